@@ -59,7 +59,7 @@ describe("docs/monitoring.md", () => {
       .map((name) => read(join(root, name))),
   );
   /** Those whose name is a state of the guard are written by that name. */
-  const states = ["open", "in_doubt", "fenced"];
+  const states = ["active", "recovering", "stopped"];
   const namesOf = (pattern: RegExp) => sources.flatMap((text) => [...text.matchAll(pattern)].map(([, name]) => name));
   const logged = [
     ...namesOf(/\b(?:#?log|events|#events)(?:\.(?:debug|info|warn|error)|\[[^\]]+\])\([^;]*?,\s*"([a-z_]+)",?\s*\)/g),

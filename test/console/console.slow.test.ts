@@ -204,7 +204,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     await visit("/main/recovery");
     await page.getByText("Nothing to do: ").waitFor();
     await visit("/lists/recovery");
-    await page.locator(".notice-title", { hasText: "Leasing is fenced" }).waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is stopped" }).waitFor();
     const commands = await page.locator(".steps code").allTextContents();
     expect(commands).toEqual([
       expect.stringMatching(
@@ -281,7 +281,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 });
 
-const PLACES = ["overview", "runs", "run", "inspect", "malformed", "recovery", "fenced"] as const;
+const PLACES = ["overview", "runs", "run", "inspect", "malformed", "recovery", "stopped"] as const;
 
 describe.skipIf(CHROMIUM === undefined)("every page", () => {
   test.each([
@@ -316,7 +316,7 @@ describe.skipIf(CHROMIUM === undefined)("every page", () => {
       inspect: `/main/inspect/${callNumber}`,
       malformed: "/main/inspect/2VznWE2_",
       recovery: "/main/recovery",
-      fenced: "/lists/recovery",
+      stopped: "/lists/recovery",
     };
     for (const place of PLACES) {
       await visit(places[place]);

@@ -25,7 +25,7 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     removeRestartMarker(path);
     await serve(`sqlite:${path}`, "--port", new URL(first.url).port);
     await page.getByText(/^jumped from run 1 to run [\d,]+, because of store_/).waitFor();
-    await page.getByText(/^in doubt: /).waitFor();
+    await page.getByText(/^recovering: /).waitFor();
     await page.getByText("Nothing to do: ").waitFor();
     await screenshot(page, "after-a-jump");
   });
@@ -58,10 +58,10 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     });
     await page
       .locator(".events")
-      .getByText(/^fenced: /)
+      .getByText(/^stopped: /)
       .waitFor();
     await page.getByRole("link", { name: "Recovery", exact: true }).click();
-    await page.locator(".notice-title", { hasText: "Leasing is fenced" }).waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is stopped" }).waitFor();
     await page
       .locator(".steps code")
       .getByText(

@@ -154,7 +154,7 @@ function entry(name: string, index: number): LedgerEntry {
 async function answerHostilely(page: Page): Promise<void> {
   const texts = [...HOSTILE, LONG];
   const runs: RunsAnswer = { leases: texts.map(entry), nextCursor: MARKUP, trimmed: null } as never;
-  const guard = { state: "fenced", code: MARKUP, sinceMs: 0, explanation: texts.join(" ") };
+  const guard = { state: "stopped", code: MARKUP, sinceMs: 0, explanation: texts.join(" ") };
   const namespaces = {
     store: MARKUP,
     coordinator: TURNED,
@@ -188,7 +188,7 @@ async function answerHostilely(page: Page): Promise<void> {
     id,
     atMs: 0,
     level: "warn",
-    event: id % 2 === 0 ? "fenced" : text,
+    event: id % 2 === 0 ? "stopped" : text,
     namespace: null,
     code: null,
     fields: { explanation: text, reason: text },

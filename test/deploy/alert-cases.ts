@@ -21,10 +21,10 @@ const own = (name: string, labels = "") => `${name}{namespace="main",instance="o
 const outside = (name: string, labels = "") => own(name, labels).replace('"main"', '""');
 const STARTED = 'process_start_time_seconds{instance="one"}';
 const guard = (state: string) => own("callnumber_guard_state", `state="${state}"`);
-const refusals = (code: string) => own("callnumber_refusals_total", `code="${code}"`);
+const refusals = (code: string) => own("callnumber_rejected_requests_total", `code="${code}"`);
 const jumps = (code: string) => own("callnumber_jumps_total", `code="${code}"`);
 const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `name="${name}",severity="${severity}"`);
-const linesLost = 'callnumber_log_lines_lost_total{instance="one"}';
+const linesLost = 'callnumber_log_lines_dropped_total{instance="one"}';
 const trimFailures = own("callnumber_ledger_trim_failures_total");
 const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${reason}"`);
 const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
@@ -55,15 +55,15 @@ export const ALERT_CASES: readonly AlertCase[] = [
     silent: { 'up{job="callnumber",instance="one"}': "1x40", 'up{job="other",instance="one"}': "0x40" },
   },
   {
-    alert: "CallnumberFenced",
-    fires: { [guard("fenced")]: "0x20 1x20", [guard("open")]: "1x20 0x20" },
-    silent: { [guard("fenced")]: "0x40", [guard("in_doubt")]: "1x40" },
+    alert: "CallnumberStopped",
+    fires: { [guard("stopped")]: "0x20 1x20", [guard("active")]: "1x20 0x20" },
+    silent: { [guard("stopped")]: "0x40", [guard("recovering")]: "1x40" },
   },
   {
-    alert: "CallnumberInDoubt",
-    fires: { [guard("in_doubt")]: "0x20 1x20" },
+    alert: "CallnumberRecovering",
+    fires: { [guard("recovering")]: "0x20 1x20" },
     // For a minute, as after every restart of the store.
-    silent: { [guard("in_doubt")]: "0x28 1x1 0x20" },
+    silent: { [guard("recovering")]: "0x28 1x1 0x20" },
   },
   {
     alert: "CallnumberStoreDown",
@@ -135,8 +135,8 @@ export const ALERT_CASES: readonly AlertCase[] = [
   },
   {
     alert: "CallnumberInternalError",
-    fires: { [outside("callnumber_refusals_total", 'code="internal_error"')]: "0x20 1x20" },
-    silent: { [outside("callnumber_refusals_total", 'code="internal_error"')]: "0 1x40" },
+    fires: { [outside("callnumber_rejected_requests_total", 'code="internal_error"')]: "0x20 1x20" },
+    silent: { [outside("callnumber_rejected_requests_total", 'code="internal_error"')]: "0 1x40" },
   },
   {
     alert: "CallnumberLogLinesLost",

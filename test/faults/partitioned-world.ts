@@ -258,12 +258,12 @@ export class HostImporter {
   /** What is counted from now on. */
   since(): Since {
     const atMs = Date.now();
-    const [leaseCount, byteCount, refusalCount] = [this.leaseCount, this.#byteCount, this.#refusals.length];
+    const [leaseCount, byteCount, rejectionCount] = [this.leaseCount, this.#byteCount, this.#refusals.length];
     return {
       leaseCount: () => this.leaseCount - leaseCount,
       callNumberCount: () => Math.floor((this.#byteCount - byteCount) / 8),
       wroteForMs: () => Math.max(this.#writtenAtMs - atMs, 0),
-      refusal: () => this.#refusals[refusalCount],
+      refusal: () => this.#refusals[rejectionCount],
       // The first may have been under way: only the second was surely asked for afterwards.
       askedLeaseAfterMs: () => {
         const leasedAtMs = this.#leasedAtMs[leaseCount + 1];

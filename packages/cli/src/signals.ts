@@ -41,7 +41,7 @@ export function untilHungUp({ reloads, log, printError }: HangUpOptions): Promis
     command.onSignal("SIGHUP", () => {
       if (closedOf(terminals).length > 0 || (terminals.length > 0 && !reloads)) resolve("SIGHUP");
       else if (!reloads) {
-        log.warn({}, "hang_up_ignored");
+        log.warn({}, "sighup_ignored");
         printError("SIGHUP: there is neither a tokens file nor a certificate to be read again; nothing was done");
       }
     });

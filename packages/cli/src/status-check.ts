@@ -19,9 +19,9 @@ const WARNING_SHARE = 0.8;
 const CRITICAL_SHARE = 0.95;
 
 const GUARD_STATES: Readonly<Record<GuardAnswer["state"], CheckState>> = {
-  open: "ok",
-  in_doubt: "warning",
-  fenced: "critical",
+  active: "ok",
+  recovering: "warning",
+  stopped: "critical",
 };
 
 /** Codes that do not tell the state: no coordinator answered, or not to this client. */

@@ -52,7 +52,7 @@ test("at the end of a run space importers stop, and go on in the next version on
 
   const full = await done("status", "--coordinator", url);
   expect(full.stdout).toMatch(
-    /version {12}0, .*FENCED.*run_space_exhausted.*alarms {13}run_space_exhausted \(critical\)/s,
+    /version {12}0, .*stopped.*run_space_exhausted.*alarms {13}run_space_exhausted \(critical\)/s,
   );
   const advance = ["advance-version", "--store", store, ...witness];
   const look = await done(...advance);

@@ -29,7 +29,7 @@ function inPipe({ waitingBytesMax }: { readonly waitingBytesMax?: number } = {})
   });
   log.onDropped((lines) => {
     dropped.push(lines);
-    log.stream.write(line("log_lines_lost", -1));
+    log.stream.write(line("log_lines_dropped", -1));
   });
   const text = { read: "" };
   const bytes = Buffer.alloc(1 << 20);

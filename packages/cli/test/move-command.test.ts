@@ -68,12 +68,12 @@ describe.each(PAIRS)("move %s", (_, places) => {
       /Namespace main is moved: 3 leases.*new store id +\S+\.1073741825\..*stop every "callnumber serve".*start "callnumber serve".*expectedStoreId/s,
     );
 
-    const fenced = await serve(from);
-    expect(await callnumber(["next", "--coordinator", fenced.url])).toMatchObject({
+    const stopped = await serve(from);
+    expect(await callnumber(["next", "--coordinator", stopped.url])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/was moved to .*namespace_moved/s),
     });
-    await fenced.stop();
+    await stopped.stop();
 
     const current = await serve(to);
     const after = await runsBy(current.url, 2);

@@ -15,7 +15,7 @@ const namesIn = (log: string): string[] =>
 
 test("without files to read again it is told of and ends nothing, however often", async () => {
   const coordinator = await serve("memory:");
-  const told = () => namesIn(coordinator.output().stdout).filter((name) => name === "hang_up_ignored").length;
+  const told = () => namesIn(coordinator.output().stdout).filter((name) => name === "sighup_ignored").length;
   for (const count of [1, 2]) {
     coordinator.send("SIGHUP");
     await expect.poll(told).toBe(count);

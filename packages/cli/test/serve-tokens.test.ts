@@ -76,13 +76,13 @@ describe("the tokens of a file", () => {
     const fresh = await tokenFor(at, ...READ);
     expect(await statusOf(coordinator, fresh)).toBe(401);
     const both = await idsIn(at);
-    expect(await hangUp(coordinator, "tokens_reread")).toMatchObject({ level: 30, tokenCount: 2, tokenIds: both });
+    expect(await hangUp(coordinator, "tokens_reloaded")).toMatchObject({ level: 30, tokenCount: 2, tokenIds: both });
     expect([await statusOf(coordinator, old), await statusOf(coordinator, fresh)]).toEqual([200, 200]);
     await callnumber(["token", "revoke", both[0] as string, "--tokens-file", at.tokensFile]);
-    expect(await hangUp(coordinator, "tokens_reread")).toMatchObject({ tokenCount: 1, tokenIds: [both[1]] });
+    expect(await hangUp(coordinator, "tokens_reloaded")).toMatchObject({ tokenCount: 1, tokenIds: [both[1]] });
     expect([await statusOf(coordinator, old), await statusOf(coordinator, fresh)]).toEqual([401, 200]);
     await callnumber(["token", "revoke", both[1] as string, "--tokens-file", at.tokensFile]);
-    expect(await hangUp(coordinator, "tokens_reread")).toMatchObject({ tokenCount: 0 });
+    expect(await hangUp(coordinator, "tokens_reloaded")).toMatchObject({ tokenCount: 0 });
     expect(await statusOf(coordinator, fresh)).toBe(401);
     expect(coordinator.output().stderr).toContain("NOBODY IS LET IN");
     expect(await coordinator.stop()).toBe(0);
@@ -115,7 +115,7 @@ describe("the tokens of a file", () => {
     ];
     for (const [spoil, reason] of faults) {
       await spoil();
-      const line = await hangUp(coordinator, "tokens_not_reread");
+      const line = await hangUp(coordinator, "tokens_reload_failed");
       expect(line).toMatchObject({ level: 50, code: "tokens_file_invalid", reason: expect.stringMatching(reason) });
       expect(await statusOf(coordinator, token)).toBe(200);
     }
@@ -274,7 +274,7 @@ describe("a whole story", () => {
       );
     }
     expect(heard.join("")).toMatch(new RegExp(`"tokenId":"${leaseId}"`));
-    await hangUp(coordinator, "tokens_reread");
+    await hangUp(coordinator, "tokens_reloaded");
     await coordinator.stop();
     const { stdout, stderr } = coordinator.output();
     expect(linesOf(coordinator, "lease")).toEqual([

@@ -29,12 +29,12 @@ describe("init", () => {
     const listed = await callnumber(["status", "--all-namespaces", ...to]);
     expect(listed.stdout.trimEnd().split("\n")).toEqual([
       expect.stringMatching(/^NAMESPACE +RUNS USED +RUNS LEFT +RATE +GUARD +LABELS$/),
-      expect.stringMatching(/^lists +0 +1073741624 +4 +open +archive=lists team="a=b c"$/),
-      expect.stringMatching(/^main +1 +1073741822 +2 +open$/),
+      expect.stringMatching(/^lists +0 +1073741624 +4 +active +archive=lists team="a=b c"$/),
+      expect.stringMatching(/^main +1 +1073741822 +2 +active$/),
     ]);
     const asJson = await callnumber(["status", "--all-namespaces", "--json", ...to]);
     expect(JSON.parse(asJson.stdout)).toMatchObject([
-      { namespace: "lists", record: { firstRun: 200, lineRunsPerSecond: 4 }, guard: { state: "open" } },
+      { namespace: "lists", record: { firstRun: 200, lineRunsPerSecond: 4 }, guard: { state: "active" } },
       { namespace: "main", labels: {} },
     ]);
     expect((await callnumber(["status", "--namespace", "lists", ...to])).stdout).toMatch(

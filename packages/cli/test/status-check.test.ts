@@ -6,7 +6,7 @@ import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/status-
 const ALL = 1_000_000;
 
 const open: GuardAnswer = {
-  state: "open",
+  state: "active",
   code: null,
   sinceMs: 0,
   explanation: "",
@@ -34,8 +34,8 @@ function statusOf(runsUsed: number, guard: Partial<GuardAnswer> = {}): StatusAns
   };
 }
 
-const doubt = { state: "in_doubt", code: "store_silent", explanation: "why | and\n what" } as const;
-const fenced = { state: "fenced", code: "store_forked", explanation: "recover it" } as const;
+const doubt = { state: "recovering", code: "store_silent", explanation: "why | and\n what" } as const;
+const stopped = { state: "stopped", code: "store_forked", explanation: "recover it" } as const;
 
 test.each([
   ["it leases", statusOf(3), 0, "OK - namespace main leases: mark 3, 999,997 runs left of 1,000,000"],
@@ -46,7 +46,7 @@ test.each([
   ["the line is reached for a moment", statusOf(3, { roomRuns: 0 }), 0, "OK - "],
   ["in doubt", statusOf(3, doubt), 1, "WARNING - namespace main does not lease (store_silent): why / and what"],
   ["in doubt near the end", statusOf(ALL, doubt), 1, "WARNING - namespace main does not lease"],
-  ["fenced", statusOf(3, fenced), 2, "CRITICAL - namespace main does not lease (store_forked): recover it"],
+  ["stopped", statusOf(3, stopped), 2, "CRITICAL - namespace main does not lease (store_forked): recover it"],
 ])("%s", (_, status, exitCode, line) => {
   const verdict = verdictOf(status, []);
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);
@@ -63,7 +63,7 @@ test.each([
   const verdict = verdictOf(statusOf(3), alarms);
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);
   expect(checkLine(verdict)).toContain(`CALLNUMBER ${line.replace("|", "/")}`);
-  expect(verdictOf(statusOf(3, fenced), alarms)).toEqual(verdictOf(statusOf(3, fenced), []));
+  expect(verdictOf(statusOf(3, stopped), alarms)).toEqual(verdictOf(statusOf(3, stopped), []));
   expect(verdictOf(statusOf(950_000), alarms)).toEqual(verdictOf(statusOf(950_000), []));
 });
 

@@ -32,7 +32,7 @@ const status = {
   callNumbersLeft: 9,
   lastLeaseAtMs: 1,
   guard: {
-    state: "open",
+    state: "active",
     code: null,
     sinceMs: 1,
     explanation: "x",

@@ -14,7 +14,7 @@ test.each<[what: string, level: "info" | "warn" | "error", fields: object, event
     "nothing of what a recovery settles at once",
     "warn",
     { namespace: "main", code: "store_silent", explanation: "x" },
-    "in_doubt",
+    "recovering",
     [],
   ],
   [
@@ -35,8 +35,8 @@ test.each<[what: string, level: "info" | "warn" | "error", fields: object, event
     "what ends leasing",
     "warn",
     { namespace: "main", code: "store_unavailable", explanation: "The store does not answer" },
-    "in_doubt",
-    ["Warning, namespace main: The store does not answer (in_doubt)"],
+    "recovering",
+    ["Warning, namespace main: The store does not answer (recovering)"],
   ],
   ["the cause of a failure", "warn", { reason: "no\nline" }, "touch_failed", ["Warning: no\\u{a}line (touch_failed)"]],
   [
@@ -53,7 +53,7 @@ test.each<[what: string, level: "info" | "warn" | "error", fields: object, event
     "clock_skew",
     ['Warning, namespace main: aheadMs 5000, holder {"name":"importer"} (clock_skew)'],
   ],
-  ["nothing of an event without fields", "warn", {}, "hang_up_ignored", []],
+  ["nothing of an event without fields", "warn", {}, "sighup_ignored", []],
 ])("the terminal shows %s", (_, level, fields, event, expected) => {
   expect(linesOf(level, fields, event)).toEqual(expected);
 });

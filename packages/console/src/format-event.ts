@@ -14,8 +14,8 @@ const ORDINARY: ReadonlySet<string> = new Set([
   "labels",
   "ledger_trimmed",
   "ledger_not_trimmed",
-  "hang_up_ignored",
-  "log_lines_lost",
+  "sighup_ignored",
+  "log_lines_dropped",
 ]);
 
 const SENTENCES: Readonly<Record<string, Formatter>> = {
@@ -23,20 +23,20 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
     `${formatRuns(number(firstRun), number(runCount))} leased to ${text((holder as { name?: unknown } | undefined)?.name)}`,
   leases: ({ leaseCount, runCount }) =>
     `${formatCount(number(leaseCount), "more lease")} in the same second, ${formatCount(number(runCount), "run")}`,
-  refusal: ({ reason }, { code }) => `refused (${code ?? "?"}): ${text(reason)}`,
-  refusals: ({ refusalCount }, { code }) =>
-    `${formatCount(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`,
-  repeated: ({ of, eventCount }) =>
+  request_rejected: ({ reason }, { code }) => `request rejected (${code ?? "?"}): ${text(reason)}`,
+  rejections_suppressed: ({ rejectionCount }, { code }) =>
+    `${formatCount(number(rejectionCount), "more rejection")} in the same second (${code ?? "?"})`,
+  events_suppressed: ({ of, eventCount }) =>
     `${formatNumber(number(eventCount))} more in the same second: ${text(of).replaceAll("_", " ")}`,
-  in_doubt: ({ explanation }) => `in doubt: ${text(explanation)}`,
-  fenced: ({ explanation }) => `fenced: ${text(explanation)}`,
-  open: () => "leasing is open",
+  recovering: ({ explanation }) => `recovering: ${text(explanation)}`,
+  stopped: ({ explanation }) => `leasing stopped: ${text(explanation)}`,
+  active: () => "leasing is active",
   jump: ({ before, mark, reason }) =>
     `jumped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}, because of ${text(reason)}; the runs between are never leased`,
   burnt: ({ firstRun, runCount, reason }) =>
     `${formatRuns(number(firstRun), number(runCount))} burnt, and never handed out: ${text(reason)}`,
   alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
-  alarm_ended: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
+  alarm_cleared: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   ledger_trimmed: ({ leaseCount }) => `${formatCount(number(leaseCount), "lease")} trimmed from the store, into a file`,
   labels: ({ labels }) =>
     `the namespace has new labels: ${formatLabels((labels ?? {}) as Readonly<Record<string, string>>) || "none"}`,
@@ -63,14 +63,14 @@ export function formatEvent(event: OperatorEvent): string {
 
 /** Whether the event is about the guard, the store, or an importer that was rejected. */
 export function isAboutGuard(event: OperatorEvent): boolean {
-  const name = event.event === "repeated" ? text(event.fields["of"]) : event.event;
+  const name = event.event === "events_suppressed" ? text(event.fields["of"]) : event.event;
   return !ORDINARY.has(name) && isAboutImporters(event);
 }
 
 /** All but rejected requests of pages and terminals, whose user knows of them. */
 export function isAboutImporters({ event, fields }: OperatorEvent): boolean {
   const { path } = fields;
-  return event !== "refusal" || typeof path !== "string" || /\/(leases|report)$/.test(path);
+  return event !== "request_rejected" || typeof path !== "string" || /\/(leases|report)$/.test(path);
 }
 
 interface EventLine {

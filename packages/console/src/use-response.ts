@@ -129,7 +129,8 @@ function resourceOf(path: string): Resource {
 }
 
 /** They change nothing; and the rejection of one of our requests would lead to the next request. */
-const WITHOUT_CHANGE = /^(refusals?|internal_error|clock_skew|run_above_high_water_mark|repeated)$/;
+const WITHOUT_CHANGE =
+  /^(request_rejected|rejections_suppressed|internal_error|clock_skew|run_above_high_water_mark|events_suppressed)$/;
 
 function changes(namespace: string, event: OperatorEvent): boolean {
   return (event.namespace === null || event.namespace === namespace) && !WITHOUT_CHANGE.test(event.event);

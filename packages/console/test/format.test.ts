@@ -78,14 +78,15 @@ describe("events", () => {
   });
 
   test("summed up within a second are about what they sum up", () => {
-    const again = event("repeated", { of: "clock_skew", eventCount: 1_596 });
-    expect(formatEvent(again)).toBe("1,596 more in the same second: clocks disagree");
+    const again = event("events_suppressed", { of: "clock_skew", eventCount: 1_596 });
+    expect(formatEvent(again)).toBe("1,596 more in the same second: clock skew");
     expect(isAboutGuard(again)).toBe(true);
-    expect(isAboutGuard(event("repeated", { of: "lease", eventCount: 3 }))).toBe(false);
+    expect(isAboutGuard(event("events_suppressed", { of: "lease", eventCount: 3 }))).toBe(false);
   });
 
   test("leave out rejected requests of pages and terminals, and count those of importers", () => {
-    const rejected = (path: string) => event("refusal", { path, reason: "in doubt" }, { code: "store_silent" });
+    const rejected = (path: string) =>
+      event("request_rejected", { path, reason: "in doubt" }, { code: "store_silent" });
     expect(isAboutGuard(rejected("/v1/namespaces/main/status"))).toBe(false);
     expect(isAboutGuard(rejected("/v1/namespaces/main/leases"))).toBe(true);
     expect(eventLines([1, 2, 3].map(() => rejected("/v1/namespaces/main/leases")))).toMatchObject([{ count: 3 }]);

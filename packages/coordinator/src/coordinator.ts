@@ -308,7 +308,7 @@ export class Coordinator {
       this.#store.leases(namespace, { direction: "newest_first", limit: 1 }),
       this.capacity.capacityOf(record),
     ]);
-    const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
+    const found = guard.state.state === "active" ? this.#preflight.stateOf(namespace) : undefined;
     return {
       ...statusOf(record, newest),
       rates,

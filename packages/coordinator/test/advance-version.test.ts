@@ -225,7 +225,7 @@ describe("a store that is put back to before the advance", () => {
 });
 
 describe("at the end of a version", () => {
-  test("the guard stays fenced while the store is only touched, until the version was advanced", async () => {
+  test("the guard stays stopped while the store is only touched, until the version was advanced", async () => {
     const world = await endedWorld();
     const told: string[] = [];
     const note = (_: object, event: string) => void told.push(event);
@@ -233,11 +233,11 @@ describe("at the end of a version", () => {
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
     await guard.heartbeat();
     await guard.heartbeat();
-    expect(guard.state).toMatchObject({ state: "fenced", code: "run_space_exhausted" });
+    expect(guard.state).toMatchObject({ state: "stopped", code: "run_space_exhausted" });
     await advance(world);
     await guard.heartbeat();
-    expect(guard.state.state).toBe("open");
-    expect(told).toEqual(["pin", "fenced", "open"]);
+    expect(guard.state.state).toBe("active");
+    expect(told).toEqual(["pin", "stopped", "active"]);
   });
 
   test("a copy that did not advance is called a fork by a receipt of the next version", async () => {

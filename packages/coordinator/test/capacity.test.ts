@@ -256,8 +256,8 @@ describe("the watch", () => {
     // What can't be read is neither a beginning nor an end.
     expect(await look(0.82, "store_unavailable")).toEqual([]);
     expect(await look(0)).toEqual([
-      ["alarm_ended", "runs_used_80"],
-      ["alarm_ended", "runs_used_50"],
+      ["alarm_cleared", "runs_used_80"],
+      ["alarm_cleared", "runs_used_50"],
     ]);
     expect(await look(0.5)).toEqual([["alarm", "runs_used_50"]]);
   });

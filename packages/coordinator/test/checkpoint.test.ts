@@ -112,7 +112,7 @@ describe("a store that is not there any more", () => {
     await expect(leaseOf(guard)).rejects.toMatchObject(emptied);
     await expect(guard.heartbeat()).rejects.toMatchObject(emptied);
     await expect(guard.readRecord()).rejects.toMatchObject(emptied);
-    expect(guard.state).toMatchObject({ state: "fenced", code: "namespace_lost" });
+    expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_lost" });
   });
 
   test("was emptied while no coordinator ran: the next one knows", async () => {
@@ -166,7 +166,7 @@ describe("a record that can't be read any more", () => {
     await expect(guard.showRecord()).rejects.toMatchObject({
       code: "store_corrupt",
       message: expect.stringMatching(
-        `checksum.*callnumber recover.*FENCED since ${since}. Remembered here: store id ${world.storeId}, run 10, generation 0$`,
+        `checksum.*callnumber recover.*stopped since ${since}. Remembered here: store id ${world.storeId}, run 10, generation 0$`,
       ),
     });
   });
@@ -186,7 +186,7 @@ describe("a record that can't be read any more", () => {
     expect(await guard.showRecord()).toEqual(await guard.readRecord());
     world.store.restore(new Map());
     const message = await guard.showRecord().catch((error: Error) => error.message);
-    expect(message).toMatch(/callnumber recover .* FENCED since \S+$/);
+    expect(message).toMatch(/callnumber recover .* stopped since \S+$/);
     expect(String(message).split(world.storeId)).toHaveLength(2);
   });
 });
@@ -412,12 +412,12 @@ describe("refusals with what is remembered", () => {
     const words = "Remembered here: store id a, run 7 of version 1, generation 3";
     const told = withCheckpoint(error, remembered);
     expect(told).toMatchObject({ code: "store_unavailable", message: `away. ${words}`, retryAfterMs: 5, cause: error });
-    const state = { state: "fenced", code: "store_unavailable", sinceMs: 0, explanation: "" } as const;
+    const state = { state: "stopped", code: "store_unavailable", sinceMs: 0, explanation: "" } as const;
     expect(
       withCheckpoint(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
     ).toMatchObject({
       message:
-        "bad. Leasing is FENCED since 1970-01-01T00:00:00.000Z. Remembered here: store id a, run 7, generation 3",
+        "bad. Leasing is stopped since 1970-01-01T00:00:00.000Z. Remembered here: store id a, run 7, generation 3",
       retryAfterMs: undefined,
     });
     const other = new Error("other");

@@ -217,7 +217,7 @@ describe("the status", () => {
     const coordinator = await coordinatorOn(new MemoryStore());
     await coordinator.lease(NAMESPACE, lease({ runCount: 64 }));
     const { guard } = await coordinator.status(NAMESPACE);
-    expect(guard).toMatchObject({ state: "open", code: null, generation: 0, nodeCount: 1 });
+    expect(guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
     expect(guard.roomRuns).toBeGreaterThan(60_000);
     expect(guard.roomRuns).toBeLessThanOrEqual(65_537);
   });
@@ -231,7 +231,7 @@ describe("the status", () => {
     await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "store_forked" });
     const { guard } = await coordinator.status(NAMESPACE);
     expect(guard).toMatchObject({
-      state: "fenced",
+      state: "stopped",
       code: "store_forked",
       explanation: expect.stringContaining("callnumber recover"),
     });

@@ -97,7 +97,7 @@ describe("what the judge refuses", () => {
     store.isReporting = false;
     await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_burnt" });
     expect(await statesIn(coordinator)).toEqual([undefined]);
-    expect(told.map(([event]) => event)).toContain("burnt_not_noted");
+    expect(told.map(([event]) => event)).toContain("discard_not_recorded");
   });
 
   test("because the runs were leased before is not noted: somebody may have made their numbers", async () => {

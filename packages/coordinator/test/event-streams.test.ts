@@ -92,10 +92,10 @@ describe("the event stream", () => {
   test("tells of one namespace, and of what concerns all", async () => {
     const reading = await read("?namespace=main");
     hub.warn({ namespace: "lists" }, "jump");
-    hub.warn({ namespace: "main" }, "fenced");
+    hub.warn({ namespace: "main" }, "stopped");
     hub.warn({ reason: "away" }, "touch_failed");
     await reading.until("touch_failed");
-    expect(reading.text()).toContain("fenced");
+    expect(reading.text()).toContain("stopped");
     expect(reading.text()).not.toContain("lists");
   });
 
@@ -104,9 +104,9 @@ describe("the event stream", () => {
     hub.warn({ namespace: "main" }, "jump");
     await first.until("jump");
     first.response.destroy();
-    hub.info({ namespace: "main" }, "open");
+    hub.info({ namespace: "main" }, "active");
     const second = await read("", { "last-event-id": lastIdIn(first.text()) });
-    await second.until('"event":"open"');
+    await second.until('"event":"active"');
     expect(idsIn(second.text())).toEqual([3]);
     expect(second.text()).not.toContain("event: gap");
   });
@@ -136,7 +136,7 @@ describe("the event stream", () => {
     const counted = { toJSON: () => `made ${++madeCount} times` };
     hub.warn({ namespace: "main", counted }, "jump");
     for (let count = 0; count < 3; count++) await (await read("?recent=yes")).until("made 1 times");
-    hub.warn({ namespace: "main", counted }, "open");
+    hub.warn({ namespace: "main", counted }, "active");
     await (await read("?recent=yes")).until("made 2 times");
     expect(madeCount).toBe(2);
   });

@@ -32,9 +32,9 @@ function send(count: number, event: string, fields: object = {}, level: EventLev
 }
 
 const refuse = (count: number, code: string, more: object = {}) =>
-  send(count, "refusal", { code, remoteAddress: "10.0.0.1", ...more });
+  send(count, "request_rejected", { code, remoteAddress: "10.0.0.1", ...more });
 const sumsOf = (name: string) => passed.filter(([, event]) => event === name).map(([, , fields]) => fields);
-const caller = (refusalCount: number, more: object = {}) => ({ remoteAddress: "10.0.0.1", refusalCount, ...more });
+const caller = (rejectionCount: number, more: object = {}) => ({ remoteAddress: "10.0.0.1", rejectionCount, ...more });
 
 test("in a second so many refusals of a code pass, and one sum of the others", () => {
   refuse(1_000, "unauthorized");
@@ -42,9 +42,9 @@ test("in a second so many refusals of a code pass, and one sum of the others", (
   expect(passed).toHaveLength(2 * EVENTS_PER_SECOND_MAX);
   vi.advanceTimersByTime(1_000);
   const suppressed = 1_000 - EVENTS_PER_SECOND_MAX;
-  expect(sumsOf("refusals")).toEqual([
-    { code: "unauthorized", refusalCount: suppressed, callers: [caller(suppressed)] },
-    { code: "forbidden", refusalCount: 1, callers: [caller(1)] },
+  expect(sumsOf("rejections_suppressed")).toEqual([
+    { code: "unauthorized", rejectionCount: suppressed, callers: [caller(suppressed)] },
+    { code: "forbidden", rejectionCount: 1, callers: [caller(1)] },
   ]);
 });
 
@@ -61,14 +61,14 @@ test("events that no client can cause at will all pass", () => {
   expect(passed).toHaveLength(100);
 });
 
-test.each([...CALLER_EVENTS].filter((event) => event !== "refusal"))(
+test.each([...CALLER_EVENTS].filter((event) => event !== "request_rejected"))(
   "of %s the first pass, and one sum of the others at their level",
   (event) => {
     send(100, event, { namespace: "main" }, "warn");
     expect(passed).toHaveLength(EVENTS_PER_SECOND_MAX);
     vi.advanceTimersByTime(1_000);
     const fields = { namespace: "main", of: event, eventCount: 100 - EVENTS_PER_SECOND_MAX };
-    expect(passed.slice(EVENTS_PER_SECOND_MAX)).toEqual([["warn", "repeated", fields]]);
+    expect(passed.slice(EVENTS_PER_SECOND_MAX)).toEqual([["warn", "events_suppressed", fields]]);
   },
 );
 
@@ -80,15 +80,15 @@ test("the sum of leases has their runs", () => {
 
 test("a flood suppresses neither another event, nor another code, nor another level", () => {
   send(100, "clock_skew", {}, "warn");
-  send(100, "refusal", { code: "forbidden" }, "debug");
+  send(100, "request_rejected", { code: "forbidden" }, "debug");
   refuse(EVENTS_PER_SECOND_MAX, "clock_skew");
   refuse(EVENTS_PER_SECOND_MAX, "forbidden");
   send(1, "run_above_high_water_mark", {}, "warn");
   expect(passed).toHaveLength(4 * EVENTS_PER_SECOND_MAX + 1);
   vi.advanceTimersByTime(1_000);
   expect(passed.slice(4 * EVENTS_PER_SECOND_MAX + 1).map(([level, event]) => [level, event])).toEqual([
-    ["warn", "repeated"],
-    ["debug", "refusals"],
+    ["warn", "events_suppressed"],
+    ["debug", "rejections_suppressed"],
   ]);
 });
 
@@ -96,10 +96,10 @@ test("each namespace has a sum, and invented namespaces have one together", () =
   refuse(EVENTS_PER_SECOND_MAX, "forbidden");
   for (let count = 0; count < 1_000; count++) refuse(1, "forbidden", { namespace: `invented-${count}` });
   vi.advanceTimersByTime(1_000);
-  const sums = sumsOf("refusals") as { namespace?: string; refusalCount: number }[];
+  const sums = sumsOf("rejections_suppressed") as { namespace?: string; rejectionCount: number }[];
   expect(sums).toHaveLength(SUMS_PER_SECOND_MAX + 1);
-  expect(sums[0]).toMatchObject({ namespace: "invented-0", refusalCount: 1 });
-  expect(sums.at(-1)).toMatchObject({ namespace: undefined, refusalCount: 1_000 - SUMS_PER_SECOND_MAX });
+  expect(sums[0]).toMatchObject({ namespace: "invented-0", rejectionCount: 1 });
+  expect(sums.at(-1)).toMatchObject({ namespace: undefined, rejectionCount: 1_000 - SUMS_PER_SECOND_MAX });
 });
 
 test("a sum names the callers that caused most of it, in bounded memory", () => {
@@ -114,16 +114,16 @@ test("a sum names the callers that caused most of it, in bounded memory", () => 
   refuse(4, "forbidden", { tokenId: "aaaaaaaa" });
   refuse(9, "forbidden", { tokenId: "bbbbbbbb" });
   vi.advanceTimersByTime(1_000);
-  const [first, second] = sumsOf("refusals") as { refusalCount: number; callers: object[] }[];
-  expect(first?.refusalCount).toBe(2 * CALLERS_KEPT_MAX + 7 + 3);
+  const [first, second] = sumsOf("rejections_suppressed") as { rejectionCount: number; callers: object[] }[];
+  expect(first?.rejectionCount).toBe(2 * CALLERS_KEPT_MAX + 7 + 3);
   expect(first?.callers).toHaveLength(CALLERS_SHOWN_MAX);
-  expect(first?.callers[0]).toEqual({ remoteAddress: "10.1.0.4", refusalCount: 4 });
+  expect(first?.callers[0]).toEqual({ remoteAddress: "10.1.0.4", rejectionCount: 4 });
   const callers = [caller(9, { tokenId: "bbbbbbbb" }), caller(4, { tokenId: "aaaaaaaa" })];
-  expect(second).toEqual({ code: "forbidden", refusalCount: 13, callers });
+  expect(second).toEqual({ code: "forbidden", rejectionCount: 13, callers });
 });
 
 test("a sum that is pending passes at the close", () => {
   refuse(EVENTS_PER_SECOND_MAX + 5, "unauthorized");
   suppressor.close();
-  expect(sumsOf("refusals")).toMatchObject([{ code: "unauthorized", refusalCount: 5 }]);
+  expect(sumsOf("rejections_suppressed")).toMatchObject([{ code: "unauthorized", rejectionCount: 5 }]);
 });

@@ -34,7 +34,7 @@ describe("a run above the mark", () => {
       code: "store_forked",
       message: expect.stringContaining("run 10"),
     });
-    expect(guard.state).toMatchObject({ state: "fenced", code: "store_forked" });
+    expect(guard.state).toMatchObject({ state: "stopped", code: "store_forked" });
     for (const request of [{}, held, { lastRun: 5 }]) {
       await expect(leaseOf(guard, request)).rejects.toMatchObject({ code: "store_forked" });
     }
@@ -61,18 +61,18 @@ describe("a run above the mark", () => {
     const before = await copy.store.readNamespace(NAMESPACE);
     copy.clock.timeMs += 1_000;
     await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_forked" });
-    expect(guard.state).toMatchObject({ state: "fenced", code: "store_forked" });
+    expect(guard.state).toMatchObject({ state: "stopped", code: "store_forked" });
     expect(await copy.store.readNamespace(NAMESPACE)).toEqual({ ...before, phase: 0 });
   });
 
-  test("that was fenced is leased from again when an operator has recovered the store, above the line", async () => {
+  test("that was stopped is leased from again when an operator has recovered the store, above the line", async () => {
     const { copy, held } = await twoCopies();
     const guard = await guardOn(copy);
     await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
     const { after } = await copy.store.step(NAMESPACE, commandsFor(copy.storeId).recover({ floor: held.lastRun }));
     const lease = await leaseAfterJump(copy, guard, held);
     expect(lease.firstRun).toBeGreaterThan(after.highWaterMark);
-    expect(guard.state).toMatchObject({ state: "open" });
+    expect(guard.state).toMatchObject({ state: "active" });
   });
 
   test("without a receipt is refused as the holder's fault, is told, and fences nothing", async () => {
@@ -86,7 +86,7 @@ describe("a run above the mark", () => {
       ["pin", {}],
       ["run_above_high_water_mark", { mark: 5, lastRun: 10 }],
     ]);
-    expect(guard.state).toMatchObject({ state: "open" });
+    expect(guard.state).toMatchObject({ state: "active" });
     expect(copy.store.stepNames()).toEqual([]);
     expect((await leaseOf(guard)).firstRun).toBe(6);
   });

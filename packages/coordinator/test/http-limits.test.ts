@@ -93,7 +93,7 @@ function gateOf(store: GatedStore): () => void {
 
 async function countOf(base: string, code: string): Promise<number> {
   const text = await (await fetch(`${base}/metrics`)).text();
-  const figures = text.matchAll(new RegExp(`^callnumber_refusals_total{[^}]*code="${code}"} (\\d+)$`, "gm"));
+  const figures = text.matchAll(new RegExp(`^callnumber_rejected_requests_total{[^}]*code="${code}"} (\\d+)$`, "gm"));
   return [...figures].reduce((sum, [, figure]) => sum + Number(figure), 0);
 }
 

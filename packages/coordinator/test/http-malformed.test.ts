@@ -146,7 +146,7 @@ test("what a client sent is returned and logged without characters that act on a
   const { message } = JSON.parse(text.slice(text.indexOf("\r\n\r\n")));
   expect(message).toContain("\\u{1b}[2J\\u{202e}\\u{9b}kkk");
   expect(message.length).toBeLessThan(600);
-  const line = lines.find((one) => one.startsWith("refusal")) ?? "";
+  const line = lines.find((one) => one.startsWith("request_rejected")) ?? "";
   expect(line).toContain("kkk");
   expect(line.length).toBeLessThan(1_500);
 });

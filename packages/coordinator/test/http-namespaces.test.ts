@@ -56,7 +56,7 @@ describe("the list of namespaces", () => {
           runsLeft: 2 ** 30 - 95,
           lineRunsPerSecond: 4,
         },
-        guard: { state: "open", code: null },
+        guard: { state: "active", code: null },
       },
     ]);
   });
@@ -71,11 +71,11 @@ describe("the list of namespaces", () => {
       return read(namespace);
     };
     expect((await listed(call)).namespaces).toMatchObject([
-      { namespace: "lists", record: { firstRun: 1 }, guard: { state: "open" } },
+      { namespace: "lists", record: { firstRun: 1 }, guard: { state: "active" } },
       {
         namespace: "main",
         record: null,
-        guard: { state: "fenced", code: "store_corrupt", explanation: expect.stringContaining("checksum") },
+        guard: { state: "stopped", code: "store_corrupt", explanation: expect.stringContaining("checksum") },
       },
     ]);
   });

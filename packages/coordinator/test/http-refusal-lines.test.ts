@@ -45,7 +45,7 @@ const refusals = () =>
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ msg }) => msg === "refusal");
+    .filter(({ msg }) => msg === "request_rejected");
 
 async function lease(own: object = {}, token = importer.token): Promise<number> {
   const nonce = "nonce-0123456789";

@@ -172,7 +172,11 @@ describe("a token that is revoked between the head of a request and its body", (
     expect(String(answer)).toMatch(/^HTTP\/1\.1 401 .*\r\nwww-authenticate: Bearer\r\n.*"unauthorized"/is);
     expect((await coordinator.status("main")).runsUsed).toBe(1);
     expect(await coordinator.run("main", 1)).toEqual(before);
-    expect(told.at(-1)).toMatchObject({ event: "refusal", code: "unauthorized", tokenId: tokens.lease.record.id });
+    expect(told.at(-1)).toMatchObject({
+      event: "request_rejected",
+      code: "unauthorized",
+      tokenId: tokens.lease.record.id,
+    });
   });
 });
 
@@ -185,7 +189,7 @@ describe("the id of a token", () => {
     const { id: tokenId } = tokens.lease.record;
     expect((await coordinator.run("main", 1)).lease).toMatchObject({ tokenId });
     expect(told.find(({ event }) => event === "lease")).toMatchObject({ tokenId });
-    expect(told.filter(({ event }) => event === "refusal")).toEqual([
+    expect(told.filter(({ event }) => event === "request_rejected")).toEqual([
       expect.objectContaining({ code: "forbidden", namespace: "other", tokenId, remoteAddress: "127.0.0.1" }),
       expect.objectContaining({ code: "unauthorized", tokenId: undefined, remoteAddress: "127.0.0.1" }),
     ]);

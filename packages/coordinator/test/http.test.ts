@@ -331,7 +331,7 @@ describe("status", () => {
     await lease({ ...leaseBody, runCount: 64 });
     const used = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
     expect(used).toMatchObject({ highWaterMark: 64, runsUsed: 64, runsLeft: 2 ** 30 - 1 - 64 });
-    expect(used.guard).toMatchObject({ state: "open", code: null, generation: 0, nodeCount: 1 });
+    expect(used.guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
     expect(used.callNumbersLeft).toBe((2 ** 30 - 65) * 16_384);
     // A minute is the shortest life that a rate is measured over: 64 runs a minute.
     expect(used.rates.map(({ runs }) => runs)).toEqual([64]);
@@ -362,7 +362,7 @@ describe("the surface", () => {
     expect((await get("/readyz")).body.code).toBe("store_corrupt");
   });
 
-  test("is not ready while a namespace is fenced, and says why", async () => {
+  test("is not ready while a namespace is stopped, and says why", async () => {
     const { storeId } = await store.readNamespace("main");
     await store.step("main", commandsFor(storeId).seal(FORKED_SEAL));
     expect((await lease()).body.code).toBe("store_forked");
@@ -373,7 +373,7 @@ describe("the surface", () => {
       expect.stringContaining("callnumber recover"),
     ]);
     const { guard } = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
-    expect(guard).toMatchObject({ state: "fenced", code: "store_forked" });
+    expect(guard).toMatchObject({ state: "stopped", code: "store_forked" });
   });
 
   test("unknown paths and wrong methods are told apart, and the right method is named", async () => {

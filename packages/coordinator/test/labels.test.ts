@@ -61,7 +61,7 @@ test.each(["", "[]", "7", '{"a":7}', "{"])(
     const again = open();
     expect((await again.readSettings(NAMESPACE)).labels).toBeUndefined();
     const [described] = await coordinatorOf(again).namespaces();
-    expect(described).toMatchObject({ labels: {}, record: { firstRun: 1 }, guard: { state: "open" } });
+    expect(described).toMatchObject({ labels: {}, record: { firstRun: 1 }, guard: { state: "active" } });
     expect(described?.guard.explanation).toContain('POST {"labels":{}} to /v1/namespaces/');
     await again.changeSettings(NAMESPACE, { labels: LABELS });
     expect((await again.readSettings(NAMESPACE)).labels).toEqual(LABELS);

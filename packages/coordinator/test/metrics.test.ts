@@ -113,8 +113,8 @@ describe("metrics", () => {
     expect(of("line_runs_per_second", "lists")).toBe(16);
     expect(of("room_runs", "main")).toBeGreaterThan(60_000);
     expect(of("generation", "main")).toBe(0);
-    expect(value('callnumber_guard_state{namespace="main",state="open"}')).toBe(1);
-    expect(value('callnumber_guard_state{namespace="main",state="fenced"}')).toBe(0);
+    expect(value('callnumber_guard_state{namespace="main",state="active"}')).toBe(1);
+    expect(value('callnumber_guard_state{namespace="main",state="stopped"}')).toBe(0);
     expect(value("callnumber_store_up")).toBe(1);
     expect(value(`callnumber_build_info{node="${process.version}",release="1.2.3"}`)).toBe(1);
     expect(value("process_start_time_seconds")).toBeGreaterThan(1_700_000_000);
@@ -128,7 +128,7 @@ describe("metrics", () => {
     await fetch(`${base}/healthz`, { method: "DELETE" });
     const { value } = await scrape();
     const refused = (code: string, namespace: string) =>
-      value(`callnumber_refusals_total{code="${code}",namespace="${namespace}"}`);
+      value(`callnumber_rejected_requests_total{code="${code}",namespace="${namespace}"}`);
     expect(refused("run_above_high_water_mark", "main")).toBe(1);
     expect(refused("invalid_request", "main")).toBe(1);
     expect(refused("not_found", "")).toBe(1);
@@ -143,7 +143,7 @@ describe("metrics", () => {
     expect(text).not.toContain("stranger");
     // In labels: among the bytes and seconds of this process there may be any figures.
     expect(text).not.toMatch(/="[^"]*4711/);
-    expect(value('callnumber_refusals_total{code="namespace_not_found",namespace=""}')).toBe(20);
+    expect(value('callnumber_rejected_requests_total{code="namespace_not_found",namespace=""}')).toBe(20);
   });
 
   test.each([
@@ -174,8 +174,8 @@ describe("metrics", () => {
     coordinator.startHeartbeat();
     await coordinator.stopHeartbeat();
     const { value, keys } = await scrape();
-    expect(value('callnumber_touch_refusals_total{code="store_corrupt",namespace="lists"}')).toBe(1);
-    expect(value('callnumber_guard_state{namespace="lists",state="fenced"}')).toBe(1);
+    expect(value('callnumber_heartbeat_rejections_total{code="store_corrupt",namespace="lists"}')).toBe(1);
+    expect(value('callnumber_guard_state{namespace="lists",state="stopped"}')).toBe(1);
     expect(value('callnumber_guard_state_since_timestamp_seconds{namespace="lists"}')).toBeGreaterThan(0);
     expect(keys).not.toContain('callnumber_high_water_mark{namespace="lists"}');
   });
@@ -185,7 +185,7 @@ describe("metrics", () => {
     await scrape();
     const refused = async (namespace: string) => {
       const { value } = await scrape();
-      return codes.map((code) => value(`callnumber_refusals_total{code="${code}",namespace="${namespace}"}`));
+      return codes.map((code) => value(`callnumber_rejected_requests_total{code="${code}",namespace="${namespace}"}`));
     };
     expect(await refused("")).toEqual([0, 0, 0, 0]);
     expect(await refused("main")).toEqual([undefined, undefined, undefined, undefined]);
@@ -212,15 +212,15 @@ describe("metrics", () => {
     events.warn({ namespace: "main", name: "headroom_low", severity: "notice" }, "alarm");
     events.warn({ namespace: "main", name: "headroom_low", severity: "warning" }, "alarm");
     events.warn({ namespace: "main", name: "run_ceiling_ending", severity: "invented" }, "alarm");
-    events.info({ namespace: "main", name: "holder_share" }, "alarm_ended");
+    events.info({ namespace: "main", name: "holder_share" }, "alarm_cleared");
     events.warn({ namespace: "main", name: "invented", severity: "warning" }, "alarm");
     events.info({ namespace: "main", leaseCount: 7 }, "ledger_trimmed");
     events.error({ namespace: "main" }, "ledger_trim_failed");
     events.error({ code: "store_eviction_enabled", what: "a" }, "preflight_finding");
     events.warn({ what: "b" }, "preflight_finding");
-    events.info({ what: "b" }, "preflight_finding_gone");
+    events.info({ what: "b" }, "preflight_finding_resolved");
     events.warn({ reason: "x" }, "touch_failed");
-    for (const lineCount of [3, 4]) events.error({ lineCount, reason: "x" }, "log_lines_lost");
+    for (const lineCount of [3, 4]) events.error({ lineCount, reason: "x" }, "log_lines_dropped");
     events.warn({ namespace: "main", runCount: Number.NaN, reason: "lease_burnt" }, "burnt");
     const { value, text } = await scrape();
     const alarm = (name: string, severity: string) =>
@@ -234,7 +234,7 @@ describe("metrics", () => {
     expect(value('callnumber_preflight_findings{effect="refuses"}')).toBe(1);
     expect(value('callnumber_preflight_findings{effect="warns"}')).toBe(0);
     expect(value("callnumber_touch_failures_total")).toBe(1);
-    expect(value("callnumber_log_lines_lost_total")).toBe(7);
+    expect(value("callnumber_log_lines_dropped_total")).toBe(7);
   });
 
   test("belong to one server: another in the same process has its own", async () => {

@@ -31,7 +31,7 @@ test("the state of an open namespace keeps its beginning, however often it lease
   const { sinceMs } = guard.state;
   world.clock.timeMs += 1_000;
   await leaseOf(guard);
-  expect(guard.state).toMatchObject({ state: "open", code: null, sinceMs });
+  expect(guard.state).toMatchObject({ state: "active", code: null, sinceMs });
 });
 
 describe("a doubt", () => {
@@ -62,7 +62,7 @@ describe("a doubt", () => {
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
     expect(world.store.stepNames()).toEqual(["lease", "claim", "confirm", "lease"]);
     expect(line).toBeGreaterThan(10);
-    expect(told.map(([event]) => event)).toEqual(["in_doubt", "jump", "open"]);
+    expect(told.map(([event]) => event)).toEqual(["recovering", "jump", "active"]);
     expect(told[1]?.[1]).toMatchObject({ reason: code, before: before.highWaterMark, mark: line });
     expect(await read()).toMatchObject({ highWaterMark: line, phase: 0 });
     expect((await read()).generation).toBeGreaterThan(before.generation);
@@ -258,12 +258,12 @@ describe("a refusal that no jump ends", () => {
     await expect(leaseOf(guard)).rejects.toMatchObject({ code });
     expect(world.store.stepNames()).toEqual(["lease"]);
     expect(guard.state).toMatchObject({ code, sinceMs: world.clock.timeMs });
-    expect(guard.state.state).not.toBe("open");
+    expect(guard.state.state).not.toBe("active");
     Object.assign(world.store.server, server);
     world.clock.timeMs = timeMs;
     world.store.restore(backup);
     expect((await leaseOf(guard)).firstRun).toBe(11);
-    expect(guard.state).toMatchObject({ state: "open", code: null });
+    expect(guard.state).toMatchObject({ state: "active", code: null });
   });
 
   test("(a mark far above the clock line) is told by touches, too, and not again and again, until the line has passed it", async () => {
@@ -275,13 +275,13 @@ describe("a refusal that no jump ends", () => {
       await expect(leaseOf(guard)).rejects.toMatchObject({ code: "manual_recovery_required" });
       world.clock.timeMs += 1_000;
     }
-    expect(told.map(([event]) => event)).toEqual(["fenced"]);
+    expect(told.map(([event]) => event)).toEqual(["stopped"]);
     for (let waitedMs = 0; waitedMs < 7_000_000; waitedMs += SHORT_BOUNDS.gapMs) {
       world.clock.timeMs += SHORT_BOUNDS.gapMs;
       await guard.heartbeat().catch(() => {});
     }
     expect((await leaseOf(guard)).firstRun).toBeGreaterThan(100_000);
-    expect(guard.state).toMatchObject({ state: "open", code: null });
+    expect(guard.state).toMatchObject({ state: "active", code: null });
   });
 
   test("is the state until a recovery is completed, and not the doubt that it is tried for", async () => {
@@ -293,8 +293,8 @@ describe("a refusal that no jump ends", () => {
       await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
     }
     expect(told.map(([event, fields]) => [event, (fields as { code: string }).code])).toEqual([
-      ["in_doubt", "store_epoch_changed"],
-      ["fenced", "manual_recovery_required"],
+      ["recovering", "store_epoch_changed"],
+      ["stopped", "manual_recovery_required"],
     ]);
   });
 });

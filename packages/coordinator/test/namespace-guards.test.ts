@@ -87,13 +87,13 @@ describe("the guards of all namespaces", () => {
     await guards.heartbeatAll();
     clock.timeMs += 5;
     await guards.heartbeatAll();
-    const away = { state: "in_doubt", code: "store_unavailable", sinceMs, explanation: "why" };
+    const away = { state: "recovering", code: "store_unavailable", sinceMs, explanation: "why" };
     expect(guards.refused()).toEqual([{ namespace: "a", guard: away }]);
     code = "store_corrupt";
     await guards.heartbeatAll();
     expect(told.filter(([level]) => level === "warn")).toEqual([
-      ["warn", "in_doubt", "a", "store_unavailable"],
-      ["warn", "fenced", "a", "store_corrupt"],
+      ["warn", "recovering", "a", "store_unavailable"],
+      ["warn", "stopped", "a", "store_corrupt"],
     ]);
     expect(told.filter(([, event]) => event === "touch_refused")).toHaveLength(3);
     code = "namespace_not_found";

@@ -47,7 +47,7 @@ describe("the watch over a store's servers", () => {
     const message = "it is old. Nothing is leased until that is fixed (update it)";
     await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_version_unsupported", message });
     expect(watch.stateOf("main")).toEqual({
-      state: "fenced",
+      state: "stopped",
       code: "store_version_unsupported",
       sinceMs: 1_000,
       explanation: message,
@@ -80,7 +80,7 @@ describe("the watch over a store's servers", () => {
     expect(told).toEqual(["error preflight_finding store_eviction_enabled it evicts"]);
     found = [];
     await vi.advanceTimersByTimeAsync(EVERY_MS);
-    expect(told.slice(1)).toEqual(["info preflight_finding_gone store_eviction_enabled it evicts"]);
+    expect(told.slice(1)).toEqual(["info preflight_finding_resolved store_eviction_enabled it evicts"]);
     await watch.assertPassed("main");
     await watch.stop();
     await vi.advanceTimersByTimeAsync(5 * EVERY_MS);

@@ -25,7 +25,7 @@ describe("the recent events", () => {
   test("are numbered from one, without gaps, and say namespace and code beside their fields", () => {
     const { recent, hub } = watched();
     hub.info({ namespace: "main", storeId: "s" }, "init");
-    hub.warn({ namespace: "main", code: "store_forked", explanation: "two copies" }, "fenced");
+    hub.warn({ namespace: "main", code: "store_forked", explanation: "two copies" }, "stopped");
     hub.warn({ reason: "away" }, "touch_failed");
     expect(recent.all()).toEqual([
       { id: 1, atMs: 1_000_000, level: "info", event: "init", namespace: "main", code: null, fields: { storeId: "s" } },
@@ -33,7 +33,7 @@ describe("the recent events", () => {
         id: 2,
         atMs: 1_000_000,
         level: "warn",
-        event: "fenced",
+        event: "stopped",
         namespace: "main",
         code: "store_forked",
         fields: { explanation: "two copies" },
@@ -111,7 +111,7 @@ describe("the recent events", () => {
     "keep what the guard did, however often a caller causes %s, and what others did",
     (event) => {
       const { recent, hub } = watched();
-      const [other] = [...CALLER_EVENTS].filter((name) => name !== event && name !== "refusal") as [string];
+      const [other] = [...CALLER_EVENTS].filter((name) => name !== event && name !== "request_rejected") as [string];
       hub.info({ namespace: "main", storeId: "s" }, "init");
       hub.warn({ namespace: "main", mark: 7 }, "jump");
       hub.warn({ namespace: "main" }, other);
@@ -129,7 +129,7 @@ describe("the recent events", () => {
       expect(all.length).toBeLessThanOrEqual(RECENT_EVENT_COUNT + CALLER_EVENT_COUNT + 3);
       const ids = all.map(({ id }) => id);
       expect(ids).toEqual([...ids].sort((a, b) => a - b));
-      const sum = event === "refusal" ? "refusals" : "repeated";
+      const sum = event === "request_rejected" ? "rejections_suppressed" : "events_suppressed";
       expect(all.at(-1)).toMatchObject({ event: sum, namespace: "main" });
     },
   );

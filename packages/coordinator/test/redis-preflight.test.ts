@@ -276,7 +276,7 @@ describe("a coordinator", () => {
         message: expect.stringMatching(/maxmemory-policy noeviction.*by name: eviction/),
       });
       const { guard } = await coordinator.status(namespace);
-      expect(guard).toMatchObject({ state: "fenced", code: "store_eviction_enabled" });
+      expect(guard).toMatchObject({ state: "stopped", code: "store_eviction_enabled" });
       expect(guard.explanation).toContain("allkeys-lru");
     }
     await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_eviction_enabled" });
@@ -286,10 +286,10 @@ describe("a coordinator", () => {
       () => coordinator.lease("main", request()),
       () => true,
     );
-    expect((await coordinator.status("main")).guard).toMatchObject({ state: "open", code: null });
+    expect((await coordinator.status("main")).guard).toMatchObject({ state: "active", code: null });
     expect((await coordinator.assertReady()).namespaces).toEqual(["lists", "main"]);
     expect(events.filter(({ event }) => event === "preflight_finding")).toHaveLength(1);
-    expect(events.filter(({ event }) => event === "preflight_finding_gone")).toHaveLength(1);
+    expect(events.filter(({ event }) => event === "preflight_finding_resolved")).toHaveLength(1);
   });
 
   test("leases although it was found, when an operator has accepted it by its name, and only then", async () => {

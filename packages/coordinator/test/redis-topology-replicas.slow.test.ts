@@ -37,7 +37,7 @@ test("refuses and burns while too few replicas answer, and goes on above what wa
   const leasedBefore = crowd.leases.length;
   await crowd.untilRefused("main", "quorum_missing");
   expect(crowd.leases.slice(leasedBefore)).toEqual([]);
-  expect((await coordinator.status("main")).guard).toMatchObject({ state: "in_doubt", code: "quorum_missing" });
+  expect((await coordinator.status("main")).guard).toMatchObject({ state: "recovering", code: "quorum_missing" });
   await other.kill("SIGCONT");
   await crowd.untilLeased();
   await crowd.stop();

@@ -56,7 +56,7 @@ test("jumps past everything that a promoted replica has missed", async () => {
   const crowd = startCrowd([coordinator], ["main"]);
   await crowd.untilLeased();
   const [informed, lagging] = group.replicas as [RedisServer, RedisServer];
-  // It missed some, not everything: a replica that comes back empty is a store that was emptied, and fenced.
+  // It missed some, not everything: a replica that comes back empty is a store that was emptied, and stopped.
   await untilCaughtUp(lagging, group.master);
   await lagging.kill("SIGKILL");
   const missedFrom = greatestRun(crowd.leases, "main");

@@ -189,12 +189,12 @@ describe.each<[string, () => Promise<Place>]>([
         [BAD, code],
         [HEALTHY, null],
       ]);
-      await expect.poll(() => events.filter(({ event }) => event === "fenced")).toHaveLength(1);
-      expect(events.find(({ event }) => event === "fenced")?.fields).toMatchObject({ namespace: BAD, code });
+      await expect.poll(() => events.filter(({ event }) => event === "stopped")).toHaveLength(1);
+      expect(events.find(({ event }) => event === "stopped")?.fields).toMatchObject({ namespace: BAD, code });
       const { readiness, metrics } = await shownBy(coordinator);
       expect(readiness).toEqual({ ready: true, namespaces: [HEALTHY], unavailable: [{ namespace: BAD, code }] });
-      expect(metrics).toContain(`callnumber_guard_state{namespace="${BAD}",state="fenced"} 1`);
-      expect(metrics).toContain(`callnumber_guard_state{namespace="${HEALTHY}",state="open"} 1`);
+      expect(metrics).toContain(`callnumber_guard_state{namespace="${BAD}",state="stopped"} 1`);
+      expect(metrics).toContain(`callnumber_guard_state{namespace="${HEALTHY}",state="active"} 1`);
 
       const leases = [...before.leases];
       if (store.isExclusive) {

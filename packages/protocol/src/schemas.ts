@@ -294,8 +294,8 @@ const recoverySchema = z.object({
 export type RecoveryAnswer = z.infer<typeof recoverySchema>;
 
 export const guardAnswerSchema = z.object({
-  /** `open`: it leases · `in_doubt`: automatic recovery is in progress · `fenced`: not until an operator has followed `explanation`. */
-  state: z.enum(["open", "in_doubt", "fenced"]),
+  /** `open`: it leases · `recovering`: automatic recovery is in progress · `stopped`: not until an operator has followed `explanation`. */
+  state: z.enum(["active", "recovering", "stopped"]),
   /** The code that leases fail with; null when open. */
   code: errorCode.nullable(),
   sinceMs: timeMs,

@@ -40,7 +40,7 @@ const lease = {
   progress,
 };
 const guard = {
-  state: "in_doubt",
+  state: "recovering",
   code: "store_silent",
   sinceMs: atMs,
   explanation: "why",
@@ -178,7 +178,7 @@ describe("answers", () => {
 
   test("words of closed lists pass, each, and no other", () => {
     const { state: stateOfGuard, code: codeOfGuard } = statusAnswerSchema.shape.guard.shape;
-    for (const state of ["open", "in_doubt", "fenced"]) expect(stateOfGuard.parse(state)).toBe(state);
+    for (const state of ["active", "recovering", "stopped"]) expect(stateOfGuard.parse(state)).toBe(state);
     for (const code of Object.keys(ERROR_RULES)) expect(codeOfGuard.parse(code)).toBe(code);
     for (const state of ["open", "exhausted", "closed", "burnt", "unreported"]) {
       expect(runAnswerSchema.shape.state.parse(state)).toBe(state);

@@ -175,7 +175,7 @@ describe("schemas", () => {
 
   test("a status tells whether the guard is open, and by which code it is not", () => {
     const guard = {
-      state: "in_doubt",
+      state: "recovering",
       code: "store_epoch_changed",
       sinceMs: 1,
       explanation: "",
@@ -186,7 +186,7 @@ describe("schemas", () => {
     };
     const { guard: schema } = statusAnswerSchema.shape;
     expect(schema.parse(guard)).toEqual(guard);
-    expect(schema.safeParse({ ...guard, state: "open", code: null }).success).toBe(true);
+    expect(schema.safeParse({ ...guard, state: "active", code: null }).success).toBe(true);
     for (const bad of [
       { state: "shut" },
       { code: "of_the_future" },

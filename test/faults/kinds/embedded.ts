@@ -213,9 +213,9 @@ async function contentsOf(world: EmbeddedWorld): Promise<Contents> {
 
 /** Resolves when some runs were leased, or when importers had so many refusals, also of a coordinator that ended. */
 async function leasesOrRefusals(world: EmbeddedWorld): Promise<void> {
-  const refusalCount = () => [...world.codes.values()].reduce((sum, count) => sum + count, 0);
-  const [leasesWanted, refusalsWanted] = [world.received.leaseCount + 6, refusalCount() + 200];
-  const isDone = () => world.received.leaseCount >= leasesWanted || refusalCount() >= refusalsWanted;
+  const rejectionCount = () => [...world.codes.values()].reduce((sum, count) => sum + count, 0);
+  const [leasesWanted, refusalsWanted] = [world.received.leaseCount + 6, rejectionCount() + 200];
+  const isDone = () => world.received.leaseCount >= leasesWanted || rejectionCount() >= refusalsWanted;
   await world.until("leases or refusals", isDone);
 }
 

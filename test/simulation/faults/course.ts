@@ -35,11 +35,12 @@ export const COURSE = {
     group: "course",
     weight: 6,
     play: (world, a) => {
-      const fenced = world.importers.find(({ refusedWith }) => asksForOperator(refusedWith?.code));
-      if (fenced === undefined || world.operator.isBusy) return false;
+      const stopped = world.importers.find(({ refusedWith }) => asksForOperator(refusedWith?.code));
+      if (stopped === undefined || world.operator.isBusy) return false;
       world.operatorRoute = a.one(world.hosts).route;
       world.tell(
-        () => `the operator types recover at server ${world.operatorRoute + 1}, because of ${fenced.refusedWith?.code}`,
+        () =>
+          `the operator types recover at server ${world.operatorRoute + 1}, because of ${stopped.refusedWith?.code}`,
       );
       world.operator.recover(0);
       return true;

@@ -156,7 +156,7 @@ async function guardFindings(options: Options, known: readonly Finding[]): Promi
   if (namespaces === undefined) return [];
   if (namespaces.length === 0) return [NO_NAMESPACE];
   return namespaces.flatMap(({ namespace, guard: { state, code, explanation } }) => {
-    if (state === "open" || code === null || isKnown(code)) return [];
+    if (state === "active" || code === null || isKnown(code)) return [];
     const remedy = `\`${commandLine("status", namespace)}\``;
     return [{ code, what: `namespace ${namespace}: ${explanation}`, remedy, namespaces: [namespace] }];
   });

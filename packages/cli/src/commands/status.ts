@@ -148,9 +148,9 @@ async function listAll({ json, ...place }: Options): Promise<void> {
 }
 
 const GUARD_STYLES: Readonly<Record<GuardAnswer["state"], Style>> = {
-  open: "green",
-  in_doubt: "yellow",
-  fenced: "red",
+  active: "green",
+  recovering: "yellow",
+  stopped: "red",
 };
 
 const COLUMNS: readonly Column<NamespaceDescription>[] = [
@@ -202,10 +202,9 @@ function formatHighWaterMark({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusA
 function formatGuard(guard: GuardAnswer, paint: Paint): string {
   const { state, code, sinceMs, explanation, generation, nodeCount } = guard;
   const nodes = nodeCount === 1 ? "1 data node" : `${nodeCount} data nodes`;
-  if (state === "open")
-    return `${paint(GUARD_STYLES.open, "open")} since ${formatTime(sinceMs)}; generation ${generation}, ${nodes}`;
-  const word = paint(GUARD_STYLES[state], state === "fenced" ? "FENCED" : "in doubt");
-  return `${word} since ${formatTime(sinceMs)} (${code})\n      ${explanation}`;
+  if (state === "active")
+    return `${paint(GUARD_STYLES.active, "active")} since ${formatTime(sinceMs)}; generation ${generation}, ${nodes}`;
+  return `${paint(GUARD_STYLES[state], state)} since ${formatTime(sinceMs)} (${code})\n      ${explanation}`;
 }
 
 function formatLastRecovery({ lastRecovery }: GuardAnswer): readonly string[] {

@@ -95,11 +95,11 @@ async function reload(door: TokenDoor, file: string, log: Log, say: (text: strin
   try {
     const { records } = await readTokensFile(file);
     door.replace(records);
-    log.info({ tokenCount: records.length, tokenIds: records.map(({ id }) => id) }, "tokens_reread");
+    log.info({ tokenCount: records.length, tokenIds: records.map(({ id }) => id) }, "tokens_reloaded");
     say(formatTokens(records, file));
   } catch (error) {
     const { message: reason, code } = error as NodeJS.ErrnoException;
-    log.error({ code, reason }, "tokens_not_reread");
+    log.error({ code, reason }, "tokens_reload_failed");
     say(`the tokens of before stay good: ${reason}`);
   }
 }

@@ -52,7 +52,7 @@ export function openLog(
   const suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => log[level](fields, event));
   const events = new EventHub(SILENT_LOG);
   events.subscribe(suppressor.take);
-  destination?.onDropped((dropped) => events.error(dropped, "log_lines_lost"));
+  destination?.onDropped((dropped) => events.error(dropped, "log_lines_dropped"));
   const recentEvents = new RecentEvents();
   events.subscribe(recentEvents.take);
   return {
@@ -199,7 +199,7 @@ function textOf(severity: string, fields: Fields, event: string): string | undef
   const { namespace, explanation, err } = fields;
   if (event === "jump") return `${explanation}${namespace === DEFAULT_NAMESPACE ? "" : ` (namespace ${namespace})`}`;
   // The recovery that follows at once is logged as a jump, and what prevents it under another code.
-  if (event === "in_doubt" && isRecoverable(fields)) return undefined;
+  if (event === "recovering" && isRecoverable(fields)) return undefined;
   const where = typeof namespace === "string" ? `, namespace ${namespace}` : "";
   if (err instanceof Error) return `${severity}${where}: ${err.stack} (${event})`;
   const text = messageIn(fields) ?? formatFields(fields);

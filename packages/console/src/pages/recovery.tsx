@@ -52,16 +52,16 @@ function useKnown(namespace: string): Loadable<Known> {
 }
 
 const WHAT_TO_DO: Readonly<Record<GuardAnswer["state"], string>> = {
-  open: "Nothing to do: the store is the one that the runs were leased from, and there is no doubt about it.",
-  in_doubt:
+  active: "Nothing to do: the store did not roll back.",
+  recovering:
     "Nothing to do as long as this takes seconds: the coordinator skips every run that may have been leased, and continues automatically. " +
     "If it takes longer, fix what the message names.",
-  fenced: "Nothing is leased until this is fixed. Do what the message says, in its order.",
+  stopped: "Nothing is leased until this is fixed. Do what the message says, in its order.",
 };
 
 function State({ known: { guard, record } }: { known: Known }) {
   const { state, code, explanation } = guard;
-  const commands = state === "open" ? [] : commandsIn(explanation);
+  const commands = state === "active" ? [] : commandsIn(explanation);
   return (
     <>
       <GuardNotice guard={guard}>

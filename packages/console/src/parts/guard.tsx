@@ -8,12 +8,12 @@ import { Duration } from "./time.js";
 type Guard = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
 
 export const STATE_TITLES: Readonly<Record<GuardAnswer["state"], string>> = {
-  open: "Leasing is open",
-  in_doubt: "Leasing waits: in doubt",
-  fenced: "Leasing is fenced",
+  active: "Leasing is active",
+  recovering: "Leasing waits for a recovery",
+  stopped: "Leasing is stopped",
 };
 
-export const STATE_KINDS = { open: "good", in_doubt: "warning", fenced: "critical" } as const;
+export const STATE_KINDS = { active: "good", recovering: "warning", stopped: "critical" } as const;
 
 /** `children`: what to do, shown when it does not lease. */
 export function GuardNotice({ guard, children }: { guard: Guard; children: ComponentChildren }) {
@@ -32,8 +32,8 @@ export function GuardNotice({ guard, children }: { guard: Guard; children: Compo
           </>
         }
       >
-        {state !== "open" && <p>{formatMessage(explanation)}</p>}
-        {state !== "open" && children}
+        {state !== "active" && <p>{formatMessage(explanation)}</p>}
+        {state !== "active" && children}
       </Notice>
     </>
   );

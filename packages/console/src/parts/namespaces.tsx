@@ -85,7 +85,7 @@ export function NamespacesTable({
                 <span class={`badge ${STATE_KINDS[guard.state]}`}>
                   {STATE_TITLES[guard.state].replace(/^Leasing (is )?/, "")}
                 </span>
-                {guard.state !== "open" && (
+                {guard.state !== "active" && (
                   <small>
                     <a href={urlOf(namespace, "recovery")}>What to do</a>
                   </small>

@@ -55,7 +55,7 @@ export class EventHub implements Log {
 
 /** Events that one client can cause as often as it sends requests. The first ones matter to an operator: they pass. */
 export const CALLER_EVENTS: ReadonlySet<string> = new Set([
-  "refusal",
+  "request_rejected",
   "clock_skew",
   "run_above_high_water_mark",
   "burnt",
@@ -72,7 +72,7 @@ export const CALLERS_SHOWN_MAX = 5;
 export const CALLERS_KEPT_MAX = 1_000;
 
 const SECOND_MS = 1_000;
-const SUMS: ReadonlySet<string> = new Set(["leases", "refusals", "repeated"]);
+const SUMS: ReadonlySet<string> = new Set(["leases", "rejections_suppressed", "events_suppressed"]);
 
 /** The client that caused a refusal, as far as it is known. */
 export interface RefusedCaller {
@@ -101,7 +101,7 @@ interface Suppressed {
 /** Returns the name of the event that sums up others of this name. */
 export function sumNameOf(event: string): string {
   if (event === "lease") return "leases";
-  return event === "refusal" ? "refusals" : "repeated";
+  return event === "request_rejected" ? "rejections_suppressed" : "events_suppressed";
 }
 
 export function isSum(event: string): boolean {
@@ -173,29 +173,32 @@ export class EventSuppressor {
 
 function fieldsOf({ of, namespace, code, events, runCount }: Suppressed): object {
   const summary = events.summary();
-  if (of === "lease") return { namespace, leaseCount: summary.refusalCount, runCount };
-  return of === "refusal" ? { namespace, code, ...summary } : { namespace, of, eventCount: summary.refusalCount };
+  if (of === "lease") return { namespace, leaseCount: summary.rejectionCount, runCount };
+  return of === "request_rejected"
+    ? { namespace, code, ...summary }
+    : { namespace, of, eventCount: summary.rejectionCount };
 }
 
 /** Counts suppressed events, and the callers that caused most of them, in bounded memory. */
 class RefusalSum {
-  readonly #callers = new Map<string, RefusedCaller & { refusalCount: number }>();
-  #refusalCount = 0;
+  readonly #callers = new Map<string, RefusedCaller & { rejectionCount: number }>();
+  #rejectionCount = 0;
 
   add({ tokenId, remoteAddress }: RefusedCaller): void {
-    this.#refusalCount++;
+    this.#rejectionCount++;
     const key = `${tokenId ?? ""} ${remoteAddress ?? ""}`;
     const known = this.#callers.get(key);
-    if (known !== undefined) known.refusalCount++;
-    else if (this.#callers.size < CALLERS_KEPT_MAX) this.#callers.set(key, { tokenId, remoteAddress, refusalCount: 1 });
+    if (known !== undefined) known.rejectionCount++;
+    else if (this.#callers.size < CALLERS_KEPT_MAX)
+      this.#callers.set(key, { tokenId, remoteAddress, rejectionCount: 1 });
   }
 
   /** Returns the count, and the callers with most events. They need not have caused all. */
   summary(): {
-    readonly refusalCount: number;
-    readonly callers: readonly (RefusedCaller & { refusalCount: number })[];
+    readonly rejectionCount: number;
+    readonly callers: readonly (RefusedCaller & { rejectionCount: number })[];
   } {
-    const most = [...this.#callers.values()].sort((one, other) => other.refusalCount - one.refusalCount);
-    return { refusalCount: this.#refusalCount, callers: most.slice(0, CALLERS_SHOWN_MAX) };
+    const most = [...this.#callers.values()].sort((one, other) => other.rejectionCount - one.rejectionCount);
+    return { rejectionCount: this.#rejectionCount, callers: most.slice(0, CALLERS_SHOWN_MAX) };
   }
 }

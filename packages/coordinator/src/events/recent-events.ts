@@ -98,7 +98,7 @@ export class RecentEvents {
 
 /** None for leases, which are in the ledger, for refusals, which repeat as long as their cause lasts, and for sums. */
 function groupOf(event: string): string | undefined {
-  if (event === "lease" || event === "refusal" || isSum(event)) return undefined;
+  if (event === "lease" || event === "request_rejected" || isSum(event)) return undefined;
   return CALLER_EVENTS.has(event) ? event : NOTABLE_GROUP;
 }
 

@@ -42,7 +42,7 @@ export function isRecoverable(error: unknown): error is CoordinatorError {
 }
 
 export function activeSince(sinceMs: number): GuardState {
-  return { state: "open", code: null, sinceMs, explanation: "runs are leased" };
+  return { state: "active", code: null, sinceMs, explanation: "runs are leased" };
 }
 
 /** Whether a step that succeeded clears the state: after the last run a heartbeat still succeeds, and nothing is leased. */
@@ -54,10 +54,10 @@ function clearsState({ code }: GuardState, { highWaterMark }: RecordAfter): bool
 export function nextState(error: CoordinatorError, before: GuardState, nowMs: number): GuardState {
   const { code, message } = error;
   // A store refuses so only after all other checks have passed.
-  if (code === "run_ceiling_reached") return before.state === "open" ? before : activeSince(nowMs);
+  if (code === "run_ceiling_reached") return before.state === "active" ? before : activeSince(nowMs);
   // The recovery that follows succeeds, or fails for a reason of its own.
-  if (before.state === "fenced" && isRecoverable(error)) return before;
-  const state = STOPPING_CODES.has(code) ? "fenced" : "in_doubt";
+  if (before.state === "stopped" && isRecoverable(error)) return before;
+  const state = STOPPING_CODES.has(code) ? "stopped" : "recovering";
   const sinceMs = before.code === code ? before.sinceMs : nowMs;
   return { state, code, sinceMs, explanation: message };
 }
@@ -101,7 +101,7 @@ export class StateMonitor {
     this.#state = state;
     if (!hasChanged) return;
     const { code, explanation } = state;
-    log[state.state === "open" ? "info" : "warn"]({ namespace, code, explanation }, state.state);
+    log[state.state === "active" ? "info" : "warn"]({ namespace, code, explanation }, state.state);
   }
 }
 
@@ -129,9 +129,9 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
 }
 
 const STATE_SENTENCES: Readonly<Record<GuardState["state"], string>> = {
-  open: "The namespace is open",
-  in_doubt: "Leasing waits",
-  fenced: "Leasing is FENCED",
+  active: "The namespace is active",
+  recovering: "Leasing waits",
+  stopped: "Leasing is stopped",
 };
 
 /** Adds to an error what is known without the store: the checkpoint, and the state where there is one. */

@@ -101,7 +101,7 @@ export class PreflightWatch {
       log[finding.code === undefined ? "warn" : "error"]({ ...finding }, "preflight_finding");
     }
     for (const [what, { finding }] of before) {
-      if (!this.#seen.has(what)) log.info({ code: finding.code, what }, "preflight_finding_gone");
+      if (!this.#seen.has(what)) log.info({ code: finding.code, what }, "preflight_finding_resolved");
     }
   }
 }

@@ -175,6 +175,6 @@ async function reportDiscarded({ store, namespace, log }: StepPlace, ledgerId: n
   try {
     await store.report(namespace, ledgerId, { nonce, lastSequence: null, state: "burnt" });
   } catch (error) {
-    log.debug({ namespace, ledgerId, reason: (error as Error).message }, "burnt_not_noted");
+    log.debug({ namespace, ledgerId, reason: (error as Error).message }, "discard_not_recorded");
   }
 }

@@ -78,7 +78,7 @@ export class ErrorResponses {
   #logRejection({ code, message }: Rejection, request: FastifyRequest): void {
     const fields = { code, reason: escapeAndShorten(message), ...about(request) };
     const level = QUIET.has(code) || isCutOff(request) ? "debug" : "info";
-    this.#log[level](fields, "refusal");
+    this.#log[level](fields, "request_rejected");
   }
 }
 

@@ -163,7 +163,7 @@ export class NodeServers {
     }
     const code = CODES_OF_NODE[nodeCode] ?? "invalid_request";
     const { remoteAddress } = socket;
-    this.#options.log.debug({ code, reason: MESSAGES[code], remoteAddress }, "refusal");
+    this.#options.log.debug({ code, reason: MESSAGES[code], remoteAddress }, "request_rejected");
     socket.end(responseText(code));
   }
 }

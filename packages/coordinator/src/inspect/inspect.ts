@@ -77,7 +77,7 @@ export async function callNumberCanExist(
   const answer = await inspectCallNumber(ledger, namespace, text, { withHints: false });
   if (canExist(answer)) return true;
   if (answer.verdict !== "never_leased" && answer.verdict !== "other_version") return false;
-  return guard.state.state !== "open" || ledgerIdOf(answer.version, answer.run) <= guard.checkpoint.ledgerId;
+  return guard.state.state !== "active" || ledgerIdOf(answer.version, answer.run) <= guard.checkpoint.ledgerId;
 }
 
 /** Other numbers that the text may have been meant for, and whose runs are leased. */

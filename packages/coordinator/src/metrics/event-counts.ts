@@ -34,7 +34,16 @@ const GRAVE_REFUSALS = [
 /** What concerns no namespace, or none that is known. */
 const NO_NAMESPACE = "";
 /** Written only for a namespace that a guard has met in the store. */
-const PROOFS: ReadonlySet<string> = new Set(["lease", "init", "pin", "touch", "jump", "open", "in_doubt", "fenced"]);
+const PROOFS: ReadonlySet<string> = new Set([
+  "lease",
+  "init",
+  "pin",
+  "touch",
+  "jump",
+  "active",
+  "recovering",
+  "stopped",
+]);
 
 const RULES: Readonly<Record<string, Rule>> = {
   lease: (counts, { runCount, durationMs, holder, spareRunCount }, namespace) => {
@@ -48,24 +57,24 @@ const RULES: Readonly<Record<string, Rule>> = {
     counts.jumps.inc({ namespace, code: errorCode(reason) }, 1);
     counts.burn(namespace, "jump", Math.max(amount(mark) - amount(before), 0));
   },
-  refusal: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
+  request_rejected: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
   internal_error: (counts, _, namespace) => counts.refusals.inc({ namespace, code: "internal_error" }, 1),
   touch: (counts, { durationMs }, namespace) => counts.touchDuration.observe({ namespace }, amount(durationMs) / 1_000),
   // Touched is what the store lists, and what was opened: its name may be a label, though a guard that is not open proves nothing more.
   touch_refused: (counts, { namespace, code }) =>
     counts.touchRefusals.inc({ namespace: text(namespace), code: errorCode(code) }, 1),
   touch_failed: (counts) => counts.touchFailures.inc(),
-  in_doubt: (counts, { code }, namespace) => {
+  recovering: (counts, { code }, namespace) => {
     counts.doubts.inc({ namespace, code: errorCode(code) }, 1);
     if (code === "store_epoch_changed") counts.epochChanges.inc({ namespace }, 1);
   },
-  fenced: (counts, { code }, namespace) => counts.fences.inc({ namespace, code: errorCode(code) }, 1),
+  stopped: (counts, { code }, namespace) => counts.fences.inc({ namespace, code: errorCode(code) }, 1),
   preflight_finding: (counts, { code }) => counts.findings.inc({ effect: effectOf(code) }, 1),
-  preflight_finding_gone: (counts, { code }) => counts.findings.dec({ effect: effectOf(code) }, 1),
+  preflight_finding_resolved: (counts, { code }) => counts.findings.dec({ effect: effectOf(code) }, 1),
   preflight_failed: (counts) => counts.preflightFailures.inc(),
   alarm: (counts, { name, severity }, namespace) => counts.alarm(namespace, name, severity),
-  alarm_ended: (counts, { name }, namespace) => counts.alarm(namespace, name, null),
-  log_lines_lost: (counts, { lineCount }) => counts.logLinesLost.inc(amount(lineCount)),
+  alarm_cleared: (counts, { name }, namespace) => counts.alarm(namespace, name, null),
+  log_lines_dropped: (counts, { lineCount }) => counts.logLinesLost.inc(amount(lineCount)),
   ledger_trimmed: (counts, { leaseCount }, namespace) => counts.leasesTrimmed.inc({ namespace }, amount(leaseCount)),
   ledger_trim_failed: (counts, _, namespace) => counts.trimFailures.inc({ namespace }, 1),
 };
@@ -110,17 +119,17 @@ export class EventCounts {
     this.runsBurnt = counter("runs_burnt_total", "Runs that nobody will mint from, by reason.", "namespace", "reason");
     this.leaseDuration = durations("lease_duration_seconds", "How long the coordinator took for a lease it granted.");
     this.touchDuration = durations("touch_duration_seconds", "How long the store took for a touch: one step of it.");
-    this.touchRefusals = counter("touch_refusals_total", "Touches refused, by code.", "namespace", "code");
+    this.touchRefusals = counter("heartbeat_rejections_total", "Touches refused, by code.", "namespace", "code");
     this.touchFailures = counter("touch_failures_total", "Rounds of touches that came to nothing.");
-    this.refusals = counter("refusals_total", "Requests refused over HTTP, by code.", "namespace", "code");
+    this.refusals = counter("rejected_requests_total", "Requests refused over HTTP, by code.", "namespace", "code");
     this.jumps = counter("jumps_total", "Doubts settled by a jump onto the clock line, by cause.", "namespace", "code");
     this.doubts = counter("doubts_total", "Times that leasing fell into doubt, by code.", "namespace", "code");
-    this.fences = counter("fences_total", "Times that leasing was fenced, by code.", "namespace", "code");
+    this.fences = counter("stops_total", "Times that leasing was stopped, by code.", "namespace", "code");
     this.epochChanges = counter("epoch_changes_total", "Changed epochs of the store that were met.", "namespace");
     this.findings = gauge("preflight_findings", "What stands against the store's servers now, by effect.", "effect");
     this.preflightFailures = counter("preflight_failures_total", "Looks at the store's servers that failed.");
     this.alarms = gauge("alarms", "1 for an alarm that is raised.", "namespace", "name", "severity");
-    this.logLinesLost = counter("log_lines_lost_total", "Lines that the log could not take.");
+    this.logLinesLost = counter("log_lines_dropped_total", "Lines that the log could not take.");
     this.leasesTrimmed = counter("leases_trimmed_total", "Leases trimmed from the store.", "namespace");
     this.trimFailures = counter("ledger_trim_failures_total", "Trims of the ledger that failed.", "namespace");
     this.#spareGauges(gauge);

@@ -25,7 +25,7 @@ export interface MetricsOptions {
 
 type Registers = NonNullable<ConstructorParameters<typeof Gauge>[0]["registers"]>;
 
-const GUARD_STATES = ["open", "in_doubt", "fenced"] as const;
+const GUARD_STATES = ["active", "recovering", "stopped"] as const;
 
 /** Gauges with a namespace and nothing else. */
 const FIGURES: Readonly<Record<string, readonly [help: string, figureOf: (one: ObservedNamespace) => number]>> = {

@@ -259,6 +259,6 @@ export class AlarmsWatch {
     for (const alarm of alarms) {
       if (before.get(alarm.name) !== alarm.severity) log.warn({ namespace, ...alarm }, "alarm");
     }
-    for (const name of before.keys()) if (!now.has(name)) log.info({ namespace, name }, "alarm_ended");
+    for (const name of before.keys()) if (!now.has(name)) log.info({ namespace, name }, "alarm_cleared");
   }
 }

@@ -104,7 +104,7 @@ function observedNamespace(
     lineRunsPerSecond: id.rate,
     generation,
     nodeCount,
-    guard: (state.state === "open" ? preflight.stateOf(namespace) : undefined) ?? state,
+    guard: (state.state === "active" ? preflight.stateOf(namespace) : undefined) ?? state,
   };
 }
 
@@ -148,7 +148,7 @@ async function isServed(namespace: string, guards: Guards, preflight: Preflight)
   const guard = await guards.ifInitialized(namespace);
   if (guard === undefined) return false;
   const { state, code, explanation } = guard.state;
-  if (state !== "open" && code !== null) throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
+  if (state !== "active" && code !== null) throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
   await preflight.assertPassed(namespace);
   await guard.readRecord();
   return true;

@@ -93,7 +93,7 @@ export async function describeNamespace(options: DescribeOptions): Promise<Names
     guard = await guards.of(namespace);
     const record = await guard.readRecord();
     const { labels } = await store.readSettings(namespace);
-    const state = (guard.state.state === "open" ? preflight.stateOf(namespace) : undefined) ?? guard.state;
+    const state = (guard.state.state === "active" ? preflight.stateOf(namespace) : undefined) ?? guard.state;
     const explanation = labels === undefined ? `${state.explanation}; but ${LABELS_CHANGED}` : state.explanation;
     return { namespace, labels: labels ?? {}, record: describeRecord(record, nowMs), guard: { ...state, explanation } };
   } catch (error) {
