@@ -100,9 +100,9 @@ export const ALERT_CASES: readonly AlertCase[] = [
     silent: { [certificateEnd]: "_ 600x20 7776000x20" },
   },
   {
-    alert: "CallnumberTouchesFail",
-    fires: { 'callnumber_touch_failures_total{instance="one"}': "0x10 1+10x30" },
-    silent: { 'callnumber_touch_failures_total{instance="one"}': "0 3x40" },
+    alert: "CallnumberHeartbeatsFail",
+    fires: { 'callnumber_heartbeat_failures_total{instance="one"}': "0x10 1+10x30" },
+    silent: { 'callnumber_heartbeat_failures_total{instance="one"}': "0 3x40" },
   },
   {
     alert: "CallnumberRefusals",
@@ -213,19 +213,19 @@ export const ALERT_CASES: readonly AlertCase[] = [
     silent: { [alarm("holder_restarts")]: "0x20 1x5 0x20", [alarm("holder_share")]: "1x40" },
   },
   {
-    alert: "CallnumberRoomScarce",
-    fires: { [own("callnumber_room_runs")]: "60000x10 0x30" },
+    alert: "CallnumberHeadroomLow",
+    fires: { [own("callnumber_headroom_runs")]: "60000x10 0x30" },
     // A jump: the room grows by two runs a second.
-    silent: { [own("callnumber_room_runs")]: "60000x10 0+120x30" },
+    silent: { [own("callnumber_headroom_runs")]: "60000x10 0+120x30" },
   },
   {
-    alert: "CallnumberRoomScarce",
-    fires: { [own("callnumber_room_runs")]: "60000-1000x40", [alarm("headroom_low")]: "0x10 1x30" },
+    alert: "CallnumberHeadroomLow",
+    fires: { [own("callnumber_headroom_runs")]: "60000-1000x40", [alarm("headroom_low")]: "0x10 1x30" },
     // For a moment.
-    silent: { [own("callnumber_room_runs")]: "60000x27 0+120x20", [alarm("headroom_low")]: "0x25 1x20" },
+    silent: { [own("callnumber_headroom_runs")]: "60000x27 0+120x20", [alarm("headroom_low")]: "0x25 1x20" },
   },
   {
-    alert: "CallnumberLineEnding",
+    alert: "CallnumberRunCeilingEnding",
     fires: { [alarm("run_ceiling_ending")]: "0x20 1x20" },
     silent: { [alarm("run_ceiling_ending")]: "0x40", [alarm("run_ceiling_ending", "notice")]: "1x40" },
   },

@@ -17,7 +17,7 @@ import { recover } from "./verbs.js";
 import { BOUNDS, NAMESPACE } from "./world.js";
 
 const BAD_NUMBERS = ["NaN", "1e3", "-1", "9007199254740993"];
-const WATCHED: readonly ScriptName[] = ["lease", "touch", "claim", "confirm", "seal", "recover", "init", "report"];
+const WATCHED: readonly ScriptName[] = ["lease", "heartbeat", "claim", "confirm", "seal", "recover", "init", "report"];
 
 /** The words of one call of each script, by its name. */
 type Calls = ReadonlyMap<ScriptName, readonly string[]>;

@@ -66,7 +66,7 @@ export async function recover(
       floors: [],
       nodeCount,
       isClockChecked,
-      watchMs: 3 * BOUNDS.touchEveryMs,
+      watchMs: 3 * BOUNDS.heartbeatEveryMs,
       pause: async (pauseMs: number) => void (await delay(pauseMs)),
     };
     try {

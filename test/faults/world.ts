@@ -16,7 +16,7 @@ import { type Load, UsualLoad, type Workplace } from "./load.js";
 import { Received } from "./received.js";
 
 /** Shorter than the defaults, so that recoveries are fast. On a busy machine a request takes some hundred milliseconds, and a start some seconds. */
-export const BOUNDS: Bounds = { epsMs: 500, gapMs: 30_000, touchEveryMs: 100 };
+export const BOUNDS: Bounds = { epsMs: 500, gapMs: 30_000, heartbeatEveryMs: 100 };
 export const NAMESPACE = "main";
 const PREFLIGHT_EVERY_MS = 250;
 /** A safety net: a fault that never heals would else hang the run. */

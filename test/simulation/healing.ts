@@ -31,7 +31,7 @@ export async function heal(world: World): Promise<void> {
       world.network.release();
       const areStopped = world.operator.isBusy && typed?.areCoordinatorsStopped === true;
       if (!areStopped) {
-        for (const other of world.hosts) other.touch();
+        for (const other of world.hosts) other.heartbeat();
         void importer.ask(place, 1);
       }
       await world.settle();

@@ -15,7 +15,7 @@ export interface WitnessFolder {
 export interface HostOptions {
   readonly index: number;
   readonly time: Time;
-  readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly touchEveryMs: number };
+  readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly heartbeatEveryMs: number };
   /** Undefined: this coordinator is given no place to remember in. */
   readonly folder: WitnessFolder | undefined;
   readonly openStore: (host: Host) => SimulatedStore;
@@ -105,8 +105,8 @@ export class Host {
     if (this.folder !== undefined) this.folder.isDamaged = true;
   }
 
-  /** One round of touching, as the timer of `startTouching` makes it; real time plays no part. */
-  touch(): void {
+  /** One round of touching, as the timer of `startHeartbeat` makes it; real time plays no part. */
+  heartbeat(): void {
     this.coordinator.startHeartbeat();
     void this.coordinator.stopHeartbeat();
   }

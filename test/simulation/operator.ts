@@ -23,7 +23,7 @@ import type { SimulatedStore } from "./simulated-store.js";
 export interface OperatorOptions {
   readonly namespace: string;
   readonly time: Time;
-  readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly touchEveryMs: number };
+  readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly heartbeatEveryMs: number };
   readonly openStore: () => SimulatedStore;
   readonly newPlace: Store;
   readonly storeId: () => string;
@@ -152,7 +152,7 @@ export class Operator {
 }
 
 /** Within the silence after which only an operator may go on; more often would only take time. */
-const TOUCH_EVERY_MS = 10 * 24 * 3_600_000;
+const HEARTBEAT_EVERY_MS = 10 * 24 * 3_600_000;
 
 export interface NewPlaceOptions {
   readonly time: Time;
@@ -191,7 +191,7 @@ export class NewPlace {
           });
         }),
     });
-    this.#keepTouched();
+    this.#keepHeartbeat();
   }
 
   get nowMs(): number {
@@ -203,11 +203,11 @@ export class NewPlace {
     return (await this.store.listNamespaces()).length > 0;
   }
 
-  #keepTouched(): void {
-    this.#time.after(TOUCH_EVERY_MS, () => {
+  #keepHeartbeat(): void {
+    this.#time.after(HEARTBEAT_EVERY_MS, () => {
       this.coordinator.startHeartbeat();
       void this.coordinator.stopHeartbeat();
-      this.#keepTouched();
+      this.#keepHeartbeat();
     });
   }
 }

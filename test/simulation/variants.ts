@@ -277,7 +277,7 @@ const ADVANCE_EARLY: Variant = {
     if (command.step !== "advance") return decide(situation, command);
     const decision = decide(situation, command);
     if (!isRefusal(decision) || decision.word !== "EARLY") return decision;
-    const touched = decide(situation, { ...command, step: "touch" });
+    const touched = decide(situation, { ...command, step: "heartbeat" });
     if (isRefusal(touched)) return decision;
     const { record } = touched;
     const next = { version: record.version + 1, highWaterMark: 0, generation: record.generation + 1 };

@@ -11,7 +11,7 @@ export interface Verdict {
   readonly state: CheckState;
   readonly explanation: string;
   /** Null without a response. */
-  readonly figures: { readonly runsUsed: number; readonly runsLeft: number; readonly roomRuns: number } | null;
+  readonly figures: { readonly runsUsed: number; readonly runsLeft: number; readonly headroomRuns: number } | null;
 }
 
 /** Of the run space. The rest lasts for years, but the operator must plan the step to the next version. */
@@ -46,8 +46,8 @@ export function verdictOf(
   { namespace, guard, runsUsed, runsLeft, highWaterMark }: StatusAnswer,
   alarms: readonly Alarm[],
 ): Verdict {
-  const { roomRuns } = guard;
-  const figures = { runsUsed, runsLeft, roomRuns };
+  const { headroomRuns } = guard;
+  const figures = { runsUsed, runsLeft, headroomRuns };
   const atGuard = GUARD_STATES[guard.state];
   if (atGuard !== "ok") {
     const explanation = `namespace ${namespace} does not lease (${guard.code}): ${guard.explanation}`;
@@ -82,9 +82,9 @@ export function checkLine({ state, explanation, figures }: Verdict): string {
   // The bar would end the text, and the line is one.
   const text = `CALLNUMBER ${state.toUpperCase()} - ${explanation.replaceAll("|", "/").replace(/\s+/g, " ")}`;
   if (figures === null) return text;
-  const { runsUsed, runsLeft, roomRuns } = figures;
+  const { runsUsed, runsLeft, headroomRuns } = figures;
   const all = runsUsed + runsLeft;
   const warning = Math.ceil(all * WARNING_SHARE);
   const critical = Math.ceil(all * CRITICAL_SHARE);
-  return `${text} | runs_used=${runsUsed};${warning};${critical};0;${all} room_runs=${roomRuns};;;0`;
+  return `${text} | runs_used=${runsUsed};${warning};${critical};0;${all} headroom_runs=${headroomRuns};;;0`;
 }

@@ -176,7 +176,7 @@ describe("with a coordinator on the embedded store", () => {
     );
     expect((await callnumber(["runs", "1", ...to])).stdout).toContain("used up to 2");
     expect((await callnumber(["status", ...to])).stdout).toMatch(
-      /high-water mark +run 2, last lease at .*\n.*guard +open since .*; generation \d+, 1 data node\n +room +65,\d{3} runs/s,
+      /high-water mark +run 2, last lease at .*\n.*guard +active since .*; generation \d+, 1 data node\n +room +65,\d{3} runs/s,
     );
 
     const inspected = await callnumber(["inspect", made[2] as string, ...to]);

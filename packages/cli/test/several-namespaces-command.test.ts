@@ -34,7 +34,7 @@ describe("init", () => {
     ]);
     const asJson = await callnumber(["status", "--all-namespaces", "--json", ...to]);
     expect(JSON.parse(asJson.stdout)).toMatchObject([
-      { namespace: "lists", record: { firstRun: 200, lineRunsPerSecond: 4 }, guard: { state: "active" } },
+      { namespace: "lists", record: { firstRun: 200, ceilingRunsPerSecond: 4 }, guard: { state: "active" } },
       { namespace: "main", labels: {} },
     ]);
     expect((await callnumber(["status", "--namespace", "lists", ...to])).stdout).toMatch(
@@ -55,6 +55,6 @@ test("status --json has the capacity figures, and null where they can't be had",
   expect(asJson).toMatchObject({
     namespace: "main",
     runsUsed: 1,
-    capacity: { lineRunsPerSecond: 2, alarms: [], holders: [{ name: "callnumber-next" }] },
+    capacity: { ceilingRunsPerSecond: 2, alarms: [], holders: [{ name: "callnumber-next" }] },
   });
 });

@@ -11,7 +11,7 @@ const open: GuardAnswer = {
   sinceMs: 0,
   explanation: "",
   generation: 0,
-  roomRuns: 5,
+  headroomRuns: 5,
   nodeCount: 1,
   lastRecovery: null,
 };
@@ -43,7 +43,7 @@ test.each([
   ["four fifths are used", statusOf(800_000), 1, "WARNING - namespace main comes to the end of its run space: 200,000"],
   ["19 of 20 are used", statusOf(950_000), 2, "CRITICAL - namespace main comes to the end of its run space: 50,000"],
   ["all are used", statusOf(ALL), 2, "CRITICAL - "],
-  ["the line is reached for a moment", statusOf(3, { roomRuns: 0 }), 0, "OK - "],
+  ["the line is reached for a moment", statusOf(3, { headroomRuns: 0 }), 0, "OK - "],
   ["in doubt", statusOf(3, doubt), 1, "WARNING - namespace main does not lease (store_silent): why / and what"],
   ["in doubt near the end", statusOf(ALL, doubt), 1, "WARNING - namespace main does not lease"],
   ["stopped", statusOf(3, stopped), 2, "CRITICAL - namespace main does not lease (store_forked): recover it"],
@@ -51,7 +51,7 @@ test.each([
   const verdict = verdictOf(status, []);
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);
   expect(checkLine(verdict)).toContain(`CALLNUMBER ${line}`);
-  expect(checkLine(verdict)).toMatch(/^[^|\n]+ \| runs_used=\d+;800000;950000;0;1000000 room_runs=\d+;;;0$/);
+  expect(checkLine(verdict)).toMatch(/^[^|\n]+ \| runs_used=\d+;800000;950000;0;1000000 headroom_runs=\d+;;;0$/);
 });
 
 test.each([

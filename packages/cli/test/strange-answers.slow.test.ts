@@ -37,7 +37,7 @@ const status = {
     sinceMs: 1,
     explanation: "x",
     generation: 1,
-    roomRuns: 1,
+    headroomRuns: 1,
     nodeCount: 1,
     lastRecovery: null,
   },

@@ -38,7 +38,13 @@ test.each<[what: string, level: "info" | "warn" | "error", fields: object, event
     "recovering",
     ["Warning, namespace main: The store does not answer (recovering)"],
   ],
-  ["the cause of a failure", "warn", { reason: "no\nline" }, "touch_failed", ["Warning: no\\u{a}line (touch_failed)"]],
+  [
+    "the cause of a failure",
+    "warn",
+    { reason: "no\nline" },
+    "heartbeat_failed",
+    ["Warning: no\\u{a}line (heartbeat_failed)"],
+  ],
   [
     "a finding with its remedy",
     "error",

@@ -198,7 +198,7 @@ export class Coordinator {
   }
 
   /**
-   * Writes a heartbeat into the record of every namespace that is served, now and every `touchEveryMs`, until `stopHeartbeat`: then no gap
+   * Writes a heartbeat into the record of every namespace that is served, now and every `heartbeatEveryMs`, until `stopHeartbeat`: then no gap
    * arises while this coordinator runs, and a namespace is recovered before a request waits for it. Also checks the store's servers, before
    * it leases anything and each minute, and the alarms.
    */
@@ -208,7 +208,7 @@ export class Coordinator {
     const beat = () => {
       this.#heartbeat = this.#guards.heartbeatAll();
     };
-    this.#heartbeatTimer ??= setInterval(beat, this.#bounds.touchEveryMs);
+    this.#heartbeatTimer ??= setInterval(beat, this.#bounds.heartbeatEveryMs);
     beat();
   }
 

@@ -4,7 +4,7 @@ import type { SqliteBackup } from "./stores/sqlite/backup.js";
 export { type Checkpoints, checkpointsOf } from "./checkpoints.js";
 export { Coordinator } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
-export { TOUCH_EVERY_MS } from "./guard/bounds.js";
+export { HEARTBEAT_EVERY_MS } from "./guard/bounds.js";
 export { CORRUPT, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
 export { RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";

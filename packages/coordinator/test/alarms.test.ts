@@ -8,8 +8,8 @@ import {
   ALARM_WINDOW_MS,
   type AlarmSubject,
   alarmsOf,
-  LINE_ENDING_MS,
-  ROOM_LASTS_MIN_MS,
+  CEILING_ENDING_MS,
+  HEADROOM_LASTS_MIN_MS,
   SHORTAGE_MIN_MS,
   UNUSED_RUNS_FACTOR,
   UNUSED_RUNS_MIN,
@@ -94,8 +94,8 @@ describe("the run space", () => {
     // At 16 runs a second.
     const lineMs = ((RUN_MAX - 1 - BURST_RUNS) / 16) * 1000;
     const at = (leftMs: number) => recordOf({ highWaterMark: 1000, rate: 16, lifeMs: Math.ceil(lineMs - leftMs) });
-    expect(namesOf({ record: at(LINE_ENDING_MS + MINUTE_MS) })).toEqual([]);
-    expect(alarmsOf(subjectOf({ record: at(LINE_ENDING_MS - MINUTE_MS) }))).toMatchObject([
+    expect(namesOf({ record: at(CEILING_ENDING_MS + MINUTE_MS) })).toEqual([]);
+    expect(alarmsOf(subjectOf({ record: at(CEILING_ENDING_MS - MINUTE_MS) }))).toMatchObject([
       { name: "run_ceiling_ending", severity: "notice" },
     ]);
     expect(alarmsOf(subjectOf({ record: at(-MINUTE_MS) }))).toMatchObject([
@@ -107,7 +107,7 @@ describe("the run space", () => {
 describe("the room under the clock line", () => {
   const LIFE_MS = 100_000_000;
   const line = 1 + (LIFE_MS / 1000) * 2 + BURST_RUNS;
-  const withRoom = (roomRuns: number) => recordOf({ highWaterMark: line - roomRuns, lifeMs: LIFE_MS });
+  const withRoom = (headroomRuns: number) => recordOf({ highWaterMark: line - headroomRuns, lifeMs: LIFE_MS });
   const taken = (runs: number) =>
     leasesInARow([{ runCount: runs, agoMs: MINUTE_MS, progress: { run: runs, state: "open" } }]);
 
@@ -130,10 +130,10 @@ describe("the room under the clock line", () => {
       record: withRoom(10_000),
       leases: taken(7200 + Math.ceil((10_000 * HOUR_MS) / ms)),
     });
-    expect(alarmsOf(subjectOf(lasting(ROOM_LASTS_MIN_MS - MINUTE_MS)))).toMatchObject([
+    expect(alarmsOf(subjectOf(lasting(HEADROOM_LASTS_MIN_MS - MINUTE_MS)))).toMatchObject([
       { name: "headroom_low", severity: "warning" },
     ]);
-    expect(namesOf(lasting(ROOM_LASTS_MIN_MS + 10 * MINUTE_MS))).toEqual([]);
+    expect(namesOf(lasting(HEADROOM_LASTS_MIN_MS + 10 * MINUTE_MS))).toEqual([]);
     expect(namesOf({ record: withRoom(10_000), leases: taken(7200) })).toEqual([]);
   });
 });

@@ -44,9 +44,9 @@ describe("the run space", () => {
       runsLeft: RUN_MAX - 300,
       usedShare: 200 / (RUN_MAX - 100),
       callNumbersLeft: (RUN_MAX - 300) * 16_384,
-      roomRuns: ceilingAt(id, 0, NOW_MS) - 300,
-      lineRunsPerSecond: 2,
-      lineEndsAtMs: whenCeilingReaches(id, 0, RUN_MAX),
+      headroomRuns: ceilingAt(id, 0, NOW_MS) - 300,
+      ceilingRunsPerSecond: 2,
+      ceilingEndsAtMs: whenCeilingReaches(id, 0, RUN_MAX),
     });
     expect(runSpaceOf({ ...record, version: 1, highWaterMark: 0 }, NOW_MS)).toMatchObject({
       runsUsed: 0,
@@ -59,7 +59,9 @@ describe("the run space", () => {
   });
 
   test("has no more room than runs", () => {
-    expect(runSpaceOf(recordOf({ highWaterMark: RUN_MAX - 5, lifeMs: 20 * 365 * DAY_MS }), NOW_MS).roomRuns).toBe(5);
+    expect(runSpaceOf(recordOf({ highWaterMark: RUN_MAX - 5, lifeMs: 20 * 365 * DAY_MS }), NOW_MS).headroomRuns).toBe(
+      5,
+    );
   });
 });
 

@@ -114,13 +114,13 @@ describe("the clock of a holder", () => {
   });
 });
 
-describe("a coordinator that touches", () => {
+describe("a coordinator that heartbeats", () => {
   /** On a store whose past can be set. */
   async function touching() {
     const clock = new Clock();
     const store = new SettableStore(clock);
     const { now, pause } = clock;
-    const bounds = { ...SHORT_BOUNDS, touchEveryMs: 5 };
+    const bounds = { ...SHORT_BOUNDS, heartbeatEveryMs: 5 };
     const coordinator = new Coordinator({ store, name: "test", now, pause, bounds });
     await coordinator.initNamespace(NAMESPACE);
     coordinator.startHeartbeat();
@@ -134,11 +134,11 @@ describe("a coordinator that touches", () => {
     store.server.epoch = "second:life:0";
     await until(async () => (await store.readNamespace(NAMESPACE)).highWaterMark > 0);
     await coordinator.stopHeartbeat();
-    expect(store.stepNames()).toEqual(expect.arrayContaining(["touch", "claim", "confirm"]));
+    expect(store.stepNames()).toEqual(expect.arrayContaining(["heartbeat", "claim", "confirm"]));
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0, generation: 1 });
   });
 
-  test("touches no more when it is told to stop", async () => {
+  test("heartbeats no more when it is told to stop", async () => {
     const { store, coordinator } = await touching();
     await until(async () => store.steps.length > 2);
     await coordinator.stopHeartbeat();
@@ -147,7 +147,7 @@ describe("a coordinator that touches", () => {
     expect(store.steps.length).toBe(stepCount);
   });
 
-  test("lets a touch end that is under way, before whoever stops it goes on", async () => {
+  test("lets a heartbeat end that is under way, before whoever stops it goes on", async () => {
     const { store, coordinator } = await touching();
     let isUnderWay = false;
     let end = () => {};
@@ -218,8 +218,8 @@ describe("the status", () => {
     await coordinator.lease(NAMESPACE, lease({ runCount: 64 }));
     const { guard } = await coordinator.status(NAMESPACE);
     expect(guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
-    expect(guard.roomRuns).toBeGreaterThan(60_000);
-    expect(guard.roomRuns).toBeLessThanOrEqual(65_537);
+    expect(guard.headroomRuns).toBeGreaterThan(60_000);
+    expect(guard.headroomRuns).toBeLessThanOrEqual(65_537);
   });
 
   test("tells why nothing is leased, since when, and what to type", async () => {

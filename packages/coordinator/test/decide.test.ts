@@ -116,7 +116,7 @@ describe("a step is refused", () => {
   test.each(OF_ALL)("for %s", (_, odd, refusal) => {
     for (const step of [
       commands.lease(),
-      commands.touch(),
+      commands.heartbeat(),
       commands.claim(3),
       commands.confirm(3),
       commands.advance(0),
@@ -127,7 +127,7 @@ describe("a step is refused", () => {
   });
 
   test.each(OF_MEMORY)("for %s, when it relies on the store's memory", (_, odd, refusal) => {
-    for (const step of [commands.lease(seen), commands.touch(seen), commands.seal(FORKED_SEAL, seen)]) {
+    for (const step of [commands.lease(seen), commands.heartbeat(seen), commands.seal(FORKED_SEAL, seen)]) {
       expect(decided(step, odd), step.step).toBe(refusal);
     }
   });
@@ -143,9 +143,9 @@ describe("a step is refused", () => {
       { keys: { ledgerMark: 7 } },
       { record: { nodeCount: 2 }, server: { connectedReplicas: 1 } },
     ];
-    for (const odd of limits) expect(decided(commands.touch(seen), odd), JSON.stringify(odd)).toBeTypeOf("object");
+    for (const odd of limits) expect(decided(commands.heartbeat(seen), odd), JSON.stringify(odd)).toBeTypeOf("object");
     const early = { nowMs: RELEASED_AT_MS, record: { changedAtMs: RELEASED_AT_MS } };
-    expect(decided(commands.touch(), early)).toBeTypeOf("object");
+    expect(decided(commands.heartbeat(), early)).toBeTypeOf("object");
     const silent = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS } };
     expect(decided(commands.claim(3), silent)).toBeTypeOf("object");
     const silence = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS - 1 } };

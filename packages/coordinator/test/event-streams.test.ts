@@ -93,8 +93,8 @@ describe("the event stream", () => {
     const reading = await read("?namespace=main");
     hub.warn({ namespace: "lists" }, "jump");
     hub.warn({ namespace: "main" }, "stopped");
-    hub.warn({ reason: "away" }, "touch_failed");
-    await reading.until("touch_failed");
+    hub.warn({ reason: "away" }, "heartbeat_failed");
+    await reading.until("heartbeat_failed");
     expect(reading.text()).toContain("stopped");
     expect(reading.text()).not.toContain("lists");
   });
@@ -126,7 +126,7 @@ describe("the event stream", () => {
 
   test("tells who has only just come everything that is kept, however much it is", async () => {
     for (let count = 0; count < 300; count++)
-      hub.warn({ namespace: "main", reason: "x".repeat(8_000), count }, "touch_failed");
+      hub.warn({ namespace: "main", reason: "x".repeat(8_000), count }, "heartbeat_failed");
     const { until } = await read("?recent=yes");
     await until('"count":299');
   });

@@ -45,7 +45,11 @@ describe("the list of namespaces", () => {
     const { namespaces, ...about } = await listed(call);
     expect(about).toEqual({ store: "memory", coordinator: "c-1", release: "1.2.3" });
     expect(namespaces).toMatchObject([
-      { namespace: "lists", labels: {}, record: { firstRun: 1, highWaterMark: 0, runsUsed: 0, lineRunsPerSecond: 2 } },
+      {
+        namespace: "lists",
+        labels: {},
+        record: { firstRun: 1, highWaterMark: 0, runsUsed: 0, ceilingRunsPerSecond: 2 },
+      },
       {
         namespace: "main",
         record: {
@@ -54,7 +58,7 @@ describe("the list of namespaces", () => {
           highWaterMark: 94,
           runsUsed: 5,
           runsLeft: 2 ** 30 - 95,
-          lineRunsPerSecond: 4,
+          ceilingRunsPerSecond: 4,
         },
         guard: { state: "active", code: null },
       },

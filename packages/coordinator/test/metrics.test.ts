@@ -110,8 +110,8 @@ describe("metrics", () => {
     expect(of("runs_left", "main")).toBe(2 ** 30 - 1 - 2);
     expect(of("high_water_mark", "lists")).toBe(100);
     expect(of("runs_used", "lists")).toBe(1);
-    expect(of("line_runs_per_second", "lists")).toBe(16);
-    expect(of("room_runs", "main")).toBeGreaterThan(60_000);
+    expect(of("ceiling_runs_per_second", "lists")).toBe(16);
+    expect(of("headroom_runs", "main")).toBeGreaterThan(60_000);
     expect(of("generation", "main")).toBe(0);
     expect(value('callnumber_guard_state{namespace="main",state="active"}')).toBe(1);
     expect(value('callnumber_guard_state{namespace="main",state="stopped"}')).toBe(0);
@@ -149,7 +149,7 @@ describe("metrics", () => {
   test.each([
     ["that", false],
     ["that, while the namespaces can't be listed", true],
-  ])("never take a label from a name that is asked for during a touch: %s", async (_, isAway) => {
+  ])("never take a label from a name that is asked for during a heartbeat: %s", async (_, isAway) => {
     await lease();
     let open = () => {};
     store.recordGate = new Promise((resolve) => {
@@ -165,7 +165,7 @@ describe("metrics", () => {
     await Promise.all([...asking, coordinator.stopHeartbeat()]);
     const { text, value } = await scrape();
     expect(text).not.toContain("invented");
-    expect(value('callnumber_touch_duration_seconds_count{namespace="main"}')).toBe(1);
+    expect(value('callnumber_heartbeat_duration_seconds_count{namespace="main"}')).toBe(1);
   });
 
   test("show the state of what the store lists and no guard could open, and no figures of its record", async () => {
@@ -202,7 +202,7 @@ describe("metrics", () => {
     expect(value('callnumber_jumps_total{code="store_silent",namespace="main"}')).toBe(0);
     expect(value('callnumber_doubts_total{code="store_went_back",namespace="main"}')).toBe(0);
     expect(value('callnumber_runs_burnt_total{namespace="main",reason="requester_gone"}')).toBe(0);
-    expect(value('callnumber_touch_duration_seconds_count{namespace="main"}')).toBe(1);
+    expect(value('callnumber_heartbeat_duration_seconds_count{namespace="main"}')).toBe(1);
   });
 
   test("count what other parts tell: alarms, trims, findings, failed touches, lost lines of the log", async () => {
@@ -219,7 +219,7 @@ describe("metrics", () => {
     events.error({ code: "store_eviction_enabled", what: "a" }, "preflight_finding");
     events.warn({ what: "b" }, "preflight_finding");
     events.info({ what: "b" }, "preflight_finding_resolved");
-    events.warn({ reason: "x" }, "touch_failed");
+    events.warn({ reason: "x" }, "heartbeat_failed");
     for (const lineCount of [3, 4]) events.error({ lineCount, reason: "x" }, "log_lines_dropped");
     events.warn({ namespace: "main", runCount: Number.NaN, reason: "lease_burnt" }, "burnt");
     const { value, text } = await scrape();
@@ -233,7 +233,7 @@ describe("metrics", () => {
     expect(value('callnumber_ledger_trim_failures_total{namespace="main"}')).toBe(1);
     expect(value('callnumber_preflight_findings{effect="refuses"}')).toBe(1);
     expect(value('callnumber_preflight_findings{effect="warns"}')).toBe(0);
-    expect(value("callnumber_touch_failures_total")).toBe(1);
+    expect(value("callnumber_heartbeat_failures_total")).toBe(1);
     expect(value("callnumber_log_lines_dropped_total")).toBe(7);
   });
 

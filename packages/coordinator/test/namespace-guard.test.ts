@@ -192,7 +192,7 @@ describe("two coordinators", () => {
     world.clock.meanwhile = () => world.store.step(NAMESPACE, confirm(1));
     world.store.stepNames();
     await guard.heartbeat();
-    expect(world.store.stepNames()).toEqual(["touch", "confirm", "touch"]);
+    expect(world.store.stepNames()).toEqual(["heartbeat", "confirm", "heartbeat"]);
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 
@@ -202,7 +202,7 @@ describe("two coordinators", () => {
     await world.store.step(NAMESPACE, commandsFor(world.storeId).claim(0));
     world.store.stepNames();
     await guard.heartbeat();
-    expect(world.store.stepNames()).toEqual(["touch", "touch", "claim", "confirm", "touch"]);
+    expect(world.store.stepNames()).toEqual(["heartbeat", "heartbeat", "claim", "confirm", "heartbeat"]);
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
   });
 
@@ -266,11 +266,11 @@ describe("a refusal that no jump ends", () => {
     expect(guard.state).toMatchObject({ state: "active", code: null });
   });
 
-  test("(a mark far above the clock line) is told by touches, too, and not again and again, until the line has passed it", async () => {
+  test("(a mark far above the clock line) is told by heartbeats, too, and not again and again, until the line has passed it", async () => {
     const { world, guard, told } = await guardAtRun10();
     raiseMark(world, lineOf(world) + 100_000);
     told.length = 0;
-    for (let touch = 0; touch < 3; touch++) {
+    for (let heartbeat = 0; heartbeat < 3; heartbeat++) {
       await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
       await expect(leaseOf(guard)).rejects.toMatchObject({ code: "manual_recovery_required" });
       world.clock.timeMs += 1_000;

@@ -64,18 +64,18 @@ describe("the guards of all namespaces", () => {
     expect([...(await guards.names())].sort()).toEqual(["a", "b", "lost"]);
   });
 
-  test("touch every namespace, also those known when the list can't be read", async () => {
+  test("heartbeat every namespace, also those known when the list can't be read", async () => {
     const { guards, store, told } = await guardsOn();
     await guards.heartbeatAll();
-    expect(store.stepNames()).toEqual(["touch", "touch"]);
-    expect(told.filter(([, event]) => event === "touch")).toEqual([
-      ["debug", "touch", "a", undefined],
-      ["debug", "touch", "b", undefined],
+    expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
+    expect(told.filter(([, event]) => event === "heartbeat")).toEqual([
+      ["debug", "heartbeat", "a", undefined],
+      ["debug", "heartbeat", "b", undefined],
     ]);
     store.listNamespaces = () => Promise.reject(new Error("away"));
     await guards.heartbeatAll();
-    expect(store.stepNames()).toEqual(["touch", "touch"]);
-    expect(told).toContainEqual(["warn", "touch_failed", undefined, undefined]);
+    expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
+    expect(told).toContainEqual(["warn", "heartbeat_failed", undefined, undefined]);
   });
 
   test("show why there is no guard, log a change of it once, and forget it when there is one", async () => {
@@ -95,7 +95,7 @@ describe("the guards of all namespaces", () => {
       ["warn", "recovering", "a", "store_unavailable"],
       ["warn", "stopped", "a", "store_corrupt"],
     ]);
-    expect(told.filter(([, event]) => event === "touch_refused")).toHaveLength(3);
+    expect(told.filter(([, event]) => event === "heartbeat_rejected")).toHaveLength(3);
     code = "namespace_not_found";
     await guards.heartbeatAll();
     expect(guards.refused()).toEqual([]);
@@ -107,7 +107,7 @@ describe("the guards of all namespaces", () => {
     expect(guards.refused()).toEqual([]);
   });
 
-  test("tell of a touch that fails for no reason of the store, and keep the refusal of a guard in its own state", async () => {
+  test("tell of a heartbeat that fails for no reason of the store, and keep the refusal of a guard in its own state", async () => {
     const { guards, store, told } = await guardsOn({ names: ["a"] });
     await guards.of("a");
     store.before = () => {
@@ -119,7 +119,7 @@ describe("the guards of all namespaces", () => {
       throw new TypeError("a mistake");
     };
     await guards.heartbeatAll();
-    expect(told.at(-1)).toEqual(["warn", "touch_failed", undefined, undefined]);
+    expect(told.at(-1)).toEqual(["warn", "heartbeat_failed", undefined, undefined]);
   });
 
   test("let go of every witness, also when one can't be closed", async () => {

@@ -91,7 +91,8 @@ const play = {
       return await Promise.all(commands.map((command) => toldOrRefused(store, name, command)));
     },
   }),
-  touch: (name: Name, floor = 0): Play => stepOn(name, `touch, floor ${floor}`, false, ({ touch }) => touch({ floor })),
+  heartbeat: (name: Name, floor = 0): Play =>
+    stepOn(name, `heartbeat, floor ${floor}`, false, ({ heartbeat }) => heartbeat({ floor })),
   claim: (name: Name, newer = 0, generationMin = 0): Play =>
     stepOn(name, `claim ${newer}`, false, ({ claim }, { generation }) =>
       claim(atLeastZero(generation + newer), { generationMin }),
@@ -258,7 +259,7 @@ const anyPlay: fc.Arbitrary<Play> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(name, fc.constantFrom(0, 8, 90)).map((parts) => play.keep(...parts)) },
   { weight: 1, arbitrary: name.map(play.retention) },
   { weight: 3, arbitrary: name.map(play.read) },
-  { weight: 3, arbitrary: fc.tuple(name, floor).map((parts) => play.touch(...parts)) },
+  { weight: 3, arbitrary: fc.tuple(name, floor).map((parts) => play.heartbeat(...parts)) },
   { weight: 2, arbitrary: made.map(play.init) },
   { weight: 1, arbitrary: fc.tuple(name, newer, fc.constantFrom(0, 0, 3)).map((parts) => play.claim(...parts)) },
   {

@@ -26,7 +26,7 @@ export type Recipe = (server: ObservedServer, bounds: Bounds) => Play;
 
 export const STEPS: readonly StepCommand["step"][] = [
   "lease",
-  "touch",
+  "heartbeat",
   "claim",
   "confirm",
   "seal",
@@ -238,7 +238,7 @@ export const randomPlays: fc.Arbitrary<readonly Recipe[]> = fc
 
 const SUITED: { readonly [step in StepCommand["step"]]: Partial<RecordRecipe> } = {
   lease: { phase: 0, epoch: "now" },
-  touch: { phase: 0, epoch: "now" },
+  heartbeat: { phase: 0, epoch: "now" },
   claim: { phase: 1 },
   confirm: { phase: 1, epoch: "now" },
   seal: { phase: 0, epoch: "now" },
@@ -360,7 +360,7 @@ function commandOf(
   const base = { isSilenceAccepted };
   const made: { readonly [S in StepCommand as S["step"]]: S } = {
     lease: commands.lease({ ...base, floor, generationMin, held, runCount, holder }),
-    touch: commands.touch({ ...base, floor, generationMin }),
+    heartbeat: commands.heartbeat({ ...base, floor, generationMin }),
     claim: commands.claim(generation, { ...base, generationMin }),
     confirm: commands.confirm(generation, { ...base, floor }),
     seal: commands.seal(seal, { ...base, floor, generationMin }),

@@ -26,7 +26,7 @@ describe("the recent events", () => {
     const { recent, hub } = watched();
     hub.info({ namespace: "main", storeId: "s" }, "init");
     hub.warn({ namespace: "main", code: "store_forked", explanation: "two copies" }, "stopped");
-    hub.warn({ reason: "away" }, "touch_failed");
+    hub.warn({ reason: "away" }, "heartbeat_failed");
     expect(recent.all()).toEqual([
       { id: 1, atMs: 1_000_000, level: "info", event: "init", namespace: "main", code: null, fields: { storeId: "s" } },
       {
@@ -42,7 +42,7 @@ describe("the recent events", () => {
         id: 3,
         atMs: 1_000_000,
         level: "warn",
-        event: "touch_failed",
+        event: "heartbeat_failed",
         namespace: null,
         code: null,
         fields: { reason: "away" },

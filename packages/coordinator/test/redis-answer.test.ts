@@ -86,7 +86,7 @@ describe("what can't be is no answer", () => {
   });
 
   test("to another step", () => {
-    const command = commandsFor(storeId).touch({ nonce: "nonce-of-the-step" });
+    const command = commandsFor(storeId).heartbeat({ nonce: "nonce-of-the-step" });
     const words = [command.nonce, storeId, "0", "7", "1700000000000", "e", "0", "1", "0"];
     const read = (given: unknown) => stepRepliesIn(given, [{ namespace: NAMESPACE, command }]);
     expect(read(words)).toMatchObject([{ after: { highWaterMark: 7, nodeCount: 1 }, runCount: 0 }]);

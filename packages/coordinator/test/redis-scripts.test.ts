@@ -21,7 +21,7 @@ const free = (text: string): Parameter => ({ free: text });
 const namespace = free(NAMESPACE);
 
 const STEPS: Partial<Record<ScriptName, readonly Parameter[]>> = {
-  touch: [0, 0],
+  heartbeat: [0, 0],
   claim: [0, 0],
   confirm: [0, 0],
   seal: [0, 0, { text: "forked", wrong: "sealed" }],
@@ -107,10 +107,11 @@ describe("words that can't be read are a bug of the caller", () => {
   );
 
   test("what every step begins with", async () => {
-    const words = soundWords("touch");
+    const words = soundWords("heartbeat");
     for (const at of [3, 4, 5, 6])
-      for (const word of NO_NUMBERS) await expectRefused("touch", words.with(at, word), /^MISUSE nonce-1 every step/);
-    await expectRefused("touch", words.with(6, 2), /^MISUSE nonce-1 every step/);
+      for (const word of NO_NUMBERS)
+        await expectRefused("heartbeat", words.with(at, word), /^MISUSE nonce-1 every step/);
+    await expectRefused("heartbeat", words.with(6, 2), /^MISUSE nonce-1 every step/);
   });
 
   test("a copied lease that lacks a field", async () => {
@@ -150,7 +151,7 @@ async function putText(key: string): Promise<void> {
   await redis.set(key, "x");
 }
 
-const NAMES_OF_STEPS = ["lease", "touch", "claim", "confirm", "seal", "advance"] as const;
+const NAMES_OF_STEPS = ["lease", "heartbeat", "claim", "confirm", "seal", "advance"] as const;
 const NAMES_OF_READING = ["leases"] as const;
 const OF_A_NAMESPACE = [...NAMES_OF_STEPS, "read", "report", ...NAMES_OF_READING] as const;
 const OF_A_RECORD = [...OF_A_NAMESPACE, "trim"] as const;
@@ -208,8 +209,8 @@ const HANDS: readonly Hand[] = [
     () => redis.hset(keys.reports, "0", "short"),
   ],
   ["the store is another", /^FOREIGN /, [...NAMES_OF_STEPS, "trim"], () => edit("sid", storeIdFrom(2))],
-  ["the store has moved", /^MOVED /, ["touch", "lease", "trim"], () => seal("moved")],
-  ["the store is one of two copies", /^FORKED /, ["touch", "lease", "trim"], () => seal("forked")],
+  ["the store has moved", /^MOVED /, ["heartbeat", "lease", "trim"], () => seal("moved")],
+  ["the store is one of two copies", /^FORKED /, ["heartbeat", "lease", "trim"], () => seal("forked")],
 ];
 
 async function seal(text: string): Promise<void> {
@@ -226,10 +227,10 @@ describe("keys that another hand has changed", () => {
 
 test("clocks that agree, both before the release, are refused", async () => {
   const releasedAt = /local RELEASED_AT_MS = \d+/;
-  const { text } = scriptNamed("touch");
+  const { text } = scriptNamed("heartbeat");
   expect(text).toMatch(releasedAt);
   const later = text.replace(releasedAt, `local RELEASED_AT_MS = ${Date.now() + 3_600_000}`);
-  await expect(redis.eval(later, 3, ...keysFor("touch").slice(0, 3), ...soundWords("touch"))).rejects.toThrow(
+  await expect(redis.eval(later, 3, ...keysFor("heartbeat").slice(0, 3), ...soundWords("heartbeat"))).rejects.toThrow(
     /^CLOCK nonce-1 0$/,
   );
 });

@@ -139,7 +139,7 @@ describe("recover, when the original is gone", () => {
     const commands = commandsFor(store.storeId);
     for (const command of [
       commands.lease(),
-      commands.touch(),
+      commands.heartbeat(),
       commands.claim(0),
       commands.confirm(0),
       commands.seal("-"),

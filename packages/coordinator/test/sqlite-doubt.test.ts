@@ -203,15 +203,15 @@ test("each opening is an epoch that no record knows, unless the marker agrees", 
   await first.close();
   for (let start = 0; start < 3; start++) {
     const store = place.open({ machine, bounds: { ...SMALL_BOUNDS } });
-    const touch = {
-      step: "touch",
+    const heartbeat = {
+      step: "heartbeat",
       storeId,
       nonce: randomUUID(),
       isSilenceAccepted: false,
       floor: 0,
       generationMin: 0,
     } as const;
-    await expect(store.step(NAMESPACE, touch)).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await expect(store.step(NAMESPACE, heartbeat)).rejects.toMatchObject({ code: "store_epoch_changed" });
     await store.close();
   }
 });

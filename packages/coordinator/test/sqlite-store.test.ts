@@ -267,7 +267,7 @@ describe("a copy that an operator accepts", () => {
     const trim = { storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
     for (const change of [
       () => lease(),
-      () => store.step(NAMESPACE, commands.touch()),
+      () => store.step(NAMESPACE, commands.heartbeat()),
       () => store.report(NAMESPACE, 5, reportCommand()),
       () => store.importLeases(NAMESPACE, []),
       () => store.changeSettings(NAMESPACE, { labels: {} }),

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { statusOf } from "../src/status/status.js";
 import { leaseOf, NOW_MS, recordOf } from "./ledger-for-capacity.js";
 
-test("the status counts skipped runs as used, and has the time of the newest lease, not of the last touch", () => {
+test("the status counts skipped runs as used, and has the time of the newest lease, not of the last heartbeat", () => {
   const record = { ...recordOf({ firstRun: 5, highWaterMark: 1_000 }), changedAtMs: NOW_MS };
   expect(statusOf(record, leaseOf({ firstRun: 7, agoMs: 10 }))).toMatchObject({
     lastLeaseAtMs: NOW_MS - 10,

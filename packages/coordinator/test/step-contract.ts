@@ -68,10 +68,10 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     });
   });
 
-  describe("lease and touch", () => {
+  describe("lease and heartbeat", () => {
     test("are refused when the caller saw a later generation, with the one that is there", async () => {
       const { store, commands } = await storeFrom();
-      for (const command of [commands.lease({ generationMin: 1 }), commands.touch({ generationMin: 1 })]) {
+      for (const command of [commands.lease({ generationMin: 1 }), commands.heartbeat({ generationMin: 1 })]) {
         await refusesAndKeeps(store, command, { code: "store_generation_stale", generation: 0 });
       }
     });
@@ -80,7 +80,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const { store, commands, lease } = await storeFrom();
       await lease({ runCount: 3 });
       for (const floor of [4, ledgerIdOf(1, 0)]) {
-        for (const command of [commands.lease({ floor }), commands.touch({ floor })]) {
+        for (const command of [commands.lease({ floor }), commands.heartbeat({ floor })]) {
           await refusesAndKeeps(store, command, { code: "store_went_back", generation: 0 });
         }
       }
@@ -89,7 +89,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     test("are refused while a claim waits to be confirmed", async () => {
       const { store, commands } = await storeFrom();
       await store.step(NAMESPACE, commands.claim(0));
-      for (const command of [commands.lease(), commands.touch(), commands.seal(MOVED_SEAL)]) {
+      for (const command of [commands.lease(), commands.heartbeat(), commands.seal(MOVED_SEAL)]) {
         await refusesAndKeeps(store, command, { code: "store_claimed", generation: 1 });
       }
     });
@@ -104,11 +104,11 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect((await lease({ held: 3 })).firstRun).toBe(4);
     });
 
-    test("touch writes the time, and nothing else", async () => {
+    test("heartbeat writes the time, and nothing else", async () => {
       const { store, commands, lease, read } = await storeFrom();
       await lease({ runCount: 3 });
       const before = await read();
-      const { after, runCount } = await store.step(NAMESPACE, commands.touch({ floor: 3 }));
+      const { after, runCount } = await store.step(NAMESPACE, commands.heartbeat({ floor: 3 }));
       expect(runCount).toBe(0);
       expect(await read()).toEqual({ ...before, changedAtMs: after.changedAtMs });
       expect(after.changedAtMs).toBeGreaterThanOrEqual(before.changedAtMs);
@@ -116,8 +116,8 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
     test("a lease takes at most its share of the room under the line", async () => {
       // The line began so far below its burst that 10 shares and a half are left; that changes by one run a second.
-      const roomRuns = 10.5 * ROOM_SHARE;
-      const initialisedAtMs = Date.now() + (BURST_RUNS - roomRuns) * 1000;
+      const headroomRuns = 10.5 * ROOM_SHARE;
+      const initialisedAtMs = Date.now() + (BURST_RUNS - headroomRuns) * 1000;
       const { lease } = await storeFrom(1, { initialisedAtMs, rate: 1 });
       expect((await lease({ runCount: 64 })).runCount).toBe(10);
     });
@@ -225,7 +225,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await lease({ runCount: 3 });
       await store.step(NAMESPACE, commands.seal(seal));
       expect(await read()).toMatchObject({ phase: PHASE.sealed, seal, highWaterMark: 3, generation: 0 });
-      for (const command of [commands.lease(), commands.touch(), commands.claim(0), commands.advance(0)]) {
+      for (const command of [commands.lease(), commands.heartbeat(), commands.claim(0), commands.advance(0)]) {
         await refusesAndKeeps(store, command, { code });
       }
     });
@@ -278,8 +278,8 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const mark = await jump();
       await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
       expect(mark).toBeLessThan(RUN_COUNT);
-      await refusesAndKeeps(store, commands.touch({ floor: ledgerIdOf(1, mark) + 1 }), { code: "store_went_back" });
-      await store.step(NAMESPACE, commands.touch({ floor: ledgerIdOf(1, mark) }));
+      await refusesAndKeeps(store, commands.heartbeat({ floor: ledgerIdOf(1, mark) + 1 }), { code: "store_went_back" });
+      await store.step(NAMESPACE, commands.heartbeat({ floor: ledgerIdOf(1, mark) }));
     });
 
     test("is refused for a store that moved, for runs above the line, and beyond the last version", async () => {
@@ -349,7 +349,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       clock.timeMs += GAP_MS;
       await lease();
       clock.timeMs += GAP_MS + 1;
-      for (const command of [commands.lease(), commands.touch(), commands.seal(MOVED_SEAL)]) {
+      for (const command of [commands.lease(), commands.heartbeat(), commands.seal(MOVED_SEAL)]) {
         await refusesAndKeeps(store, command, { code: "store_silent", generation: 0 });
       }
       expect(await jump()).toBeGreaterThan(1);
@@ -373,8 +373,8 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
 /** Every step that finds a record, none of which is refused by an open record of generation 0 that leased nothing. */
 function everyStepOf(commands: StoreInHand["commands"]): StepCommand[] {
-  const { lease, touch, claim, confirm, seal, recover, advance } = commands;
-  return [lease(), touch(), claim(0), confirm(0), seal(FORKED_SEAL), recover(), advance(0)];
+  const { lease, heartbeat, claim, confirm, seal, recover, advance } = commands;
+  return [lease(), heartbeat(), claim(0), confirm(0), seal(FORKED_SEAL), recover(), advance(0)];
 }
 
 export async function refusesAndKeeps(store: Store, command: StepCommand, expected: object): Promise<void> {

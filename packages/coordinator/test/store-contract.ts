@@ -108,7 +108,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const operations = [
           () => store.readNamespace("other"),
           () => store.step("other", commands.lease()),
-          () => store.step("other", commands.touch()),
+          () => store.step("other", commands.heartbeat()),
           () => store.step("other", commands.claim(0)),
           () => store.step("other", commands.confirm(0)),
           () => store.step("other", commands.seal("moved")),
@@ -227,7 +227,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           lease(),
           store.step(NAMESPACE, commands.claim(0)),
           lease(),
-          store.step(NAMESPACE, commands.touch()),
+          store.step(NAMESPACE, commands.heartbeat()),
         ]);
         expect(outcomes).toMatchObject([
           { value: { firstRun: 1 } },

@@ -31,7 +31,7 @@ export function trimmerOf(
   const log = (fields: object, event: string) => void events.push({ event, fields: { ...fields } });
   const { now = () => Date.now() + 2 * RETENTION_DAYS * DAY_MS, isClockWrong = false, ...options } = own;
   const trimmer = new LedgerTrimmer({
-    store: isClockWrong ? store : touchedUntil(store, now),
+    store: isClockWrong ? store : heartbeatUntil(store, now),
     files: directory === undefined ? undefined : new LedgerFiles(directory),
     log: { debug: log, info: log, warn: log, error: log },
     now,
@@ -40,7 +40,7 @@ export function trimmerOf(
   return { trimmer, events };
 }
 
-function touchedUntil(store: Store, now: () => number): Store {
+function heartbeatUntil(store: Store, now: () => number): Store {
   return storeWith(store, {
     readNamespace: async (namespace) => ({ ...(await store.readNamespace(namespace)), changedAtMs: now() }),
   });

@@ -19,7 +19,7 @@ const { state, code, sinceMs, explanation } = guardAnswerSchema.shape;
 const { version, highWaterMark, rates } = statusAnswerSchema.shape;
 const timeMs = sinceMs;
 /** By how many runs a second the clock line rises. */
-const lineRunsPerSecond = z.int().min(1);
+const ceilingRunsPerSecond = z.int().min(1);
 
 /** One namespace in the list of all: enough to see which one needs an operator. */
 export const namespaceDescriptionSchema = z.object({
@@ -34,7 +34,7 @@ export const namespaceDescriptionSchema = z.object({
       highWaterMark: z.int().min(0).max(RUN_MAX),
       runsUsed: count,
       runsLeft: count,
-      lineRunsPerSecond,
+      ceilingRunsPerSecond,
     })
     .nullable(),
   guard: z.object({ state, code, sinceMs, explanation }),
@@ -104,10 +104,10 @@ export const capacityAnswerSchema = z.object({
   usedShare: z.number().min(0).max(1),
   callNumbersLeft: count,
   /** Runs that may be leased right now before the clock line is reached. */
-  roomRuns: count,
-  lineRunsPerSecond,
+  headroomRuns: count,
+  ceilingRunsPerSecond,
   /** When the clock line reaches the end of the namespace: nothing can use it up before. */
-  lineEndsAtMs: timeMs,
+  ceilingEndsAtMs: timeMs,
   rates,
   /** The leases that `holders` is computed from: the newest, at most 10,000 and at most a week. */
   lookedAt: z.object({ leaseCount: count, fromMs: timeMs.nullable() }),

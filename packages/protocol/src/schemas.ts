@@ -304,7 +304,7 @@ export const guardAnswerSchema = z.object({
   /** Settled doubts and recoveries of this store, and a bit more; only rises. */
   generation: z.int().min(0),
   /** How many runs may be leased right now before the clock line is reached. */
-  roomRuns: z.int().min(0),
+  headroomRuns: z.int().min(0),
   /** Data nodes that could be promoted, each of which may hold an older state: as the store records them. */
   nodeCount: z.int().min(1),
   /** The last recovery by the coordinator that responds; null when it has done none since its start. */

@@ -45,7 +45,7 @@ const guard = {
   sinceMs: atMs,
   explanation: "why",
   generation: 7,
-  roomRuns: 65_536,
+  headroomRuns: 65_536,
   nodeCount: 3,
   lastRecovery: { atMs, code: "store_silent", skippedRunCount: 12, explanation: "what" },
 };
@@ -89,9 +89,9 @@ const capacity = {
   runsLeft: 1_000,
   usedShare: 0.25,
   callNumbersLeft: 16_384_000,
-  roomRuns: 64,
-  lineRunsPerSecond: 16,
-  lineEndsAtMs: atMs,
+  headroomRuns: 64,
+  ceilingRunsPerSecond: 16,
+  ceilingEndsAtMs: atMs,
   rates,
   lookedAt: { leaseCount: 3, fromMs: atMs },
   holders: [use],
@@ -104,7 +104,7 @@ const record = {
   highWaterMark: 99,
   runsUsed: 95,
   runsLeft: 1_000,
-  lineRunsPerSecond: 16,
+  ceilingRunsPerSecond: 16,
 };
 const { state, code, sinceMs, explanation } = guard;
 const namespaces = {
@@ -196,7 +196,7 @@ describe("answers", () => {
 
   test("the ends of each range pass, and what lies beyond does not", () => {
     const { version, highWaterMark, lastLeaseAtMs } = statusAnswerSchema.shape;
-    const { usedShare, lineRunsPerSecond } = capacityAnswerSchema.shape;
+    const { usedShare, ceilingRunsPerSecond } = capacityAnswerSchema.shape;
     for (const [schema, min, max] of [
       [version, 0, 7],
       [highWaterMark, 0, 2 ** 30 - 1],
@@ -206,7 +206,7 @@ describe("answers", () => {
       [runsQuerySchema.shape.limit, 1, 500],
       [runsQuerySchema.shape.fromRun, 0, 2 ** 33 - 1],
       [usedShare, 0, 1],
-      [lineRunsPerSecond, 1, Number.MAX_SAFE_INTEGER],
+      [ceilingRunsPerSecond, 1, Number.MAX_SAFE_INTEGER],
     ] as readonly [z.ZodType, number, number][]) {
       const passes = [min - 1, min, max, max + 1].map((value) => schema.safeParse(value).success);
       expect(passes, String(max)).toEqual([false, true, true, false]);

@@ -180,7 +180,7 @@ describe("schemas", () => {
       sinceMs: 1,
       explanation: "",
       generation: 0,
-      roomRuns: 0,
+      headroomRuns: 0,
       nodeCount: 1,
       lastRecovery: null,
     };
@@ -191,7 +191,7 @@ describe("schemas", () => {
       { state: "shut" },
       { code: "of_the_future" },
       { generation: -1 },
-      { roomRuns: 0.5 },
+      { headroomRuns: 0.5 },
       { nodeCount: 0 },
     ]) {
       expect(schema.safeParse({ ...guard, ...bad }).success, JSON.stringify(bad)).toBe(false);

@@ -21,13 +21,13 @@ export const COURSE = {
     weight: 5,
     play: (world, a) => pass(world, 500 + a.of(8_000)),
   },
-  touch: {
+  heartbeat: {
     group: "course",
     weight: 5,
     play: (world, a) => {
       const host = a.one(world.hosts);
       world.tell(() => `coordinator ${host.index + 1} touches the record`);
-      host.touch();
+      host.heartbeat();
       return true;
     },
   },

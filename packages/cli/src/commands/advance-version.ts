@@ -108,7 +108,7 @@ function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan 
     "found",
     `  version            ${version}, of which ${usedPercent} % are used`,
     `  the record         mark ${formatCount(highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`,
-    `  the clock line     reached the last run of version ${version} at ${formatTime(plan.lineEndsAtMs)}`,
+    `  the clock line     reached the last run of version ${version} at ${formatTime(plan.ceilingEndsAtMs)}`,
     ...(checkpoint === CORRUPT ? ["  the witness        can't be read any more: the store is doubted"] : []),
     "advancing means",
     `  version ${version}          is never leased from again: ${givenUp}, are given up.`,
@@ -122,7 +122,7 @@ function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan 
 }
 
 function planAsJson({ found, ...plan }: AdvancePlan): object {
-  const { namespace, storeId, usedShare, givenUpRunCount, lineEndsAtMs, isInDoubt } = plan;
+  const { namespace, storeId, usedShare, givenUpRunCount, ceilingEndsAtMs, isInDoubt } = plan;
   const { version, highWaterMark, generation } = found;
   return {
     namespace,
@@ -132,7 +132,7 @@ function planAsJson({ found, ...plan }: AdvancePlan): object {
     generation,
     usedShare,
     givenUpRunCount,
-    lineEndsAtMs,
+    ceilingEndsAtMs,
     isInDoubt,
   };
 }

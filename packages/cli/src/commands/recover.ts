@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   checkpointsOf,
   describeStore,
+  HEARTBEAT_EVERY_MS,
   NO_CHECKPOINT_FILE,
   openStore,
   planRecovery,
@@ -11,7 +12,6 @@ import {
   refusalOfRecovery,
   type Store,
   type StoreAddress,
-  TOUCH_EVERY_MS,
 } from "@callnumber/coordinator/operator";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { CommandOptions } from "@callnumber/protocol/operator";
@@ -43,7 +43,7 @@ interface Options extends StoreOptions {
 }
 
 /** A coordinator that still leases writes to the record in this time. */
-const WATCH_MS = 2 * TOUCH_EVERY_MS + 1_000;
+const WATCH_MS = 2 * HEARTBEAT_EVERY_MS + 1_000;
 
 export function recoverCommand(): Command {
   const command = new Command("recover")

@@ -157,7 +157,7 @@ const COLUMNS: readonly Column<NamespaceDescription>[] = [
   { heading: "NAMESPACE", cellOf: ({ namespace }) => namespace, expendability: 0 },
   { heading: "RUNS USED", cellOf: ({ record }) => record?.runsUsed ?? "?", expendability: 2 },
   { heading: "RUNS LEFT", cellOf: ({ record }) => record?.runsLeft ?? "?", expendability: 1 },
-  { heading: "RATE", cellOf: ({ record }) => record?.lineRunsPerSecond ?? "?", expendability: 4 },
+  { heading: "RATE", cellOf: ({ record }) => record?.ceilingRunsPerSecond ?? "?", expendability: 4 },
   {
     heading: "GUARD",
     cellOf: ({ guard }) => guard.state.replaceAll("_", " "),
@@ -184,7 +184,7 @@ function formatStatus({ status: answered, capacity }: Read, paint: Paint): strin
     `  runs used          ${formatCount(runsUsed)}, ${usedPercent} %`,
     `  runs left          ${formatCount(runsLeft)}, for ${formatCount(callNumbersLeft)} call numbers`,
     `  guard              ${formatGuard(status.guard, paint)}`,
-    `  room               ${formatCount(status.guard.roomRuns)} runs may be leased at once, below the clock line`,
+    `  room               ${formatCount(status.guard.headroomRuns)} runs may be leased at once, below the clock line`,
     ...formatLastRecovery(status.guard),
     ...status.rates.map(formatRate),
     ...(capacity instanceof Error
@@ -231,8 +231,8 @@ function formatFarTime(timeMs: number): string {
   return `the year ${year < 10_000 ? year : formatCount(year)}`;
 }
 
-function formatLine({ lineRunsPerSecond, lineEndsAtMs }: CapacityAnswer): string {
-  return `  the line ends      ${formatTime(lineEndsAtMs)}, rising by ${lineRunsPerSecond} a second: no version is used up before`;
+function formatLine({ ceilingRunsPerSecond, ceilingEndsAtMs }: CapacityAnswer): string {
+  return `  the line ends      ${formatTime(ceilingEndsAtMs)}, rising by ${ceilingRunsPerSecond} a second: no version is used up before`;
 }
 
 const ALARM_STYLES: Readonly<Record<Alarm["severity"], Style>> = { critical: "red", warning: "yellow", notice: "bold" };

@@ -112,7 +112,7 @@ function Figures({ status, rates }: Pick<StatusAnswer, "rates"> & { status: Stat
     ["High-water mark", highWaterMark, [`version ${version}`, lastLease]],
     ["Runs used", runsUsed, `${formatShare(used)} of all`],
     ["Runs left", runsLeft, `${formatLargeNumber(callNumbersLeft)} call numbers`],
-    ["Room under the clock line", guard.roomRuns, "runs may be leased right now"],
+    ["Room under the clock line", guard.headroomRuns, "runs may be leased right now"],
   ] as const;
   return (
     <dl class="figures">

@@ -5,7 +5,7 @@ export const EPS_MS = 2_000;
 /** After a longer heartbeat gap nothing is known about the store any more, ms. */
 export const GAP_MS = 300_000;
 /** How often a coordinator writes a heartbeat into the record, ms. */
-export const TOUCH_EVERY_MS = 5_000;
+export const HEARTBEAT_EVERY_MS = 5_000;
 
 /** After a longer heartbeat gap, a clock that leapt can't be told from a store that was stopped: an operator decides, ms. */
 export const SILENCE_MAX_MS = 30 * 24 * 3_600_000;
@@ -19,13 +19,13 @@ export const RELEASED_AT_MS = Date.UTC(2026, 10, 1);
 export interface Bounds {
   /** Default 2,000. */
   readonly epsMs: number;
-  /** Default 300,000; many times `touchEveryMs`. */
+  /** Default 300,000; many times `heartbeatEveryMs`. */
   readonly gapMs: number;
   /** Default 5,000. */
-  readonly touchEveryMs: number;
+  readonly heartbeatEveryMs: number;
 }
 
-export const DEFAULT_BOUNDS: Bounds = { epsMs: EPS_MS, gapMs: GAP_MS, touchEveryMs: TOUCH_EVERY_MS };
+export const DEFAULT_BOUNDS: Bounds = { epsMs: EPS_MS, gapMs: GAP_MS, heartbeatEveryMs: HEARTBEAT_EVERY_MS };
 
 /**
  * Returns how many other nodes must acknowledge a step before it counts: then every majority that could promote a node includes one that has

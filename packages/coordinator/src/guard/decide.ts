@@ -9,12 +9,12 @@ import type {
   AdvanceStep,
   ClaimStep,
   ConfirmStep,
+  HeartbeatStep,
   InitStep,
   LeaseStep,
   RecoverStep,
   SealStep,
   StepCommand,
-  TouchStep,
 } from "../stores/store.js";
 import { ROOM_SHARE } from "./bounds.js";
 import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
@@ -49,7 +49,7 @@ export function decide(context: StepContext, step: StepCommand): Written | Refus
 
 const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
   lease: decideLease,
-  touch: decideTouch,
+  heartbeat: decideHeartbeat,
   claim: decideClaim,
   confirm: decideConfirm,
   seal: decideSeal,
@@ -73,12 +73,12 @@ function decideLease(context: StepContext, step: LeaseStep): Written | Refusal {
   if (headroom < 1) return refusal("AHEAD", whenCeilingReaches(id, version, highWaterMark + 1) - earliestMs);
   const share = Math.max(Math.floor(headroom / ROOM_SHARE), 1);
   const runCount = Math.min(step.runCount, share, RUN_MAX - highWaterMark);
-  return { record: { ...touched(record, context), highWaterMark: highWaterMark + runCount }, runCount };
+  return { record: { ...withTime(record, context), highWaterMark: highWaterMark + runCount }, runCount };
 }
 
-function decideTouch(context: StepContext, step: TouchStep): Written | Refusal {
+function decideHeartbeat(context: StepContext, step: HeartbeatStep): Written | Refusal {
   const record = checkHealthy(context, step);
-  return isRefusal(record) ? record : { record: touched(record, context), runCount: 0 };
+  return isRefusal(record) ? record : { record: withTime(record, context), runCount: 0 };
 }
 
 /** The first half of a recovery. The mark stays: before the quorum has the claim, another node may still lease. */
@@ -100,7 +100,7 @@ function decideConfirm(context: StepContext, step: ConfirmStep): Written | Refus
   if (!isOurClaim) return refusal("RACED", record.generation);
   const highWaterMark = markAfterRecovery(context, record, step.floor);
   if (typeof highWaterMark !== "number") return highWaterMark;
-  return { record: { ...touched(record, context), highWaterMark, phase: PHASES.open }, runCount: 0 };
+  return { record: { ...withTime(record, context), highWaterMark, phase: PHASES.open }, runCount: 0 };
 }
 
 /**
@@ -117,7 +117,7 @@ function decideSeal(context: StepContext, step: SealStep): Written | Refusal {
   const next = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "");
   if (next !== undefined && next.firstVersion <= record.version) return refusal("RACED", record.generation);
   return {
-    record: { ...touched(record, context), phase: PHASES.sealed, seal: step.seal },
+    record: { ...withTime(record, context), phase: PHASES.sealed, seal: step.seal },
     runCount: 0,
   };
 }
@@ -258,10 +258,10 @@ function markAfterRecovery(context: StepContext, record: NamespaceState, floor: 
   return known > ledgerIdOf(version, target) ? refusal("OPERATOR", "line") : target;
 }
 
-function touched(record: NamespaceState, context: StepContext): NamespaceState {
+function withTime(record: NamespaceState, context: StepContext): NamespaceState {
   return { ...record, changedAtMs: Math.max(record.changedAtMs, clocksOf(context).latestMs) };
 }
 
 function inEpoch(record: NamespaceState, context: StepContext): NamespaceState {
-  return { ...touched(record, context), epoch: context.server.epoch ?? "" };
+  return { ...withTime(record, context), epoch: context.server.epoch ?? "" };
 }

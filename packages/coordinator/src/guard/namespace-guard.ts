@@ -168,7 +168,7 @@ export class NamespaceGuard {
   /** Writes the time into the record; recovers the namespace before a request has to wait for it. @throws CoordinatorError */
   async heartbeat(): Promise<void> {
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
-    await this.#tryStep(() => this.#step({ step: "touch", ...this.#lowerBounds() }));
+    await this.#tryStep(() => this.#step({ step: "heartbeat", ...this.#lowerBounds() }));
   }
 
   /** Ends leasing. @throws CoordinatorError as a lease does. */
@@ -201,8 +201,8 @@ export class NamespaceGuard {
 
   /** Returns the state for operators; `record` as read just now. */
   answer({ generation, nodeCount, ...mark }: NamespaceRecord): GuardAnswer {
-    const [roomRuns, lastRecovery] = [this.ceiling.headroomAbove(mark), this.#recoveryReport.last];
-    return { ...this.state, generation, nodeCount, roomRuns, lastRecovery };
+    const [headroomRuns, lastRecovery] = [this.ceiling.headroomAbove(mark), this.#recoveryReport.last];
+    return { ...this.state, generation, nodeCount, headroomRuns, lastRecovery };
   }
 
   close(): void {
@@ -289,7 +289,7 @@ export class NamespaceGuard {
       checkpointFile.note(this.#checkpoint);
     });
     await this.#checkpointWrite;
-    if (command.step === "touch") this.ceiling.assertNear(after);
+    if (command.step === "heartbeat") this.ceiling.assertNear(after);
     return outcome;
   }
 
@@ -333,7 +333,7 @@ export class NamespaceGuard {
   async #confirmFork(error: unknown): Promise<never> {
     if (!(error instanceof CoordinatorError) || error.code !== "store_forked") throw error;
     const lowerBounds = this.#lowerBounds();
-    await this.#step({ step: "touch", ...lowerBounds });
+    await this.#step({ step: "heartbeat", ...lowerBounds });
     try {
       await this.#step({ step: "seal", ...lowerBounds, seal: FORKED_SEAL });
     } catch (failure) {

@@ -72,7 +72,7 @@ export class NamespaceGuards {
 
   /** Writes a heartbeat into the record of every namespace; never rejects. */
   async heartbeatAll(): Promise<void> {
-    const logFailure = (error: Error) => this.#options.log.warn({ reason: error.message }, "touch_failed");
+    const logFailure = (error: Error) => this.#options.log.warn({ reason: error.message }, "heartbeat_failed");
     // In a Cluster one node has the list, and others have what it lists: they get heartbeats also when that node is down.
     const namespaces = await this.names().catch(async (error: Error) => {
       logFailure(error);
@@ -101,10 +101,10 @@ export class NamespaceGuards {
       this.#refused.delete(namespace);
       const startedMs = performance.now();
       await guard.heartbeat();
-      log.debug({ namespace, durationMs: msSince(startedMs) }, "touch");
+      log.debug({ namespace, durationMs: msSince(startedMs) }, "heartbeat");
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
-      log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
+      log.debug({ namespace, code: error.code, reason: error.message }, "heartbeat_rejected");
       if (guard === undefined) this.#noteRefused(namespace, error);
     }
   }

@@ -157,7 +157,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   GAP: {
     code: "store_silent",
     detail: "generation",
-    message: () => `the store was not touched for longer than anybody can vouch for. ${SETTLES}`,
+    message: () => `the namespace had no heartbeat for too long to trust its record. ${SETTLES}`,
   },
   ROLLBACK: {
     code: "store_went_back",

@@ -38,7 +38,7 @@ const PROOFS: ReadonlySet<string> = new Set([
   "lease",
   "init",
   "pin",
-  "touch",
+  "heartbeat",
   "jump",
   "active",
   "recovering",
@@ -59,11 +59,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   request_rejected: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
   internal_error: (counts, _, namespace) => counts.refusals.inc({ namespace, code: "internal_error" }, 1),
-  touch: (counts, { durationMs }, namespace) => counts.touchDuration.observe({ namespace }, amount(durationMs) / 1_000),
-  // Touched is what the store lists, and what was opened: its name may be a label, though a guard that is not open proves nothing more.
-  touch_refused: (counts, { namespace, code }) =>
-    counts.touchRefusals.inc({ namespace: text(namespace), code: errorCode(code) }, 1),
-  touch_failed: (counts) => counts.touchFailures.inc(),
+  heartbeat: (counts, { durationMs }, namespace) =>
+    counts.heartbeatDuration.observe({ namespace }, amount(durationMs) / 1_000),
+  // Heartbeats go to what the store lists and to opened namespaces: these names may be labels.
+  heartbeat_rejected: (counts, { namespace, code }) =>
+    counts.heartbeatRejections.inc({ namespace: text(namespace), code: errorCode(code) }, 1),
+  heartbeat_failed: (counts) => counts.heartbeatFailures.inc(),
   recovering: (counts, { code }, namespace) => {
     counts.doubts.inc({ namespace, code: errorCode(code) }, 1);
     if (code === "store_epoch_changed") counts.epochChanges.inc({ namespace }, 1);
@@ -84,9 +85,9 @@ export class EventCounts {
   readonly runsLeased: Counter;
   readonly runsBurnt: Counter;
   readonly leaseDuration: Histogram;
-  readonly touchDuration: Histogram;
-  readonly touchRefusals: Counter;
-  readonly touchFailures: Counter;
+  readonly heartbeatDuration: Histogram;
+  readonly heartbeatRejections: Counter;
+  readonly heartbeatFailures: Counter;
   readonly refusals: Counter;
   readonly jumps: Counter;
   readonly doubts: Counter;
@@ -118,9 +119,17 @@ export class EventCounts {
     this.runsLeased = counter("runs_leased_total", "Runs in the leases granted.", "namespace");
     this.runsBurnt = counter("runs_burnt_total", "Runs that nobody will mint from, by reason.", "namespace", "reason");
     this.leaseDuration = durations("lease_duration_seconds", "How long the coordinator took for a lease it granted.");
-    this.touchDuration = durations("touch_duration_seconds", "How long the store took for a touch: one step of it.");
-    this.touchRefusals = counter("heartbeat_rejections_total", "Touches refused, by code.", "namespace", "code");
-    this.touchFailures = counter("touch_failures_total", "Rounds of touches that came to nothing.");
+    this.heartbeatDuration = durations(
+      "heartbeat_duration_seconds",
+      "How long the store took for a heartbeat: one step of it.",
+    );
+    this.heartbeatRejections = counter(
+      "heartbeat_rejections_total",
+      "Heartbeats rejected, by code.",
+      "namespace",
+      "code",
+    );
+    this.heartbeatFailures = counter("heartbeat_failures_total", "Rounds of heartbeats that came to nothing.");
     this.refusals = counter("rejected_requests_total", "Requests refused over HTTP, by code.", "namespace", "code");
     this.jumps = counter("jumps_total", "Doubts settled by a jump onto the clock line, by cause.", "namespace", "code");
     this.doubts = counter("doubts_total", "Times that leasing fell into doubt, by code.", "namespace", "code");
@@ -158,7 +167,7 @@ export class EventCounts {
     for (const name of ALARM_NAMES) this.alarm(namespace, name, null);
     this.#zeroRefusals(namespace);
     this.leaseDuration.zero({ namespace });
-    this.touchDuration.zero({ namespace });
+    this.heartbeatDuration.zero({ namespace });
   }
 
   burn(namespace: string, reason: string, runCount: number): void {

@@ -36,7 +36,7 @@ export interface AdvancePlan {
   readonly givenUpRunCount: number;
   readonly givenUpCallNumberCount: number;
   /** When the run ceiling reaches the last run of the version, and the step is possible. */
-  readonly lineEndsAtMs: number;
+  readonly ceilingEndsAtMs: number;
   /** The store may have rolled back: nothing of the version can be leased any more. */
   readonly isInDoubt: boolean;
 }
@@ -56,7 +56,7 @@ export async function planAdvance({
   const { storeId, version, highWaterMark, generation, phase } = found;
   const known = checkpoint === CORRUPT ? undefined : checkpoint;
   if (known !== undefined && known.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
-  const { usedShare, runsLeft, callNumbersLeft, lineEndsAtMs } = runSpaceOf(found, now());
+  const { usedShare, runsLeft, callNumbersLeft, ceilingEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
     known !== undefined && (known.ledgerId > ledgerIdOf(version, highWaterMark) || known.generation > generation);
   return {
@@ -67,14 +67,14 @@ export async function planAdvance({
     usedShare,
     givenUpRunCount: runsLeft,
     givenUpCallNumberCount: callNumbersLeft,
-    lineEndsAtMs,
+    ceilingEndsAtMs,
     isInDoubt: phase === PHASES.claimed || checkpoint === CORRUPT || hasGoneBack,
   };
 }
 
 /** Returns why the plan must not be carried out now; undefined when it may. */
 export function refusalOf(
-  { namespace, found, usedShare, givenUpRunCount, lineEndsAtMs, isInDoubt }: AdvancePlan,
+  { namespace, found, usedShare, givenUpRunCount, ceilingEndsAtMs, isInDoubt }: AdvancePlan,
   { isBeforeItsEnd, now = Date.now }: Pick<AdvanceOptions, "isBeforeItsEnd" | "now">,
 ): CoordinatorError | undefined {
   const { version } = found;
@@ -85,10 +85,10 @@ export function refusalOf(
       `${where}, the last one: there is no next version. Nothing was changed. What comes next is another namespace, or another layout`,
     );
   }
-  if (lineEndsAtMs > now()) {
+  if (ceilingEndsAtMs > now()) {
     return new CoordinatorError(
       "version_still_active",
-      `${where}, whose clock line reaches its last run at ${new Date(lineEndsAtMs).toISOString()}; nothing of version ${version + 1} can be ` +
+      `${where}, whose clock line reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}; nothing of version ${version + 1} can be ` +
         `leased before. Nothing was changed. Until then leasing goes on in version ${version}, as fast as the line allows; then type it again`,
     );
   }

@@ -69,7 +69,7 @@ export interface RecoverOptions extends NamespaceGuardOptions {
   readonly nodeCount: number | undefined;
   /** The operator has checked the clocks: a long heartbeat gap was only that. */
   readonly isClockChecked: boolean;
-  /** How long to watch whether a coordinator still leases, ms: more than twice `touchEveryMs`. */
+  /** How long to watch whether a coordinator still leases, ms: more than twice `heartbeatEveryMs`. */
   readonly watchMs: number;
   readonly pause: (pauseMs: number) => Promise<void>;
   /** The operator's command with further options, for messages. Default: one with the namespace alone. */

@@ -26,14 +26,14 @@ export const ALARM_WINDOW_MS = HOUR_MS;
 /** Of a version's run space. */
 export const USED_SHARES = { runs_used_50: 0.5, runs_used_80: 0.8, runs_used_95: 0.95 } as const;
 /** Headroom below the run ceiling that lasts less long is low. */
-export const ROOM_LASTS_MIN_MS = 6 * HOUR_MS;
+export const HEADROOM_LASTS_MIN_MS = 6 * HOUR_MS;
 /** A shortage at the run ceiling that lasts longer is an alarm; each recovery causes one of some seconds. */
 export const SHORTAGE_MIN_MS = 60_000;
 /** A holder takes more than its share with so many unused runs in the window, and so many times the mean of the others. */
 export const UNUSED_RUNS_MIN = 30;
 export const UNUSED_RUNS_FACTOR = 4;
 /** How long before the run ceiling of a version reaches its last run. */
-export const LINE_ENDING_MS = 90 * DAY_MS;
+export const CEILING_ENDING_MS = 90 * DAY_MS;
 
 export interface AlarmSubject {
   readonly record: NamespaceRecord;
@@ -76,8 +76,8 @@ const RAISES: Readonly<Record<AlarmName, Raise>> = {
   runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", wayOn(subject.record), subject, space),
   runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", PLAN, subject, space),
   runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", forecastOf(subject.record), subject, space),
-  run_ceiling_ending: raiseLineEnding,
-  headroom_low: raiseRoomScarce,
+  run_ceiling_ending: raiseCeilingEnding,
+  headroom_low: raiseHeadroomLow,
   holder_restarts: raiseHolderRestarts,
   holder_share: raiseHolderShare,
 };
@@ -113,33 +113,36 @@ function wayOn({ namespace, version }: NamespaceRecord): string {
 }
 
 /** Once the ceiling has passed the end, no recovery can end in the version. */
-function raiseLineEnding({ record, nowMs }: AlarmSubject, { lineEndsAtMs }: RunSpace): Omit<Alarm, "name"> | undefined {
-  if (lineEndsAtMs - nowMs > LINE_ENDING_MS) return undefined;
-  const hasEnded = lineEndsAtMs <= nowMs;
-  const at = new Date(lineEndsAtMs).toISOString();
+function raiseCeilingEnding(
+  { record, nowMs }: AlarmSubject,
+  { ceilingEndsAtMs }: RunSpace,
+): Omit<Alarm, "name"> | undefined {
+  if (ceilingEndsAtMs - nowMs > CEILING_ENDING_MS) return undefined;
+  const hasEnded = ceilingEndsAtMs <= nowMs;
+  const at = new Date(ceilingEndsAtMs).toISOString();
   return {
     severity: hasEnded ? "warning" : "notice",
     explanation: `The clock line of version ${record.version} ${hasEnded ? "reached" : "reaches"} its last run at ${at}: from then on the first recovery ends the version. ${wayOn(record)}`,
   };
 }
 
-function raiseRoomScarce(
+function raiseHeadroomLow(
   { record, hour, shortageMs, nowMs }: AlarmSubject,
-  { roomRuns, runsLeft, lineRunsPerSecond, lineEndsAtMs }: RunSpace,
+  { headroomRuns, runsLeft, ceilingRunsPerSecond, ceilingEndsAtMs }: RunSpace,
 ): Omit<Alarm, "name"> | undefined {
   // At the end of the run space it is not the ceiling that is near.
-  if (roomRuns >= runsLeft || lineEndsAtMs <= nowMs) return undefined;
+  if (headroomRuns >= runsLeft || ceilingEndsAtMs <= nowMs) return undefined;
   const takenRuns = runCountOf(hour.leases);
   const measuredMs = Math.max(nowMs - hour.completeFromMs, 1);
-  const netRunsPerMs = takenRuns / measuredMs - lineRunsPerSecond / 1000;
-  const lastsMs = netRunsPerMs > 0 ? roomRuns / netRunsPerMs : Number.POSITIVE_INFINITY;
+  const netRunsPerMs = takenRuns / measuredMs - ceilingRunsPerSecond / 1000;
+  const lastsMs = netRunsPerMs > 0 ? headroomRuns / netRunsPerMs : Number.POSITIVE_INFINITY;
   const isShort = shortageMs > SHORTAGE_MIN_MS;
-  if (lastsMs >= ROOM_LASTS_MIN_MS && !isShort) return undefined;
+  if (lastsMs >= HEADROOM_LASTS_MIN_MS && !isShort) return undefined;
   const [holder] = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
-  const line = `the clock line of version ${record.version}, which rises by ${lineRunsPerSecond} a second`;
+  const line = `the clock line of version ${record.version}, which rises by ${ceilingRunsPerSecond} a second`;
   const what = isShort
     ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${line}`
-    : `${roomRuns} runs may be leased up to ${line}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
+    : `${headroomRuns} runs may be leased up to ${line}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
   const look = holder === undefined ? "" : leasesOf(record, holder[0]);
   return { severity: "warning", explanation: `${what}. Start fewer importers at once${look}` };
 }

@@ -21,8 +21,8 @@ export interface ObservedNamespace {
   readonly highWaterMark: number;
   readonly runsUsed: number;
   readonly runsLeft: number;
-  readonly roomRuns: number;
-  readonly lineRunsPerSecond: number;
+  readonly headroomRuns: number;
+  readonly ceilingRunsPerSecond: number;
   readonly generation: number;
   readonly nodeCount: number;
   readonly guard: GuardState;
@@ -100,8 +100,8 @@ function observedNamespace(
     version,
     highWaterMark,
     ...runUseOf({ ...id, version, highWaterMark }),
-    roomRuns: Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0),
-    lineRunsPerSecond: id.rate,
+    headroomRuns: Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0),
+    ceilingRunsPerSecond: id.rate,
     generation,
     nodeCount,
     guard: (state.state === "active" ? preflight.stateOf(namespace) : undefined) ?? state,

@@ -14,7 +14,13 @@ import type { NamespaceRecord, Store } from "../stores/store.js";
 /** What follows from the record alone. */
 export type RunSpace = Pick<
   CapacityAnswer,
-  "runsUsed" | "runsLeft" | "usedShare" | "callNumbersLeft" | "roomRuns" | "lineRunsPerSecond" | "lineEndsAtMs"
+  | "runsUsed"
+  | "runsLeft"
+  | "usedShare"
+  | "callNumbersLeft"
+  | "headroomRuns"
+  | "ceilingRunsPerSecond"
+  | "ceilingEndsAtMs"
 >;
 
 /** How much of the run space of a version is used and left, and how far the run ceiling lets leases go. */
@@ -28,9 +34,9 @@ export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
     runsLeft,
     usedShare: runsUsed / (runsUsed + runsLeft),
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
-    roomRuns: Math.min(Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0), runsLeft),
-    lineRunsPerSecond: id.rate,
-    lineEndsAtMs: whenCeilingReaches(id, version, RUN_MAX),
+    headroomRuns: Math.min(Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0), runsLeft),
+    ceilingRunsPerSecond: id.rate,
+    ceilingEndsAtMs: whenCeilingReaches(id, version, RUN_MAX),
   };
 }
 
@@ -106,7 +112,7 @@ export async function describeNamespace(options: DescribeOptions): Promise<Names
 
 function describeRecord(record: NamespaceRecord, nowMs: number): NamespaceDescription["record"] {
   const { storeId, version, highWaterMark } = record;
-  const { runsUsed, runsLeft, lineRunsPerSecond } = runSpaceOf(record, nowMs);
+  const { runsUsed, runsLeft, ceilingRunsPerSecond } = runSpaceOf(record, nowMs);
   return {
     storeId,
     version,
@@ -114,6 +120,6 @@ function describeRecord(record: NamespaceRecord, nowMs: number): NamespaceDescri
     highWaterMark,
     runsUsed,
     runsLeft,
-    lineRunsPerSecond,
+    ceilingRunsPerSecond,
   };
 }

@@ -41,8 +41,8 @@ export interface LeaseStep extends StepBase, Remembered {
 }
 
 /** Writes the time, so that no silence arises while a coordinator runs. */
-export interface TouchStep extends StepBase, Remembered {
-  readonly step: "touch";
+export interface HeartbeatStep extends StepBase, Remembered {
+  readonly step: "heartbeat";
 }
 
 /** The first half of settling a doubt: whoever claims last may confirm. */
@@ -93,7 +93,7 @@ export interface AdvanceStep extends StepBase, Remembered {
 
 export type StepCommand =
   | LeaseStep
-  | TouchStep
+  | HeartbeatStep
   | ClaimStep
   | ConfirmStep
   | SealStep

@@ -30,7 +30,7 @@ export function asideKeysOf({ record, ledger, holders }: NamespaceKeys, nonce: s
 }
 
 /** Steps of the guard: they share lua/guard.lua besides lua/record.lua. */
-const STEP_SCRIPTS = ["lease", "touch", "claim", "confirm", "seal", "recover", "init", "advance"] as const;
+const STEP_SCRIPTS = ["lease", "heartbeat", "claim", "confirm", "seal", "recover", "init", "advance"] as const;
 /** What the other scripts share besides lua/record.lua. */
 const SHARED_PARTS = {
   check: [],

@@ -60,7 +60,7 @@ function ownParametersOf(command: StepCommand): readonly (string | number)[] {
   switch (command.step) {
     case "lease":
       return [leaseParameterOf(command)];
-    case "touch":
+    case "heartbeat":
       return [command.floor, command.generationMin];
     case "claim":
       return [command.generation, command.generationMin];

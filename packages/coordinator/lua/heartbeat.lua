@@ -4,7 +4,7 @@
   Refuses as `undoubted`.
 ]]
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)
-if not floor or not generationMin then return refuse('MISUSE', 'touch takes numbers') end
+if not floor or not generationMin then return refuse('MISUSE', 'heartbeat takes numbers') end
 local record, word, detail = undoubted(floor, generationMin)
 if not record then return refuse(word, detail) end
 return answer(save(record), 0)
