@@ -17,7 +17,13 @@ export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()):
         namespace: "lists",
         labels: { team: "lists" },
         record: null,
-        guard: { state: "stopped", code: "namespace_lost", sinceMs: nowMs - 900_000, explanation: emptied },
+        guard: {
+          state: "stopped",
+          code: "namespace_lost",
+          reason: null,
+          sinceMs: nowMs - 900_000,
+          explanation: emptied,
+        },
       },
       {
         namespace: "main",
@@ -31,7 +37,13 @@ export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()):
           runsLeft: 1_073_621_789,
           ceilingRunsPerSecond: 2,
         },
-        guard: { state: "active", code: null, sinceMs: nowMs - 90_000_000, explanation: "runs are leased" },
+        guard: {
+          state: "active",
+          code: null,
+          reason: null,
+          sinceMs: nowMs - 90_000_000,
+          explanation: "runs are leased",
+        },
       },
     ],
   };

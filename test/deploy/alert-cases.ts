@@ -22,7 +22,7 @@ const outside = (name: string, labels = "") => own(name, labels).replace('"main"
 const STARTED = 'process_start_time_seconds{instance="one"}';
 const guard = (state: string) => own("callnumber_guard_state", `state="${state}"`);
 const refusals = (code: string) => own("callnumber_rejected_requests_total", `code="${code}"`);
-const jumps = (code: string) => own("callnumber_jumps_total", `code="${code}"`);
+const jumps = (code: string) => own("callnumber_recoveries_total", `reason="${code}"`);
 const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `name="${name}",severity="${severity}"`);
 const linesLost = 'callnumber_log_lines_dropped_total{instance="one"}';
 const trimFailures = own("callnumber_ledger_trim_failures_total");
@@ -37,7 +37,7 @@ const BEFORE_FIRST_SCRAPE: readonly AlertCase[] = Object.entries({
   CallnumberClocksDisagree: refusals("clock_skew"),
   CallnumberInternalError: refusals("internal_error"),
   CallnumberLogLinesLost: linesLost,
-  CallnumberJumped: jumps("store_epoch_changed"),
+  CallnumberJumped: jumps("epoch_changed"),
   CallnumberLedgerTrimFails: trimFailures,
 }).map(([alert, series]) => ({
   alert,
@@ -150,14 +150,14 @@ export const ALERT_CASES: readonly AlertCase[] = [
   },
   {
     alert: "CallnumberJumped",
-    fires: { [jumps("store_epoch_changed")]: "0x20 1x20" },
+    fires: { [jumps("epoch_changed")]: "0x20 1x20" },
     // A store that was idle is no incident.
-    silent: { [jumps("store_epoch_changed")]: "0 2x40", [jumps("store_silent")]: "0x20 1x20" },
+    silent: { [jumps("epoch_changed")]: "0 2x40", [jumps("heartbeat_expired")]: "0x20 1x20" },
   },
   {
     alert: "CallnumberJumpsOften",
-    fires: { [jumps("store_epoch_changed")]: "0x10 0+1x30" },
-    silent: { [jumps("store_epoch_changed")]: "0x20 1x20" },
+    fires: { [jumps("epoch_changed")]: "0x10 0+1x30" },
+    silent: { [jumps("epoch_changed")]: "0x20 1x20" },
   },
   {
     alert: "CallnumberRunsBurnt",

@@ -117,7 +117,8 @@ export class CoordinatorProcess {
   }
 
   #note({ event, fields }: LogMessage): void {
-    const code = fields["code"] ?? (event === "jump" ? fields["reason"] : undefined);
+    const isRecovery = event === "recovering" || event === "jump";
+    const code = (isRecovery ? fields["reason"] : undefined) ?? fields["code"];
     if (typeof code === "string") this.codes.set(code, (this.codes.get(code) ?? 0) + 1);
   }
 }

@@ -66,10 +66,11 @@ export class Importer {
         if (this.#options.wanders) this.#turn++;
         if (this.#options.pauseMs > 0) await delay(this.#options.pauseMs);
       } catch (error) {
-        const code = (error as { code?: unknown }).code;
+        const { reason, code = undefined } = error as { reason?: unknown; code?: unknown };
         if (typeof code !== "string") throw error;
         const { codes } = this.#options;
-        codes.set(code, (codes.get(code) ?? 0) + 1);
+        const noted = typeof reason === "string" ? reason : code;
+        codes.set(noted, (codes.get(noted) ?? 0) + 1);
         // A process of its own for the other store, as a person would start it after a move.
         if (code === "store_mismatch") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
         // At the line everybody waits: another coordinator of the store would say the same.

@@ -150,7 +150,7 @@ class MintingImporter {
         onLease: ({ storeId, version, firstRun, runCount }) => {
           received.note({ importer, storeId, version, firstRun, runCount, receivedAtMs: Date.now() });
         },
-        onCoordinatorAway: ({ error }) => this.#noteCode(error.code),
+        onCoordinatorAway: ({ error }) => this.#noteCode(error.reason ?? error.code),
       },
     });
   }

@@ -1,5 +1,5 @@
 /** Which refusals a run of all faults must have met: every code of the wire but those that no fault of a store can bring about. */
-import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
+import { ERROR_RULES, type ErrorCode, RECOVERY_REASONS, type RecoveryReason } from "@callnumber/protocol/wire";
 
 /** Refusals that are no answer to a lease, or of no store. The simulation can't meet them either. */
 export const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
@@ -25,7 +25,14 @@ export const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   internal_error: "a bug",
 };
 
-/** The codes that should have been met, and were not. */
+/** Why a request can fail: every code, and in place of `store_recovering` every reason of it. */
+export const CAUSES: readonly Cause[] = [
+  ...(Object.keys(ERROR_RULES) as ErrorCode[]).filter((code) => code !== "store_recovering"),
+  ...RECOVERY_REASONS,
+];
+export type Cause = ErrorCode | RecoveryReason;
+
+/** The causes that should have been met, and were not. */
 export function codesMissing(seen: ReadonlySet<string>): readonly string[] {
-  return Object.keys(ERROR_RULES).filter((code) => !(code in ELSEWHERE) && !seen.has(code));
+  return CAUSES.filter((cause) => !(cause in ELSEWHERE) && !seen.has(cause));
 }

@@ -3,9 +3,8 @@
  * can make it. The same seed plays the same histories, in `npm test` as in `npm run simulate`.
  */
 
-import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
 import fc from "fast-check";
-import { ELSEWHERE } from "../faults/refusal-codes.js";
+import { CAUSES, type Cause, ELSEWHERE } from "../faults/refusal-codes.js";
 import { askForLease } from "./faults/course.js";
 import { Choices, KINDS, type Step } from "./faults/kinds.js";
 import { heal } from "./healing.js";
@@ -161,11 +160,11 @@ class PlayedStep implements fc.AsyncCommand<Tally, World> {
 }
 
 /** Refusals that importers can't meet in a simulated world, or hardly ever; all others must have been met. */
-const UNMET: Readonly<Partial<Record<ErrorCode, string>>> = {
+const UNMET: Readonly<Partial<Record<Cause, string>>> = {
   ...ELSEWHERE,
-  claim_raced: "settled by the guard itself, in all but one of many thousand histories",
-  store_silent: "settled by the guard itself, in all but one of many thousand histories",
-  store_went_back: "settled by the guard itself, in all but one of a thousand histories",
+  conflict: "settled by the guard itself, in all but one of many thousand histories",
+  heartbeat_expired: "settled by the guard itself, in all but one of many thousand histories",
+  rolled_back: "settled by the guard itself, in all but one of a thousand histories",
   store_forked:
     "takes two masters that lease and an importer that meets both: in one of some hundred to many thousand histories",
   namespace_exists: "init is typed once",
@@ -210,7 +209,7 @@ class Seen {
   /** Why nothing is proved by what was seen; empty when it was enough. */
   get gaps(): readonly string[] {
     const isLong = this.historyCount >= REFUSALS_MET_AFTER;
-    const codes = Object.keys(ERROR_RULES).filter((code) => isLong && !(code in UNMET));
+    const codes = CAUSES.filter((code) => isLong && !(code in UNMET));
     return [
       ...Object.keys(KINDS).flatMap((kind) => (this.played.has(kind) ? [] : [`no ${kind} was played`])),
       ...codes.flatMap((code) => (this.refusals.has(code) ? [] : [`nobody was refused with ${code}`])),

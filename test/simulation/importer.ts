@@ -42,9 +42,9 @@ export class Importer {
     } catch (error) {
       world.tally.refuse(this.name, error);
       if (!(error instanceof CoordinatorError)) return;
-      const { code } = error;
-      world.refusals.set(code, (world.refusals.get(code) ?? 0) + 1);
-      world.tell(() => `${this.name} is refused by coordinator ${host.index + 1}: ${code}`);
+      const cause = error.reason ?? error.code;
+      world.refusals.set(cause, (world.refusals.get(cause) ?? 0) + 1);
+      world.tell(() => `${this.name} is refused by coordinator ${host.index + 1}: ${cause}`);
       if (asked === this.#asked) this.refusedWith = error;
     }
   }

@@ -50,7 +50,7 @@ export function verdictOf(
   const figures = { runsUsed, runsLeft, headroomRuns };
   const atGuard = GUARD_STATES[guard.state];
   if (atGuard !== "ok") {
-    const explanation = `namespace ${namespace} does not lease (${guard.code}): ${guard.explanation}`;
+    const explanation = `namespace ${namespace} does not lease (${formatCause(guard)}): ${guard.explanation}`;
     return { state: atGuard, explanation, figures };
   }
   const left = `${formatCount(runsLeft)} runs left of ${formatCount(runsUsed + runsLeft)}`;
@@ -69,6 +69,11 @@ export function verdictOf(
     explanation: `namespace ${namespace} leases: mark ${formatCount(highWaterMark)}, ${left}`,
     figures,
   };
+}
+
+/** Formats why leases fail: the code, and the reason of a recovery. */
+export function formatCause({ code, reason }: Pick<GuardAnswer, "code" | "reason">): string {
+  return reason === null ? String(code) : `${code}, ${reason}`;
 }
 
 /** A coordinator that responds with an error leases nothing. One that does not respond, or not to this client, may be well. */

@@ -41,7 +41,7 @@ async function nextFrom(url: string, namespace: string): Promise<string> {
   for (;;) {
     const { code, stdout, stderr } = await callnumber(["next", "--coordinator", url, "--namespace", namespace]);
     if (code === 0) return stdout;
-    expect(stderr).toMatch(/store_claimed|claim_raced|run_ceiling_reached|wait_timeout/);
+    expect(stderr).toMatch(/claimed|conflict|run_ceiling_reached|wait_timeout/);
   }
 }
 

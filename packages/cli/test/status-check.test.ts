@@ -8,6 +8,7 @@ const ALL = 1_000_000;
 const open: GuardAnswer = {
   state: "active",
   code: null,
+  reason: null,
   sinceMs: 0,
   explanation: "",
   generation: 0,
@@ -34,7 +35,12 @@ function statusOf(runsUsed: number, guard: Partial<GuardAnswer> = {}): StatusAns
   };
 }
 
-const doubt = { state: "recovering", code: "store_silent", explanation: "why | and\n what" } as const;
+const recovering = {
+  state: "recovering",
+  code: "store_recovering",
+  reason: "rolled_back",
+  explanation: "why | and\n what",
+} as const;
 const stopped = { state: "stopped", code: "store_forked", explanation: "recover it" } as const;
 
 test.each([
@@ -44,8 +50,13 @@ test.each([
   ["19 of 20 are used", statusOf(950_000), 2, "CRITICAL - namespace main comes to the end of its run space: 50,000"],
   ["all are used", statusOf(ALL), 2, "CRITICAL - "],
   ["the line is reached for a moment", statusOf(3, { headroomRuns: 0 }), 0, "OK - "],
-  ["in doubt", statusOf(3, doubt), 1, "WARNING - namespace main does not lease (store_silent): why / and what"],
-  ["in doubt near the end", statusOf(ALL, doubt), 1, "WARNING - namespace main does not lease"],
+  [
+    "recovering",
+    statusOf(3, recovering),
+    1,
+    "WARNING - namespace main does not lease (store_recovering, rolled_back): why / and what",
+  ],
+  ["recovering near the end", statusOf(ALL, recovering), 1, "WARNING - namespace main does not lease"],
   ["stopped", statusOf(3, stopped), 2, "CRITICAL - namespace main does not lease (store_forked): recover it"],
 ])("%s", (_, status, exitCode, line) => {
   const verdict = verdictOf(status, []);

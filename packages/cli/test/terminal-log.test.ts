@@ -13,7 +13,7 @@ test.each<[what: string, level: "info" | "warn" | "error", fields: object, event
   [
     "nothing of what a recovery settles at once",
     "warn",
-    { namespace: "main", code: "store_silent", explanation: "x" },
+    { namespace: "main", code: "store_recovering", reason: "heartbeat_expired", explanation: "x" },
     "recovering",
     [],
   ],

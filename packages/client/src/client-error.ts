@@ -7,15 +7,22 @@ import type { ClientErrorCode } from "@callnumber/protocol/http-api";
  */
 export class ClientError extends Error {
   override readonly name = "ClientError";
+  /** Of `store_recovering`: why, as the coordinator reports it. */
+  readonly reason: string | undefined;
   /** How long to wait at least before the next try, where the coordinator requested it. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
     readonly code: ClientErrorCode,
     message: string,
-    options: { readonly cause?: unknown; readonly retryAfterMs?: number | undefined } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly reason?: string | undefined;
+      readonly retryAfterMs?: number | undefined;
+    } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.reason = options.reason;
     this.retryAfterMs = options.retryAfterMs;
   }
 }

@@ -116,7 +116,7 @@ function unreachable(base: string, cause: unknown, { code, reason }: FetchFailur
 function responseError(base: string, response: Response, answer: unknown, isTooLong: boolean): ClientError {
   const retryAfterMs = (isErrorAnswer(answer) ? answer.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
   if (isErrorAnswer(answer) && isErrorCode(answer.code))
-    return new ClientError(answer.code, answer.message, { retryAfterMs });
+    return new ClientError(answer.code, answer.message, { reason: answer.reason, retryAfterMs });
   // From a newer coordinator, a proxy in between, or another program at this URL.
   const said = isErrorAnswer(answer)
     ? `${answer.code}: ${answer.message}`
@@ -129,9 +129,10 @@ function responseError(base: string, response: Response, answer: unknown, isTooL
 }
 
 function isErrorAnswer(answer: unknown): answer is ErrorAnswer {
-  const { code, message, retryAfterMs } = (answer ?? {}) as Partial<ErrorAnswer>;
+  const { code, reason, message, retryAfterMs } = (answer ?? {}) as Partial<ErrorAnswer>;
   return (
     typeof code === "string" &&
+    (reason === undefined || typeof reason === "string") &&
     typeof message === "string" &&
     (retryAfterMs === undefined || (Number.isFinite(retryAfterMs) && retryAfterMs >= 0))
   );

@@ -35,13 +35,15 @@ export function isRetryable({ code }: ClientError): boolean {
 /** Converts the error of a source, which has a `code` of the protocol's list and, if known, `retryAfterMs`. */
 export function asClientError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;
-  const { code, message, retryAfterMs } = (error ?? {}) as {
+  const { code, reason, message, retryAfterMs } = (error ?? {}) as {
     code?: unknown;
+    reason?: unknown;
     message?: unknown;
     retryAfterMs?: unknown;
   };
   return new ClientError(isErrorCode(code) ? code : "internal_error", String(message ?? error), {
     cause: error,
+    reason: typeof reason === "string" ? reason : undefined,
     retryAfterMs: typeof retryAfterMs === "number" ? retryAfterMs : undefined,
   });
 }

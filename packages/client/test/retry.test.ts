@@ -99,7 +99,7 @@ describe("when the coordinator refuses or is away", () => {
       ["once after two seconds without a response", never, {}, ["the coordinator has not answered yet"]],
       ["once when each try failed to reach the coordinator", unreachable, {}, ["connection refused"]],
       ["not when a run came", (lease) => lease, {}, []],
-      ["not when the coordinator answers that the client must wait", refusal("store_silent"), {}, []],
+      ["not when the coordinator answers that the client must wait", refusal("store_recovering"), {}, []],
       ["not when a hook reports it", never, { onCoordinatorAway: () => {} }, []],
     ])("is emitted %s", async (_, answer, hooks, said) => {
       holdTimers();

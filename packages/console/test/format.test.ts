@@ -67,8 +67,8 @@ describe("formatting", () => {
 
 describe("events", () => {
   test("show what a jump cost", () => {
-    expect(formatEvent(event("jump", { before: 3, mark: 65_733, reason: "store_epoch_changed" }))).toBe(
-      "jumped from run 3 to run 65,733, because of store_epoch_changed; the runs between are never leased",
+    expect(formatEvent(event("jump", { before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
+      "jumped from run 3 to run 65,733, because of epoch_changed; the runs between are never leased",
     );
   });
 
@@ -86,7 +86,7 @@ describe("events", () => {
 
   test("leave out rejected requests of pages and terminals, and count those of importers", () => {
     const rejected = (path: string) =>
-      event("request_rejected", { path, reason: "in doubt" }, { code: "store_silent" });
+      event("request_rejected", { path, reason: "in doubt" }, { code: "store_recovering" });
     expect(isAboutGuard(rejected("/v1/namespaces/main/status"))).toBe(false);
     expect(isAboutGuard(rejected("/v1/namespaces/main/leases"))).toBe(true);
     expect(eventLines([1, 2, 3].map(() => rejected("/v1/namespaces/main/leases")))).toMatchObject([{ count: 3 }]);

@@ -1,5 +1,5 @@
 /** The one error class of this package, for what is not the calling program's mistake. */
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { ErrorCode, RecoveryReason } from "@callnumber/protocol/wire";
 import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "./text.js";
 
 /**
@@ -8,6 +8,8 @@ import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "./text.js";
  */
 export class CoordinatorError extends Error {
   override readonly name = "CoordinatorError";
+  /** Of `store_recovering`. */
+  readonly reason: RecoveryReason | undefined;
   readonly retryAfterMs: number | undefined;
   /** The record's generation, where the store may have rolled back: a recovery claims from there. */
   readonly generation: number | undefined;
@@ -19,12 +21,14 @@ export class CoordinatorError extends Error {
     message: string,
     options: {
       readonly cause?: unknown;
+      readonly reason?: RecoveryReason | undefined;
       readonly retryAfterMs?: number;
       readonly generation?: number;
       readonly fault?: string;
     } = {},
   ) {
     super(escapeAndShorten(message, MESSAGE_LENGTH_MAX), "cause" in options ? { cause: options.cause } : undefined);
+    this.reason = options.reason;
     this.retryAfterMs = options.retryAfterMs;
     this.generation = options.generation;
     this.fault = options.fault;

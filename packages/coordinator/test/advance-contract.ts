@@ -67,10 +67,10 @@ export function describeAdvance(open: Open): void {
     test("of two that are asked for at once one is done, and the other one finds another version", async () => {
       const { store, commands } = await storeFrom(RUN_MAX);
       await store.step(NAMESPACE, commands.advance(0));
-      await refusesAndKeeps(store, commands.advance(0), { code: "claim_raced", generation: 1 });
+      await refusesAndKeeps(store, commands.advance(0), { reason: "conflict", generation: 1 });
       // Nor does who saw the new version advance it at once: its line has only begun.
       await refusesAndKeeps(store, commands.advance(1), { code: "version_still_active" });
-      await refusesAndKeeps(store, commands.advance(2), { code: "claim_raced", generation: 1 });
+      await refusesAndKeeps(store, commands.advance(2), { reason: "conflict", generation: 1 });
     });
 
     test.each<[string, (store: StoreInHand) => Promise<unknown>, Parameters<StoreInHand["commands"]["advance"]>[1]]>([
@@ -87,7 +87,7 @@ export function describeAdvance(open: Open): void {
         expect(after).toMatchObject({ version: 1, highWaterMark: 0 });
         expect(after.generation).toBeGreaterThan(0);
         expect((await inHand.read()).phase).toBe(CLAIMED);
-        await refusesAndKeeps(store, commands.lease(), { code: "store_claimed" });
+        await refusesAndKeeps(store, commands.lease(), { reason: "claimed" });
         expect(await jump()).toBeGreaterThanOrEqual(lineAtNow(storeId, 1));
       },
     );

@@ -1,6 +1,6 @@
 /** What the clock line means for the leases of a namespace, and how its last recovery is told. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { RecoveryReason } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
@@ -70,7 +70,7 @@ describe("the watch over the line", () => {
     expect(watch.shortageMs).toBe(0);
     for (const error of [
       new Error("other"),
-      new CoordinatorError("store_silent", "other"),
+      new CoordinatorError("store_recovering", "other", { reason: "heartbeat_expired" }),
       { code: "run_ceiling_reached" },
     ]) {
       expect(watch.noteRefusal(error)).toBe(error);
@@ -96,7 +96,7 @@ describe("the watch over the line", () => {
 describe("the report of a recovery", () => {
   const told: object[] = [];
   const log = { warn: (fields: object) => void told.push(fields) } as unknown as Log;
-  const noted = (code: ErrorCode, { idleMs = 0, skipped = 5 } = {}) => {
+  const noted = (reason: RecoveryReason, { idleMs = 0, skipped = 5 } = {}) => {
     const report = new RecoveryReport({ namespace: "main", log, now: () => 7 }, watchAt({ nowMs: BEGIN_MS }), {
       changedAtMs: 3,
     });
@@ -104,7 +104,7 @@ describe("the report of a recovery", () => {
     const claimed = { nonce: "n", storeId, version: 0, epoch: "e", generation: 1, nodeCount: 1 };
     const before = { ...claimed, highWaterMark: 100 + BURST_RUNS, changedAtMs: BEGIN_MS };
     const confirmed = { ...before, highWaterMark: before.highWaterMark + skipped };
-    report.note({ code, idleSinceMs: BEGIN_MS - idleMs, claimed: before, confirmed });
+    report.note({ reason, idleSinceMs: BEGIN_MS - idleMs, claimed: before, confirmed });
     return report.last;
   };
 
@@ -115,16 +115,16 @@ describe("the report of a recovery", () => {
     [2 * 86_400_000 - 1, "48 h"],
     [2 * 86_400_000, "2 days"],
   ])("after %i ms of silence says %s", (idleMs, words) => {
-    expect(noted("store_silent", { idleMs })).toEqual({
+    expect(noted("heartbeat_expired", { idleMs })).toEqual({
       atMs: 7,
-      code: "store_silent",
+      reason: "heartbeat_expired",
       skippedRunCount: 5,
       explanation: `Idle for ${words}: skipped 5 runs`,
     });
   });
 
   test("names the cause and the runs, and logs when leasing goes on", () => {
-    expect(noted("store_went_back", { skipped: 1 })?.explanation).toBe(
+    expect(noted("rolled_back", { skipped: 1 })?.explanation).toBe(
       "The store lost runs that were leased: skipped 1 run",
     );
     expect(told.at(-1)).toMatchObject({
@@ -132,6 +132,6 @@ describe("the report of a recovery", () => {
       mark: 101 + BURST_RUNS,
       explanation: "The store lost runs that were leased: skipped 1 run, leasing in 1 s",
     });
-    expect(noted("store_corrupt", { skipped: 65_536 })?.explanation).toBe("store_corrupt: skipped 65,536 runs");
+    expect(noted("claimed", { skipped: 65_536 })?.explanation).toMatch(/did not complete it: skipped 65,536 runs$/);
   });
 });

@@ -412,7 +412,7 @@ describe("refusals with what is remembered", () => {
     const words = "Remembered here: store id a, run 7 of version 1, generation 3";
     const told = withCheckpoint(error, remembered);
     expect(told).toMatchObject({ code: "store_unavailable", message: `away. ${words}`, retryAfterMs: 5, cause: error });
-    const state = { state: "stopped", code: "store_unavailable", sinceMs: 0, explanation: "" } as const;
+    const state = { state: "stopped", code: "store_unavailable", reason: null, sinceMs: 0, explanation: "" } as const;
     expect(
       withCheckpoint(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
     ).toMatchObject({

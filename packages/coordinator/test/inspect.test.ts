@@ -190,9 +190,12 @@ describe("whether a number can exist", () => {
     await lease(importer, 3);
     expect(await canExist(number(93, 0))).toBe(false);
     store.step = async () => {
-      throw new CoordinatorError("store_epoch_changed", "the store was restarted", { generation: 0 });
+      throw new CoordinatorError("store_recovering", "the store was restarted", {
+        reason: "epoch_changed",
+        generation: 0,
+      });
     };
-    await expect(lease()).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await expect(lease()).rejects.toMatchObject({ reason: "epoch_changed" });
     expect(await canExist(number(93, 0))).toBe(true);
     // It may have forgotten that its version advanced, too.
     expect(await canExist(number(93, 0, 1))).toBe(true);

@@ -199,8 +199,8 @@ describe("metrics", () => {
     await coordinator.stopHeartbeat();
     const { value } = await scrape();
     expect(value('callnumber_leases_total{namespace="main"}')).toBe(0);
-    expect(value('callnumber_jumps_total{code="store_silent",namespace="main"}')).toBe(0);
-    expect(value('callnumber_doubts_total{code="store_went_back",namespace="main"}')).toBe(0);
+    expect(value('callnumber_recoveries_total{namespace="main",reason="heartbeat_expired"}')).toBe(0);
+    expect(value('callnumber_interruptions_total{cause="rolled_back",namespace="main"}')).toBe(0);
     expect(value('callnumber_runs_burnt_total{namespace="main",reason="requester_gone"}')).toBe(0);
     expect(value('callnumber_heartbeat_duration_seconds_count{namespace="main"}')).toBe(1);
   });
@@ -277,9 +277,9 @@ describe("burnt runs", () => {
       settable.server.epoch = "second:life:0";
       await expect(one.lease("main", request)).rejects.toMatchObject({ code: "run_ceiling_reached" });
     });
-    expect(value('callnumber_jumps_total{code="store_epoch_changed",namespace="main"}')).toBe(1);
+    expect(value('callnumber_recoveries_total{namespace="main",reason="epoch_changed"}')).toBe(1);
     expect(value('callnumber_epoch_changes_total{namespace="main"}')).toBe(1);
-    expect(value('callnumber_doubts_total{code="store_epoch_changed",namespace="main"}')).toBe(1);
+    expect(value('callnumber_interruptions_total{cause="epoch_changed",namespace="main"}')).toBe(1);
     expect(value('callnumber_runs_burnt_total{namespace="main",reason="jump"}')).toBeGreaterThan(60_000);
     expect(value('callnumber_generation{namespace="main"}')).toBeGreaterThan(0);
   });

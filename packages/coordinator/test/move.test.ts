@@ -425,7 +425,7 @@ test("a source whose version was left meanwhile is not sealed: the new store wou
   const { source, storeId } = await pair(memoryPlace);
   const later = newStoreId({ firstRun: 1, initialisedAtMs: Date.now(), rate: 1 });
   await expect(seal(source, storeId, movedSeal({ storeId: later, place: "there" }))).rejects.toMatchObject({
-    code: "claim_raced",
+    reason: "conflict",
   });
   expect(await source.readNamespace(NAMESPACE)).toMatchObject({ phase: 0 });
 });

@@ -36,12 +36,12 @@ test("the state of an open namespace keeps its beginning, however often it lease
 
 describe("a doubt", () => {
   const doubts: readonly [string, string, (at: AtRun10) => unknown][] = [
-    ["another epoch", "store_epoch_changed", ({ world }) => void (world.store.server.epoch = "second:life:0")],
-    ["a long silence", "store_silent", ({ world }) => void (world.clock.timeMs += SHORT_BOUNDS.gapMs + 1)],
-    ["a mark below a run that was leased", "store_went_back", ({ world, backup }) => world.store.restore(backup)],
+    ["another epoch", "epoch_changed", ({ world }) => void (world.store.server.epoch = "second:life:0")],
+    ["a long silence", "heartbeat_expired", ({ world }) => void (world.clock.timeMs += SHORT_BOUNDS.gapMs + 1)],
+    ["a mark below a run that was leased", "rolled_back", ({ world, backup }) => world.store.restore(backup)],
     [
       "a generation below one that was seen",
-      "store_generation_stale",
+      "generation_stale",
       async ({ world, guard, backup }) => {
         world.store.server.epoch = "second:life:0";
         await leaseAfterJump(world, guard);
@@ -117,7 +117,7 @@ describe("a doubt", () => {
     const { world, guard, read } = await guardAtRun10();
     let life = 0;
     world.store.before = () => void (world.store.server.epoch = `life-${life++}:of:0`);
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ reason: "epoch_changed" });
     expect((await read()).highWaterMark).toBe(10);
     world.store.before = () => {};
     expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
@@ -292,8 +292,9 @@ describe("a refusal that no jump ends", () => {
       world.store.server.epoch = `life-${life}:of:0`;
       await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
     }
-    expect(told.map(([event, fields]) => [event, (fields as { code: string }).code])).toEqual([
-      ["recovering", "store_epoch_changed"],
+    const causeOf = ({ reason, code }: { reason?: string; code?: string }) => reason ?? code;
+    expect(told.map(([event, fields]) => [event, causeOf(fields)])).toEqual([
+      ["recovering", "epoch_changed"],
       ["stopped", "manual_recovery_required"],
     ]);
   });

@@ -87,7 +87,7 @@ describe("the guards of all namespaces", () => {
     await guards.heartbeatAll();
     clock.timeMs += 5;
     await guards.heartbeatAll();
-    const away = { state: "recovering", code: "store_unavailable", sinceMs, explanation: "why" };
+    const away = { state: "recovering", code: "store_unavailable", reason: null, sinceMs, explanation: "why" };
     expect(guards.refused()).toEqual([{ namespace: "a", guard: away }]);
     code = "store_corrupt";
     await guards.heartbeatAll();

@@ -49,6 +49,7 @@ describe("the watch over a store's servers", () => {
     expect(watch.stateOf("main")).toEqual({
       state: "stopped",
       code: "store_version_unsupported",
+      reason: null,
       sinceMs: 1_000,
       explanation: message,
     });

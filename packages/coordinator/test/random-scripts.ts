@@ -192,9 +192,9 @@ async function toldOrRefused(store: Store, name: Name, command: StepCommand): Pr
   try {
     return await told(store, name, command);
   } catch (error) {
-    const { code, generation } = error as CoordinatorError;
+    const { code, reason, generation } = error as CoordinatorError;
     if (code === undefined) throw error;
-    return { refused: code, generation };
+    return { refused: reason ?? code, generation };
   }
 }
 

@@ -3,6 +3,7 @@
  * Guarantees: G1, G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
+import type { CoordinatorError } from "../src/errors.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, newStoreAt, ownServer, untilDone } from "./redis-for-test.js";
@@ -64,9 +65,10 @@ describe("leases of the same moment", () => {
     await redis.call("ACL", "SETUSER", "callnumber", "-hget");
     for (let round = 0; round < 2; round++) {
       const outcomes = await Promise.allSettled([lease(), lease({ floor: 1_000 }), lease()]);
-      expect(outcomes.map((outcome) => (outcome as { reason?: { code: string } }).reason?.code)).toEqual([
+      const causeOf = ({ reason, code }: CoordinatorError) => reason ?? code;
+      expect(outcomes.map((outcome) => causeOf((outcome as PromiseRejectedResult).reason))).toEqual([
         "store_unavailable",
-        "store_went_back",
+        "rolled_back",
         "store_unavailable",
       ]);
     }

@@ -131,7 +131,7 @@ describe("a server that ails", () => {
     await server.kill("SIGKILL");
     await expect(lease()).rejects.toEqual(unavailable);
     await server.start();
-    await expect(untilDone(lease)).rejects.toMatchObject({ code: "store_epoch_changed", generation: 0 });
+    await expect(untilDone(lease)).rejects.toMatchObject({ reason: "epoch_changed", generation: 0 });
     const mark = await untilDone(jump);
     expect((await untilDone(lease, ["run_ceiling_reached"])).firstRun).toBe(mark + 1);
   });
@@ -146,7 +146,7 @@ describe("a server that ails", () => {
     redis.disconnect();
     await server.kill("SIGKILL");
     const loaded = server.start();
-    await expect(untilDone(lease)).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await expect(untilDone(lease)).rejects.toMatchObject({ reason: "epoch_changed" });
     await loaded;
   });
 

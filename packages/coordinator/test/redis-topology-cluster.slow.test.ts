@@ -88,7 +88,7 @@ test.each(["FORCE", "TAKEOVER", undefined] as const)(
     await crowd.untilLeased();
     await crowd.stop();
     expectNoRunTwice(crowd.leases);
-    for (const name of names) expect(jumpsOf(name)).toContain("store_epoch_changed");
+    for (const name of names) expect(jumpsOf(name)).toContain("epoch_changed");
     for (const name of NAMES) if (!names.includes(name)) expect(jumpsOf(name)).toEqual([]);
   },
 );
@@ -111,7 +111,7 @@ test("goes on when a master is killed, the one node of its URL, and its replica 
   await crowd.untilLeased();
   await crowd.stop();
   expectNoRunTwice(crowd.leases);
-  expect(jumpsOf(name)).toContain("store_epoch_changed");
+  expect(jumpsOf(name)).toContain("epoch_changed");
 });
 
 test("refuses and burns while the replica of a master is frozen, goes on when it thaws; the other masters' namespaces never notice", async () => {
@@ -147,7 +147,7 @@ test("goes on at the node that a slot was moved to; meanwhile the namespaces bes
   await crowd.untilLeased();
   await crowd.stop();
   expectNoRunTwice(crowd.leases);
-  expect(jumpsOf(name)).toContain("store_epoch_changed");
+  expect(jumpsOf(name)).toContain("epoch_changed");
   for (const other of neighbours) expect(crowd.refusalsOf(other)["store_unavailable"]).toBeUndefined();
 });
 

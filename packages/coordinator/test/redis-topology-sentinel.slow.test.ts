@@ -46,7 +46,7 @@ test("goes on by itself at the new master when the old one is killed, again and 
   }
   await crowd.stop();
   expectNoRunTwice(crowd.leases);
-  expect([...one.jumpsOf("main"), ...other.jumpsOf("main")]).toContain("store_epoch_changed");
+  expect([...one.jumpsOf("main"), ...other.jumpsOf("main")]).toContain("epoch_changed");
 });
 
 test("jumps past everything that a promoted replica has missed", async () => {
@@ -104,7 +104,7 @@ test("refuses at a master that its group has left, and goes over to the new one 
   await crowd.untilLeased();
   await crowd.stop();
   expectNoRunTwice(crowd.leases);
-  expect(jumpsOf("main")).toContain("store_epoch_changed");
+  expect(jumpsOf("main")).toContain("epoch_changed");
   const mark = Number(await command(next, "HGET", "callnumber:{main}:record", "c"));
   expect(mark).toBeGreaterThanOrEqual(greatestRun(crowd.leases, "main"));
 });

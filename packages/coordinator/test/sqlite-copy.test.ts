@@ -179,7 +179,7 @@ describe("recover, when the original is gone", () => {
     expect(copy.restarts.get(NAMESPACE)).toBe("no_mark");
     await copy.step(NAMESPACE, commandsFor(store.storeId).recover());
     await expect(copy.step(NAMESPACE, commandsFor(store.storeId).lease())).rejects.toMatchObject({
-      code: "store_claimed",
+      reason: "claimed",
     });
   });
 });

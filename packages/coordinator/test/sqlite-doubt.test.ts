@@ -45,11 +45,11 @@ describe("a clock that leaps beside the monotonic one", () => {
     offsetMs += direction * epsMs;
     expect((await one.lease()).firstRun).toBe(2);
     offsetMs += direction * (epsMs + 1);
-    await expect(one.lease()).rejects.toMatchObject({ code: "store_epoch_changed" });
-    await expect(one.lease()).rejects.toMatchObject({ code: "store_epoch_changed" });
-    await expect(two.lease()).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await expect(one.lease()).rejects.toMatchObject({ reason: "epoch_changed" });
+    await expect(one.lease()).rejects.toMatchObject({ reason: "epoch_changed" });
+    await expect(two.lease()).rejects.toMatchObject({ reason: "epoch_changed" });
     expect(await one.jump()).toBeGreaterThan(65_536);
-    await expect(two.lease()).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await expect(two.lease()).rejects.toMatchObject({ reason: "epoch_changed" });
   });
 
   test("is settled by the coordinator with a jump, and the next restart is dense again", async () => {
@@ -97,8 +97,8 @@ describe("a record that another hand has changed", () => {
     other.exec(`DELETE FROM leases WHERE last_ledger_id > ${ledger.mark}`);
     other.prepare("UPDATE namespaces SET c = ?, t = ?, k = ?").run(row["c"], row["t"], row["k"]);
     other.close();
-    await expect(lease()).rejects.toMatchObject({ code: "store_epoch_changed" });
-    await expect(lease()).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await expect(lease()).rejects.toMatchObject({ reason: "epoch_changed" });
+    await expect(lease()).rejects.toMatchObject({ reason: "epoch_changed" });
   });
 
   test("in one field: nothing is leased, and nothing is written", async () => {
@@ -211,7 +211,7 @@ test("each opening is an epoch that no record knows, unless the marker agrees", 
       floor: 0,
       generationMin: 0,
     } as const;
-    await expect(store.step(NAMESPACE, heartbeat)).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await expect(store.step(NAMESPACE, heartbeat)).rejects.toMatchObject({ reason: "epoch_changed" });
     await store.close();
   }
 });

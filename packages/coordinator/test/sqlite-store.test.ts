@@ -194,7 +194,7 @@ describe("durability", () => {
       false,
       true,
     ]);
-    expect(outcomes[5]).toMatchObject({ reason: { code: "store_claimed" } });
+    expect(outcomes[5]).toMatchObject({ reason: { reason: "claimed" } });
     expect(outcomes[6]).toMatchObject({ reason: { code: "namespace_exists" } });
     const record = await read();
     expect(record).toMatchObject({ highWaterMark: 3, generation: 2, phase: 1 });

@@ -72,7 +72,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     test("are refused when the caller saw a later generation, with the one that is there", async () => {
       const { store, commands } = await storeFrom();
       for (const command of [commands.lease({ generationMin: 1 }), commands.heartbeat({ generationMin: 1 })]) {
-        await refusesAndKeeps(store, command, { code: "store_generation_stale", generation: 0 });
+        await refusesAndKeeps(store, command, { reason: "generation_stale", generation: 0 });
       }
     });
 
@@ -81,7 +81,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await lease({ runCount: 3 });
       for (const floor of [4, ledgerIdOf(1, 0)]) {
         for (const command of [commands.lease({ floor }), commands.heartbeat({ floor })]) {
-          await refusesAndKeeps(store, command, { code: "store_went_back", generation: 0 });
+          await refusesAndKeeps(store, command, { reason: "rolled_back", generation: 0 });
         }
       }
     });
@@ -90,7 +90,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const { store, commands } = await storeFrom();
       await store.step(NAMESPACE, commands.claim(0));
       for (const command of [commands.lease(), commands.heartbeat(), commands.seal(MOVED_SEAL)]) {
-        await refusesAndKeeps(store, command, { code: "store_claimed", generation: 1 });
+        await refusesAndKeeps(store, command, { reason: "claimed", generation: 1 });
       }
     });
 
@@ -141,7 +141,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const { store, commands } = await storeFrom();
       await store.step(NAMESPACE, commands.claim(0));
       for (const generation of [0, 2]) {
-        await refusesAndKeeps(store, commands.claim(generation), { code: "claim_raced", generation: 1 });
+        await refusesAndKeeps(store, commands.claim(generation), { reason: "conflict", generation: 1 });
       }
     });
 
@@ -149,16 +149,16 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const { store, commands } = await storeFrom();
       await store.step(NAMESPACE, commands.claim(0));
       await store.step(NAMESPACE, commands.claim(1));
-      await refusesAndKeeps(store, commands.confirm(1), { code: "claim_raced", generation: 2 });
+      await refusesAndKeeps(store, commands.confirm(1), { reason: "conflict", generation: 2 });
       const { after } = await store.step(NAMESPACE, commands.confirm(2));
       expect(after.generation).toBe(2);
     });
 
     test("without a claim nothing is confirmed", async () => {
       const { store, commands, jump } = await storeFrom();
-      await refusesAndKeeps(store, commands.confirm(0), { code: "claim_raced", generation: 0 });
+      await refusesAndKeeps(store, commands.confirm(0), { reason: "conflict", generation: 0 });
       await jump();
-      await refusesAndKeeps(store, commands.confirm(1), { code: "claim_raced", generation: 1 });
+      await refusesAndKeeps(store, commands.confirm(1), { reason: "conflict", generation: 1 });
     });
 
     test("confirming jumps onto the line of a moment later: above all that was ever leased", async () => {
@@ -232,9 +232,9 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
     test("is refused to whom a lease is refused", async () => {
       const { store, commands } = await storeFrom();
-      await refusesAndKeeps(store, commands.seal(FORKED_SEAL, { floor: 1 }), { code: "store_went_back" });
+      await refusesAndKeeps(store, commands.seal(FORKED_SEAL, { floor: 1 }), { reason: "rolled_back" });
       await refusesAndKeeps(store, commands.seal(FORKED_SEAL, { generationMin: 1 }), {
-        code: "store_generation_stale",
+        reason: "generation_stale",
       });
     });
   });
@@ -254,7 +254,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect(after.highWaterMark).toBeGreaterThanOrEqual(lineOf(storeId)(beforeMs + 2 * EPS_MS));
       expect(after.generation).toBeGreaterThanOrEqual(beforeMs);
       expect(await read()).toMatchObject({ phase: PHASE.claimed, receiptKey: before.receiptKey, nodeCount: 1 });
-      await refusesAndKeeps(store, commands.lease(), { code: "store_claimed", generation: after.generation });
+      await refusesAndKeeps(store, commands.lease(), { reason: "claimed", generation: after.generation });
       expect(await jump()).toBeGreaterThanOrEqual(after.highWaterMark);
       expect(await findLease(store, NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
     });
@@ -278,7 +278,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const mark = await jump();
       await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
       expect(mark).toBeLessThan(RUN_COUNT);
-      await refusesAndKeeps(store, commands.heartbeat({ floor: ledgerIdOf(1, mark) + 1 }), { code: "store_went_back" });
+      await refusesAndKeeps(store, commands.heartbeat({ floor: ledgerIdOf(1, mark) + 1 }), { reason: "rolled_back" });
       await store.step(NAMESPACE, commands.heartbeat({ floor: ledgerIdOf(1, mark) }));
     });
 
@@ -350,7 +350,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await lease();
       clock.timeMs += GAP_MS + 1;
       for (const command of [commands.lease(), commands.heartbeat(), commands.seal(MOVED_SEAL)]) {
-        await refusesAndKeeps(store, command, { code: "store_silent", generation: 0 });
+        await refusesAndKeeps(store, command, { reason: "heartbeat_expired", generation: 0 });
       }
       expect(await jump()).toBeGreaterThan(1);
       await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
@@ -365,7 +365,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
           message: expect.stringContaining("silent for more than 30 days"),
         });
       }
-      await refusesAndKeeps(store, commands.lease({ isSilenceAccepted: true }), { code: "store_silent" });
+      await refusesAndKeeps(store, commands.lease({ isSilenceAccepted: true }), { reason: "heartbeat_expired" });
       await store.step(NAMESPACE, commands.claim(0, { isSilenceAccepted: true }));
     });
   });

@@ -189,10 +189,10 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         ]);
         expect(outcomes).toMatchObject([
           { value: { firstRun: 1, runCount: 3 } },
-          { reason: { code: "store_went_back" } },
+          { reason: { reason: "rolled_back" } },
           { value: { firstRun: 4, runCount: 1 } },
           { reason: { code: "store_forked" } },
-          { reason: { code: "store_generation_stale" } },
+          { reason: { reason: "generation_stale" } },
           { value: { firstRun: 5, runCount: 64 } },
         ]);
         expect((await read()).highWaterMark).toBe(68);
@@ -233,8 +233,8 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           { value: { firstRun: 1 } },
           { value: { firstRun: 3 } },
           { value: { after: { highWaterMark: 3, generation: 1 } } },
-          { reason: { code: "store_claimed" } },
-          { reason: { code: "store_claimed" } },
+          { reason: { reason: "claimed" } },
+          { reason: { reason: "claimed" } },
         ]);
       });
 
@@ -516,7 +516,7 @@ async function leasedAbove({ lease, jump }: StoreInHand, mark: number): Promise<
   try {
     return (await lease()).firstRun === mark + 1;
   } catch (error) {
-    expect(error).toMatchObject({ code: "store_epoch_changed" });
+    expect(error).toMatchObject({ reason: "epoch_changed" });
     return (await jump()) > mark;
   }
 }

@@ -31,12 +31,7 @@ export const ERROR_RULES = {
   version_still_active: { httpStatus: 409, retry: "never" },
   run_ceiling_reached: { httpStatus: 503, retry: "later" },
   // The store may have rolled back: the coordinator recovers automatically, as soon as the store allows it.
-  store_epoch_changed: { httpStatus: 503, retry: "later" },
-  store_claimed: { httpStatus: 503, retry: "later" },
-  store_silent: { httpStatus: 503, retry: "later" },
-  store_went_back: { httpStatus: 503, retry: "later" },
-  store_generation_stale: { httpStatus: 503, retry: "later" },
-  claim_raced: { httpStatus: 503, retry: "later" },
+  store_recovering: { httpStatus: 503, retry: "later" },
   quorum_missing: { httpStatus: 503, retry: "later" },
   lease_burnt: { httpStatus: 503, retry: "later" },
   // Leasing goes on as soon as an operator has fixed it, without a command.
@@ -67,6 +62,20 @@ export const ERROR_RULES = {
 } as const satisfies Readonly<Record<string, ErrorRule>>;
 
 export type ErrorCode = keyof typeof ERROR_RULES;
+
+/**
+ * Why a namespace is recovered: the `reason` of `store_recovering`. `conflict`: another coordinator recovers it, or the store changed
+ * during the recovery.
+ */
+export const RECOVERY_REASONS = [
+  "epoch_changed",
+  "claimed",
+  "heartbeat_expired",
+  "rolled_back",
+  "generation_stale",
+  "conflict",
+] as const;
+export type RecoveryReason = (typeof RECOVERY_REASONS)[number];
 
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERROR_RULES, value);

@@ -9,6 +9,8 @@ export {
   ERROR_RULES,
   type ErrorCode,
   isErrorCode,
+  RECOVERY_REASONS,
+  type RecoveryReason,
   type RetryRule,
 } from "./error-codes.js";
 export { describe } from "./quoted.js";
@@ -136,6 +138,8 @@ export interface ReportRequest {
 /** The body of every error. The code is stable, the message is not. */
 export interface ErrorAnswer {
   readonly code: string;
+  /** Of `store_recovering`: one of `RECOVERY_REASONS`. */
+  readonly reason?: string | undefined;
   readonly message: string;
   /** For `later`: how long to wait at least. `Retry-After` has the same in whole seconds. */
   readonly retryAfterMs?: number | undefined;

@@ -15,7 +15,7 @@ import {
 import { guardAnswerSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema, statusAnswerSchema } from "./schemas.js";
 
 const count = z.int().min(0);
-const { state, code, sinceMs, explanation } = guardAnswerSchema.shape;
+const { state, code, reason, sinceMs, explanation } = guardAnswerSchema.shape;
 const { version, highWaterMark, rates } = statusAnswerSchema.shape;
 const timeMs = sinceMs;
 /** By how many runs a second the clock line rises. */
@@ -37,7 +37,7 @@ export const namespaceDescriptionSchema = z.object({
       ceilingRunsPerSecond,
     })
     .nullable(),
-  guard: z.object({ state, code, sinceMs, explanation }),
+  guard: z.object({ state, code, reason, sinceMs, explanation }),
 });
 export type NamespaceDescription = z.infer<typeof namespaceDescriptionSchema>;
 

@@ -32,6 +32,7 @@ import {
   PID_MAX,
   PRINTABLE_PATTERN,
   RECEIPT_PATTERN,
+  RECOVERY_REASONS,
 } from "./http-api.js";
 
 /** A call number in a schema of a user: parses to the branded `CallNumber`, rejects every other text. */
@@ -282,10 +283,12 @@ export type InspectAnswer = z.infer<typeof inspectAnswerSchema>;
 
 const errorCode = z.enum(Object.keys(ERROR_RULES) as [ErrorCode, ...ErrorCode[]]);
 
+const recoveryReason = z.enum(RECOVERY_REASONS);
+
 const recoverySchema = z.object({
   atMs: timeMs,
-  /** Why the store may have rolled back: the code that leases failed with. */
-  code: errorCode,
+  /** Why the store may have rolled back. */
+  reason: recoveryReason,
   /** Runs that are never leased because of it. */
   skippedRunCount: z.int().min(0),
   /** Cause and skipped runs in one line: for people. */
@@ -294,10 +297,12 @@ const recoverySchema = z.object({
 export type RecoveryAnswer = z.infer<typeof recoverySchema>;
 
 export const guardAnswerSchema = z.object({
-  /** `open`: it leases · `recovering`: automatic recovery is in progress · `stopped`: not until an operator has followed `explanation`. */
+  /** `active`: it leases · `recovering`: automatic recovery is in progress · `stopped`: not until an operator has followed `explanation`. */
   state: z.enum(["active", "recovering", "stopped"]),
-  /** The code that leases fail with; null when open. */
+  /** The code that leases fail with; null when active. */
   code: errorCode.nullable(),
+  /** Of `store_recovering`; null with every other code. */
+  reason: recoveryReason.nullable(),
   sinceMs: timeMs,
   /** Why, what it waits for, or which command to run: for people. */
   explanation: z.string(),
@@ -343,6 +348,7 @@ export type StatusAnswer = z.infer<typeof statusAnswerSchema>;
 
 export const errorAnswerSchema = z.object({
   code: z.string(),
+  reason: z.string().optional(),
   message: z.string(),
   retryAfterMs: z.int().min(0).optional(),
 }) satisfies z.ZodType<ErrorAnswer>;

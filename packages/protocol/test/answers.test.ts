@@ -41,13 +41,14 @@ const lease = {
 };
 const guard = {
   state: "recovering",
-  code: "store_silent",
+  code: "store_recovering",
+  reason: "heartbeat_expired",
   sinceMs: atMs,
   explanation: "why",
   generation: 7,
   headroomRuns: 65_536,
   nodeCount: 3,
-  lastRecovery: { atMs, code: "store_silent", skippedRunCount: 12, explanation: "what" },
+  lastRecovery: { atMs, reason: "heartbeat_expired", skippedRunCount: 12, explanation: "what" },
 };
 const rates = [{ windowMs: 3_600_000, runs: 5, runsPerDay: 1.5, exhaustedAtMs: atMs }];
 const status = {
@@ -106,12 +107,14 @@ const record = {
   runsLeft: 1_000,
   ceilingRunsPerSecond: 16,
 };
-const { state, code, sinceMs, explanation } = guard;
+const { state, code, reason, sinceMs, explanation } = guard;
 const namespaces = {
   store: "redis",
   coordinator: "c-1",
   release: "1.0.0",
-  namespaces: [{ namespace: "main", labels: { team: "a" }, record, guard: { state, code, sinceMs, explanation } }],
+  namespaces: [
+    { namespace: "main", labels: { team: "a" }, record, guard: { state, code, reason, sinceMs, explanation } },
+  ],
 };
 const commands = { storeOption: "--store X", witnessOption: "" };
 const settings = {

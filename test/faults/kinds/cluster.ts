@@ -8,7 +8,7 @@ import { type Fault, faultOf } from "../fault.js";
 
 export const CLUSTER: readonly Fault[] = ([undefined, "FORCE", "TAKEOVER"] as const).map((force) =>
   faultOf(
-    { number: 26, name: `CLUSTER FAILOVER ${force ?? ""}`.trim(), expected: ["store_epoch_changed"] },
+    { number: 26, name: `CLUSTER FAILOVER ${force ?? ""}`.trim(), expected: ["epoch_changed"] },
     async (options) => {
       const world = await ClusterWorld.make(options);
       const { cluster } = world;
@@ -19,7 +19,7 @@ export const CLUSTER: readonly Fault[] = ([undefined, "FORCE", "TAKEOVER"] as co
           const [replica] = (await cluster.replicasOf(master)) as [RedisServer];
           await cluster.failover(replica, force);
           await cluster.untilAgreed();
-          await world.untilSeen("store_epoch_changed");
+          await world.untilSeen("epoch_changed");
         },
       };
     },

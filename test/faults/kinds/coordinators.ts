@@ -30,7 +30,7 @@ export const COORDINATORS: readonly Fault[] = [
   redisFault({
     number: 30,
     name: "coordinators killed while they settle a doubt",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       for (const coordinator of world.coordinators) {
         await world.server.kill("SIGKILL");
@@ -45,20 +45,20 @@ export const COORDINATORS: readonly Fault[] = [
     number: 31,
     name: "all coordinators restarted with a stale restore",
     isShort: true,
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: (world) => restoreUnder(world),
   }),
   redisFault({
     number: 31,
     name: "the same, and nothing is remembered anywhere",
     hasWitness: false,
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: (world) => restoreUnder(world),
   }),
   redisFault({
     number: 14,
     name: "an old record copied back while all coordinators are dead",
-    expected: ["store_went_back"],
+    expected: ["rolled_back"],
     inject: async (world) => {
       const record = await world.on(world.server, (redis) => redis.hgetall(world.key("record")));
       await world.work();
@@ -70,18 +70,18 @@ export const COORDINATORS: readonly Fault[] = [
   redisFault({
     number: 32,
     name: "all coordinators frozen for longer than the gap",
-    expected: ["store_silent"],
+    expected: ["heartbeat_expired"],
     inject: async (world) => {
       for (const coordinator of world.coordinators) coordinator.freeze();
       await delay(BOUNDS.gapMs + 500);
       for (const coordinator of world.coordinators) coordinator.thaw();
-      await world.untilSeen("store_silent");
+      await world.untilSeen("heartbeat_expired");
     },
   }),
   redisFault({
     number: 31,
     name: "the witness damaged while all coordinators are dead, with an old record copied back",
-    expected: ["store_generation_stale"],
+    expected: ["generation_stale"],
     inject: async (world) => {
       const record = await world.on(world.server, (redis) => redis.hgetall(world.key("record")));
       await world.work();

@@ -20,7 +20,7 @@ export const CRASHES: readonly Fault[] = [
   shimmedFault({
     number: 2,
     name: "kill -9 while fsync takes two seconds",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world, { disk }) => {
       const { server } = world;
       disk.slowSyncs(2_000);
@@ -35,7 +35,7 @@ export const CRASHES: readonly Fault[] = [
   shimmedFault({
     number: 3,
     name: "power loss: files cut to what was synced",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world, { disk }) => {
       const { server } = world;
       const isSynced = async () => (await disk.syncedBytes(await growingAof(server.directory))) > 0;
@@ -48,7 +48,7 @@ export const CRASHES: readonly Fault[] = [
     number: 1,
     name: "kill -9, AOF everysec",
     isShort: true,
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async ({ server }) => {
       await server.kill("SIGKILL");
       await server.start();
@@ -57,7 +57,7 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 3,
     name: "the AOF cut back to what it was a moment before",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { server } = world;
       const synced = await aofSize(server.directory);
@@ -71,7 +71,7 @@ export const CRASHES: readonly Fault[] = [
     number: 4,
     name: "kill -9, RDB only",
     config: RDB_ONLY,
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { server } = world;
       await world.on(server, (redis) => redis.save());
@@ -113,7 +113,7 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 7,
     name: "AOF cut at a random byte",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { server, random } = world;
       const earlier = await aofSize(server.directory);
@@ -127,7 +127,7 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 8,
     name: "an older state restored",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { server } = world;
       const snapshot = await world.snapshot();
@@ -140,7 +140,7 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 9,
     name: "one backup restored twice, across jumps",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { server } = world;
       const snapshot = await world.snapshot();
@@ -174,7 +174,7 @@ export const CRASHES: readonly Fault[] = [
     name: "the AOF can't grow any more, as on a full disk, then kill -9",
     runIn: TOLD_OF_LIMITS,
     unavailable: () => (spawnSync("prlimit", ["--version"]).status === 0 ? undefined : "no prlimit on PATH"),
-    expected: ["store_unavailable", "store_epoch_changed"],
+    expected: ["store_unavailable", "epoch_changed"],
     inject: async (world) => {
       const { server } = world;
       const limit = await aofSize(server.directory);

@@ -89,7 +89,7 @@ export const EMBEDDED: readonly Fault[] = [
   embeddedFault({
     number: 37,
     name: "restored in place by copying over it",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const old = await saved(world);
       await world.work();
@@ -101,7 +101,7 @@ export const EMBEDDED: readonly Fault[] = [
   embeddedFault({
     number: 37,
     name: "the log deleted",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       await world.work();
       await world.killCoordinators();
@@ -126,7 +126,7 @@ export const EMBEDDED: readonly Fault[] = [
   embeddedFault({
     number: 38,
     name: "power loss: the log cut at a random byte",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const wal = `${world.path}-wal`;
       await world.work();
@@ -141,7 +141,7 @@ export const EMBEDDED: readonly Fault[] = [
     number: 38,
     name: "a snapshot of the machine's disk restored",
     isShort: true,
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const old = await saved(world);
       await world.work();

@@ -75,24 +75,24 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 14,
     name: "a young old record copied back",
-    expected: ["store_went_back"],
+    expected: ["rolled_back"],
     inject: async (world) => {
       const record = await world.on(world.server, (redis) => redis.hgetall(world.key("record")));
       await world.work();
       await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
-      await world.untilSeen("store_went_back");
+      await world.untilSeen("rolled_back");
     },
   }),
   redisFault({
     number: 14,
     name: "an old record copied back",
-    expected: ["store_silent"],
+    expected: ["heartbeat_expired"],
     inject: async (world) => {
       await writeRecord(world, ({ changedAtMs, ...record }) => ({
         ...record,
         changedAtMs: changedAtMs - 2 * BOUNDS.gapMs,
       }));
-      await world.untilSeen("store_silent");
+      await world.untilSeen("heartbeat_expired");
     },
   }),
   redisFault({
@@ -110,12 +110,12 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 14,
     name: "a record of an earlier generation",
-    expected: ["store_generation_stale"],
+    expected: ["generation_stale"],
     inject: async (world) => {
       await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation + 10 }));
       await world.work();
       await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation - 1 }));
-      await world.untilSeen("store_generation_stale");
+      await world.untilSeen("generation_stale");
     },
   }),
   redisFault({
@@ -154,7 +154,7 @@ export const OTHER_HANDS: readonly Fault[] = [
     number: 15,
     name: "DEBUG RELOAD of an old dump",
     config: RDB_ONLY,
-    expected: ["store_went_back"],
+    expected: ["rolled_back"],
     inject: async (world) => {
       const { server } = world;
       await world.on(server, (redis) => redis.save());
@@ -163,7 +163,7 @@ export const OTHER_HANDS: readonly Fault[] = [
       await world.work();
       await cp(`${dump}.old`, dump);
       await world.on(server, (redis) => redis.call("DEBUG", "RELOAD", "NOSAVE"));
-      await world.untilSeen("store_went_back");
+      await world.untilSeen("rolled_back");
     },
   }),
   ...["c", "t", "ep", "g", "p", "n", "rk", "ver", "k"].map((field) =>

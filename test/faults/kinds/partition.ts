@@ -37,7 +37,7 @@ function partition(cutMs: number, options: PartitionedWorldOptions): Fault {
     name: `a network parted for ${cutMs / 1000} s, three Sentinels`,
     // The master of the first side is a replica of the second afterwards: the sides are not the same again.
     injectionCountMax: 1,
-    expected: ["quorum_missing", "store_epoch_changed"],
+    expected: ["quorum_missing", "epoch_changed"],
     unavailable: partitionUnavailable,
   };
   return faultOf(words, async () => {

@@ -30,7 +30,7 @@ export const REPLICAS: readonly Fault[] = [
     number: 19,
     name: "a lagging replica promoted, after the master died",
     isShort: true,
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [lagging, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
@@ -39,7 +39,7 @@ export const REPLICAS: readonly Fault[] = [
       await master.kill("SIGKILL");
       await promote(world, lagging);
       await follow(world, other, lagging);
-      await world.untilSeen("store_epoch_changed");
+      await world.untilSeen("epoch_changed");
       await master.start();
       await follow(world, master, lagging);
     },
@@ -61,7 +61,7 @@ export const REPLICAS: readonly Fault[] = [
   withReplicas({
     number: 21,
     name: "promotions among three nodes, then all follow one",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { master, replicas } = await rolesIn(world);
       for (const replica of replicas) {
@@ -75,7 +75,7 @@ export const REPLICAS: readonly Fault[] = [
   withReplicas({
     number: 22,
     name: "a fail-over taken back by hand, the old master was never demoted",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
@@ -89,7 +89,7 @@ export const REPLICAS: readonly Fault[] = [
   withReplicas({
     number: 22,
     name: "flapping",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       for (let time = 0; time < 3; time++) {
         const { master, replicas } = await rolesIn(world);
@@ -103,7 +103,7 @@ export const REPLICAS: readonly Fault[] = [
   withReplicas({
     number: 23,
     name: "the master frozen, another promoted, the master thawed",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
@@ -130,7 +130,7 @@ export const REPLICAS: readonly Fault[] = [
   withReplicas({
     number: 27,
     name: "demoted and promoted again while the quorum is waited for",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { master, replicas } = await rolesIn(world);
       for (const replica of replicas) await replica.kill("SIGSTOP");
@@ -144,7 +144,7 @@ export const REPLICAS: readonly Fault[] = [
   withReplicas({
     number: 10,
     name: "a replica killed in its first rewrite after a full resynchronisation, then promoted",
-    expected: ["store_epoch_changed"],
+    expected: ["epoch_changed"],
     inject: async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [victim, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
@@ -164,7 +164,7 @@ export const REPLICAS: readonly Fault[] = [
       await victim.start();
       await promote(world, victim);
       await follow(world, other, victim);
-      await world.untilSeen("store_epoch_changed");
+      await world.untilSeen("epoch_changed");
       await master.start();
       await follow(world, master, victim);
     },

@@ -28,7 +28,7 @@ import {
 } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
 import { untilStopped } from "../signals.js";
-import { checkLine, EXIT_CODES, type Verdict, verdictOf, verdictWithout } from "../status-check.js";
+import { checkLine, EXIT_CODES, formatCause, type Verdict, verdictOf, verdictWithout } from "../status-check.js";
 import { type Column, terminalTable } from "../table.js";
 
 interface Options extends CoordinatorOptions {
@@ -200,11 +200,11 @@ function formatHighWaterMark({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusA
 }
 
 function formatGuard(guard: GuardAnswer, paint: Paint): string {
-  const { state, code, sinceMs, explanation, generation, nodeCount } = guard;
+  const { state, sinceMs, explanation, generation, nodeCount } = guard;
   const nodes = nodeCount === 1 ? "1 data node" : `${nodeCount} data nodes`;
   if (state === "active")
     return `${paint(GUARD_STYLES.active, "active")} since ${formatTime(sinceMs)}; generation ${generation}, ${nodes}`;
-  return `${paint(GUARD_STYLES[state], state)} since ${formatTime(sinceMs)} (${code})\n      ${explanation}`;
+  return `${paint(GUARD_STYLES[state], state)} since ${formatTime(sinceMs)} (${formatCause(guard)})\n      ${explanation}`;
 }
 
 function formatLastRecovery({ lastRecovery }: GuardAnswer): readonly string[] {

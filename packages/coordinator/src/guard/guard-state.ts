@@ -1,22 +1,19 @@
 /** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
-import { type ErrorCode, type GuardAnswer, type RecoveryAnswer, runOfLedgerId } from "@callnumber/protocol/wire";
+import {
+  type ErrorCode,
+  type GuardAnswer,
+  type RecoveryAnswer,
+  type RecoveryReason,
+  runOfLedgerId,
+} from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { RecordAfter } from "../stores/store.js";
 import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, CORRUPT } from "./checkpoint.js";
 import { STOP_AND_RUN } from "./refusals.js";
-
-/** The store may have rolled back: the coordinator recovers automatically, by claim and confirm. */
-const RECOVERABLE_CODES: ReadonlySet<ErrorCode> = new Set([
-  "store_epoch_changed",
-  "store_claimed",
-  "store_silent",
-  "store_went_back",
-  "store_generation_stale",
-]);
 
 /** Only an operator ends these. */
 const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
@@ -35,14 +32,16 @@ const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
   "run_space_exhausted",
 ]);
 
-export type GuardState = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
+export type GuardState = Pick<GuardAnswer, "state" | "code" | "reason" | "sinceMs" | "explanation">;
 
+/** The store may have rolled back: the coordinator recovers automatically, by claim and confirm. A conflict is already such a recovery. */
 export function isRecoverable(error: unknown): error is CoordinatorError {
-  return RECOVERABLE_CODES.has((error as CoordinatorError).code);
+  const { code, reason } = error as CoordinatorError;
+  return code === "store_recovering" && reason !== "conflict";
 }
 
 export function activeSince(sinceMs: number): GuardState {
-  return { state: "active", code: null, sinceMs, explanation: "runs are leased" };
+  return { state: "active", code: null, reason: null, sinceMs, explanation: "runs are leased" };
 }
 
 /** Whether a step that succeeded clears the state: after the last run a heartbeat still succeeds, and nothing is leased. */
@@ -52,14 +51,18 @@ function clearsState({ code }: GuardState, { highWaterMark }: RecordAfter): bool
 
 /** Returns the state after a refusal; the same state keeps its time. */
 export function nextState(error: CoordinatorError, before: GuardState, nowMs: number): GuardState {
-  const { code, message } = error;
+  const { code, reason = null, message } = error;
   // A store refuses so only after all other checks have passed.
   if (code === "run_ceiling_reached") return before.state === "active" ? before : activeSince(nowMs);
   // The recovery that follows succeeds, or fails for a reason of its own.
   if (before.state === "stopped" && isRecoverable(error)) return before;
   const state = STOPPING_CODES.has(code) ? "stopped" : "recovering";
-  const sinceMs = before.code === code ? before.sinceMs : nowMs;
-  return { state, code, sinceMs, explanation: message };
+  const sinceMs = isSameCause(before, { code, reason }) ? before.sinceMs : nowMs;
+  return { state, code, reason, sinceMs, explanation: message };
+}
+
+function isSameCause(one: Pick<GuardState, "code" | "reason">, other: Pick<GuardState, "code" | "reason">): boolean {
+  return one.code === other.code && one.reason === other.reason;
 }
 
 interface GuardedNamespace {
@@ -97,11 +100,11 @@ export class StateMonitor {
 
   #set(state: GuardState): void {
     const { log, namespace } = this.#options;
-    const hasChanged = state.code !== this.#state.code;
+    const hasChanged = !isSameCause(state, this.#state);
     this.#state = state;
     if (!hasChanged) return;
-    const { code, explanation } = state;
-    log[state.state === "active" ? "info" : "warn"]({ namespace, code, explanation }, state.state);
+    const { code, reason, explanation } = state;
+    log[state.state === "active" ? "info" : "warn"]({ namespace, code, reason, explanation }, state.state);
   }
 }
 
@@ -137,7 +140,7 @@ const STATE_SENTENCES: Readonly<Record<GuardState["state"], string>> = {
 /** Adds to an error what is known without the store: the checkpoint, and the state where there is one. */
 export function withCheckpoint(error: unknown, checkpoint: Checkpoint, state?: GuardState): unknown {
   if (!(error instanceof CoordinatorError)) return error;
-  const { code, message, retryAfterMs } = error;
+  const { code, reason, message, retryAfterMs } = error;
   const sentences = [message];
   if (state !== undefined) {
     sentences.push(`${STATE_SENTENCES[state.state]} since ${new Date(state.sinceMs).toISOString()}`);
@@ -146,6 +149,7 @@ export function withCheckpoint(error: unknown, checkpoint: Checkpoint, state?: G
   if (code !== "namespace_lost") sentences.push(`Remembered here: ${formatCheckpoint(checkpoint)}`);
   return new CoordinatorError(code, sentences.join(". "), {
     cause: error,
+    reason,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }
@@ -157,8 +161,7 @@ function formatCheckpoint({ storeId, ledgerId, generation }: Checkpoint): string
 
 /** A recovery that the store has completed. */
 interface CompletedRecovery {
-  /** Its cause. */
-  readonly code: ErrorCode;
+  readonly reason: RecoveryReason;
   /** When the record was last written before it, as far as this coordinator has seen. */
   readonly idleSinceMs: number;
   readonly claimed: RecordAfter;
@@ -179,26 +182,27 @@ export class RecoveryReport {
     this.changedAtMs = changedAtMs;
   }
 
-  note({ code, idleSinceMs, claimed, confirmed }: CompletedRecovery): void {
+  note({ reason, idleSinceMs, claimed, confirmed }: CompletedRecovery): void {
     const { log, namespace, now } = this.#options;
     const { storeId, version, highWaterMark: mark, epoch } = confirmed;
     const { highWaterMark: before, changedAtMs } = claimed;
     const skippedRunCount = mark - before;
     const idle = `Idle for ${formatDuration(changedAtMs - idleSinceMs)}`;
-    const cause = code === "store_silent" ? idle : (RECOVERY_CAUSES[code] ?? code);
+    const cause = reason === "heartbeat_expired" ? idle : RECOVERY_CAUSES[reason];
     const cost = `skipped ${skippedRunCount.toLocaleString("en-US")} ${skippedRunCount === 1 ? "run" : "runs"}`;
-    this.last = { atMs: now(), code, skippedRunCount, explanation: `${cause}: ${cost}` };
+    this.last = { atMs: now(), reason, skippedRunCount, explanation: `${cause}: ${cost}` };
     const waitMs = this.#ceiling.waitMsAfter(confirmed);
     const explanation = `${this.last.explanation}, leasing in ${Math.ceil(waitMs / 1000)} s`;
-    log.warn({ namespace, storeId, version, reason: code, before, mark, epoch, explanation }, "jump");
+    log.warn({ namespace, storeId, version, reason, before, mark, epoch, explanation }, "jump");
   }
 }
 
-const RECOVERY_CAUSES: Readonly<Partial<Record<ErrorCode, string>>> = {
-  store_epoch_changed: "The store was restarted, promoted or restored, and may have lost its latest runs",
-  store_claimed: "Another coordinator began a recovery and did not complete it",
-  store_went_back: "The store lost runs that were leased",
-  store_generation_stale: "The store was rolled back, or the checkpoint is damaged",
+const RECOVERY_CAUSES: Readonly<Record<Exclude<RecoveryReason, "heartbeat_expired">, string>> = {
+  epoch_changed: "The store was restarted, promoted or restored, and may have lost its latest runs",
+  claimed: "Another coordinator began a recovery and did not complete it",
+  rolled_back: "The store lost runs that were leased",
+  generation_stale: "The store was rolled back, or the checkpoint is damaged",
+  conflict: "Another coordinator recovered it at the same time",
 };
 
 const MINUTE_MS = 60_000;

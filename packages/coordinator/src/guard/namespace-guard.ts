@@ -76,7 +76,7 @@ export class NamespaceGuard {
   #checkpoint: Checkpoint;
   #receiptKey: ReceiptKey;
   /** The recovery in flight. */
-  #recovery: Promise<void> | undefined;
+  #recovery: Promise<boolean> | undefined;
   /** The write of the checkpoint that is about to begin. */
   #checkpointWrite: Promise<void> | undefined;
   /** Generation of another coordinator's claim, seen a moment ago. */
@@ -228,22 +228,24 @@ export class NamespaceGuard {
 
   async #recoverCorruptCheckpoint(): Promise<void> {
     const { generation } = await this.readRecord();
-    await this.#recover(refused("STALEGEN", String(generation), this.namespace));
+    const isRecovered = await this.#recover(refused("STALEGEN", String(generation), this.namespace));
+    // What another coordinator recovered need not cover what this one has forgotten.
+    if (!isRecovered) throw refused("RACED", String(generation), this.namespace);
     this.#mustRecover = false;
   }
 
-  /** However many requests wait, there is one recovery. */
-  #recover(cause: CoordinatorError): Promise<void> {
+  /** However many requests wait, there is one recovery. Resolves to false when another coordinator was faster, after a pause. */
+  #recover(cause: CoordinatorError): Promise<boolean> {
     this.#recovery ??= this.#claimAndConfirm(cause).finally(() => {
       this.#recovery = undefined;
     });
     return this.#recovery;
   }
 
-  async #claimAndConfirm({ code, generation = 0 }: CoordinatorError): Promise<void> {
-    if (code === "store_claimed" && this.#foreignClaim !== generation) {
+  async #claimAndConfirm({ reason = "conflict", generation = 0 }: CoordinatorError): Promise<boolean> {
+    if (reason === "claimed" && this.#foreignClaim !== generation) {
       await this.#waitForOthers(generation);
-      return;
+      return false;
     }
     try {
       const idleSinceMs = this.#recoveryReport.changedAtMs;
@@ -251,13 +253,15 @@ export class NamespaceGuard {
       const { after: claimed } = await this.#step({ step: "claim", generation, generationMin });
       const { ledgerId: floor } = this.#checkpoint;
       const { after: confirmed } = await this.#step({ step: "confirm", generation: claimed.generation, floor });
-      this.#recoveryReport.note({ code, idleSinceMs, claimed, confirmed });
+      this.#recoveryReport.note({ reason, idleSinceMs, claimed, confirmed });
       this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
+      return true;
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       this.#noteRefusal(error);
-      if (error.code !== "claim_raced") throw error;
+      if (error.reason !== "conflict") throw error;
       await this.#waitForOthers(error.generation ?? generation);
+      return false;
     }
   }
 

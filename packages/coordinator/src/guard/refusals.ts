@@ -4,7 +4,7 @@
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { ErrorCode, RecoveryReason } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { escapeAndShorten } from "../text.js";
 import { movedToIn } from "./seals.js";
@@ -53,6 +53,7 @@ export function isRefusal(answer: object): answer is Refusal {
 
 interface Rule {
   readonly code: ErrorCode;
+  readonly reason?: RecoveryReason;
   /** What the detail of the refusal is, besides text for people. */
   readonly detail?: "generation" | "waitMs";
   readonly message: (namespace: string, detail: string) => string;
@@ -138,29 +139,34 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "clock-is-right": detail === "silence" })}\``,
   },
   STALEGEN: {
-    code: "store_generation_stale",
+    code: "store_recovering",
+    reason: "generation_stale",
     detail: "generation",
     message: (_, generation) =>
       `the store is at generation ${generation}, and a later one was seen: it has gone back in time. ${SETTLES}`,
   },
   EPOCH: {
-    code: "store_epoch_changed",
+    code: "store_recovering",
+    reason: "epoch_changed",
     detail: "generation",
     message: () => `the store was restarted, promoted or restored since it leased last. ${SETTLES}`,
   },
   PENDING: {
-    code: "store_claimed",
+    code: "store_recovering",
+    reason: "claimed",
     detail: "generation",
     message: () =>
       "another coordinator settles a doubt about the store just now, or ended while it did. Leasing goes on when that is done",
   },
   GAP: {
-    code: "store_silent",
+    code: "store_recovering",
+    reason: "heartbeat_expired",
     detail: "generation",
     message: () => `the namespace had no heartbeat for too long to trust its record. ${SETTLES}`,
   },
   ROLLBACK: {
-    code: "store_went_back",
+    code: "store_recovering",
+    reason: "rolled_back",
     detail: "generation",
     message: () =>
       `the store's mark is below a run that was leased already: it was restored or lost what it had. ${SETTLES}`,
@@ -188,7 +194,8 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       "next version can be leased before. Nothing was changed",
   },
   RACED: {
-    code: "claim_raced",
+    code: "store_recovering",
+    reason: "conflict",
     detail: "generation",
     message: () => "another coordinator was faster, or the store changed meanwhile; nothing was changed",
   },
@@ -223,8 +230,9 @@ export function isRefusalCode(word: string): word is RefusalCode {
 
 /** Returns the error for a refusal. `detail` may come from a store: it is shortened, so that the message still says what to do. */
 export function refused(word: RefusalCode, detail: string, namespace: string): CoordinatorError {
-  const { code, detail: kind, message } = REFUSAL_RULES[word];
+  const { code, reason, detail: kind, message } = REFUSAL_RULES[word];
   return new CoordinatorError(code, message(namespace, escapeAndShorten(detail)), {
+    reason,
     ...(kind === "generation" ? { generation: Number(detail) } : {}),
     ...(word === "CORRUPT" ? { fault: escapeAndShorten(detail) } : {}),
     ...(kind === "waitMs" ? { retryAfterMs: Math.max(Number(detail), 1) } : {}),

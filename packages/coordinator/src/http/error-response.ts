@@ -98,8 +98,13 @@ function sendError(reply: FastifyReply, rejection: Rejection): ErrorAnswer {
 
 function rejectionOf(error: unknown): Rejection {
   if (error instanceof CoordinatorError) {
-    const { code, message, retryAfterMs } = error;
-    return retryAfterMs === undefined ? { code, message } : { code, message, retryAfterMs };
+    const { code, reason, message, retryAfterMs } = error;
+    return {
+      code,
+      message,
+      ...(reason !== undefined && { reason }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    };
   }
   if (hasZodFastifySchemaValidationErrors(error)) {
     const problems = error.validation.map(({ instancePath, message }) => `${fieldName(instancePath)}: ${message}`);

@@ -3,7 +3,7 @@
  * to exist, a stranger's invention perhaps, is left empty; holders and processes are never labels.
  */
 import { ALARM_NAMES, ALARM_SEVERITIES } from "@callnumber/protocol/operator";
-import { type ErrorCode, type Holder, isErrorCode } from "@callnumber/protocol/wire";
+import { type ErrorCode, type Holder, isErrorCode, RECOVERY_REASONS } from "@callnumber/protocol/wire";
 import { Counter, Gauge, Histogram } from "prom-client";
 import type { EventListener } from "../events/events.js";
 import { SpareRuns } from "./spare-runs.js";
@@ -14,15 +14,9 @@ type Rule = (counts: EventCounts, fields: Fields, namespace: string) => void;
 
 /** From a store in memory to one whose every write waits for a quorum, and beyond: what a client waits for before it gives up. */
 const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Why a namespace is in doubt: with these labels from the beginning, so that a first doubt shows as an increase. */
-const RECOVERABLE = [
-  "store_epoch_changed",
-  "store_claimed",
-  "store_silent",
-  "store_went_back",
-  "store_generation_stale",
-] as const;
-const DOUBTS = [...RECOVERABLE, "store_unavailable"] as const;
+/** Why leasing is interrupted: with these labels from the beginning, so that a first one shows as an increase. */
+const RECOVERED_REASONS = RECOVERY_REASONS.filter((reason) => reason !== "conflict");
+const INTERRUPTIONS = [...RECOVERED_REASONS, "store_unavailable"] as const;
 const BURN_REASONS = ["jump", "lease_burnt", "quorum_missing", "store_id_mismatch", "requester_gone"] as const;
 /** Refusals of which one is enough for an alert: from the beginning, too. */
 const GRAVE_REFUSALS = [
@@ -54,7 +48,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   burnt: (counts, { runCount, reason }, namespace) => counts.burn(namespace, text(reason), amount(runCount)),
   jump: (counts, { reason, before, mark }, namespace) => {
-    counts.jumps.inc({ namespace, code: errorCode(reason) }, 1);
+    counts.recoveries.inc({ namespace, reason: recoveryReason(reason) }, 1);
     counts.burn(namespace, "jump", Math.max(amount(mark) - amount(before), 0));
   },
   request_rejected: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
@@ -65,9 +59,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   heartbeat_rejected: (counts, { namespace, code }) =>
     counts.heartbeatRejections.inc({ namespace: text(namespace), code: errorCode(code) }, 1),
   heartbeat_failed: (counts) => counts.heartbeatFailures.inc(),
-  recovering: (counts, { code }, namespace) => {
-    counts.doubts.inc({ namespace, code: errorCode(code) }, 1);
-    if (code === "store_epoch_changed") counts.epochChanges.inc({ namespace }, 1);
+  recovering: (counts, { code, reason }, namespace) => {
+    counts.interruptions.inc({ namespace, cause: recoveryReason(reason) || errorCode(code) }, 1);
+    if (reason === "epoch_changed") counts.epochChanges.inc({ namespace }, 1);
   },
   stopped: (counts, { code }, namespace) => counts.fences.inc({ namespace, code: errorCode(code) }, 1),
   preflight_finding: (counts, { code }) => counts.findings.inc({ effect: effectOf(code) }, 1),
@@ -89,8 +83,8 @@ export class EventCounts {
   readonly heartbeatRejections: Counter;
   readonly heartbeatFailures: Counter;
   readonly refusals: Counter;
-  readonly jumps: Counter;
-  readonly doubts: Counter;
+  readonly recoveries: Counter;
+  readonly interruptions: Counter;
   readonly fences: Counter;
   readonly epochChanges: Counter;
   readonly findings: Gauge;
@@ -131,8 +125,8 @@ export class EventCounts {
     );
     this.heartbeatFailures = counter("heartbeat_failures_total", "Rounds of heartbeats that came to nothing.");
     this.refusals = counter("rejected_requests_total", "Requests refused over HTTP, by code.", "namespace", "code");
-    this.jumps = counter("jumps_total", "Doubts settled by a jump onto the clock line, by cause.", "namespace", "code");
-    this.doubts = counter("doubts_total", "Times that leasing fell into doubt, by code.", "namespace", "code");
+    this.recoveries = counter("recoveries_total", "Completed recoveries, by their reason.", "namespace", "reason");
+    this.interruptions = counter("interruptions_total", "Interruptions of leasing, by cause.", "namespace", "cause");
     this.fences = counter("stops_total", "Times that leasing was stopped, by code.", "namespace", "code");
     this.epochChanges = counter("epoch_changes_total", "Changed epochs of the store that were met.", "namespace");
     this.findings = gauge("preflight_findings", "What stands against the store's servers now, by effect.", "effect");
@@ -161,8 +155,8 @@ export class EventCounts {
     this.#known.add(namespace);
     const perNamespace = [this.leases, this.runsLeased, this.epochChanges, this.leasesTrimmed];
     for (const counter of [...perNamespace, this.trimFailures]) counter.inc({ namespace }, 0);
-    for (const code of RECOVERABLE) this.jumps.inc({ namespace, code }, 0);
-    for (const code of DOUBTS) this.doubts.inc({ namespace, code }, 0);
+    for (const reason of RECOVERED_REASONS) this.recoveries.inc({ namespace, reason }, 0);
+    for (const cause of INTERRUPTIONS) this.interruptions.inc({ namespace, cause }, 0);
     for (const reason of BURN_REASONS) this.runsBurnt.inc({ namespace, reason }, 0);
     for (const name of ALARM_NAMES) this.alarm(namespace, name, null);
     this.#zeroRefusals(namespace);
@@ -218,6 +212,10 @@ function text(value: unknown): string {
 
 function errorCode(value: unknown): string {
   return isErrorCode(value) ? value : "";
+}
+
+function recoveryReason(value: unknown): string {
+  return (RECOVERY_REASONS as readonly unknown[]).includes(value) ? (value as string) : "";
 }
 
 function effectOf(code: unknown): "refuses" | "warns" {

@@ -102,7 +102,7 @@ export function refusalOf(
 
 /**
  * Does what was planned.
- * @throws CoordinatorError as a lease, except for what a recovery ends; `claim_raced` when the version changed since it was
+ * @throws CoordinatorError as a lease, except for what a recovery ends; `store_recovering` when the version changed since it was
  *   planned; `version_still_active`; `quorum_missing`: done on this server, and not known to be on the others.
  */
 export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan): Promise<Outcome> {

@@ -15,9 +15,9 @@ export const NO_NAMESPACE: Finding = {
 };
 
 const NOT_OPEN = {
-  store_claimed: {
-    what: "a doubt was claimed and not yet settled",
-    remedy: () => "start a coordinator: it settles it",
+  store_recovering: {
+    what: "a coordinator began a recovery and did not complete it",
+    remedy: () => "start a coordinator: it completes the recovery",
   },
   namespace_moved: { what: "it was moved to another store", remedy: () => "point the coordinator at the new store" },
   store_forked: {
@@ -43,7 +43,7 @@ async function findingsOf(store: Store, namespace: string): Promise<readonly Fin
   try {
     const { phase, seal } = await store.readNamespace(namespace);
     if (phase === PHASES.open) return [];
-    const code = phase === PHASES.claimed ? "store_claimed" : isMovedSeal(seal) ? "namespace_moved" : "store_forked";
+    const code = phase === PHASES.claimed ? "store_recovering" : isMovedSeal(seal) ? "namespace_moved" : "store_forked";
     const { what, remedy } = NOT_OPEN[code];
     return [{ code, what: `namespace ${namespace}: ${what}`, remedy: remedy(namespace), namespaces: [namespace] }];
   } catch (error) {

@@ -147,8 +147,10 @@ export async function readinessOf(guards: Guards, preflight: Preflight): Promise
 async function isServed(namespace: string, guards: Guards, preflight: Preflight): Promise<boolean> {
   const guard = await guards.ifInitialized(namespace);
   if (guard === undefined) return false;
-  const { state, code, explanation } = guard.state;
-  if (state !== "active" && code !== null) throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
+  const { state, code, reason, explanation } = guard.state;
+  if (state !== "active" && code !== null) {
+    throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`, { reason: reason ?? undefined });
+  }
   await preflight.assertPassed(namespace);
   await guard.readRecord();
   return true;

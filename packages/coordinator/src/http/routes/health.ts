@@ -75,9 +75,9 @@ async function readinessFor(check: Promise<Readiness>, principal: Principal): Pr
     return await check;
   } catch (error) {
     if (principal.namespaces === "all" || !(error instanceof CoordinatorError)) throw error;
-    const { code, retryAfterMs } = error;
+    const { code, reason, retryAfterMs } = error;
     const message = "no namespace leases. A token for all namespaces shows why";
-    throw new CoordinatorError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+    throw new CoordinatorError(code, message, { reason, ...(retryAfterMs !== undefined && { retryAfterMs }) });
   }
 }
 
