@@ -463,6 +463,22 @@ describe("a witness", () => {
     expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
   });
 
+  test("that can't be read any more is no less a doubt when another coordinator recovers first", async () => {
+    const { world } = await afterCoordinator();
+    for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    world.store.before = async ({ step }) => {
+      if (step !== "claim") return;
+      world.store.before = () => {};
+      world.store.server.epoch = "second:life:0";
+      await leaseAfterJump(world, await guardOn(world));
+    };
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_recovering", reason: "conflict" });
+    world.store.stepNames();
+    await leaseAfterJump(world, guard);
+    expect(world.store.stepNames()).toEqual(expect.arrayContaining(["claim", "confirm", "lease"]));
+  });
+
   test("keeps a damaged file, however old, until the store has jumped: a coordinator may be killed before", async () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
