@@ -18,7 +18,7 @@ WORKDIR /app
 COPY --from=build /app .
 # A volume that is put there gets the owner of this folder. Nothing else in the image belongs to this user: it runs as well with
 # a read-only file system.
-RUN install --directory --owner=node --group=node /var/lib/callnumber-witness
+RUN install --directory --owner=node --group=node /var/lib/callnumber-checkpoints
 USER node
 EXPOSE 7300
 # The image has no curl, and needs none. With TLS it believes the certificate of itself, whatever name that is for; one that lets in only

@@ -77,7 +77,7 @@ async function untilReady(): Promise<number> {
   const directory = await folderForTest();
   const args = ["serve", "--store", `sqlite:${join(directory, "store.db")}`, "--create", "--port", "0"];
   const startedAtMs = performance.now();
-  const child = spawn(process.execPath, [COMMAND, ...args, "--witness-folder", join(directory, "checkpoint")], {
+  const child = spawn(process.execPath, [COMMAND, ...args, "--checkpoint-dir", join(directory, "checkpoint")], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   const closed = once(child, "close");

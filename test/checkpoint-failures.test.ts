@@ -83,7 +83,7 @@ async function served(folder: string, runIn: readonly string[] = []): Promise<Se
   const storeIds = new Map<string, string>();
   for (const namespace of NAMESPACES) storeIds.set(namespace, await initBackdated(store, namespace));
   await store.close();
-  const words = ["serve", "--store", storeUrl, "--port", "0", "--witness-folder", folder, "--log-level", "silent"];
+  const words = ["serve", "--store", storeUrl, "--port", "0", "--checkpoint-dir", folder, "--log-level", "silent"];
   const [program = "", ...rest] = [...runIn, process.execPath, COMMAND, ...words];
   const child = spawn(program, rest, { stdio: ["ignore", "ignore", "pipe"] });
   onTestFinished(async () => {
@@ -117,7 +117,7 @@ function listeningUrl(child: ChildProcess): Promise<string> {
 
 function mustNotMix({ folder, storeIds }: Served): void {
   for (const [namespace, storeId] of storeIds) {
-    const names = readdirSync(folder).filter((name) => name.includes(`.${namespace}.`) && name.endsWith(".witness"));
+    const names = readdirSync(folder).filter((name) => name.includes(`.${namespace}.`) && name.endsWith(".checkpoint"));
     expect(names).toHaveLength(1);
     expect(readFileSync(join(folder, names[0] as string), "utf8")).toContain(storeId);
   }

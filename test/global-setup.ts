@@ -10,7 +10,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const { seed } = project.config.sequence;
   console.log(`Seed ${seed}: repeat this run with CALLNUMBER_TEST_SEED=${seed}`);
   const directory = await mkdtemp(join(tmpdir(), "callnumber-state-"));
-  // Workers inherit it. The default store and the witness folder are in there.
+  // Workers inherit it. The default store and the checkpoint directory are in there.
   env["XDG_STATE_HOME"] = directory;
   return () => removeWithMarkers(directory);
 }

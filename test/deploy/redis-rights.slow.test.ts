@@ -66,7 +66,7 @@ test("the operator's are enough to look at everything and to recover, which the 
       urlOf(user),
       "--namespace",
       namespace,
-      "--witness-folder",
+      "--checkpoint-dir",
       await folderForTest(),
     ]);
   const holders = `callnumber:{${namespace}}:holders`;

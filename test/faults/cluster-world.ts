@@ -20,7 +20,7 @@ export class ClusterWorld extends World {
   #cluster: ClusterRedis | undefined;
 
   private constructor(options: FaultOptions, folder: string) {
-    super({ ...options, hasWitness: true }, folder);
+    super({ ...options, hasCheckpoint: true }, folder);
   }
 
   /** Resolves when every importer has got its first runs. */

@@ -8,7 +8,7 @@ import { openCheckpointFile } from "../../packages/coordinator/dist/guard/checkp
 import { SqliteStore } from "../../packages/coordinator/dist/stores/sqlite/store.js";
 import { placeOf } from "../../packages/coordinator/dist/stores/store-url.js";
 
-const { storeUrl, name, bounds, witnessFolder, markerFolder, preflightEveryMs, port, clockOffsetMs } = JSON.parse(
+const { storeUrl, name, bounds, checkpointDir, markerFolder, preflightEveryMs, port, clockOffsetMs } = JSON.parse(
   process.argv[2],
 );
 
@@ -30,7 +30,7 @@ async function open() {
 
 async function serve() {
   const place = placeOf(parseStoreUrl(storeUrl));
-  const checkpointFileOf = (namespace) => openCheckpointFile({ folder: witnessFolder, place, namespace });
+  const checkpointFileOf = (namespace) => openCheckpointFile({ folder: checkpointDir, place, namespace });
   const store = await open();
   const coordinator = new Coordinator({
     store,
@@ -39,7 +39,7 @@ async function serve() {
     now,
     bounds,
     preflightEveryMs,
-    ...(witnessFolder === null ? {} : { checkpointFileOf }),
+    ...(checkpointDir === null ? {} : { checkpointFileOf }),
   });
   const server = await createServer({ coordinator, release: "fault test" });
   const url = await server.listen({ host: "127.0.0.1", port });

@@ -17,7 +17,7 @@ export interface CoordinatorSettings {
   readonly name: string;
   readonly bounds: Bounds;
   /** null: remembers nothing outside its memory. */
-  readonly witnessFolder: string | null;
+  readonly checkpointDir: string | null;
   /** Where an embedded store marks that nothing was forgotten: a folder in memory; null for a store that has none. */
   readonly markerFolder: string | null;
   readonly preflightEveryMs: number;

@@ -152,7 +152,7 @@ export class PartitionedWorld implements Scene {
     const { bounds, preflightEveryMs, waitTimeoutMs } = options;
     for (const [index, { spawn }] of this.network.hosts.entries()) {
       const name = `coordinator ${index}`;
-      const settings = { storeUrl, name, bounds, preflightEveryMs, witnessFolder: this.#witness(index) };
+      const settings = { storeUrl, name, bounds, preflightEveryMs, checkpointDir: this.#checkpoint(index) };
       const all = { ...settings, markerFolder: null };
       this.#coordinators.push(await CoordinatorProcess.start(all, this.codes, spawn));
     }
@@ -168,7 +168,7 @@ export class PartitionedWorld implements Scene {
 
   /** As an operator does, on one of the hosts. Resolves to the store id. */
   async #init(storeUrl: string): Promise<string> {
-    const words = ["--nodes", `${HOST_COUNT}`, "--rate", `${RATE}`, "--witness-folder", this.#witness(MASTER_HOST)];
+    const words = ["--nodes", `${HOST_COUNT}`, "--rate", `${RATE}`, "--checkpoint-dir", this.#checkpoint(MASTER_HOST)];
     const host = this.network.hosts[MASTER_HOST] as NetworkHost;
     const child = host.spawn(process.execPath, [COMMAND, "init", "--store", storeUrl, ...words, "--json"]);
     let said = "";
@@ -178,8 +178,8 @@ export class PartitionedWorld implements Scene {
     return (JSON.parse(said) as { storeId: string }).storeId;
   }
 
-  #witness(host: number): string {
-    return join(this.folder, `witness-${host}`);
+  #checkpoint(host: number): string {
+    return join(this.folder, `checkpoint-${host}`);
   }
 
   #addImporter(name: string, host: number, expectedStoreId: string, waitTimeoutMs: number): void {

@@ -195,14 +195,17 @@ export class RedisWorld extends World {
 
 const AOF = { appendonly: "yes", appendfsync: "everysec" };
 
-type Settings = Pick<RedisWorldOptions, "config" | "nodeCount" | "coordinatorCount" | "hasWitness" | "runIn" | "store">;
+type Settings = Pick<
+  RedisWorldOptions,
+  "config" | "nodeCount" | "coordinatorCount" | "hasCheckpoint" | "runIn" | "store"
+>;
 
-/** With a single server with an AOF, two coordinators and a witness, unless it says otherwise. */
+/** With a single server with an AOF, two coordinators and a checkpoint, unless it says otherwise. */
 const SETTINGS: Settings = {
   config: AOF,
   nodeCount: 1,
   coordinatorCount: 2,
-  hasWitness: true,
+  hasCheckpoint: true,
   runIn: [],
   store: {},
 };

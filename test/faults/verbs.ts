@@ -16,7 +16,7 @@ import { BOUNDS, NAMESPACE, type World } from "./world.js";
 /** What is remembered of this world's store, or of another one, outside of it. */
 export function checkpointFileOf(world: World, storeUrl = world.storeUrl): CheckpointFile {
   return openCheckpointFile({
-    folder: world.witnessFolder,
+    folder: world.checkpointDir,
     place: placeOf(parseStoreUrl(storeUrl)),
     namespace: NAMESPACE,
   });

@@ -1,6 +1,6 @@
 /**
  * What one fault happens to, whatever the store: coordinator processes over HTTP, importers that never rest, and the control. All of
- * it is this fault's own: store, folder, namespace, witness.
+ * it is this fault's own: store, folder, namespace, checkpoint.
  */
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ const RUNS_ASKED = 64;
 
 export interface WorldOptions {
   /** Whether coordinators remember outside their memory. */
-  readonly hasWitness: boolean;
+  readonly hasCheckpoint: boolean;
   readonly random: () => number;
   /** Who imports. Default: the usual importers, in this process. */
   readonly load?: Load;
@@ -52,7 +52,7 @@ export abstract class World {
   readonly codes = new Map<string, number>();
   readonly coordinators: CoordinatorProcess[] = [];
   readonly random: () => number;
-  readonly #hasWitness: boolean;
+  readonly #hasCheckpoint: boolean;
   readonly #load: Load;
   readonly #ends: (() => Promise<unknown>)[] = [];
   #received: Received | undefined;
@@ -61,11 +61,11 @@ export abstract class World {
   #codesBefore: ReadonlyMap<string, number> = new Map();
 
   protected constructor(
-    { hasWitness, random, load = new UsualLoad() }: WorldOptions,
+    { hasCheckpoint, random, load = new UsualLoad() }: WorldOptions,
     readonly folder: string,
   ) {
     this.random = random;
-    this.#hasWitness = hasWitness;
+    this.#hasCheckpoint = hasCheckpoint;
     this.#load = load;
     this.defer(() => rm(folder, { recursive: true, force: true }));
   }
@@ -76,8 +76,8 @@ export abstract class World {
   /** Uses the store as an operator's verb does. */
   abstract onStore<T>(act: (store: Store) => Promise<T>): Promise<T>;
 
-  get witnessFolder(): string {
-    return join(this.folder, "witness");
+  get checkpointDir(): string {
+    return join(this.folder, "checkpoint");
   }
 
   get storeId(): string {
@@ -127,7 +127,7 @@ export abstract class World {
       name: `coordinator ${this.coordinators.length}`,
       bounds: BOUNDS,
       preflightEveryMs: PREFLIGHT_EVERY_MS,
-      witnessFolder: this.#hasWitness ? this.witnessFolder : null,
+      checkpointDir: this.#hasCheckpoint ? this.checkpointDir : null,
       markerFolder: null,
       ...settings,
     };

@@ -19,7 +19,7 @@ export interface Setting {
   /** Whether a doubt was settled just before the history begins: the mark then lies on the line, and every later jump lands near it. */
   readonly isOnLine: boolean;
   /** Where coordinators remember: nowhere, each on its own machine, all on one machine. */
-  readonly witness: "none" | "own" | "shared";
+  readonly checkpoint: "none" | "own" | "shared";
   /** Seed of fast-check's scheduler: in which order messages arrive. */
   readonly order: number;
 }
@@ -113,7 +113,7 @@ function drawn(draw: Draw, stepCount: number, focus: Focus): History {
     firstRun: pick([...ONES, draw(1, RUN_MAX), RUN_MAX - draw(0, 400), RUN_MAX - BURST_RUNS - draw(0, 4_000)]),
     ageMs: pick([0, draw(0, 100_000), draw(0, AGE_MAX_MS)]),
     isOnLine: pick([true, true, false]),
-    witness: pick(["none", "own", "shared"]),
+    checkpoint: pick(["none", "own", "shared"]),
     order: draw(0, PARAMETER_MAX),
     ...focus.setting,
   };

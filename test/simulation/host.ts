@@ -6,8 +6,8 @@ import { type Time } from "./network.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, Coordinator, mergeCheckpoints } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
 
-/** The witness folder of one machine; its files outlive the processes. */
-export interface WitnessFolder {
+/** The checkpoint directory of one machine; its files outlive the processes. */
+export interface CheckpointDirectory {
   readonly notes: Map<number, Checkpoint>;
   isDamaged: boolean;
 }
@@ -17,7 +17,7 @@ export interface HostOptions {
   readonly time: Time;
   readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly heartbeatEveryMs: number };
   /** Undefined: this coordinator is given no place to remember in. */
-  readonly folder: WitnessFolder | undefined;
+  readonly folder: CheckpointDirectory | undefined;
   readonly openStore: (host: Host) => SimulatedStore;
   readonly random: () => number;
   readonly wakes: () => void;
@@ -25,7 +25,7 @@ export interface HostOptions {
 
 export class Host {
   readonly index: number;
-  readonly folder: WitnessFolder | undefined;
+  readonly folder: CheckpointDirectory | undefined;
   clockAheadMs = 0;
   /** Index of the server that it is pointed at. */
   route = 0;
@@ -88,20 +88,20 @@ export class Host {
       now: () => this.nowMs,
       bounds,
       random,
-      checkpointFileOf: () => this.#witness(),
+      checkpointFileOf: () => this.#checkpoint(),
       pause: (pauseMs) => this.#pause(pauseMs),
     });
   }
 
-  /** The machine's witness files are lost. */
-  loseWitness(): void {
+  /** The machine's checkpoint files are lost. */
+  loseCheckpoint(): void {
     if (this.folder === undefined) return;
     this.folder.notes.clear();
     this.folder.isDamaged = false;
   }
 
-  /** A witness file can't be read any more, for as long as nobody removes it. */
-  damageWitness(): void {
+  /** A checkpoint file can't be read any more, for as long as nobody removes it. */
+  damageCheckpoint(): void {
     if (this.folder !== undefined) this.folder.isDamaged = true;
   }
 
@@ -123,7 +123,7 @@ export class Host {
     });
   }
 
-  #witness(): CheckpointFile {
+  #checkpoint(): CheckpointFile {
     const life = this.life;
     return {
       read: () => (this.folder?.isDamaged ? CORRUPT : this.#readFolder()),

@@ -34,7 +34,7 @@ export interface OperatorOptions {
   readonly tell: (words: () => string) => void;
 }
 
-/** The operator's witness folder is empty: the verbs must be safe without one. */
+/** The operator's checkpoint directory is empty: the verbs must be safe without one. */
 const BLANK: CheckpointFile = { read: () => undefined, note: () => {}, close: () => {} };
 
 export class Operator {

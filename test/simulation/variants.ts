@@ -216,7 +216,7 @@ const NO_GAP: Variant = {
   name: "no-gap",
   fault: "a record that was not written for long is believed",
   breaks: "no run is leased twice",
-  focus: { groups: ["rollbacks", "silences"], setting: { isOnLine: false, witness: "none" } },
+  focus: { groups: ["rollbacks", "silences"], setting: { isOnLine: false, checkpoint: "none" } },
   decide: (situation, command) =>
     decide({ ...situation, bounds: { ...situation.bounds, gapMs: Number.MAX_SAFE_INTEGER } }, command),
 };
@@ -244,7 +244,7 @@ const ADVANCE_DENSE: Variant = {
   breaks: "no run is leased twice",
   focus: {
     kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
-    setting: { firstRun: RUN_MAX - 40, isOnLine: false, serverCount: 1, hostCount: 1, witness: "none" },
+    setting: { firstRun: RUN_MAX - 40, isOnLine: false, serverCount: 1, hostCount: 1, checkpoint: "none" },
   },
   decide(situation, command) {
     const decision = decide(situation, command);
@@ -270,7 +270,7 @@ const ADVANCE_EARLY: Variant = {
       rate: 1,
       serverCount: 1,
       hostCount: 1,
-      witness: "none",
+      checkpoint: "none",
     },
   },
   decide(situation, command) {
@@ -292,7 +292,7 @@ const MOVE_KEEPS_ID: Variant = {
   breaks: "no run is leased twice",
   focus: {
     kinds: ["lease", "wait", "move", "leaseAtNewPlace", "backUp", "restore", "restartCoordinator"],
-    setting: { serverCount: 1, hostCount: 1, isOnLine: true, firstRun: 1, witness: "own" },
+    setting: { serverCount: 1, hostCount: 1, isOnLine: true, firstRun: 1, checkpoint: "own" },
   },
   newPlaceOf(store, oldStoreId) {
     return new Proxy(store, {

@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { Calls } from "./calls.js";
 import type { Setting } from "./history.js";
-import { Host, type WitnessFolder } from "./host.js";
+import { type CheckpointDirectory, Host } from "./host.js";
 import { Importer, Tally } from "./importer.js";
 import { type LimitName, Limits } from "./limits.js";
 import { BEGIN_MS, HOST_PLACE, Network, OPERATOR_PLACE, Time } from "./network.js";
@@ -94,8 +94,8 @@ export class World {
       namespace: NAMESPACE,
       bounds: BOUNDS,
     });
-    const shared: WitnessFolder = { notes: new Map(), isDamaged: false };
-    const folders: Record<Setting["witness"], () => WitnessFolder | undefined> = {
+    const shared: CheckpointDirectory = { notes: new Map(), isDamaged: false };
+    const folders: Record<Setting["checkpoint"], () => CheckpointDirectory | undefined> = {
       none: () => undefined,
       own: () => ({ notes: new Map(), isDamaged: false }),
       shared: () => shared,
@@ -109,7 +109,7 @@ export class World {
           () => host.nowMs,
           () => host.route,
         );
-      return new Host({ index, time, bounds: BOUNDS, folder: folders[setting.witness](), openStore, random, wakes });
+      return new Host({ index, time, bounds: BOUNDS, folder: folders[setting.checkpoint](), openStore, random, wakes });
     });
     this.importers = Array.from({ length: setting.importerCount }, (_, index) => new Importer(index, this));
     this.newPlace = new NewPlace({

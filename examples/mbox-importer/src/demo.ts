@@ -79,7 +79,13 @@ function parseRequest(args: readonly string[]): DemoRequest | string {
 
 /** Starts `callnumber serve` on a free port and waits until it listens. */
 async function startCoordinator(storePath: string) {
-  const store = ["--store", `sqlite:${storePath}`, "--create", "--witness-folder", join(dirname(storePath), "witness")];
+  const store = [
+    "--store",
+    `sqlite:${storePath}`,
+    "--create",
+    "--checkpoint-dir",
+    join(dirname(storePath), "checkpoint"),
+  ];
   const args = [CALLNUMBER, "serve", ...store, "--port", "0", "--log-level", "silent"];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
   const lines: string[] = [];

@@ -23,7 +23,7 @@ import { checkedOption, fileOption, setting, wholeNumber } from "./options.js";
 
 export interface StoreOptions {
   readonly store: string;
-  readonly witnessFolder: string;
+  readonly checkpointDir: string;
 }
 
 /** By default one place for each user, whatever the working directory: another directory must not be another store that begins at run 1. */
@@ -35,10 +35,10 @@ export function storeOption(): Option {
 }
 
 /** By default next to the default store's directory, not in it: both must not be restored together. */
-export function witnessFolderOption(): Option {
+export function checkpointDirOption(): Option {
   const description = "where to remember, outside the store, what was leased from it; not in the store's folder";
-  return setting(checkedOption("--witness-folder <path>", description, z.string().min(1))).default(
-    join(stateHome(), "callnumber-witness"),
+  return setting(checkedOption("--checkpoint-dir <path>", description, z.string().min(1))).default(
+    join(stateHome(), "callnumber-checkpoints"),
   );
 }
 
@@ -71,11 +71,11 @@ interface OpenedStore {
 
 /** Opens a store that must exist. @throws TypeError for a memory store, with the reason `whyNoMemory`. */
 export async function openExistingStore(
-  { store: url, witnessFolder }: StoreOptions,
+  { store: url, checkpointDir }: StoreOptions,
   whyNoMemory: string,
 ): Promise<OpenedStore> {
   const address = persistentAddress(url, whyNoMemory);
-  const checkpoints = checkpointsOf(address, witnessFolder);
+  const checkpoints = checkpointsOf(address, checkpointDir);
   const { store } = await openStore(address, { create: false, mustNotBeLost: checkpoints.mustNotBeLost });
   return { address, store, checkpoints };
 }
@@ -150,8 +150,8 @@ function storeUrlIn(path: string): string {
 
 /** Returns what fills in the commands that are printed. @throws TypeError for a store's URL that can't be read. */
 export function commandContextOf(command: Command): CommandContext {
-  const folder: unknown = command.getOptionValue("witnessFolder");
-  const isNamed = typeof folder === "string" && command.getOptionValueSource("witnessFolder") !== "default";
+  const folder: unknown = command.getOptionValue("checkpointDir");
+  const isNamed = typeof folder === "string" && command.getOptionValueSource("checkpointDir") !== "default";
   const storeFile: unknown = command.getOptionValueSource("store") === "file" && command.getOptionValue("storeFile");
   return {
     // A coordinator's file has a user that may not recover.
@@ -159,12 +159,12 @@ export function commandContextOf(command: Command): CommandContext {
       typeof storeFile === "string" && command.name() !== "serve"
         ? `--store-file ${shellWord(resolve(storeFile))}`
         : `--store ${shellWord(commandUrlOf(parseStoreUrl(command.getOptionValue("store"))))}`,
-    witnessOption: isNamed ? `--witness-folder ${shellWord(resolve(folder))}` : "",
+    checkpointOption: isNamed ? `--checkpoint-dir ${shellWord(resolve(folder))}` : "",
   };
 }
 
 /** Filled in when the command is printed, whatever gave it, without a password. */
-const FILLED_IN: ReadonlySet<string> = new Set(["store", "storeFile", "namespace", "witnessFolder"]);
+const FILLED_IN: ReadonlySet<string> = new Set(["store", "storeFile", "namespace", "checkpointDir"]);
 
 /** Returns the command as it was typed, with more options. Values of the environment and defaults apply again when it is run. */
 export function commandAgain(command: Command, verb: "recover" | "advance-version", more: CommandOptions): string {

@@ -43,9 +43,9 @@ function importerAt(coordinator: string, name: string, check: CallNumberCheck) {
 
 test("at the end of a run space importers stop, and go on in the next version once it is advanced, with no number twice", async () => {
   const store = sharedRedis().storeUrl;
-  const witness = ["--witness-folder", await folderForTest()];
+  const checkpoint = ["--checkpoint-dir", await folderForTest()];
   await done("init", "--store", store, "--first-run", String(RUN_MAX - RUNS_LEFT + 1));
-  const { url, output } = await serve(store, ...witness);
+  const { url, output } = await serve(store, ...checkpoint);
   const check = new CallNumberCheck();
   const importers = ["one", "two"].map((name) => importerAt(url, name, check));
   await until(() => importers.every(({ has }) => has("run_space_exhausted")));
@@ -54,7 +54,7 @@ test("at the end of a run space importers stop, and go on in the next version on
   expect(full.stdout).toMatch(
     /version {12}0, .*stopped.*run_space_exhausted.*alarms {13}run_space_exhausted \(critical\)/s,
   );
-  const advance = ["advance-version", "--store", store, ...witness];
+  const advance = ["advance-version", "--store", store, ...checkpoint];
   const look = await done(...advance);
   expect(look.stderr).toMatch(/version 0 .*never leased from again: 0 runs.*version 1 .*begins at run 1.*no way back/s);
   expect(look.stdout).toContain("Nothing was changed");
@@ -93,15 +93,15 @@ test("at the end of a run space importers stop, and go on in the next version on
 
 test("an embedded store is advanced while no coordinator has it open, and goes on densely", async () => {
   const store = `sqlite:${join(await folderForTest(), "store.db")}`;
-  const witness = ["--witness-folder", await folderForTest()];
+  const checkpoint = ["--checkpoint-dir", await folderForTest()];
   await done("init", "--store", store, "--first-run", String(RUN_MAX));
-  const before = await serve(store, ...witness);
+  const before = await serve(store, ...checkpoint);
   const [last] = (await done("next", "--coordinator", before.url)).stdout.trim().split("\n");
-  const advance = ["advance-version", "--store", store, ...witness, "--yes"];
+  const advance = ["advance-version", "--store", store, ...checkpoint, "--yes"];
   expect(await callnumber(advance)).toMatchObject({ code: 1, stderr: expect.stringContaining("store_locked") });
   await before.stop();
   expect((await done(...advance)).stdout).toContain('namespace "main" is at version 1. The next lease is run 1 of it');
-  const after = await serve(store, ...witness);
+  const after = await serve(store, ...checkpoint);
   const [first] = (await done("next", "--coordinator", after.url)).stdout.trim().split("\n");
   const { stdout } = await done("decode", last as string, first as string);
   expect(stdout).toBe(`0,${RUN_MAX},0\n1,1,0\n`);
@@ -111,9 +111,9 @@ test("an embedded store is advanced while no coordinator has it open, and goes o
 
 test("before its end a version is left only by who says so, and never while its clock line goes on", async () => {
   const store = sharedRedis().storeUrl;
-  const witness = ["--witness-folder", await folderForTest()];
+  const checkpoint = ["--checkpoint-dir", await folderForTest()];
   await done("init", "--store", store);
-  const advance = ["advance-version", "--store", store, ...witness];
+  const advance = ["advance-version", "--store", store, ...checkpoint];
   for (const more of [[], ["--yes"], ["--before-its-end", "--yes"]]) {
     const { code, stderr } = await callnumber([...advance, ...more]);
     expect(code).toBe(1);

@@ -30,7 +30,7 @@ const SHARED_VARIABLES = [
   "CALLNUMBER_TOKEN",
   "CALLNUMBER_TOKENS_FILE",
   "CALLNUMBER_TOKEN_FILE",
-  "CALLNUMBER_WITNESS_FOLDER",
+  "CALLNUMBER_CHECKPOINT_DIR",
 ];
 const SERVE_VARIABLES = [
   "CALLNUMBER_ACCEPT",
@@ -439,7 +439,7 @@ describe("mistakes", () => {
     const { port } = other.address() as AddressInfo;
     for (const [parameters, code, reported] of [
       [["--store", "postgres://x"], 2, "is no kind of store"],
-      [["--store", "sqlite:store.db", "--create", "--witness-folder", "."], 2, "the store's own folder"],
+      [["--store", "sqlite:store.db", "--create", "--checkpoint-dir", "."], 2, "the store's own folder"],
       [["--store", "memory:", "--tls-certificate", "/none", "--tls-key", "/none"], 2, "ENOENT"],
       [["--store", "memory:", "--tokens-file", "/none"], 1, "tokens_file_invalid"],
       [["--store", "memory:"], 1, "port_in_use"],

@@ -39,7 +39,7 @@ describe("doctor without --store", () => {
     await callnumber(["init", "--create"], { env: home });
     const { storeUrl, operatorUrl } = sharedRedis();
     expect(await callnumber(["init", "--store", storeUrl])).toMatchObject({ code: 0 });
-    const { url } = await serve(storeUrl, "--witness-folder", join(folder, "witness"));
+    const { url } = await serve(storeUrl, "--checkpoint-dir", join(folder, "checkpoint"));
     const { stdout } = await callnumber(doctorAt(url), { env: home });
     expect(stdout).toMatch(/^redis:\/\/callnumber@\S+, as the coordinator at /);
     expect(stdout).not.toContain("sqlite:");
@@ -54,7 +54,7 @@ describe("doctor without --store", () => {
   test("shows what ends leasing as the coordinator knows it", async () => {
     const { storeUrl } = sharedRedis();
     expect(await callnumber(["init", "--store", storeUrl])).toMatchObject({ code: 0 });
-    const { url } = await serve(storeUrl, "--witness-folder", join(folder, "witness"));
+    const { url } = await serve(storeUrl, "--checkpoint-dir", join(folder, "checkpoint"));
     const key = `${new URL(storeUrl).searchParams.get("prefix")}{main}:record`;
     await command({ url: sharedRedis().url }, "HSET", key, "c", "7");
     const { code, stdout } = await callnumber(doctorAt(url));

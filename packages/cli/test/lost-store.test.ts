@@ -1,4 +1,4 @@
-/** A store that is gone while the witness folder remembers it: every command gives one answer, changes nothing, and prints what helps. */
+/** A store that is gone while the checkpoint directory remembers it: every command gives one answer, changes nothing, and prints what helps. */
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -8,17 +8,17 @@ import { callnumber, type Finished, folderForTest, serve, shell } from "../../..
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 
 let folder: string;
-let witnessFolder: string;
+let checkpointDir: string;
 
 beforeEach(async () => {
   folder = await folderForTest();
-  witnessFolder = join(folder, "witness");
+  checkpointDir = join(folder, "checkpoint");
 });
 
 /** Makes a store, leases from it, and stops. */
 async function used(store: string): Promise<void> {
-  await callnumber(["init", "--store", store, "--witness-folder", witnessFolder]);
-  const { url, stop } = await serve(store, "--witness-folder", witnessFolder);
+  await callnumber(["init", "--store", store, "--checkpoint-dir", checkpointDir]);
+  const { url, stop } = await serve(store, "--checkpoint-dir", checkpointDir);
   expect((await callnumber(["next", "--coordinator", url])).code).toBe(0);
   await stop();
 }
@@ -27,7 +27,7 @@ async function used(store: string): Promise<void> {
 async function answersOf(store: string, commands: readonly (readonly string[])[]): Promise<readonly Finished[]> {
   const answers: Finished[] = [];
   for (const command of commands) {
-    answers.push(await callnumber([...command, "--store", store, "--witness-folder", witnessFolder]));
+    answers.push(await callnumber([...command, "--store", store, "--checkpoint-dir", checkpointDir]));
   }
   return answers;
 }
@@ -78,9 +78,9 @@ describe("an embedded store that is gone", () => {
     const printed = /`(callnumber recover [^`]+)` \(store_not_found\)/.exec(stderr)?.[1];
     const planned = await shell(`${printed}`);
     expect(planned).toMatchObject({ code: 0, stdout: expect.stringContaining("Nothing was changed.") });
-    expect(await readdir(folder)).toEqual(["witness"]);
+    expect(await readdir(folder)).toEqual(["checkpoint"]);
     expect((await shell(`${printed} --apply`)).code).toBe(0);
-    const { url } = await serve(store, "--witness-folder", witnessFolder);
+    const { url } = await serve(store, "--checkpoint-dir", checkpointDir);
     const made = await callnumber(["next", "--coordinator", url]);
     const [, run] = (await callnumber(["decode", made.stdout.trim()])).stdout.split(",");
     expect(Number(run)).toBeGreaterThan(65_536);
@@ -90,21 +90,21 @@ describe("an embedded store that is gone", () => {
     const recover = ["recover", "--apply", "--floor", "1000000000"];
     const [refused] = (await answersOf(store, [recover])) as [Finished];
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("manual_recovery_required") });
-    expect(await readdir(folder)).toEqual(["witness"]);
+    expect(await readdir(folder)).toEqual(["checkpoint"]);
   });
 });
 
 test("a start that can't remember makes no store", async () => {
-  await writeFile(witnessFolder, "no directory");
+  await writeFile(checkpointDir, "no directory");
   const [started] = (await answersOf(`sqlite:${folder}/store.db`, [["serve", "--port", "0", "--create"]])) as [
     Finished,
   ];
   expect(started).toMatchObject({ code: 1, stderr: expect.stringContaining("checkpoint_unavailable") });
-  expect(await readdir(folder)).toEqual(["witness"]);
+  expect(await readdir(folder)).toEqual(["checkpoint"]);
 });
 
-test("a witness folder that is the store's own is refused before a store is made", async () => {
-  const store = `sqlite:${witnessFolder}/store.db`;
+test("a checkpoint directory that is the store's own is refused before a store is made", async () => {
+  const store = `sqlite:${checkpointDir}/store.db`;
   const [started] = (await answersOf(store, [["serve", "--port", "0", "--create"]])) as [Finished];
   expect(started).toMatchObject({ code: 2, stderr: expect.stringContaining("the store's own folder") });
   expect(await readdir(folder)).toEqual([]);

@@ -37,10 +37,10 @@ test("recover --nodes counts an attached replica, and leasing continues above wh
   const reason = ownServerUnavailable();
   if (reason !== undefined) skip(reason);
   const [master, replica] = await Promise.all([startRedisServer(), startRedisServer()]);
-  const witness = ["--witness-folder", await folderForTest()];
-  const place = ["--store", master.url, ...witness];
+  const checkpoint = ["--checkpoint-dir", await folderForTest()];
+  const place = ["--store", master.url, ...checkpoint];
   expect((await callnumber(["init", ...place])).code).toBe(0);
-  const before = await serve(master.url, ...witness);
+  const before = await serve(master.url, ...checkpoint);
   const run = await leasedRun(before);
   await follow(replica, master);
   const { message } = await refusedWith(before, "unexpected_replicas");
@@ -49,7 +49,7 @@ test("recover --nodes counts an attached replica, and leasing continues above wh
 
   const recovered = await callnumber(["recover", "--nodes", "2", "--apply", ...place]);
   expect(recovered).toMatchObject({ code: 0, stdout: expect.stringMatching(/data nodes +2\n.*Done: /s) });
-  const after = await serve(master.url, ...witness);
+  const after = await serve(master.url, ...checkpoint);
   expect(await leasedRun(after)).toBeGreaterThan(run);
   expect((await callnumber(["status", "--coordinator", after.url])).stdout).toContain("2 data nodes");
   await replica.kill("SIGSTOP");

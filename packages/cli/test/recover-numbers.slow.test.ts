@@ -110,11 +110,11 @@ describe("recover --numbers", () => {
 test("recover reports that a healthy store needs no recovery, and nothing of the kind for a copied one", async () => {
   const folder = await folderForTest();
   const path = join(folder, "store.db");
-  const witness = ["--witness-folder", join(folder, "witness")];
-  expect((await callnumber(["init", "--store", `sqlite:${path}`, ...witness])).code).toBe(0);
-  const looked = await callnumber(["recover", "--store", `sqlite:${path}`, ...witness]);
+  const checkpoint = ["--checkpoint-dir", join(folder, "checkpoint")];
+  expect((await callnumber(["init", "--store", `sqlite:${path}`, ...checkpoint])).code).toBe(0);
+  const looked = await callnumber(["recover", "--store", `sqlite:${path}`, ...checkpoint]);
   expect(looked).toMatchObject({ code: 0, stdout: expect.stringContaining("no recovery is needed") });
   await copyFile(path, `${path}.copy`);
-  const copied = await callnumber(["recover", "--store", `sqlite:${path}.copy`, ...witness]);
+  const copied = await callnumber(["recover", "--store", `sqlite:${path}.copy`, ...checkpoint]);
   expect(copied).toMatchObject({ code: 0, stdout: expect.not.stringContaining("no recovery is needed") });
 });

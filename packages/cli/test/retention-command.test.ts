@@ -22,7 +22,7 @@ async function filled(): Promise<{ readonly url: string; readonly at: readonly s
   await initBackdated(store, NAMESPACE, { ageDays: 100 });
   await store.close();
   fillSqlite(path, NAMESPACE, LEASE_COUNT);
-  return { url, at: ["--store", url, "--witness-folder", join(path, "..", "witness")] };
+  return { url, at: ["--store", url, "--checkpoint-dir", join(path, "..", "checkpoint")] };
 }
 
 function retention(at: readonly string[], ...words: readonly string[]) {

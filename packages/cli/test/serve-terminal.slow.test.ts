@@ -41,8 +41,8 @@ test("a store that was idle recovers with one line on the terminal, and raises n
   const folder = await folderForTest();
   const path = join(folder, "store.db");
   await idleStore(path, 2 * HOUR_MS);
-  const witness = ["--witness-folder", join(folder, "witness")];
-  const serving = startOnTerminal(120, "serve", "--port", "0", "--store", `sqlite:${path}`, ...witness);
+  const checkpoint = ["--checkpoint-dir", join(folder, "checkpoint")];
+  const serving = startOnTerminal(120, "serve", "--port", "0", "--store", `sqlite:${path}`, ...checkpoint);
   const line = await untilShown(serving.output, /^.*skipped.*$/m);
   expect(line.trim()).toMatch(/^Idle for 2 h: skipped [\d,]+ runs, leasing in \d s$/);
   const [, url] = /listening on (http:\S+?),/.exec(serving.output().stdout) ?? [];

@@ -108,9 +108,9 @@ async function answering(answer: (path: string) => Answer | Promise<Answer>): Pr
 test("somebody wrote into the store what acts on a terminal, and is long: no command and no caller is told it as it stands there", async () => {
   const { url: admin, storeUrl, operatorUrl } = sharedRedis();
   const key = `${new URL(storeUrl).searchParams.get("prefix")}{main}:record`;
-  const witness = ["--witness-folder", await folderForTest()];
-  expect(await callnumber(["init", "--store", storeUrl, ...witness])).toMatchObject({ code: 0 });
-  const { url, output } = await serve(storeUrl, ...witness);
+  const checkpoint = ["--checkpoint-dir", await folderForTest()];
+  expect(await callnumber(["init", "--store", storeUrl, ...checkpoint])).toMatchObject({ code: 0 });
+  const { url, output } = await serve(storeUrl, ...checkpoint);
   const at = ["--coordinator", url];
   const version = String(await command({ url: admin }, "HGET", key, "v"));
   await command({ url: admin }, "HSET", key, "v", BAD);
@@ -118,7 +118,7 @@ test("somebody wrote into the store what acts on a terminal, and is long: no com
     ["next", ...at],
     ["status", ...at],
     ["doctor", "--store", storeUrl, ...at],
-    ["recover", "--store", operatorUrl, ...witness],
+    ["recover", "--store", operatorUrl, ...checkpoint],
   ]) {
     expectHarmless(await callnumber(words), words.join(" "));
   }
@@ -184,7 +184,7 @@ test("a list of call numbers is called what acts on a terminal: no command repea
     "recover",
     "--store",
     storeUrl,
-    "--witness-folder",
+    "--checkpoint-dir",
     folder,
     "--numbers",
     numbers,

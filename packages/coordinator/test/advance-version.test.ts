@@ -126,7 +126,7 @@ describe("advance-version", () => {
     await expect(advance(world, { isBeforeItsEnd: true })).rejects.toMatchObject({ code: "quorum_missing" });
   });
 
-  test("is refused in the last version, for a sealed store, and by a witness of another store", async () => {
+  test("is refused in the last version, for a sealed store, and by a checkpoint of another store", async () => {
     const world = await endedWorld();
     const plan = await planAdvance(asked(world));
     const last = { ...plan, found: { ...plan.found, version: VERSION_MAX } };
@@ -181,14 +181,14 @@ describe("a store that is put back to before the advance", () => {
     expect(lease.firstRun).toBeGreaterThan(lineOf(world, -LATER_MS, 1));
   });
 
-  test("and advanced before any coordinator has met it is doubted too, by its epoch or by a witness", async () => {
+  test("and advanced before any coordinator has met it is doubted too, by its epoch or by a checkpoint", async () => {
     const byEpoch = await forgetful();
     byEpoch.world.store.server.epoch = "second:life:0";
     const checkpointFile = memory();
-    const byWitness = await forgetful(checkpointFile);
+    const byCheckpoint = await forgetful(checkpointFile);
     for (const [{ world, leased }, own] of [
       [byEpoch, {}],
-      [byWitness, { checkpointFile }],
+      [byCheckpoint, { checkpointFile }],
     ] as const) {
       await advance(world, own);
       expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(1);
@@ -197,7 +197,7 @@ describe("a store that is put back to before the advance", () => {
     }
   });
 
-  test("and whose witness can't be read any more is doubted", async () => {
+  test("and whose checkpoint can't be read any more is doubted", async () => {
     const world = await endedWorld();
     const checkpointFile = memory();
     checkpointFile.kept = CORRUPT;

@@ -34,7 +34,7 @@ let folder: string;
 const open: CheckpointFile[] = [];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "callnumber-witness-"));
+  folder = await mkdtemp(join(tmpdir(), "callnumber-checkpoints-"));
 });
 
 afterEach(async () => {
@@ -42,7 +42,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function witnessIn({ clock }: World, place: StorePlace = { group: "store", addresses: ["here"] }): CheckpointFile {
+function checkpointFileIn(
+  { clock }: World,
+  place: StorePlace = { group: "store", addresses: ["here"] },
+): CheckpointFile {
   const checkpointFile = openCheckpointFile({ folder, place, namespace: NAMESPACE, now: clock.now });
   open.push(checkpointFile);
   return checkpointFile;
@@ -51,7 +54,7 @@ function witnessIn({ clock }: World, place: StorePlace = { group: "store", addre
 /** A coordinator has leased runs 1 to 10 and is gone; a backup of the store holds run 5. */
 async function afterCoordinator(checkpointFile?: (world: World) => CheckpointFile) {
   const world = await newWorld();
-  const guard = await guardOn(world, { checkpointFile: (checkpointFile ?? witnessIn)(world) });
+  const guard = await guardOn(world, { checkpointFile: (checkpointFile ?? checkpointFileIn)(world) });
   await leaseOf(guard, { runCount: 5 });
   const backup = world.store.backup();
   await leaseOf(guard, { runCount: 5 });
@@ -61,10 +64,10 @@ async function afterCoordinator(checkpointFile?: (world: World) => CheckpointFil
 }
 
 describe("a store that was restored while no coordinator ran", () => {
-  test("is found out by the witness, and settled by a jump", async () => {
+  test("is found out by the checkpoint, and settled by a jump", async () => {
     const { world, backup } = await afterCoordinator();
     world.store.restore(backup);
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
     const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
@@ -74,12 +77,12 @@ describe("a store that was restored while no coordinator ran", () => {
   test("is found out by the generation too", async () => {
     const { world, backup } = await afterCoordinator();
     world.store.server.epoch = "second:life:0";
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     await guard.heartbeat();
     guard.close();
     world.store.server.epoch = "first:life:0";
     world.store.restore(backup);
-    const later = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const later = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect(later.checkpoint.generation).toBe(1);
     await expect(leaseOf(later)).rejects.toMatchObject({ code: "run_ceiling_reached" });
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
@@ -87,11 +90,11 @@ describe("a store that was restored while no coordinator ran", () => {
 
   test("is found out when one of several coordinators knew more than the others", async () => {
     const { world, backup } = await afterCoordinator();
-    const second = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const second = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     const mostRecent = await leaseOf(second, { runCount: 3 });
     // No close: the process was killed. What it wrote outlives it.
     world.store.restore(backup);
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect(guard.checkpoint.ledgerId).toBe(mostRecent.firstRun + 2);
   });
 });
@@ -102,7 +105,7 @@ describe("a store that is not there any more", () => {
 
   test("was emptied: leasing ends, and it is said what to type", async () => {
     const { world } = await afterCoordinator();
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     await leaseOf(guard);
     world.store.restore(new Map());
     const emptied = {
@@ -118,13 +121,13 @@ describe("a store that is not there any more", () => {
   test("was emptied while no coordinator ran: the next one knows", async () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
-    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: checkpointFileIn(world) })).rejects.toMatchObject({
       code: "namespace_lost",
       message: expect.stringContaining(typed(world)),
     });
     // At another place nobody has leased anything yet.
     await expect(
-      guardOn(world, { checkpointFile: witnessIn(world, { group: "store", addresses: ["elsewhere"] }) }),
+      guardOn(world, { checkpointFile: checkpointFileIn(world, { group: "store", addresses: ["elsewhere"] }) }),
     ).rejects.toMatchObject({
       code: "namespace_not_found",
     });
@@ -138,7 +141,7 @@ describe("a store that is not there any more", () => {
       store: world.store,
       name: "init",
       now,
-      checkpointFileOf: () => witnessIn(world),
+      checkpointFileOf: () => checkpointFileIn(world),
     });
     await expect(coordinator.initNamespace(NAMESPACE)).rejects.toMatchObject({
       code: "namespace_lost",
@@ -156,7 +159,7 @@ describe("a record that can't be read any more", () => {
 
   test("is told to an operator with the state, since when, and what is remembered of it", async () => {
     const { world } = await afterCoordinator();
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     const openedAtMs = world.clock.timeMs;
     damaged(world);
     world.clock.timeMs += 1_000;
@@ -174,7 +177,7 @@ describe("a record that can't be read any more", () => {
   test("is told so also by a coordinator that was started afterwards", async () => {
     const { world } = await afterCoordinator();
     damaged(world);
-    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: checkpointFileIn(world) })).rejects.toMatchObject({
       code: "store_corrupt",
       message: expect.stringContaining(`Remembered here: store id ${world.storeId}, run 10,`),
     });
@@ -182,7 +185,7 @@ describe("a record that can't be read any more", () => {
 
   test("is shown as it is when it can be read, and its absence is told once", async () => {
     const { world } = await afterCoordinator();
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect(await guard.showRecord()).toEqual(await guard.readRecord());
     world.store.restore(new Map());
     const message = await guard.showRecord().catch((error: Error) => error.message);
@@ -203,7 +206,7 @@ describe("another store in the place of one", () => {
 
   test("is refused by every later coordinator, with the id that is there", async () => {
     const { world, otherId } = await replaced();
-    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: checkpointFileIn(world) })).rejects.toMatchObject({
       code: "store_id_mismatch",
       message: expect.stringContaining(otherId),
     });
@@ -213,31 +216,31 @@ describe("another store in the place of one", () => {
 
 describe("a group of servers", () => {
   const group = (...addresses: string[]): StorePlace => ({ group: "redis-sentinel/mymaster/0/callnumber:", addresses });
-  const witnessAt =
+  const checkpointFileAt =
     (...addresses: string[]) =>
     (world: World) =>
-      witnessIn(world, group(...addresses));
+      checkpointFileIn(world, group(...addresses));
 
   test("is known again when servers were added to the list, or taken from it", async () => {
-    const { world } = await afterCoordinator(witnessAt("a:1", "b:1"));
+    const { world } = await afterCoordinator(checkpointFileAt("a:1", "b:1"));
     for (const list of [["b:1"], ["c:1", "b:1"], ["c:1"], ["d:1", "e:1", "c:1"]]) {
-      const guard = await guardOn(world, { checkpointFile: witnessAt(...list)(world) });
+      const guard = await guardOn(world, { checkpointFile: checkpointFileAt(...list)(world) });
       expect(guard.checkpoint.ledgerId, list.join()).toBe(10);
       guard.close();
     }
     world.store.restore(new Map());
-    await expect(guardOn(world, { checkpointFile: witnessAt("e:1", "f:1")(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: checkpointFileAt("e:1", "f:1")(world) })).rejects.toMatchObject({
       code: "namespace_lost",
     });
   });
 
   test("is not taken for another one of the same name on the same machine, and each keeps its own pin", async () => {
-    const one = await afterCoordinator(witnessAt("a:1", "b:1"));
-    const other = await afterCoordinator(witnessAt("x:1", "y:1"));
+    const one = await afterCoordinator(checkpointFileAt("a:1", "b:1"));
+    const other = await afterCoordinator(checkpointFileAt("x:1", "y:1"));
     expect(one.world.storeId).not.toBe(other.world.storeId);
     for (const { world, at } of [
-      { ...one, at: witnessAt("b:1", "c:1") },
-      { ...other, at: witnessAt("y:1", "z:1") },
+      { ...one, at: checkpointFileAt("b:1", "c:1") },
+      { ...other, at: checkpointFileAt("y:1", "z:1") },
     ]) {
       const guard = await guardOn(world, { checkpointFile: at(world) });
       expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
@@ -248,30 +251,30 @@ describe("a group of servers", () => {
   });
 
   test("of which the list names servers of two is refused", async () => {
-    const { world } = await afterCoordinator(witnessAt("a:1"));
-    await afterCoordinator(witnessAt("x:1"));
-    await expect(guardOn(world, { checkpointFile: witnessAt("a:1", "x:1")(world) })).rejects.toMatchObject({
+    const { world } = await afterCoordinator(checkpointFileAt("a:1"));
+    await afterCoordinator(checkpointFileAt("x:1"));
+    await expect(guardOn(world, { checkpointFile: checkpointFileAt("a:1", "x:1")(world) })).rejects.toMatchObject({
       code: "store_id_mismatch",
       message: expect.stringMatching(`remembers more than one store .*${world.storeId}`),
     });
   });
 
   test("takes over what was abandoned at its own place, and leaves what belongs to others", async () => {
-    const { world } = await afterCoordinator(witnessAt("a:1"));
-    await afterCoordinator(witnessAt("x:1"));
+    const { world } = await afterCoordinator(checkpointFileAt("a:1"));
+    await afterCoordinator(checkpointFileAt("x:1"));
     expect(await readdir(folder)).toHaveLength(2);
     world.clock.timeMs += 2 * 3_600_000;
-    const guard = await guardOn(world, { checkpointFile: witnessAt("a:1")(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileAt("a:1")(world) });
     expect(guard.checkpoint.ledgerId).toBe(10);
     expect(await readdir(folder)).toHaveLength(2);
-    const other = witnessAt("x:1")(world);
+    const other = checkpointFileAt("x:1")(world);
     expect(other.read()).toMatchObject({ ledgerId: 10 });
   });
 
   test("may have more servers than fit into a file", async () => {
     const many = Array.from({ length: 40 }, (_, index) => `node-${index}.example.org:6379`);
-    const { world } = await afterCoordinator(witnessAt(...many));
-    const guard = await guardOn(world, { checkpointFile: witnessAt(...many)(world) });
+    const { world } = await afterCoordinator(checkpointFileAt(...many));
+    const guard = await guardOn(world, { checkpointFile: checkpointFileAt(...many)(world) });
     expect(guard.checkpoint.ledgerId).toBe(10);
   });
 
@@ -279,15 +282,15 @@ describe("a group of servers", () => {
     const world = await newWorld();
     const pins: unknown[] = [];
     const log = { ...SILENT_LOG, info: (fields: object, event: string) => void (event === "pin" && pins.push(fields)) };
-    (await guardOn(world, { checkpointFile: witnessAt("a:1")(world), log })).close();
-    (await guardOn(world, { checkpointFile: witnessAt("a:1", "b:1")(world), log })).close();
+    (await guardOn(world, { checkpointFile: checkpointFileAt("a:1")(world), log })).close();
+    (await guardOn(world, { checkpointFile: checkpointFileAt("a:1", "b:1")(world), log })).close();
     expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, ledgerId: 0 })]);
-    (await guardOn(world, { checkpointFile: witnessAt("z:1")(world), log })).close();
+    (await guardOn(world, { checkpointFile: checkpointFileAt("z:1")(world), log })).close();
     expect(pins).toHaveLength(2);
   });
 });
 
-describe("the witness folder", () => {
+describe("the checkpoint directory", () => {
   const place = { group: "store", addresses: ["here"] };
   const remembrance = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
   const noteOf = (namespace: string, noted: Partial<Checkpoint> = {}, at: StorePlace = place) => {
@@ -353,7 +356,7 @@ describe("the witness folder", () => {
     }
   });
 
-  test("lets a witness that noted nothing end without a file, and one that did write its last note once more", async () => {
+  test("lets a checkpoint that noted nothing end without a file, and one that did write its last note once more", async () => {
     openCheckpointFile({ folder, place, namespace: "none" }).close();
     expect(readdirSync(folder)).toEqual([]);
     const checkpointFile = noteOf("main");
@@ -432,12 +435,12 @@ describe("refusals with what is remembered", () => {
   });
 });
 
-describe("a witness", () => {
+describe("a checkpoint", () => {
   test("is brought to the disk every five seconds, also after the clock went back", async () => {
     const world = await newWorld();
-    const witness = witnessIn(world);
-    witness.read();
-    const note = (ledgerId: number) => witness.note({ storeId: "store", ledgerId, generation: 0, nodeCount: 1 });
+    const checkpoint = checkpointFileIn(world);
+    checkpoint.read();
+    const note = (ledgerId: number) => checkpoint.note({ storeId: "store", ledgerId, generation: 0, nodeCount: 1 });
     // What is brought to the disk is a new file, which takes the place of the old one.
     const inode = () => statSync(join(folder, readdirSync(folder)[0] as string)).ino;
     note(1);
@@ -456,7 +459,7 @@ describe("a witness", () => {
   test("that can't be read any more makes the store doubted once", async () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 2);
@@ -466,7 +469,7 @@ describe("a witness", () => {
   test("that can't be read any more is no less a doubt when another coordinator recovers first", async () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     world.store.before = async ({ step }) => {
       if (step !== "claim") return;
       world.store.before = () => {};
@@ -483,10 +486,10 @@ describe("a witness", () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
     world.clock.timeMs += 2 * 3_600_000;
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
-    expect(witnessIn(world).read()).toBe(CORRUPT);
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+    expect(checkpointFileIn(world).read()).toBe(CORRUPT);
     await leaseAfterJump(world, guard);
-    expect(witnessIn(world).read()).not.toBe(CORRUPT);
+    expect(checkpointFileIn(world).read()).not.toBe(CORRUPT);
   });
 
   test("doubts the store when its file holds what another namespace's does", async () => {
@@ -495,26 +498,26 @@ describe("a witness", () => {
     await rename(join(folder, name), join(folder, name.replace(`.${NAMESPACE}.`, ".other.")));
     const other = openCheckpointFile({ folder, place: { group: "store", addresses: ["here"] }, namespace: "other" });
     expect(other.read()).toBe(CORRUPT);
-    expect(witnessIn(world).read()).toBeUndefined();
+    expect(checkpointFileIn(world).read()).toBeUndefined();
   });
 
   test("is written again when its folder was removed meanwhile", async () => {
     const world = await newWorld();
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     await rm(folder, { recursive: true });
     const { firstRun } = await leaseOf(guard);
-    expect(witnessIn(world).read()).toMatchObject({ ledgerId: firstRun });
+    expect(checkpointFileIn(world).read()).toMatchObject({ ledgerId: firstRun });
   });
 
   test("vouches for a long silence of a store that nobody else can have leased from", async () => {
     const { world } = await afterCoordinator();
     const monthMs = 31 * 24 * 3_600_000;
     world.clock.timeMs += monthMs;
-    await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
+    await expect(leaseOf(await guardOn(world, { checkpointFile: checkpointFileIn(world) }))).rejects.toMatchObject({
       code: "manual_recovery_required",
     });
     world.store.isExclusive = true;
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
   });
 
@@ -523,7 +526,7 @@ describe("a witness", () => {
     world.store.restore(backup);
     world.store.isExclusive = true;
     world.clock.timeMs += 31 * 24 * 3_600_000;
-    await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
+    await expect(leaseOf(await guardOn(world, { checkpointFile: checkpointFileIn(world) }))).rejects.toMatchObject({
       code: "manual_recovery_required",
     });
   });

@@ -39,21 +39,21 @@ describe("the checkpoints of several namespaces", () => {
     let ledgerId = 0;
     let timeMs = Date.now();
     const life = () => {
-      const witnesses = new Map<string, CheckpointFile>();
+      const checkpoints = new Map<string, CheckpointFile>();
       for (const namespace of NAMESPACES) {
         const checkpointFile = openCheckpointFile({ folder, place, namespace, now: () => timeMs });
-        if (refusalOf(() => checkpointFile.read()) === undefined) witnesses.set(namespace, checkpointFile);
+        if (refusalOf(() => checkpointFile.read()) === undefined) checkpoints.set(namespace, checkpointFile);
       }
       for (const passedMs of [0, 5_001, 1]) {
         timeMs += passedMs;
-        for (const [namespace, checkpointFile] of witnesses) {
+        for (const [namespace, checkpointFile] of checkpoints) {
           ledgerId++;
           if (refusalOf(() => checkpointFile.note(checkpointOf(namespace, ledgerId))) === undefined) {
             acknowledged.set(namespace, ledgerId);
           }
         }
       }
-      if (!isKilled) for (const checkpointFile of witnesses.values()) refusalOf(() => checkpointFile.close());
+      if (!isKilled) for (const checkpointFile of checkpoints.values()) refusalOf(() => checkpointFile.close());
     };
     const traced = await withFault([folder], fault, () => {
       life();
@@ -87,7 +87,7 @@ describe("the checkpoints of several namespaces", () => {
 
   /** Of whole files: half of one is damaged in any case. */
   function textsOf(folder: string, namespace: string): readonly string[] {
-    const prefix = new RegExp(`^[0-9a-f]{16}\\.${namespace.replace(".", "\\.")}\\.[0-9a-f-]{36}\\.witness$`);
+    const prefix = new RegExp(`^[0-9a-f]{16}\\.${namespace.replace(".", "\\.")}\\.[0-9a-f-]{36}\\.checkpoint$`);
     const names = refusalOf(() => readdirSync(folder)) === undefined ? readdirSync(folder) : [];
     const texts = names.filter((name) => prefix.test(name)).map((name) => readFileSync(join(folder, name), "utf8"));
     return texts.filter((text) => text.endsWith("\n"));

@@ -26,7 +26,7 @@ const startedWith = {
   store: "memory:",
   startedAtMs: 1,
   settings: [],
-  commands: { storeOption: "--store 'sqlite:/it'\\''s.db'", witnessOption: "" },
+  commands: { storeOption: "--store 'sqlite:/it'\\''s.db'", checkpointOption: "" },
 };
 
 async function served() {

@@ -26,7 +26,7 @@ let url: string;
 beforeEach(async () => {
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
   await coordinator.initNamespace("main");
-  const commands = { storeOption: "--store memory:", witnessOption: "" };
+  const commands = { storeOption: "--store memory:", checkpointOption: "" };
   const startedWith = { store: "memory:", startedAtMs: 1, settings: [], commands };
   const server = await createServer({ coordinator, release: "0.0.0", startedWith });
   onTestFinished(() => server.stop());

@@ -36,11 +36,11 @@ import { init, lease, recentStoreId, recover, seal, sealTo } from "./steps-for-m
 import { leasesInFiles, RETENTION_DAYS, trimmed } from "./trims.js";
 
 interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
-  readonly targetWitness?: CheckpointFile;
+  readonly targetCheckpointFile?: CheckpointFile;
 }
 
 function moving(source: Store, { place }: Place, target: Store, options: MovingOptions = {}): MoveOptions {
-  const { targetWitness = NO_CHECKPOINT_FILE, ...more } = options;
+  const { targetCheckpointFile = NO_CHECKPOINT_FILE, ...more } = options;
   return {
     store: source,
     namespace: NAMESPACE,
@@ -48,7 +48,7 @@ function moving(source: Store, { place }: Place, target: Store, options: MovingO
     bounds: SHORT_BOUNDS,
     nodeCount: 1,
     pageLeaseCount: 3,
-    target: { store: target, place, checkpointFile: targetWitness },
+    target: { store: target, place, checkpointFile: targetCheckpointFile },
     ...more,
   };
 }
@@ -194,10 +194,10 @@ describe("a move is refused, with both stores as they were", () => {
   test("when the target's place is remembered for another store", async () => {
     const stores = await pair();
     const remembered = { storeId: recentStoreId(), ledgerId: 5, generation: 0, nodeCount: 1 };
-    const targetWitness = { ...NO_CHECKPOINT_FILE, read: () => remembered };
-    expect(await refusal(stores, { targetWitness })).toMatchObject({
+    const targetCheckpointFile = { ...NO_CHECKPOINT_FILE, read: () => remembered };
+    expect(await refusal(stores, { targetCheckpointFile })).toMatchObject({
       code: "namespace_exists",
-      message: expect.stringContaining(`the witness folder remembers store ${remembered.storeId} there`),
+      message: expect.stringContaining(`the checkpoint directory remembers store ${remembered.storeId} there`),
     });
   });
 

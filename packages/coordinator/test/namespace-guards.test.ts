@@ -47,7 +47,7 @@ describe("the guards of all namespaces", () => {
     expect(await guards.opened()).toEqual([guard]);
   });
 
-  test("are none for a namespace without a record, until it has one; the witness is let go of", async () => {
+  test("are none for a namespace without a record, until it has one; the checkpoint is let go of", async () => {
     const { guards, store, closed } = await guardsOn();
     await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_found" });
     expect([await guards.ifInitialized("c"), closed]).toEqual([undefined, ["c", "c"]]);
@@ -122,7 +122,7 @@ describe("the guards of all namespaces", () => {
     expect(told.at(-1)).toEqual(["warn", "heartbeat_failed", undefined, undefined]);
   });
 
-  test("let go of every witness, also when one can't be closed", async () => {
+  test("let go of every checkpoint, also when one can't be closed", async () => {
     const { guards, closed, unclosable } = await guardsOn();
     await Promise.all([guards.of("a"), guards.of("b"), guards.of("none").catch(() => {})]);
     closed.length = 0;

@@ -28,7 +28,7 @@ export interface PlaceOptions {
 
 export interface Place {
   readonly url: string;
-  /** As seals and witnesses name it. */
+  /** As seals and checkpoints name it. */
   readonly place: string;
   /** It is closed when the test ends, at the latest. */
   open(options?: PlaceOptions): Promise<Store>;

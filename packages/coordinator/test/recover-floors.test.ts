@@ -128,7 +128,7 @@ describe("a healthy store", () => {
     ["is lost", ({ store }) => store.restore(new Map())],
     ["is sealed", ({ store, storeId }) => store.step(NAMESPACE, commandsFor(storeId).seal("forked"))],
     ["was leased from beyond what it has", () => {}, { floors: archiveWith(6) }],
-    ["has a witness that is damaged", () => {}, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
+    ["has a checkpoint that is damaged", () => {}, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
     [
       "is a copy",
       ({ store }) => {

@@ -154,16 +154,16 @@ describe("files that go away while the store is open", () => {
 
 describe("a silence", () => {
   /** Leases once at an instant, in a coordinator of its own. */
-  async function leaseAt(nowMs: number, witnessFolder: string | undefined, create = false): Promise<number> {
+  async function leaseAt(nowMs: number, checkpointDir: string | undefined, create = false): Promise<number> {
     const now = () => nowMs;
     const store = new SqliteStore({ path: place.path, create, now, machine: place.machine });
     const checkpointFileOf = (namespace: string) =>
       openCheckpointFile({
-        folder: witnessFolder as string,
+        folder: checkpointDir as string,
         place: { group: "sqlite", addresses: [place.path] },
         namespace,
       });
-    const remembering = witnessFolder === undefined ? {} : { checkpointFileOf };
+    const remembering = checkpointDir === undefined ? {} : { checkpointFileOf };
     const coordinator = new Coordinator({ store, name: "test", now, bounds: DEFAULT_BOUNDS, ...remembering });
     try {
       if (create) await coordinator.initNamespace(NAMESPACE);
@@ -187,12 +187,12 @@ describe("a silence", () => {
     else await expect(next).rejects.toMatchObject({ code: expected });
   });
 
-  test("of 31 days with a witness that agrees is a doubt like any other", async () => {
-    const witnessFolder = await temporaryFolder(place.folder);
-    expect(await leaseAt(startMs, witnessFolder, true)).toBe(1);
+  test("of 31 days with a checkpoint that agrees is a doubt like any other", async () => {
+    const checkpointDir = await temporaryFolder(place.folder);
+    expect(await leaseAt(startMs, checkpointDir, true)).toBe(1);
     const laterMs = startMs + 31 * DAY_MS;
-    await expect(leaseAt(laterMs, witnessFolder)).rejects.toMatchObject({ code: "run_ceiling_reached" });
-    expect(await leaseAt(laterMs + 10_000, witnessFolder)).toBeGreaterThan(2 * 31 * 86_400);
+    await expect(leaseAt(laterMs, checkpointDir)).rejects.toMatchObject({ code: "run_ceiling_reached" });
+    expect(await leaseAt(laterMs + 10_000, checkpointDir)).toBeGreaterThan(2 * 31 * 86_400);
   });
 });
 

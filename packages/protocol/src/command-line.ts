@@ -10,8 +10,8 @@ export const STORE_URL = "STORE_URL";
 export interface CommandContext {
   /** `--store` without user and password, which a command takes from CALLNUMBER_STORE; or `--store-file`. */
   readonly storeOption: string;
-  /** `--witness-folder`; empty for the default one. */
-  readonly witnessOption: string;
+  /** `--checkpoint-dir`; empty for the default one. */
+  readonly checkpointOption: string;
 }
 
 /** Of `callnumber`, as it is typed; those that open the store are named with it. */
@@ -41,9 +41,9 @@ export function commandLine(
 }
 
 /** The same text, with what its commands need in place of the placeholder. */
-export function filledCommands(text: string, { storeOption, witnessOption }: CommandContext): string {
+export function filledCommands(text: string, { storeOption, checkpointOption }: CommandContext): string {
   return text.replace(TO_FILL, (_, verb: string) => {
-    const options = witnessOption === "" ? [storeOption] : [storeOption, witnessOption];
+    const options = checkpointOption === "" ? [storeOption] : [storeOption, checkpointOption];
     return ["callnumber", verb, ...options].join(" ");
   });
 }

@@ -157,7 +157,7 @@ export const settingSchema = z.object({
 });
 export type Setting = z.infer<typeof settingSchema>;
 
-const commandContextSchema = z.object({ storeOption: z.string(), witnessOption: z.string() });
+const commandContextSchema = z.object({ storeOption: z.string(), checkpointOption: z.string() });
 
 /** A property of the servers of a store that stops leasing, or is unwise. */
 const findingSchema = z.object({

@@ -116,7 +116,7 @@ const namespaces = {
     { namespace: "main", labels: { team: "a" }, record, guard: { state, code, reason, sinceMs, explanation } },
   ],
 };
-const commands = { storeOption: "--store X", witnessOption: "" };
+const commands = { storeOption: "--store X", checkpointOption: "" };
 const settings = {
   release: "1.0.0",
   store: "redis",

@@ -10,13 +10,13 @@ test("commandLine writes the namespace and the options, quoted, and leaves out w
   expect(commandLine("status", "lists")).toBe("callnumber status --namespace lists");
 });
 
-test("filledCommands puts the options of store and witness folder where a command takes them, and changes no other text", () => {
-  const context = { storeOption: "--store redis://h:1/0", witnessOption: "--witness-folder /w" };
+test("filledCommands puts the options of store and checkpoint directory where a command takes them, and changes no other text", () => {
+  const context = { storeOption: "--store redis://h:1/0", checkpointOption: "--checkpoint-dir /w" };
   const text = `STORE_URL: \`${commandLine("init", "lists")}\` or \`${commandLine("doctor", undefined)}\``;
   expect(filledCommands(text, context)).toBe(
-    "STORE_URL: `callnumber init --store redis://h:1/0 --witness-folder /w --namespace lists` or `callnumber doctor --store redis://h:1/0 --witness-folder /w`",
+    "STORE_URL: `callnumber init --store redis://h:1/0 --checkpoint-dir /w --namespace lists` or `callnumber doctor --store redis://h:1/0 --checkpoint-dir /w`",
   );
-  expect(filledCommands(commandLine("init", "lists"), { ...context, witnessOption: "" })).toBe(
+  expect(filledCommands(commandLine("init", "lists"), { ...context, checkpointOption: "" })).toBe(
     "callnumber init --store redis://h:1/0 --namespace lists",
   );
 });

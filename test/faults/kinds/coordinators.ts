@@ -51,7 +51,7 @@ export const COORDINATORS: readonly Fault[] = [
   redisFault({
     number: 31,
     name: "the same, and nothing is remembered anywhere",
-    hasWitness: false,
+    hasCheckpoint: false,
     expected: ["epoch_changed"],
     inject: (world) => restoreUnder(world),
   }),
@@ -80,39 +80,39 @@ export const COORDINATORS: readonly Fault[] = [
   }),
   redisFault({
     number: 31,
-    name: "the witness damaged while all coordinators are dead, with an old record copied back",
+    name: "the checkpoint damaged while all coordinators are dead, with an old record copied back",
     expected: ["generation_stale"],
     inject: async (world) => {
       const record = await world.on(world.server, (redis) => redis.hgetall(world.key("record")));
       await world.work();
       await world.killCoordinators();
-      const names = await readdir(world.witnessFolder);
-      for (const name of names) await writeFile(join(world.witnessFolder, name), "garbage");
+      const names = await readdir(world.checkpointDir);
+      for (const name of names) await writeFile(join(world.checkpointDir, name), "garbage");
       await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
       await world.startCoordinators();
     },
   }),
   redisFault({
     number: 31,
-    name: "the witness folder gone, and no folder in its place",
+    name: "the checkpoint directory gone, and no folder in its place",
     expected: ["checkpoint_unavailable"],
     inject: async (world) => {
       await world.killCoordinators();
-      await rm(world.witnessFolder, { recursive: true });
-      await writeFile(world.witnessFolder, "");
+      await rm(world.checkpointDir, { recursive: true });
+      await writeFile(world.checkpointDir, "");
       await world.startCoordinators();
       await world.untilSeen("checkpoint_unavailable");
-      await rm(world.witnessFolder);
+      await rm(world.checkpointDir);
     },
   }),
   redisFault({
     number: 44,
-    name: "a file in place of the witness folder while runs are leased, then a restore",
+    name: "a file in place of the checkpoint directory while runs are leased, then a restore",
     expected: ["checkpoint_unavailable"],
     inject: async (world) => {
-      await replaceByFile(world.witnessFolder);
+      await replaceByFile(world.checkpointDir);
       await world.untilSeen("checkpoint_unavailable");
-      await rm(world.witnessFolder);
+      await rm(world.checkpointDir);
       await restoreUnder(world);
     },
   }),

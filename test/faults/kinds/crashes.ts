@@ -157,7 +157,7 @@ export const CRASHES: readonly Fault[] = [
     number: 5,
     name: "the same, and nothing is remembered anywhere",
     config: NOTHING_KEPT,
-    hasWitness: false,
+    hasCheckpoint: false,
     expected: ["namespace_not_found"],
     inject: async (world) => {
       await world.killCoordinators();

@@ -178,7 +178,7 @@ function embeddedFault({
   ...words
 }: FaultWords & { readonly inject: (world: EmbeddedWorld) => Promise<void> }): Fault {
   return faultOf(words, async (options) => {
-    const world = await EmbeddedWorld.make({ hasWitness: true, ...options });
+    const world = await EmbeddedWorld.make({ hasCheckpoint: true, ...options });
     return { world, inject: () => inject(world) };
   });
 }

@@ -57,11 +57,11 @@ export const OPERATORS: readonly Fault[] = [
   }),
   redisFault({
     number: 39,
-    name: "init on a used store, and against what the witness remembers",
+    name: "init on a used store, and against what the checkpoint remembers",
     expected: ["namespace_exists", "namespace_lost"],
     inject: async (world) => {
       await mustRefuse(world, "namespace_exists", "init on a used store", init(world, false));
-      await mustRefuse(world, "namespace_lost", "init against a witness", init(world, true));
+      await mustRefuse(world, "namespace_lost", "init against a checkpoint", init(world, true));
       await world.on(world.server, (redis) => redis.del(world.key("record")));
       await mustRefuse(world, "namespace_lost", "init in place of a lost record", init(world, true));
       await world.killCoordinators();
@@ -163,9 +163,9 @@ async function bothLease(world: RedisWorld, target: Address, { storeId }: Moved)
 }
 
 /** `init` as the verb does it. */
-async function init(world: RedisWorld, hasWitness: boolean): Promise<void> {
+async function init(world: RedisWorld, hasCheckpoint: boolean): Promise<void> {
   await world.onStore(async (store) => {
-    const remembering = hasWitness ? { checkpointFileOf: () => checkpointFileOf(world) } : {};
+    const remembering = hasCheckpoint ? { checkpointFileOf: () => checkpointFileOf(world) } : {};
     const coordinator = new Coordinator({ store, name: "init", bounds: BOUNDS, ...remembering });
     await coordinator.initNamespace(NAMESPACE, { rate: 16 });
   });
@@ -176,9 +176,9 @@ async function move(world: RedisWorld, to: Address): Promise<Moved> {
   const place = world.storeUrlAt(to);
   return await world.onStore((store) =>
     world.onStore(async (target) => {
-      const [checkpointFile, targetWitness] = [checkpointFileOf(world), checkpointFileOf(world, place)];
+      const [checkpointFile, targetCheckpointFile] = [checkpointFileOf(world), checkpointFileOf(world, place)];
       const common = { store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS, nodeCount: 1 };
-      return await moveNamespace({ ...common, target: { store: target, place, checkpointFile: targetWitness } });
+      return await moveNamespace({ ...common, target: { store: target, place, checkpointFile: targetCheckpointFile } });
     }, to),
   );
 }

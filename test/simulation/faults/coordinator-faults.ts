@@ -4,7 +4,7 @@ import { MISHAPS } from "../simulated-store.js";
 import type { World } from "../world.js";
 import type { Kind } from "./kinds.js";
 
-const WITNESSES = ["kept", "kept", "lost", "damaged"] as const;
+const CHECKPOINTS = ["kept", "kept", "lost", "damaged"] as const;
 
 export const HOST_FAULTS = {
   restartCoordinator: {
@@ -12,12 +12,12 @@ export const HOST_FAULTS = {
     weight: 5,
     play: (world, a, b) => {
       const host = a.one(world.hosts);
-      const fate = b.one(WITNESSES);
+      const fate = b.one(CHECKPOINTS);
       const forgets = fate !== "kept" || host.folderKnowsLess;
       if (forgets && !world.limits.mayForget(host)) return false;
-      world.tell(() => `coordinator ${host.index + 1} is killed and started again, its witness ${fate}`);
-      if (fate === "lost") host.loseWitness();
-      if (fate === "damaged") host.damageWitness();
+      world.tell(() => `coordinator ${host.index + 1} is killed and started again, its checkpoint ${fate}`);
+      if (fate === "lost") host.loseCheckpoint();
+      if (fate === "damaged") host.damageCheckpoint();
       host.restart();
       return true;
     },

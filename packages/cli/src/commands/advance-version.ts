@@ -15,11 +15,11 @@ import { commandIo } from "../command-io.js";
 import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
+  checkpointDirOption,
   commandAgain,
   openExistingStore,
   type StoreOptions,
   storeOption,
-  witnessFolderOption,
 } from "../store-options.js";
 
 interface Options extends StoreOptions {
@@ -48,7 +48,7 @@ export function advanceVersionCommand(): Command {
   return addOptions(command, [
     storeOption(),
     namespaceOption(),
-    witnessFolderOption(),
+    checkpointDirOption(),
     checkedOption("--to <version>", to, wholeNumber(1, VERSION_MAX)),
     switchOption("before-its-end", "although less than 95 % of the version is used: the rest is given up"),
     switchOption("clock-is-right", "after a silence of more than 30 days: I have looked at the clock, it is right"),
@@ -109,7 +109,7 @@ function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan 
     `  version            ${version}, of which ${usedPercent} % are used`,
     `  the record         mark ${formatCount(highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`,
     `  the clock line     reached the last run of version ${version} at ${formatTime(plan.ceilingEndsAtMs)}`,
-    ...(checkpoint === CORRUPT ? ["  the witness        can't be read any more: the store is doubted"] : []),
+    ...(checkpoint === CORRUPT ? ["  the checkpoint     can't be read any more: the store is doubted"] : []),
     "advancing means",
     `  version ${version}          is never leased from again: ${givenUp}, are given up.`,
     "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",

@@ -21,7 +21,7 @@ import { running } from "../command-io.js";
 import { addOptions, type CoordinatorOptions, coordinatorOptions } from "../options.js";
 import { formatTime, print, printJson } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { type StoreOptions, storeOption, witnessFolderOption } from "../store-options.js";
+import { checkpointDirOption, type StoreOptions, storeOption } from "../store-options.js";
 
 interface Options extends StoreOptions, CoordinatorOptions {
   readonly json?: boolean;
@@ -37,7 +37,7 @@ export function doctorCommand(): Command {
     )
     .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
     .action(doctor);
-  return addOptions(command, [storeOption(), ...coordinatorOptions(), witnessFolderOption()]);
+  return addOptions(command, [storeOption(), ...coordinatorOptions(), checkpointDirOption()]);
 }
 
 /** The settings of a coordinator that responds, or why there are none. */
@@ -71,7 +71,7 @@ async function examine(options: Options, isStoreGiven: boolean): Promise<Examina
   const address = parseStoreUrl(options.store);
   const coordinator = await runningCoordinator(options);
   const about = { store: describeStore(address), coordinator, isServed: false, isSeenByCoordinator: false };
-  const findingsThere = () => storeFindings(address, options.witnessFolder);
+  const findingsThere = () => storeFindings(address, options.checkpointDir);
   if ("error" in coordinator) {
     // The served store may not be the default one.
     if (!isStoreGiven && !NO_COORDINATOR.has(coordinator.error.code)) throw notReported(coordinator);
@@ -134,8 +134,8 @@ function placeNames(address: StoreAddress): readonly string[] {
   });
 }
 
-async function storeFindings(address: StoreAddress, witnessFolder: string): Promise<readonly Finding[]> {
-  const { mustNotBeLost, remembered } = checkpointsOf(address, witnessFolder);
+async function storeFindings(address: StoreAddress, checkpointDir: string): Promise<readonly Finding[]> {
+  const { mustNotBeLost, remembered } = checkpointsOf(address, checkpointDir);
   const { store } = await openStore(address, { create: false, mustNotBeLost });
   try {
     return [...(await store.preflight({ asOperator: true })), ...(await recordFindings(store, remembered()))];

@@ -15,11 +15,11 @@ import { Command, Option } from "commander";
 import { addOptions, checked, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { print, printJson } from "../output.js";
 import {
+  checkpointDirOption,
   nodesOption,
   persistentAddress,
   type StoreOptions,
   storeOption,
-  witnessFolderOption,
 } from "../store-options.js";
 
 type Labels = Holder["labels"];
@@ -56,7 +56,7 @@ export function initCommand(): Command {
     checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1),
     checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),
     nodesOption("how many data nodes could be promoted: the master and its replicas").default(1),
-    witnessFolderOption(),
+    checkpointDirOption(),
   ]);
 }
 
@@ -71,9 +71,9 @@ function labelOption(): Option {
 
 /** @throws TypeError for a memory store. CoordinatorError as `Coordinator.initNamespace`. */
 async function init(options: Options, command: Command): Promise<void> {
-  const { namespace, label: labels = {}, firstRun, rate, nodes, witnessFolder } = options;
+  const { namespace, label: labels = {}, firstRun, rate, nodes, checkpointDir } = options;
   const address = persistentAddress(options.store, "there is nothing to init");
-  const checkpoints = checkpointsOf(address, witnessFolder);
+  const checkpoints = checkpointsOf(address, checkpointDir);
   const mayCreate = options.create ?? command.getOptionValueSource("store") !== "default";
   const { store } = await openStore(address, {
     create: mayCreate,

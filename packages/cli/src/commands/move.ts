@@ -19,12 +19,12 @@ import { addOptions, checkedOption, namespaceOption, switchOption } from "../opt
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
   acceptOption,
+  checkpointDirOption,
   nodesOption,
   persistentAddress,
   prepareTargetOption,
   type StoreOptions,
   storeOption,
-  witnessFolderOption,
 } from "../store-options.js";
 
 interface Options extends StoreOptions {
@@ -59,7 +59,7 @@ export function moveCommand(): Command {
     namespaceOption(`which space of runs, or ${ALL}`),
     nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
     acceptOption(),
-    witnessFolderOption(),
+    checkpointDirOption(),
     switchOption("apply", "do it"),
   ]);
   prepareTargetOption(command);
@@ -137,29 +137,29 @@ async function planned(
 }
 
 async function withMove<T>(
-  { nodes, witnessFolder }: Options,
+  { nodes, checkpointDir }: Options,
   { source, target, from, to }: Stores,
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
 ): Promise<T> {
-  const checkpointFile = checkpointsOf(from, witnessFolder).checkpointFileOf(namespace);
-  const targetWitness = checkpointsOf(to, witnessFolder).checkpointFileOf(namespace);
+  const checkpointFile = checkpointsOf(from, checkpointDir).checkpointFileOf(namespace);
+  const targetCheckpointFile = checkpointsOf(to, checkpointDir).checkpointFileOf(namespace);
   try {
-    const newPlace = { store: target, place: placeOf(to), checkpointFile: targetWitness };
+    const newPlace = { store: target, place: placeOf(to), checkpointFile: targetCheckpointFile };
     return await act({ store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes });
   } finally {
     checkpointFile.close();
-    targetWitness.close();
+    targetCheckpointFile.close();
   }
 }
 
 async function withStores<T>(
   { from, to }: Addresses,
-  { witnessFolder }: Options,
+  { checkpointDir }: Options,
   { create }: { readonly create: boolean },
   act: (stores: Stores) => Promise<T>,
 ): Promise<T> {
-  const { mustNotBeLost } = checkpointsOf(from, witnessFolder);
+  const { mustNotBeLost } = checkpointsOf(from, checkpointDir);
   const { store: source } = await openStore(from, { create: false, mustNotBeLost });
   try {
     const target = await openTarget(to, create);

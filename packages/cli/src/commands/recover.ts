@@ -23,12 +23,12 @@ import { commandIo } from "../command-io.js";
 import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
+  checkpointDirOption,
   commandAgain,
   nodesOption,
   persistentAddress,
   type StoreOptions,
   storeOption,
-  witnessFolderOption,
 } from "../store-options.js";
 
 interface Options extends StoreOptions {
@@ -66,25 +66,25 @@ export function recoverCommand(): Command {
   return addOptions(command, [
     storeOption(),
     namespaceOption(),
-    checkedOption("--store-id <id>", "which store it was, where neither record nor witness can tell", text),
+    checkedOption("--store-id <id>", "which store it was, where neither record nor checkpoint can tell", text),
     checkedOption("--floor <run>", "a run that is known to be leased (its ledger id)", ledgerId),
     checkedOption("--numbers <file>", numbers, text),
-    nodesOption("how many data nodes there are (default: as the record or the witness says)"),
-    witnessFolderOption(),
+    nodesOption("how many data nodes there are (default: as the record or the checkpoint says)"),
+    checkpointDirOption(),
     switchOption("clock-is-right", "after a silence of more than 30 days: I have looked at the clock, it is right"),
     switchOption("apply", "do it"),
   ]);
 }
 
 async function recover(options: Options, command: Command): Promise<void> {
-  const { namespace, storeId, floor, numbers, nodes, witnessFolder, clockIsRight = false, apply, json } = options;
+  const { namespace, storeId, floor, numbers, nodes, checkpointDir, clockIsRight = false, apply, json } = options;
   const { stderr } = commandIo();
   const printProgress = (text: string) => void (json || stderr.write(`${text}\n`));
   const address = persistentAddress(options.store, "there is nothing to recover");
   if (numbers !== undefined) printProgress("Reading the call numbers …");
   const list = numbers === undefined ? undefined : await readCallNumberList(numbers);
   const { store, isMissing } = await openedOrEmpty(address);
-  const checkpointFile = checkpointsOf(address, witnessFolder).checkpointFileOf(namespace);
+  const checkpointFile = checkpointsOf(address, checkpointDir).checkpointFileOf(namespace);
   let created: Store | undefined;
   const request = {
     store,
@@ -172,8 +172,8 @@ function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | und
     "found",
     `  the record         ${formatRecord(plan)}`,
     checkpoint === undefined
-      ? "  the witness        nothing is remembered on this machine"
-      : `  the witness        run ${formatRun(checkpoint.ledgerId)}, generation ${checkpoint.generation}`,
+      ? "  the checkpoint     nothing is remembered on this machine"
+      : `  the checkpoint     run ${formatRun(checkpoint.ledgerId)}, generation ${checkpoint.generation}`,
     ...floors
       .filter(({ from }) => from === "--floor")
       .map(({ ledgerId }) => `  --floor            run ${formatRun(ledgerId)}`),

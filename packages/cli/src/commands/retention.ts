@@ -3,7 +3,7 @@ import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN, type Retention } from "@callnum
 import { Command } from "commander";
 import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
-import { openExistingStore, type StoreOptions, storeOption, witnessFolderOption } from "../store-options.js";
+import { checkpointDirOption, openExistingStore, type StoreOptions, storeOption } from "../store-options.js";
 
 interface Options extends StoreOptions {
   readonly namespace: string;
@@ -27,7 +27,7 @@ export function retentionCommand(): Command {
   return addOptions(command, [
     storeOption(),
     namespaceOption(),
-    witnessFolderOption(),
+    checkpointDirOption(),
     checkedOption("--days <n>", whichDays, days).conflicts("keepAll"),
     switchOption("keep-all", "trim nothing"),
   ]);

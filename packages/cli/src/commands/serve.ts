@@ -17,7 +17,7 @@ import {
 } from "../options.js";
 import { redactUrl } from "../redact-url.js";
 import type { ServeOptions } from "../serve/server.js";
-import { acceptOption, commandContextOf, storeOption, witnessFolderOption } from "../store-options.js";
+import { acceptOption, checkpointDirOption, commandContextOf, storeOption } from "../store-options.js";
 
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
@@ -59,7 +59,7 @@ function settingOptions(): readonly Option[] {
       undefined,
       "info; on a terminal, warnings as text and no JSON",
     ),
-    witnessFolderOption(),
+    checkpointDirOption(),
     checkedOption("--ledger-dir <path>", ledgerDir, z.string().min(1)),
     acceptOption(),
     switchOption(

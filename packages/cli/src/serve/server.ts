@@ -32,7 +32,7 @@ export interface ServeOptions extends AccessOptions, LimitOptions, LogOptions, T
   readonly namespace: string;
   readonly port: number;
   readonly create?: boolean;
-  readonly witnessFolder: string;
+  readonly checkpointDir: string;
   readonly ledgerDir?: string;
   readonly accept: readonly string[];
   readonly allowNetworkFileSystem?: boolean;
@@ -71,7 +71,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       `--create makes the file of an embedded store. For Redis: \`${commandLine("init", namespace)}\``,
     );
   }
-  const checkpoints = checkpointsOf(address, options.witnessFolder);
+  const checkpoints = checkpointsOf(address, options.checkpointDir);
   const { events, recentEvents, ...log } = openLog(options, commands, say);
   const { greeting, ...access } = await accessOf(options, events, say);
   const tls = tlsPaths && readTls(tlsPaths);

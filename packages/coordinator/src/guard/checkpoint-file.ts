@@ -31,9 +31,9 @@ const ABANDONED_AFTER_MS = 3_600_000;
 const FILE_BYTES = 1_024;
 /** As many fit, and they are enough to recognize the place. */
 const ADDRESSES_MAX = 16;
-const SUFFIX = ".witness";
+const SUFFIX = ".checkpoint";
 /** A namespace may include dots. */
-const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.witness$/;
+const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.checkpoint$/;
 
 /**
  * Where a store is, without secrets: a checkpoint counts for its place only. Two places are the same if they have the group and an address in
@@ -220,7 +220,7 @@ function assertOneStore(known: readonly Checkpoint[], folder: string, namespace:
   if (storeIds.length < 2) return;
   throw new CoordinatorError(
     "store_id_mismatch",
-    `the witness folder ${folder} remembers more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
+    `the checkpoint directory ${folder} remembers more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
       "Find out which one the archive's numbers come from, and remove the files of the other",
   );
 }
@@ -261,8 +261,8 @@ function orUnusable<T>(folder: string, act: () => T): T {
     if (error instanceof CoordinatorError) throw error;
     throw new CoordinatorError(
       "checkpoint_unavailable",
-      `the witness folder ${folder} can't be used (${(error as Error).message}). It remembers outside the store which runs were ` +
-        "leased: give a folder that can be written (--witness-folder)",
+      `the checkpoint directory ${folder} can't be used (${(error as Error).message}). It remembers outside the store which runs were ` +
+        "leased: give a folder that can be written (--checkpoint-dir)",
       { cause: error },
     );
   }

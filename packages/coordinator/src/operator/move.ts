@@ -35,7 +35,7 @@ interface MoveTarget {
   readonly checkpointFile: CheckpointFile;
 }
 
-/** `store` and `witness` are the old store's. */
+/** `store` and `checkpoint` are the old store's. */
 export interface MoveOptions extends NamespaceGuardOptions {
   readonly target: MoveTarget;
   /** How many data nodes the target has. */
@@ -121,7 +121,7 @@ function assertFree({ namespace, target }: MoveOptions, storeId: string, found: 
   if (known === undefined || known === storeId) return;
   const kept =
     found === undefined
-      ? `the witness folder remembers store ${known} there`
+      ? `the checkpoint directory remembers store ${known} there`
       : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
   throw new CoordinatorError(
     "namespace_exists",

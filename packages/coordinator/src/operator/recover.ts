@@ -100,7 +100,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     ...(record === undefined
       ? []
       : [{ from: "the record", ledgerId: ledgerIdOf(record.version, record.highWaterMark) }]),
-    ...(checkpoint === undefined ? [] : [{ from: "the witness", ledgerId: checkpoint.ledgerId }]),
+    ...(checkpoint === undefined ? [] : [{ from: "the checkpoint", ledgerId: checkpoint.ledgerId }]),
     ...options.floors,
   ];
   const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
@@ -200,14 +200,14 @@ function agreedStoreId(
   if (storeId === undefined) {
     throw new CoordinatorError(
       "namespace_not_found",
-      `neither the store nor the witness folder knows which store namespace "${namespace}" was. Give the id that was kept beside the ` +
+      `neither the store nor the checkpoint directory knows which store namespace "${namespace}" was. Give the id that was kept beside the ` +
         "archive: --store-id",
     );
   }
   if (others.length === 0) return storeId;
   throw new CoordinatorError(
     "store_id_mismatch",
-    `these are different stores: ${sourceOf("the record", recorded)}${sourceOf("the witness", checkpoint)}${sourceOf("--store-id", given)}` +
+    `these are different stores: ${sourceOf("the record", recorded)}${sourceOf("the checkpoint", checkpoint)}${sourceOf("--store-id", given)}` +
       `nothing was changed. Bring the right store back; or, when namespace "${namespace}" here is a stray one, remove it first`,
   );
 }

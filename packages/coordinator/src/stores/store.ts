@@ -218,7 +218,7 @@ export interface ReportCommand {
 export interface Store {
   /** As in `status`: `memory`, `sqlite`, `redis`. */
   readonly kind: string;
-  /** Whether one process at a time can have it open: then a witness that matches vouches for a long silence. */
+  /** Whether one process at a time can have it open: then a checkpoint that matches vouches for a long silence. */
   readonly isExclusive: boolean;
 
   /**
