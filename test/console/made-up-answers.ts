@@ -56,7 +56,7 @@ export async function answerWithAlarms(page: Page, nowMs = Date.now()): Promise<
     processCount: 41,
     leaseCount: 41,
     wastedRunCount: 39,
-    burntRunCount: 2,
+    discardedRunCount: 2,
   };
   const answer: CapacityAnswer = {
     namespace: "main",

@@ -178,7 +178,7 @@ async function answerHostilely(page: Page): Promise<void> {
       runCount: 1,
       share: 0.1,
       wastedRunCount: 0,
-      burntRunCount: 0,
+      discardedRunCount: 0,
       lastLeaseAtMs: 0,
       isLive: true,
     })),

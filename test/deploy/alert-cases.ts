@@ -26,7 +26,7 @@ const jumps = (code: string) => own("callnumber_recoveries_total", `reason="${co
 const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `name="${name}",severity="${severity}"`);
 const linesLost = 'callnumber_log_lines_dropped_total{instance="one"}';
 const trimFailures = own("callnumber_ledger_trim_failures_total");
-const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${reason}"`);
+const discarded = (reason: string) => own("callnumber_runs_discarded_total", `reason="${reason}"`);
 const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
 const certificateEnd = 'callnumber_tls_certificate_expiry_timestamp_seconds{instance="one"}';
 const findings = (effect: string) => `callnumber_preflight_findings{instance="one",effect="${effect}"}`;
@@ -160,9 +160,9 @@ export const ALERT_CASES: readonly AlertCase[] = [
     silent: { [jumps("epoch_changed")]: "0x20 1x20" },
   },
   {
-    alert: "CallnumberRunsBurnt",
-    fires: { [burnt("requester_gone")]: "0+10x40" },
-    silent: { [burnt("requester_gone")]: "0+1x40", [burnt("jump")]: "0+70000x40" },
+    alert: "CallnumberRunsDiscarded",
+    fires: { [discarded("requester_gone")]: "0+10x40" },
+    silent: { [discarded("requester_gone")]: "0+1x40", [discarded("jump")]: "0+70000x40" },
   },
   {
     alert: "CallnumberPreflightRefuses",

@@ -369,7 +369,7 @@ describe("mistakes", () => {
     [["init", "--namespace", "Main"], {}, 2, /--namespace.*Main.*a-z/s],
     [["runs", "--from", "yesterday"], {}, 2, /--from.*yesterday.*2026-11-21/s],
     [["runs", "--label", "archive"], {}, 2, /--label.*archive.*name=value/s],
-    [["runs", "--state", "lost"], {}, 2, /--state.*lost.*burnt, unreported/s],
+    [["runs", "--state", "lost"], {}, 2, /--state.*lost.*discarded, unreported/s],
     [["runs", "--follow", "--to", "2026-11-21"], {}, 2, /--follow.*--to/s],
     [["export", "--format", "xml"], {}, 2, /--format.*xml.*ndjson, csv/s],
     [["status", "--check", "--watch"], {}, 2, /--check.*--watch/s],

@@ -3,7 +3,7 @@ import type { ClientErrorCode } from "@callnumber/protocol/http-api";
 
 /**
  * No call number can be made, for a reason outside the importer. The code is stable, the message is for people.
- * The call that failed returned no number; what it may have cost (a run, some sequences) is burnt, never reused.
+ * The call that failed returned no number; what it may have cost (a run, some sequences) is discarded, never reused.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError";

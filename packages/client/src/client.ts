@@ -101,7 +101,7 @@ export class Client {
 
   /**
    * Returns `count` call numbers, 1 to 1,048,576, in the order they were made. Waits as `next()` does for each further run.
-   * @throws RangeError for another count. ClientError as `next()`; the numbers already made for this call are then burnt.
+   * @throws RangeError for another count. ClientError as `next()`; the numbers already made for this call are then discarded.
    */
   async take(count: number): Promise<CallNumber[]> {
     assertCount("take() gives", count);
@@ -120,7 +120,7 @@ export class Client {
    * Fills `target` with call numbers, eight ASCII characters each, in the order they are made: for files or packets that need no strings.
    * Waits as `take()` does.
    * @throws TypeError when `target` is no Uint8Array, or was detached meanwhile; RangeError when its length is not a multiple of 8
-   *   for 1 to 1,048,576 numbers. ClientError as `take()`: what was written is burnt.
+   *   for 1 to 1,048,576 numbers. ClientError as `take()`: what was written is discarded.
    */
   async takeBytes(target: Uint8Array): Promise<void> {
     if (!(target instanceof Uint8Array)) throw new TypeError("takeBytes() fills a Uint8Array");
@@ -136,7 +136,7 @@ export class Client {
    * Fills `target` with call numbers as plain numbers, 0 to 2^47 - 1, as `toNumber` of the codec returns them, in the order they are made:
    * for a database's integer column. Waits as `take()` does.
    * @throws TypeError when `target` is no Float64Array, or was detached meanwhile; RangeError when it does not hold 1 to 1,048,576
-   *   numbers. ClientError as `take()`: what was written is burnt.
+   *   numbers. ClientError as `take()`: what was written is discarded.
    */
   async takeNumbers(target: Float64Array): Promise<void> {
     if (!(target instanceof Float64Array)) throw new TypeError("takeNumbers() fills a Float64Array");

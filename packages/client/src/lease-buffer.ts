@@ -14,7 +14,7 @@
  * However many callers wait, one request is in flight. The demand is how many runs are buffered: it starts at one run, doubles when callers
  * had to wait, and halves when a lease lasted long. A small importer leaves little unused, a large one seldom sends a request. Up to the
  * largest lease the demand is the size of a request, sent when half of the last lease is left; beyond it, requests are sent earlier.
- * A request whose response is lost, late or invalid is never repeated with the same nonce: its runs are burnt.
+ * A request whose response is lost, late or invalid is never repeated with the same nonce: its runs are discarded.
  */
 import process from "node:process";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
@@ -173,7 +173,7 @@ export class LeaseBuffer {
   }
 
   /**
-   * Stops all requests, burns the buffered runs, reports that and how far the run in use got, and resolves when every report has arrived
+   * Stops all requests, discards the buffered runs, reports that and how far the run in use got, and resolves when every report has arrived
    * or failed.
    */
   async close(held: HeldRun | undefined, lastSequence: number | null): Promise<void> {
@@ -221,7 +221,7 @@ export class LeaseBuffer {
         const lease = await this.#leaseOnce();
         if (this.#stoppedBy) break;
         if (this.#closed) {
-          // Too late to be used: burnt, and reported so.
+          // Too late to be used: discarded, and reported so.
           this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
           break;
         }

@@ -1,6 +1,6 @@
 /**
  * Checks the response to a lease request before any number is made from it. By hand: a schema library would be larger than the client.
- * A response that fails is never used; its runs are burnt.
+ * A response that fails is never used; its runs are discarded.
  * Guarantees: G9 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";

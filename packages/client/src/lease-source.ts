@@ -10,7 +10,7 @@ export interface CallOptions {
 
 /**
  * Errors have a `code` of the protocol's closed list and, if known, `retryAfterMs`.
- * After a rejected `lease` runs may already be burnt; the source never hands them out again.
+ * After a rejected `lease` runs may already be discarded; the source never hands them out again.
  */
 export interface LeaseSource {
   /** Leases 1 to `request.runCount` contiguous runs; echoes the nonce. Never uses a cache, never sends a request twice. */

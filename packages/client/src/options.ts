@@ -74,7 +74,7 @@ export interface ClientOptions {
   readonly onExhausted?: "lease" | "stop" | undefined;
   /** How long `next()` and `take()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
   readonly waitTimeoutMs?: number | undefined;
-  /** How long one request may take, to the end of its response: 1 to 600,000 ms. Default 5,000. A later lease is burnt. */
+  /** How long one request may take, to the end of its response: 1 to 600,000 ms. Default 5,000. A later lease is discarded. */
   readonly requestTimeoutMs?: number | undefined;
   readonly hooks?: ClientHooks | undefined;
 }

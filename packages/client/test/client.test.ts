@@ -327,7 +327,7 @@ describe("closing", () => {
     expect(source.requests).toHaveLength(1);
   });
 
-  test("refuses those who wait, burns the lease that is under way and reports it, and may be called twice", async () => {
+  test("refuses those who wait, discards the lease that is under way and reports it, and may be called twice", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source);
     const waiting = [client.next(), client.take(3)].map((caller) => caller.catch((error: unknown) => error));

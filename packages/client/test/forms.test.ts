@@ -89,7 +89,7 @@ describe("one caller that mixes all forms", () => {
 });
 
 describe("many callers of all forms at the same time", () => {
-  test("never share a number, and burn none", async () => {
+  test("never share a number, and discard none", async () => {
     const client = newClient();
     const callers = Array.from({ length: 12 }, async (_, caller) => {
       const made: string[] = [];

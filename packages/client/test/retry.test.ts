@@ -125,7 +125,7 @@ describe("when the coordinator refuses or is away", () => {
     expect(await failure).toEqual(code("wait_timeout"));
   });
 
-  test("asks again when an answer takes too long, and burns the late one", async () => {
+  test("asks again when an answer takes too long, and discards the late one", async () => {
     let letGo = () => {};
     const held = new Promise<void>((resolve) => {
       letGo = resolve;

@@ -33,8 +33,8 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
   active: () => "leasing is active",
   jump: ({ before, mark, reason }) =>
     `jumped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}, because of ${text(reason)}; the runs between are never leased`,
-  burnt: ({ firstRun, runCount, reason }) =>
-    `${formatRuns(number(firstRun), number(runCount))} burnt, and never handed out: ${text(reason)}`,
+  discarded: ({ firstRun, runCount, reason }) =>
+    `${formatRuns(number(firstRun), number(runCount))} discarded, and never handed out: ${text(reason)}`,
   alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
   alarm_cleared: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   ledger_trimmed: ({ leaseCount }) => `${formatCount(number(leaseCount), "lease")} trimmed from the store, into a file`,

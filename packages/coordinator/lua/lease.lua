@@ -11,7 +11,7 @@
   Refuses one as `faultOfMemory`, and: FORKED, EXHAUSTED, AHEAD <ms to wait>; that changes nothing for the others. Refuses all as
   `ours`: what can't be read for one can't for any. MISUSE, too.
 
-  The record is written first, once, with the last mark; the ledger entries last, without pcall: an error in between burns the runs,
+  The record is written first, once, with the last mark; the ledger entries last, without pcall: an error in between discards the runs,
   which is safe; the other order could leave an entry for runs that are leased again.
   Guarantees: G1 (docs/guarantees.md).
 ]]

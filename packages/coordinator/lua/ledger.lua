@@ -6,7 +6,7 @@
     h number of the holder · x nonce.
   Reports (HASH): field = floor(ledger id of the last run / 128), value = the reports on those leases, 11 bytes each, big endian:
     ledger id of the last run modulo 128 (1), runs from the reported run to the last one (1), last sequence + 1 (2), state, 0 open
-    1 exhausted 2 closed 3 burnt (1), time: seconds (4), milliseconds (2).
+    1 exhausted 2 closed 3 discarded (1), time: seconds (4), milliseconds (2).
   Retention (HASH): fields days = how long leases stay, 0 or none for all of them · through = ledger id up to which leases were trimmed:
     none is left up to there · leasedAtMs = when the newest of those was leased. Beside the record, and not in it: the guard does not
     know it.

@@ -2,10 +2,10 @@
   Notes how far a holder got in a lease. Progress never goes back, and a closed lease stays closed.
   KEYS 1 record · 2 ledger · 3 reports
   ARGV 1 namespace · 2 ledger id of the run · 3 nonce of the lease · 4 last sequence + 1 (0: none) · 5 state, 0 open 1 exhausted 2 closed
-       3 burnt
+       3 discarded
   Answers OK. Refuses: EMPTY, CORRUPT, VERSION, NOTLEASED, NOTHOLDER, MISUSE.
 ]]
-local CLOSED, BURNT = 2, 3
+local CLOSED, DISCARDED = 2, 3
 
 local record, word, detail = readRecord(KEYS[1], ARGV[1])
 if not record then return refuse(word, detail) end
@@ -13,7 +13,7 @@ word, detail = faultOfKeys({ 'hash', 'stream', 'hash' })
 if word then return refuse(word, detail) end
 local id = whole(ARGV[2], LEDGER_ID_MAX)
 local used = whole(ARGV[4], 16384)
-local state = whole(ARGV[5], BURNT)
+local state = whole(ARGV[5], DISCARDED)
 if not id or not used or not state then return refuse('MISUSE', 'report takes numbers') end
 
 local entry = entryFrom(KEYS[2], id)
@@ -35,11 +35,11 @@ local behind = last - id
 local time = nowMs()
 if at <= #packed then
   local _, knownBehind, knownUsed, knownState, seconds, ms = struct.unpack(REPORT, packed, at)
-  -- What a holder says stands above a coordinator's "burnt", whichever came first.
-  if state == BURNT and knownState ~= BURNT then return redis.status_reply('OK') end
+  -- What a holder says stands above a coordinator's "discarded", whichever came first.
+  if state == DISCARDED and knownState ~= DISCARDED then return redis.status_reply('OK') end
   time = math.max(time, seconds * 1000 + ms)
   local isFarther = knownBehind < behind or (knownBehind == behind and knownUsed > used)
-  if knownState ~= BURNT and isFarther then
+  if knownState ~= DISCARDED and isFarther then
     behind, used, state = knownBehind, knownUsed, (state == CLOSED and CLOSED or knownState)
   end
   if knownState == CLOSED then state = CLOSED end

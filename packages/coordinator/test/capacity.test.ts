@@ -154,10 +154,10 @@ describe("a holder", () => {
       { wastedRunCount: 1 },
     ],
     ["it used up the last", { run: 14, ...AN_EXHAUSTED }, { wastedRunCount: 0 }],
-    ["it never left the coordinator", { state: "burnt" as "closed" }, { wastedRunCount: 0, burntRunCount: 4 }],
+    ["it never left the coordinator", { state: "discarded" as "closed" }, { wastedRunCount: 0, discardedRunCount: 4 }],
   ])("wastes the runs of a lease that made fewer than 100 numbers: %s", (_, progress, expected) => {
     const [use] = holderUses([leaseOf({ ...lease, progress: progress ?? null })], NOW_MS);
-    expect(use).toMatchObject({ burntRunCount: 0, ...expected });
+    expect(use).toMatchObject({ discardedRunCount: 0, ...expected });
   });
 
   test("that ended and was started again wastes what it left, once it is silent for long enough", () => {

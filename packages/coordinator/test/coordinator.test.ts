@@ -1,5 +1,5 @@
 /**
- * The rules that stand above every store: whom a coordinator leases to, what it tells the store, and what it burns.
+ * The rules that stand above every store: whom a coordinator leases to, what it tells the store, and what it discards.
  * Guarantees: G6 (docs/guarantees.md).
  */
 

@@ -1,4 +1,4 @@
-/** What was leased and never handed out stands in the ledger as burnt; and nothing else does. */
+/** What was leased and never handed out stands in the ledger as discarded; and nothing else does. */
 import { connect } from "node:net";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
@@ -41,8 +41,8 @@ async function coordinatorOn(store: AlteringStore) {
   const log: Log = { debug: note, info: note, warn: note, error: note };
   const coordinator = new Coordinator({ store, name: "test", log });
   await coordinator.initNamespace(NAMESPACE);
-  const burnt = () => told.filter(([event]) => event === "burnt").map(([, fields]) => fields);
-  return { coordinator, told, burnt };
+  const discarded = () => told.filter(([event]) => event === "discarded").map(([, fields]) => fields);
+  return { coordinator, told, discarded };
 }
 
 let asked = 0;
@@ -62,19 +62,19 @@ const restarted: Alter = ({ check, ...outcome }) => ({ ...outcome, check: { ...c
 describe("what the judge refuses", () => {
   test.each([
     ["quorum_missing", unacknowledged],
-    ["lease_burnt", restarted],
-  ])("as %s is burnt, with all its runs, in the ledger and in the log", async (code, alter) => {
+    ["lease_discarded", restarted],
+  ])("as %s is discarded, with all its runs, in the ledger and in the log", async (code, alter) => {
     const store = new AlteringStore();
-    const { coordinator, burnt } = await coordinatorOn(store);
+    const { coordinator, discarded } = await coordinatorOn(store);
     await coordinator.lease(NAMESPACE, request());
     store.alter = alter;
     const refused = request(3);
     await expect(coordinator.lease(NAMESPACE, refused)).rejects.toMatchObject({ code });
-    expect(await statesIn(coordinator)).toEqual([undefined, "burnt"]);
+    expect(await statesIn(coordinator)).toEqual([undefined, "discarded"]);
     const { nonce } = refused;
-    expect(burnt()).toEqual([{ namespace: NAMESPACE, version: 0, firstRun: 2, runCount: 3, reason: code, nonce }]);
+    expect(discarded()).toEqual([{ namespace: NAMESPACE, version: 0, firstRun: 2, runCount: 3, reason: code, nonce }]);
     for (const run of [2, 3, 4]) {
-      expect(await coordinator.run(NAMESPACE, run)).toMatchObject({ state: "burnt", lastSequence: null });
+      expect(await coordinator.run(NAMESPACE, run)).toMatchObject({ state: "discarded", lastSequence: null });
     }
   });
 
@@ -85,7 +85,7 @@ describe("what the judge refuses", () => {
     await expect(coordinator.lease(NAMESPACE, request())).rejects.toThrow();
     expect(await coordinator.inspect(NAMESPACE, encodeCallNumber({ version: 0, run: 1, sequence: 0 }))).toMatchObject({
       verdict: "unreported",
-      state: "burnt",
+      state: "discarded",
       explanation: expect.stringContaining("never handed out: this number was not made"),
     });
   });
@@ -95,26 +95,26 @@ describe("what the judge refuses", () => {
     const { coordinator, told } = await coordinatorOn(store);
     store.alter = restarted;
     store.isReporting = false;
-    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_burnt" });
+    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
     expect(await statesIn(coordinator)).toEqual([undefined]);
     expect(told.map(([event]) => event)).toContain("discard_not_recorded");
   });
 
   test("because the runs were leased before is not noted: somebody may have made their numbers", async () => {
     const store = new AlteringStore();
-    const { coordinator, burnt } = await coordinatorOn(store);
+    const { coordinator, discarded } = await coordinatorOn(store);
     await coordinator.lease(NAMESPACE, request(10));
     store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, highWaterMark: 10 } });
-    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_burnt" });
-    expect([burnt(), store.reports]).toEqual([[], []]);
+    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
+    expect([discarded(), store.reports]).toEqual([[], []]);
   });
 
   test("because the answer belongs to another step is not noted: its runs are another's", async () => {
     const store = new AlteringStore();
-    const { coordinator, burnt } = await coordinatorOn(store);
+    const { coordinator, discarded } = await coordinatorOn(store);
     store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, nonce: "of-another-step" } });
-    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_burnt" });
-    expect([burnt(), store.reports]).toEqual([[], []]);
+    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
+    expect([discarded(), store.reports]).toEqual([[], []]);
   });
 });
 
@@ -127,9 +127,9 @@ describe("over HTTP", () => {
     return { ...at, base };
   }
 
-  test("a lease whose requester is gone before it is answered is burnt", async () => {
+  test("a lease whose requester is gone before it is answered is discarded", async () => {
     const store = new AlteringStore();
-    const { coordinator, burnt, base } = await serverOn(store);
+    const { coordinator, discarded, base } = await serverOn(store);
     let open = () => {};
     let arrived = () => {};
     const hasArrived = new Promise<void>((resolve) => (arrived = resolve));
@@ -150,12 +150,12 @@ describe("over HTTP", () => {
     await fetch(`${base}/healthz`);
     await fetch(`${base}/healthz`);
     open();
-    await expect.poll(burnt).toMatchObject([{ firstRun: 1, runCount: 2, reason: "requester_gone" }]);
-    await expect.poll(() => statesIn(coordinator)).toEqual(["burnt"]);
+    await expect.poll(discarded).toMatchObject([{ firstRun: 1, runCount: 2, reason: "requester_gone" }]);
+    await expect.poll(() => statesIn(coordinator)).toEqual(["discarded"]);
   });
 
-  test("a lease that is answered is not burnt, and no holder may say that it is", async () => {
-    const { coordinator, burnt, base } = await serverOn(new AlteringStore());
+  test("a lease that is answered is not discarded, and no holder may say that it is", async () => {
+    const { coordinator, discarded, base } = await serverOn(new AlteringStore());
     const post = async (path: string, body: unknown) => {
       const headers = { "content-type": "application/json" };
       const answer = await fetch(base + path, { method: "POST", headers, body: JSON.stringify(body) });
@@ -164,9 +164,9 @@ describe("over HTTP", () => {
     const { nonce, ...rest } = request();
     const leased = await post(`/v1/namespaces/${NAMESPACE}/leases`, { nonce, ...rest });
     expect(leased.status).toBe(201);
-    const report = { nonce, lastSequence: null, state: "burnt" };
+    const report = { nonce, lastSequence: null, state: "discarded" };
     const told = await post(`/v1/namespaces/${NAMESPACE}/runs/1/report`, report);
     expect(told).toMatchObject({ status: 400, body: { code: "invalid_request" } });
-    expect([burnt(), await statesIn(coordinator)]).toEqual([[], [undefined]]);
+    expect([discarded(), await statesIn(coordinator)]).toEqual([[], [undefined]]);
   });
 });

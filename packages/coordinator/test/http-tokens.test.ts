@@ -135,7 +135,7 @@ describe("a wrong token", () => {
     }
   });
 
-  test("burns no run", async () => {
+  test("discards no run", async () => {
     const { coordinator, lease, tokens } = await served();
     const refused = await Promise.all([
       lease("main", newToken()),

@@ -98,7 +98,7 @@ function filterOver(leases: readonly LedgerEntry[]): fc.Arbitrary<LedgerFilter> 
     holder: seldom(fc.constantFrom("importer", "Büro für Listen", "nobody")),
     host: seldom(fc.constantFrom("mail-1", "mail-2")),
     label: seldom(fc.subarray(["archive=lists", "b=2", 'a="\\\n'])),
-    state: seldom(fc.constantFrom<KnownRunState>("open", "exhausted", "closed", "burnt", "unreported")),
+    state: seldom(fc.constantFrom<KnownRunState>("open", "exhausted", "closed", "discarded", "unreported")),
     leasedFromMs: seldom(time),
     leasedToMs: seldom(time),
     fromRun: seldom(run),

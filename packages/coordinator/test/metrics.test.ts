@@ -201,7 +201,7 @@ describe("metrics", () => {
     expect(value('callnumber_leases_total{namespace="main"}')).toBe(0);
     expect(value('callnumber_recoveries_total{namespace="main",reason="heartbeat_expired"}')).toBe(0);
     expect(value('callnumber_interruptions_total{cause="rolled_back",namespace="main"}')).toBe(0);
-    expect(value('callnumber_runs_burnt_total{namespace="main",reason="requester_gone"}')).toBe(0);
+    expect(value('callnumber_runs_discarded_total{namespace="main",reason="requester_gone"}')).toBe(0);
     expect(value('callnumber_heartbeat_duration_seconds_count{namespace="main"}')).toBe(1);
   });
 
@@ -221,7 +221,7 @@ describe("metrics", () => {
     events.info({ what: "b" }, "preflight_finding_resolved");
     events.warn({ reason: "x" }, "heartbeat_failed");
     for (const lineCount of [3, 4]) events.error({ lineCount, reason: "x" }, "log_lines_dropped");
-    events.warn({ namespace: "main", runCount: Number.NaN, reason: "lease_burnt" }, "burnt");
+    events.warn({ namespace: "main", runCount: Number.NaN, reason: "lease_discarded" }, "discarded");
     const { value, text } = await scrape();
     const alarm = (name: string, severity: string) =>
       value(`callnumber_alarms{name="${name}",namespace="main",severity="${severity}"}`);
@@ -256,16 +256,18 @@ describe("metrics", () => {
   });
 });
 
-describe("burnt runs", () => {
+describe("discarded runs", () => {
   test("are those of a lease that was granted and not believed", async () => {
     const clock = new Clock();
     const settable = new SettableStore(clock);
     await scrapeOf(settable, clock, async (one) => {
       settable.alter = (outcome, { step }) =>
         step === "lease" ? { ...outcome, check: { ...outcome.check, role: "slave" } } : outcome;
-      await expect(one.lease("main", { ...request, runCount: 3 })).rejects.toMatchObject({ code: "lease_burnt" });
+      await expect(one.lease("main", { ...request, runCount: 3 })).rejects.toMatchObject({ code: "lease_discarded" });
     }).then((value) =>
-      expect(value('callnumber_runs_burnt_total{namespace="main",reason="lease_burnt"}')).toBeGreaterThanOrEqual(3),
+      expect(
+        value('callnumber_runs_discarded_total{namespace="main",reason="lease_discarded"}'),
+      ).toBeGreaterThanOrEqual(3),
     );
   });
 
@@ -280,7 +282,7 @@ describe("burnt runs", () => {
     expect(value('callnumber_recoveries_total{namespace="main",reason="epoch_changed"}')).toBe(1);
     expect(value('callnumber_epoch_changes_total{namespace="main"}')).toBe(1);
     expect(value('callnumber_interruptions_total{cause="epoch_changed",namespace="main"}')).toBe(1);
-    expect(value('callnumber_runs_burnt_total{namespace="main",reason="jump"}')).toBeGreaterThan(60_000);
+    expect(value('callnumber_runs_discarded_total{namespace="main",reason="jump"}')).toBeGreaterThan(60_000);
     expect(value('callnumber_generation{namespace="main"}')).toBeGreaterThan(0);
   });
 
@@ -292,8 +294,8 @@ describe("burnt runs", () => {
     const asked = new Promise<void>((resolve) => {
       store.onLease = resolve;
     });
-    const burnt = new Promise<object>((resolve) => {
-      events.subscribe(({ event, fields }) => event === "burnt" && resolve(fields));
+    const discarded = new Promise<object>((resolve) => {
+      events.subscribe(({ event, fields }) => event === "discarded" && resolve(fields));
     });
     const socket = connect(Number(new URL(base).port), "127.0.0.1");
     const body = JSON.stringify({ ...request, runCount: 7 });
@@ -306,13 +308,13 @@ describe("burnt runs", () => {
     await scrape();
     await scrape();
     open();
-    expect(await burnt).toMatchObject({ namespace: "main", runCount: 7, reason: "requester_gone" });
-    expect((await scrape()).value('callnumber_runs_burnt_total{namespace="main",reason="requester_gone"}')).toBe(7);
+    expect(await discarded).toMatchObject({ namespace: "main", runCount: 7, reason: "requester_gone" });
+    expect((await scrape()).value('callnumber_runs_discarded_total{namespace="main",reason="requester_gone"}')).toBe(7);
   });
 
   test("are not those of a lease that arrived", async () => {
     await lease();
-    expect((await scrape()).value('callnumber_runs_burnt_total{namespace="main",reason="requester_gone"}')).toBe(0);
+    expect((await scrape()).value('callnumber_runs_discarded_total{namespace="main",reason="requester_gone"}')).toBe(0);
   });
 });
 

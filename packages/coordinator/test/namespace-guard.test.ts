@@ -142,7 +142,7 @@ describe("before a jump the quorum must have the claim", () => {
     const { world, guard, read } = await guardAtRun10();
     world.store.server.epoch = "second:life:0";
     world.store.alter = (outcome) => ({ ...outcome, check: { ...outcome.check, generation: 99 } });
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "lease_burnt" });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "lease_discarded" });
     expect(world.store.stepNames()).toEqual(["lease", "claim"]);
     expect((await read()).highWaterMark).toBe(10);
   });

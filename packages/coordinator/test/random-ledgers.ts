@@ -17,7 +17,7 @@ const holder = fc.record({
 const progress: fc.Arbitrary<Omit<Progress, "run"> & { readonly share: number }> = fc.record({
   share: fc.double({ min: 0, max: 0.999, noNaN: true }),
   lastSequence: fc.option(fc.integer({ min: 0, max: SEQUENCE_MAX })),
-  state: fc.constantFrom<Progress["state"]>("open", "exhausted", "closed", "burnt"),
+  state: fc.constantFrom<Progress["state"]>("open", "exhausted", "closed", "discarded"),
   reportedAtMs: fc.integer({ min: 0, max: TIME_MAX_MS }),
 });
 

@@ -240,7 +240,7 @@ const anyPlay: fc.Arbitrary<Play> = fc.oneof(
   {
     weight: 12,
     arbitrary: fc
-      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<NotedState[]>("open", "exhausted", "closed", "burnt"))
+      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<NotedState[]>("open", "exhausted", "closed", "discarded"))
       .map((parts) => play.report(...parts)),
   },
   { weight: 6, arbitrary: fc.tuple(name, run).map((parts) => play.find(...parts)) },

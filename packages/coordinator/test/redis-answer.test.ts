@@ -1,5 +1,5 @@
 /**
- * An answer that can't be: another shape, another step's nonce, an error. The step fails, what it leased is burnt, and it is never a lease.
+ * An answer that can't be: another shape, another step's nonce, an error. The step fails, what it leased is discarded, and it is never a lease.
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -24,7 +24,7 @@ test.for<[string, RegExp, (answer: string) => string]>([
   ["nothing to the look behind it", LOOK, () => "$-1\r\n"],
   ["another look's nonce", LOOK, (answer) => answer.replace(/(?<=^\*4\r\n\$16\r\n)[\w-]{16}/, "n".repeat(16))],
   ["an error to the look behind it", LOOK, () => "-ERR it broke\r\n"],
-])("a lease that is answered with %s fails, and its run is burnt", async ([, asked, fault], { skip }) => {
+])("a lease that is answered with %s fails, and its run is discarded", async ([, asked, fault], { skip }) => {
   const { lease, proxy, direct } = await throughProxy(skip);
   expect((await lease()).firstRun).toBe(1);
   const answers: string[] = [];

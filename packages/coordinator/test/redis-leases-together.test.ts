@@ -43,7 +43,9 @@ describe("leases of the same moment", () => {
     expect((await read()).highWaterMark).toBe(3);
   });
 
-  test("are all burnt by an error between the record and the entries, and none is leased again", async ({ skip }) => {
+  test("are all discarded by an error between the record and the entries, and none is leased again", async ({
+    skip,
+  }) => {
     const { url } = await ownServer({}, skip);
     const { store, lease, read } = await newStoreAt(url);
     const redis = clientAt(url);

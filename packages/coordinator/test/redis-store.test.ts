@@ -57,7 +57,7 @@ describe("steps of the same moment", () => {
 });
 
 describe("an answer", () => {
-  test("that is lost with the connection: the run is burnt, the lease is not sent again", async ({ skip }) => {
+  test("that is lost with the connection: the run is discarded, the lease is not sent again", async ({ skip }) => {
     const { lease, proxy, direct } = await throughProxy(skip);
     await lease();
     proxy.swallowAnswers();

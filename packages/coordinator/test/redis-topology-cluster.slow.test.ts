@@ -114,7 +114,7 @@ test("goes on when a master is killed, the one node of its URL, and its replica 
   expect(jumpsOf(name)).toContain("epoch_changed");
 });
 
-test("refuses and burns while the replica of a master is frozen, goes on when it thaws; the other masters' namespaces never notice", async () => {
+test("refuses and discards while the replica of a master is frozen, goes on when it thaws; the other masters' namespaces never notice", async () => {
   const cluster = await startClusterRedis({ nodeTimeoutMs: 60_000 });
   const { crowd } = await leasingOn(cluster);
   const master = cluster.nodes[0] as RedisServer;

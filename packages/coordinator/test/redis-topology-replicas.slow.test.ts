@@ -23,7 +23,7 @@ beforeEach((context) => {
   context.skip(reason !== undefined, reason);
 });
 
-test("refuses and burns while too few replicas answer, and goes on above what was burnt when they do again", async () => {
+test("refuses and discards while too few replicas answer, and goes on above what was discarded when they do again", async () => {
   const { master, replicas } = await startReplicatedRedis({ nodeCount: 3 });
   const { store, coordinator } = await redisCoordinatorAt(master.url);
   await coordinator.initNamespace("main", { nodeCount: 3, rate: RATE });
@@ -46,15 +46,15 @@ test("refuses and burns while too few replicas answer, and goes on above what wa
   await other.kill("SIGSTOP");
   const before = (await store.readNamespace("main")).highWaterMark;
   await expect(coordinator.lease("main", request())).rejects.toMatchObject({ code: "quorum_missing" });
-  const burntUpTo = (await store.readNamespace("main")).highWaterMark;
-  expect(burntUpTo).toBeGreaterThan(before);
+  const discardedUpTo = (await store.readNamespace("main")).highWaterMark;
+  expect(discardedUpTo).toBeGreaterThan(before);
   await other.kill("SIGCONT");
   const leased = await until(
     "it leases again",
     () => coordinator.lease("main", request()),
     () => true,
   );
-  expect(leased.firstRun).toBeGreaterThan(burntUpTo);
+  expect(leased.firstRun).toBeGreaterThan(discardedUpTo);
   await one.kill("SIGCONT");
 });
 

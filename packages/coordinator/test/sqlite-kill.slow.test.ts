@@ -59,7 +59,7 @@ describe("kill -9", () => {
     ["before the marker is written: dense", "killed before", "unbroken", 3],
     ["within the writing of the marker: a jump", "killed within", "no_mark", 3],
     ["between marker and commit: a jump", "killed after", "other_record", 3],
-    ["between commit and answer: dense, and the run that nobody was told is burnt", "unanswered", "unbroken", 4],
+    ["between commit and answer: dense, and the run that nobody was told is discarded", "unanswered", "unbroken", 4],
   ])("%s", async (_, fault, start, markFound) => {
     const store = await newStore();
     const first = await fiveLeases(store, fault);

@@ -431,20 +431,20 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: 0, state: "exhausted" });
       });
 
-      test("of a coordinator that a lease is burnt stand below every word of its holder, whichever comes first", async () => {
-        const burnt = reportCommand({ lastSequence: null, state: "burnt" });
+      test("of a coordinator that a lease is discarded stand below every word of its holder, whichever comes first", async () => {
+        const discarded = reportCommand({ lastSequence: null, state: "discarded" });
         const { store, lease } = await withLease();
-        await store.report(NAMESPACE, 1, burnt);
-        await store.report(NAMESPACE, 2, burnt);
-        expect(await progressOf(store)).toMatchObject({ run: 2, lastSequence: null, state: "burnt" });
+        await store.report(NAMESPACE, 1, discarded);
+        await store.report(NAMESPACE, 2, discarded);
+        expect(await progressOf(store)).toMatchObject({ run: 2, lastSequence: null, state: "discarded" });
         await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null, state: "open" }));
         const told = await progressOf(store);
         expect(told).toMatchObject({ run: 1, lastSequence: null, state: "open" });
-        await store.report(NAMESPACE, 4, burnt);
+        await store.report(NAMESPACE, 4, discarded);
         expect(await progressOf(store)).toEqual(told);
         // A note on a later run than the holder's report: the report is the holder's all the same.
         await lease({ runCount: 4 });
-        await store.report(NAMESPACE, 8, burnt);
+        await store.report(NAMESPACE, 8, discarded);
         await store.report(NAMESPACE, 6, reportCommand({ lastSequence: 3 }));
         expect((await findLease(store, NAMESPACE, 6))?.progress).toMatchObject({
           run: 6,

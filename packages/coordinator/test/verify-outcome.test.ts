@@ -1,5 +1,5 @@
 /**
- * What the guard does not believe of a step that was done: it is burnt, and never handed out, neither now nor later.
+ * What the guard does not believe of a step that was done: it is discarded, and never handed out, neither now nor later.
  * Guarantees: G2, G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
@@ -23,28 +23,33 @@ const check =
   });
 
 const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
-  ["an answer to another step", "lease_burnt", /another nonce/, after({ nonce: "of-another-step" })],
-  ["a look that belongs to another step", "lease_burnt", /another nonce/, check({ nonce: "of-another-step" })],
+  ["an answer to another step", "lease_discarded", /another nonce/, after({ nonce: "of-another-step" })],
+  ["a look that belongs to another step", "lease_discarded", /another nonce/, check({ nonce: "of-another-step" })],
   ["the answer of another store", "store_id_mismatch", /answered for store/, after({ storeId: storeIdFrom(1) })],
   ["too few acknowledgements", "quorum_missing", /0 of 1/, (outcome) => ({ ...outcome, acknowledgedCount: 0 })],
   ["more nodes in the record than acknowledged", "quorum_missing", /1 of 2/, after({ nodeCount: 4 })],
-  ["a server that became a replica meanwhile", "lease_burnt", /became a slave/, check({ role: "slave" })],
-  ["a server in another life meanwhile", "lease_burnt", /restarted, promoted/, check({ epoch: "second:life:0" })],
-  ["a claim of somebody else meanwhile", "lease_burnt", /claimed meanwhile/, check({ generation: 7 })],
-  ["a run that was seen leased", "lease_burnt", /not above the last one seen/, after({ highWaterMark: 10 })],
-  ["a mark that is no number", "lease_burnt", /where a number belongs/, after({ highWaterMark: Number.NaN })],
-  ["a mark between two numbers", "lease_burnt", /where a number belongs/, after({ highWaterMark: 12.5 })],
+  ["a server that became a replica meanwhile", "lease_discarded", /became a slave/, check({ role: "slave" })],
+  ["a server in another life meanwhile", "lease_discarded", /restarted, promoted/, check({ epoch: "second:life:0" })],
+  ["a claim of somebody else meanwhile", "lease_discarded", /claimed meanwhile/, check({ generation: 7 })],
+  ["a run that was seen leased", "lease_discarded", /not above the last one seen/, after({ highWaterMark: 10 })],
+  ["a mark that is no number", "lease_discarded", /where a number belongs/, after({ highWaterMark: Number.NaN })],
+  ["a mark between two numbers", "lease_discarded", /where a number belongs/, after({ highWaterMark: 12.5 })],
   [
     "a count of acknowledgements that is no number",
-    "lease_burnt",
+    "lease_discarded",
     /where a number belongs/,
     (outcome) => ({ ...outcome, acknowledgedCount: Number.NaN }),
   ],
-  ["a lease of no runs", "lease_burnt", /^.*0 runs were granted/, (outcome) => ({ ...outcome, runCount: 0 })],
-  ["a lease of less than no runs", "lease_burnt", /-1 runs were granted/, (outcome) => ({ ...outcome, runCount: -1 })],
+  ["a lease of no runs", "lease_discarded", /^.*0 runs were granted/, (outcome) => ({ ...outcome, runCount: 0 })],
+  [
+    "a lease of less than no runs",
+    "lease_discarded",
+    /-1 runs were granted/,
+    (outcome) => ({ ...outcome, runCount: -1 }),
+  ],
   [
     "more runs than were asked for",
-    "lease_burnt",
+    "lease_discarded",
     /4 runs were granted where 3/,
     (outcome) => ({
       ...outcome,
@@ -54,19 +59,19 @@ const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   ],
   [
     "a range that begins at a run that was seen leased",
-    "lease_burnt",
+    "lease_discarded",
     /run 10 is not above/,
     (outcome) => ({ ...outcome, runCount: outcome.runCount + 1 }),
   ],
   [
     "a run above the line",
-    "lease_burnt",
+    "lease_discarded",
     /above the clock line/,
     (outcome, world) => after({ highWaterMark: lineOf(world, SHORT_BOUNDS.epsMs) + 1 })(outcome, world),
   ],
 ];
 
-describe("a lease is burnt", () => {
+describe("a lease is discarded", () => {
   test.each(ALTERATIONS)("on %s", async (_, code, message, alter) => {
     const world = await newWorld({ nodeCount: 2 });
     const guard = await guardOn(world);
@@ -96,7 +101,7 @@ describe("a lease is burnt", () => {
     const guard = await guardOn(world);
     world.store.alter = (outcome) => after({ highWaterMark: 7 })(outcome, world);
     const outcomes = await Promise.allSettled([leaseOf(guard), leaseOf(guard)]);
-    expect(outcomes).toMatchObject([{ value: { firstRun: 7 } }, { reason: { code: "lease_burnt" } }]);
+    expect(outcomes).toMatchObject([{ value: { firstRun: 7 } }, { reason: { code: "lease_discarded" } }]);
   });
 
   test("without more harm: what was seen before still counts, and later leases rise", async () => {

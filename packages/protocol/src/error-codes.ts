@@ -33,7 +33,7 @@ export const ERROR_RULES = {
   // The store may have rolled back: the coordinator recovers automatically, as soon as the store allows it.
   store_recovering: { httpStatus: 503, retry: "later" },
   quorum_missing: { httpStatus: 503, retry: "later" },
-  lease_burnt: { httpStatus: 503, retry: "later" },
+  lease_discarded: { httpStatus: 503, retry: "later" },
   // Leasing goes on as soon as an operator has fixed it, without a command.
   clock_skew: { httpStatus: 503, retry: "later" },
   clock_moved_backward: { httpStatus: 503, retry: "later" },

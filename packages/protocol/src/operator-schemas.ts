@@ -87,7 +87,7 @@ const holderUseSchema = z.object({
    */
   wastedRunCount: count,
   /** Runs that were leased and never left the coordinator. */
-  burntRunCount: count,
+  discardedRunCount: count,
   lastLeaseAtMs: timeMs,
   /** Leased or reported within the last ten minutes. */
   isLive: z.boolean(),

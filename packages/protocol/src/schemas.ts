@@ -94,8 +94,8 @@ export const leaseRequestSchema = z.strictObject({
 }) satisfies z.ZodType<LeaseRequest>;
 
 const runState = z.enum(["open", "exhausted", "closed"]);
-/** `burnt`: leased in the store and never handed out. Only a coordinator reports it, and a report of the holder replaces it. */
-const notedState = z.enum([...runState.options, "burnt"]);
+/** `discarded`: leased in the store and never handed out. Only a coordinator reports it, and a report of the holder replaces it. */
+const notedState = z.enum([...runState.options, "discarded"]);
 export type NotedState = z.infer<typeof notedState>;
 /** `unreported`: leased, and not reported since. */
 const knownRunState = z.enum([...notedState.options, "unreported"]);

@@ -78,7 +78,7 @@ const use = {
   runCount: 4,
   share: 0.5,
   wastedRunCount: 1,
-  burntRunCount: 2,
+  discardedRunCount: 2,
   lastLeaseAtMs: atMs,
   isLive: true,
 };
@@ -183,7 +183,7 @@ describe("answers", () => {
     const { state: stateOfGuard, code: codeOfGuard } = statusAnswerSchema.shape.guard.shape;
     for (const state of ["active", "recovering", "stopped"]) expect(stateOfGuard.parse(state)).toBe(state);
     for (const code of Object.keys(ERROR_RULES)) expect(codeOfGuard.parse(code)).toBe(code);
-    for (const state of ["open", "exhausted", "closed", "burnt", "unreported"]) {
+    for (const state of ["open", "exhausted", "closed", "discarded", "unreported"]) {
       expect(runAnswerSchema.shape.state.parse(state)).toBe(state);
     }
     for (const severity of ALARM_SEVERITIES) {
@@ -219,7 +219,7 @@ describe("answers", () => {
 
 describe("queries", () => {
   test("of the ledger take every filter, and one label as several", () => {
-    const filter = { holder: "importer", host: "mail-1", state: "burnt", leasedFromMs: 1, leasedToMs: 2 };
+    const filter = { holder: "importer", host: "mail-1", state: "discarded", leasedFromMs: 1, leasedToMs: 2 };
     const query = { ...filter, fromRun: "3", toRun: "4", label: "a=b=c", cursor: "0123456789" };
     expect(runsQuerySchema.parse(query)).toEqual({
       ...filter,

@@ -229,7 +229,7 @@ async function withOtherNamespace(world: RedisWorld, act: (untilLeased: () => Pr
   if (received.problems.length > 0) throw new Error(`in the other namespace: ${received.problems.join("; ")}`);
 }
 
-/** Something edited, which another hand puts right again: nothing may have been leased or burnt in between. */
+/** Something edited, which another hand puts right again: nothing may have been leased or discarded in between. */
 async function withoutLoss(
   world: RedisWorld,
   code: string,

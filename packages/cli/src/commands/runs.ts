@@ -58,7 +58,7 @@ export function runsCommand(): Command {
     .summary("list the newest leases, or show one run")
     .description(
       "Lists leases, newest first. STATE is what the holder reported: how far it got (run/sequence; - for none), and whether it goes " +
-        "on (open), used all (exhausted) or gave up the rest (closed). unreported: nothing was heard of it since. burnt: it was never " +
+        "on (open), used all (exhausted) or gave up the rest (closed). unreported: nothing was heard of it since. discarded: it was never " +
         "handed out. On a terminal the table fits it; elsewhere all stands in full. With a run, shows that run alone.",
     )
     .argument("[run]", "number of one run", (text) => checked(wholeNumber(0, LEDGER_ID_MAX), text))
@@ -194,7 +194,7 @@ const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
   open: "green",
   exhausted: undefined,
   closed: "dim",
-  burnt: "red",
+  discarded: "red",
   unreported: "yellow",
 };
 
@@ -227,7 +227,7 @@ function stateOf({ progress }: LedgerEntry): KnownRunState {
 
 function formatProgress(lease: LedgerEntry): string {
   const { progress } = lease;
-  if (progress === null || progress.state === "burnt") return stateOf(lease);
+  if (progress === null || progress.state === "discarded") return stateOf(lease);
   return `${progress.state} at ${progress.run}/${progress.lastSequence ?? "-"}`;
 }
 
@@ -250,7 +250,7 @@ function formatRun(answer: RunAnswer): string {
 function formatState({ state, lease: { progress } }: RunAnswer): string {
   if (progress === null) return state;
   const at = formatTime(progress.reportedAtMs);
-  return state === "burnt" ? `burnt: it was never handed out; noted at ${at}` : `${state}, reported at ${at}`;
+  return state === "discarded" ? `discarded: it was never handed out; noted at ${at}` : `${state}, reported at ${at}`;
 }
 
 function formatTrimmed({ upToRun, lastLeasedAtMs }: TrimmedLeases): string {

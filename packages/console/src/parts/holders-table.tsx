@@ -30,7 +30,7 @@ export function HoldersTable({ capacity }: { capacity: CapacityAnswer }) {
               Wasted
             </th>
             <th scope="col" class="number more">
-              Burnt
+              Discarded
             </th>
             <th scope="col" class="more">
               Last lease
@@ -55,7 +55,7 @@ export function HoldersTable({ capacity }: { capacity: CapacityAnswer }) {
               </td>
               <td class="number">{formatNumber(holder.runCount)}</td>
               <td class="number more">{formatNumber(holder.wastedRunCount)}</td>
-              <td class="number more">{formatNumber(holder.burntRunCount)}</td>
+              <td class="number more">{formatNumber(holder.discardedRunCount)}</td>
               <td class="more">
                 <Instant atMs={holder.lastLeaseAtMs} />
               </td>
@@ -66,7 +66,7 @@ export function HoldersTable({ capacity }: { capacity: CapacityAnswer }) {
       {holders.length > shown.length && (
         <p class="quiet">{formatCount(holders.length - shown.length, "other holder")} took less.</p>
       )}
-      <p class="quiet">Wasted: ended with fewer than 100 numbers. Burnt: leased, and never left the coordinator.</p>
+      <p class="quiet">Wasted: ended with fewer than 100 numbers. Discarded: leased, and never left the coordinator.</p>
     </>
   );
 }

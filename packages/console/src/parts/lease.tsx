@@ -77,10 +77,10 @@ export function LeaseBar({ lease: { firstRun, runCount, progress } }: { lease: L
   return <Bar state={progress?.state ?? "unreported"} share={made / all} text={text} isSmall />;
 }
 
-/** As the coordinator reads a lease: runs before the reported one are used up, those after it unused; a lease is burnt as a whole. */
+/** As the coordinator reads a lease: runs before the reported one are used up, those after it unused; a lease is discarded as a whole. */
 export function progressOfRun({ progress }: LedgerEntry, run: number): RunProgress {
   if (progress === null) return { state: "unreported", lastSequence: null };
-  if (progress.state === "burnt") return { state: "burnt", lastSequence: null };
+  if (progress.state === "discarded") return { state: "discarded", lastSequence: null };
   if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
   if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
   return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };
@@ -88,9 +88,10 @@ export function progressOfRun({ progress }: LedgerEntry, run: number): RunProgre
 
 function formatProgress(state: KnownRunState, lastSequence: number | null): string {
   if (state === "unreported") return "nothing was reported yet";
-  if (state === "burnt") return "burnt: leased, and never handed out";
+  if (state === "discarded") return "discarded: leased, and never handed out";
   if (state === "exhausted") return `all ${formatNumber(SEQUENCE_COUNT)} numbers, used to the end`;
-  if (lastSequence === null) return state === "closed" ? "closed unused: the whole run is burnt" : "no number so far";
-  const end = state === "closed" ? "then closed: the rest is burnt" : "so far";
+  if (lastSequence === null)
+    return state === "closed" ? "closed unused: the whole run is discarded" : "no number so far";
+  const end = state === "closed" ? "then closed: the rest is discarded" : "so far";
   return `${formatNumber(lastSequence + 1)} of ${formatNumber(SEQUENCE_COUNT)} numbers, ${end}`;
 }

@@ -18,7 +18,7 @@ const RUN_FILTERS: readonly RunFilter[] = [
   { name: "fromRun", title: "Run from", kind: "run" },
   { name: "toRun", title: "Run to", kind: "run" },
 ];
-const STATES = ["open", "exhausted", "closed", "burnt", "unreported"];
+const STATES = ["open", "exhausted", "closed", "discarded", "unreported"];
 
 /** Runs are named by their ledger ids, which increase over all versions. */
 const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;

@@ -58,7 +58,7 @@ export const CALLER_EVENTS: ReadonlySet<string> = new Set([
   "request_rejected",
   "clock_skew",
   "run_above_high_water_mark",
-  "burnt",
+  "discarded",
   "internal_error",
 ]);
 

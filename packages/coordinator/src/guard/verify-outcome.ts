@@ -41,19 +41,19 @@ export async function doStep(store: Pick<Store, "step">, namespace: string, step
   return outcome;
 }
 
-/** Verifies any step. @throws CoordinatorError `quorum_missing`, `lease_burnt`, `store_id_mismatch`: nothing of the step may be used. */
+/** Verifies any step. @throws CoordinatorError `quorum_missing`, `lease_discarded`, `store_id_mismatch`: nothing of the step may be used. */
 export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
   const { after, runCount, acknowledgedCount, check } = outcome;
   const numbers = [after.version, after.highWaterMark, after.changedAtMs, after.generation, after.nodeCount];
   // A comparison with NaN is never true: it would pass all checks below.
   if (![...numbers, runCount, acknowledgedCount].every(Number.isSafeInteger)) {
-    throw burnt("the answer holds something else where a number belongs");
+    throw discarded("the answer holds something else where a number belongs");
   }
-  if (after.nonce !== command.nonce || check.nonce !== command.nonce) throw burnt("the answer bears another nonce");
+  if (after.nonce !== command.nonce || check.nonce !== command.nonce) throw discarded("the answer bears another nonce");
   if (after.storeId !== command.storeId) {
     throw new CoordinatorError(
       "store_id_mismatch",
-      `store ${after.storeId} answered for store ${command.storeId}; what it granted was burnt. Bring the right store back`,
+      `store ${after.storeId} answered for store ${command.storeId}; what it granted was discarded. Bring the right store back`,
     );
   }
   const quorum = quorumOf(after.nodeCount);
@@ -61,17 +61,17 @@ export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
     throw new CoordinatorError(
       "quorum_missing",
       `${acknowledgedCount} of ${quorum} other nodes acknowledged the write in time: this server may be alone on its side of a ` +
-        "cut. What it granted was burnt. Leasing goes on where the majority is; see that the replicas follow",
+        "cut. What it granted was discarded. Leasing goes on where the majority is; see that the replicas follow",
     );
   }
-  if (check.role !== "master") throw burnt(`the server became a ${check.role} meanwhile`);
-  if (check.epoch !== after.epoch) throw burnt("the server was restarted, promoted or followed meanwhile");
-  if (check.generation !== after.generation) throw burnt("another coordinator claimed meanwhile");
+  if (check.role !== "master") throw discarded(`the server became a ${check.role} meanwhile`);
+  if (check.epoch !== after.epoch) throw discarded("the server was restarted, promoted or followed meanwhile");
+  if (check.generation !== after.generation) throw discarded("another coordinator claimed meanwhile");
 }
 
 /**
  * Verifies that the runs of a lease are above everything seen, and below the ceiling by this coordinator's own clock.
- * @throws CoordinatorError `lease_burnt`.
+ * @throws CoordinatorError `lease_discarded`.
  */
 export function verifyAboveHighWaterMark(
   { after, runCount }: Outcome,
@@ -82,24 +82,24 @@ export function verifyAboveHighWaterMark(
   const { storeId, version, highWaterMark } = after;
   const firstRun = highWaterMark - runCount + 1;
   if (ledgerIdOf(version, firstRun) <= seenLedgerId) {
-    throw burnt(`run ${firstRun} is not above the last one seen (${seenLedgerId})`);
+    throw discarded(`run ${firstRun} is not above the last one seen (${seenLedgerId})`);
   }
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
   if (highWaterMark > ceilingAt(id, version, nowMs + epsMs))
-    throw burnt(`run ${highWaterMark} lies above the clock line`);
+    throw discarded(`run ${highWaterMark} lies above the clock line`);
 }
 
-/** Verifies that a lease granted runs, and no more than requested. @throws CoordinatorError `lease_burnt`. */
+/** Verifies that a lease granted runs, and no more than requested. @throws CoordinatorError `lease_discarded`. */
 export function verifyRequestedCount({ runCount }: Outcome, command: StepCommand): void {
   if (command.step !== "lease" || (runCount >= 1 && runCount <= command.runCount)) return;
-  throw burnt(`${runCount} runs were granted where ${command.runCount} were asked for`);
+  throw discarded(`${runCount} runs were granted where ${command.runCount} were asked for`);
 }
 
-function burnt(reason: string): CoordinatorError {
+function discarded(reason: string): CoordinatorError {
   return new CoordinatorError(
-    "lease_burnt",
-    `what the store granted was burnt: ${reason}. The same request may be made again`,
+    "lease_discarded",
+    `what the store granted was discarded: ${reason}. The same request may be made again`,
   );
 }
 
@@ -124,7 +124,7 @@ export function recordDiscarded(
   reason: string,
 ): void {
   const { namespace, log } = place;
-  log.warn({ namespace, version, firstRun, runCount, reason, nonce }, "burnt");
+  log.warn({ namespace, version, firstRun, runCount, reason, nonce }, "discarded");
   void reportDiscarded(place, ledgerIdOf(version, firstRun), nonce);
 }
 
@@ -173,7 +173,7 @@ function discardGrant(place: StepPlace, { command, outcome, seenLedgerId }: Comp
 
 async function reportDiscarded({ store, namespace, log }: StepPlace, ledgerId: number, nonce: string): Promise<void> {
   try {
-    await store.report(namespace, ledgerId, { nonce, lastSequence: null, state: "burnt" });
+    await store.report(namespace, ledgerId, { nonce, lastSequence: null, state: "discarded" });
   } catch (error) {
     log.debug({ namespace, ledgerId, reason: (error as Error).message }, "discard_not_recorded");
   }

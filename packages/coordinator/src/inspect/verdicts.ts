@@ -119,7 +119,7 @@ function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {
 }
 
 function whyNot(state: string, lastSequence: number | null): string {
-  if (state === "burnt") return "and never handed out: this number was not made";
+  if (state === "discarded") return "and never handed out: this number was not made";
   if (state === "unreported") return "which has not reported how far it got: this number may exist";
   if (state === "open") return `which reported ${reached(lastSequence)} so far: this number may exist by now`;
   return `which closed the run after ${reached(lastSequence)}: this number was not made`;
@@ -137,11 +137,11 @@ interface RunState {
 
 /**
  * A holder uses the runs of a lease in their order: those before the reported one are used up, those after it untouched. A lease
- * is burnt as a whole.
+ * is discarded as a whole.
  */
 export function runStateIn({ progress }: LedgerEntry, run: number): RunState {
   if (progress === null) return { state: "unreported", lastSequence: null };
-  if (progress.state === "burnt") return { state: "burnt", lastSequence: null };
+  if (progress.state === "discarded") return { state: "discarded", lastSequence: null };
   if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
   if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
   return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };

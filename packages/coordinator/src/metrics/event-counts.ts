@@ -17,7 +17,7 @@ const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 /** Why leasing is interrupted: with these labels from the beginning, so that a first one shows as an increase. */
 const RECOVERED_REASONS = RECOVERY_REASONS.filter((reason) => reason !== "conflict");
 const INTERRUPTIONS = [...RECOVERED_REASONS, "store_unavailable"] as const;
-const BURN_REASONS = ["jump", "lease_burnt", "quorum_missing", "store_id_mismatch", "requester_gone"] as const;
+const DISCARD_REASONS = ["jump", "lease_discarded", "quorum_missing", "store_id_mismatch", "requester_gone"] as const;
 /** Refusals of which one is enough for an alert: from the beginning, too. */
 const GRAVE_REFUSALS = [
   "run_above_high_water_mark",
@@ -46,10 +46,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     counts.leaseDuration.observe({ namespace }, amount(durationMs) / 1_000);
     counts.spareRunsIn(namespace).note(holder as Holder, amount(spareRunCount));
   },
-  burnt: (counts, { runCount, reason }, namespace) => counts.burn(namespace, text(reason), amount(runCount)),
+  discarded: (counts, { runCount, reason }, namespace) => counts.discard(namespace, text(reason), amount(runCount)),
   jump: (counts, { reason, before, mark }, namespace) => {
     counts.recoveries.inc({ namespace, reason: recoveryReason(reason) }, 1);
-    counts.burn(namespace, "jump", Math.max(amount(mark) - amount(before), 0));
+    counts.discard(namespace, "jump", Math.max(amount(mark) - amount(before), 0));
   },
   request_rejected: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
   internal_error: (counts, _, namespace) => counts.refusals.inc({ namespace, code: "internal_error" }, 1),
@@ -77,7 +77,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 export class EventCounts {
   readonly leases: Counter;
   readonly runsLeased: Counter;
-  readonly runsBurnt: Counter;
+  readonly runsDiscarded: Counter;
   readonly leaseDuration: Histogram;
   readonly heartbeatDuration: Histogram;
   readonly heartbeatRejections: Counter;
@@ -111,7 +111,12 @@ export class EventCounts {
       });
     this.leases = counter("leases_total", "Leases granted.", "namespace");
     this.runsLeased = counter("runs_leased_total", "Runs in the leases granted.", "namespace");
-    this.runsBurnt = counter("runs_burnt_total", "Runs that nobody will mint from, by reason.", "namespace", "reason");
+    this.runsDiscarded = counter(
+      "runs_discarded_total",
+      "Runs that nobody will mint from, by reason.",
+      "namespace",
+      "reason",
+    );
     this.leaseDuration = durations("lease_duration_seconds", "How long the coordinator took for a lease it granted.");
     this.heartbeatDuration = durations(
       "heartbeat_duration_seconds",
@@ -157,15 +162,16 @@ export class EventCounts {
     for (const counter of [...perNamespace, this.trimFailures]) counter.inc({ namespace }, 0);
     for (const reason of RECOVERED_REASONS) this.recoveries.inc({ namespace, reason }, 0);
     for (const cause of INTERRUPTIONS) this.interruptions.inc({ namespace, cause }, 0);
-    for (const reason of BURN_REASONS) this.runsBurnt.inc({ namespace, reason }, 0);
+    for (const reason of DISCARD_REASONS) this.runsDiscarded.inc({ namespace, reason }, 0);
     for (const name of ALARM_NAMES) this.alarm(namespace, name, null);
     this.#zeroRefusals(namespace);
     this.leaseDuration.zero({ namespace });
     this.heartbeatDuration.zero({ namespace });
   }
 
-  burn(namespace: string, reason: string, runCount: number): void {
-    if ((BURN_REASONS as readonly string[]).includes(reason)) this.runsBurnt.inc({ namespace, reason }, runCount);
+  discard(namespace: string, reason: string, runCount: number): void {
+    if ((DISCARD_REASONS as readonly string[]).includes(reason))
+      this.runsDiscarded.inc({ namespace, reason }, runCount);
   }
 
   /** An alarm has one severity at a time; null for one that is not raised. */

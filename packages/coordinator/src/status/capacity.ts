@@ -128,7 +128,7 @@ interface LeaseUsage {
   /** Ended with fewer. */
   readonly wasted: number;
   /** Never left the coordinator. */
-  readonly burnt: number;
+  readonly discarded: number;
   /** Nothing was reported yet. */
   readonly open: number;
 }
@@ -163,7 +163,7 @@ export function holderUses(leases: readonly LedgerEntry[], nowMs: number): reado
       runCount,
       share: runCount / total,
       wastedRunCount: sumOf(usages, "wasted"),
-      burntRunCount: sumOf(usages, "burnt"),
+      discardedRunCount: sumOf(usages, "discarded"),
       lastLeaseAtMs: own.reduce((last, { leasedAtMs }) => Math.max(last, leasedAtMs), 0),
       isLive: liveNames.has(name),
     };
@@ -229,7 +229,7 @@ function leftProcesses(processes: ReadonlyMap<string, Process>, nowMs: number): 
 function usageOf({ firstRun, runCount, progress }: LedgerEntry, isLeft: boolean): LeaseUsage {
   if (progress === null) return isLeft ? { ...NOTHING, wasted: runCount } : { ...NOTHING, open: runCount };
   const state: string = progress.state;
-  if (state === "burnt") return { ...NOTHING, burnt: runCount };
+  if (state === "discarded") return { ...NOTHING, discarded: runCount };
   const before = progress.run - firstRun;
   const numbers = progress.lastSequence === null ? 0 : progress.lastSequence + 1;
   const hasMade = state === "exhausted" || numbers >= WASTED_BELOW_NUMBERS;
@@ -238,7 +238,7 @@ function usageOf({ firstRun, runCount, progress }: LedgerEntry, isLeft: boolean)
   return { ...NOTHING, used, [isEnded ? "wasted" : "open"]: runCount - used };
 }
 
-const NOTHING: LeaseUsage = { used: 0, wasted: 0, burnt: 0, open: 0 };
+const NOTHING: LeaseUsage = { used: 0, wasted: 0, discarded: 0, open: 0 };
 
 function sumOf(usages: readonly LeaseUsage[], name: keyof LeaseUsage): number {
   return usages.reduce((sum, usage) => sum + usage[name], 0);

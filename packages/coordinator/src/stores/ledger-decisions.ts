@@ -42,7 +42,7 @@ export function leasesToAppend(target: ImportTarget, leases: readonly LedgerEntr
 
 /**
  * The progress to keep of a lease after a report: the farther of the two, closed permanently once either says so. A holder's report
- * overrides a coordinator's `burnt`, whichever came first.
+ * overrides a coordinator's `discarded`, whichever came first.
  * @throws CoordinatorError `holder_mismatch`.
  */
 export function decideReport(
@@ -55,9 +55,9 @@ export function decideReport(
   const reported: Progress = { run, lastSequence: command.lastSequence, state: command.state, reportedAtMs: nowMs };
   const known = lease.progress;
   if (known === null) return reported;
-  if (reported.state === "burnt" && known.state !== "burnt") return known;
+  if (reported.state === "discarded" && known.state !== "discarded") return known;
   const reportedAtMs = Math.max(nowMs, known.reportedAtMs);
-  if (known.state === "burnt") return { ...reported, reportedAtMs };
+  if (known.state === "discarded") return { ...reported, reportedAtMs };
   const farther = isFarther(reported, known) ? reported : known;
   const isClosed = reported.state === "closed" || known.state === "closed";
   return { ...farther, state: isClosed ? "closed" : farther.state, reportedAtMs };

@@ -57,7 +57,7 @@ export function recordIn(reply: unknown): Omit<NamespaceRecord, "namespace"> | u
   return { storeId, firstVersion: id.firstVersion, firstRun: id.firstRun, ...numbers, receiptKey, seal };
 }
 
-const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "burnt"];
+const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "discarded"];
 
 /** The leases in a reply of lua/leases.lua. @throws CoordinatorError `store_corrupt` for any other reply. */
 export function leasesIn(reply: unknown): readonly LedgerEntry[] {
