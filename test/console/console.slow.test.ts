@@ -208,7 +208,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     const commands = await page.locator(".steps code").allTextContents();
     expect(commands).toEqual([
       expect.stringMatching(
-        /^callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-\S+ --floor 65735$/,
+        /^callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-\S+ --min-run 65735$/,
       ),
     ]);
     await page.getByText("STORE_URL is what the coordinator was started with").waitFor();

@@ -65,7 +65,7 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     await page
       .locator(".steps code")
       .getByText(
-        new RegExp(`^callnumber recover --store '?redis://\\S+ --namespace main --store-id ${storeId} --floor 1$`),
+        new RegExp(`^callnumber recover --store '?redis://\\S+ --namespace main --store-id ${storeId} --min-run 1$`),
       )
       .first()
       .waitFor();

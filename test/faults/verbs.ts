@@ -32,7 +32,7 @@ export async function advance(world: World): Promise<void> {
   await typed(world, async (store) => {
     const checkpointFile = checkpointFileOf(world);
     const common = { store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS };
-    const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
+    const options = { ...common, isForcedEarly: false, isClockChecked: false };
     try {
       const plan = await planAdvance(options);
       const refusal = advanceRefusalOf(plan, options);

@@ -70,7 +70,7 @@ export class Operator {
         now: () => this.#options.time.nowMs,
         bounds,
         storeId: storeId(),
-        floors: version === 0 ? [] : [{ from: "--floor", ledgerId: ledgerIdOf(version, 0) }],
+        floors: version === 0 ? [] : [{ from: "--min-run", ledgerId: ledgerIdOf(version, 0) }],
         nodeCount,
         // The operator has looked: the machine's clock is right.
         isClockChecked: true,
@@ -82,12 +82,12 @@ export class Operator {
     });
   }
 
-  /** As `callnumber advance-version --before-its-end --yes` does: only the step itself refuses. */
+  /** As `callnumber advance-version --force-early --yes` does: only the step itself refuses. */
   advance(): void {
     const { namespace, bounds, time } = this.#options;
     void this.#type("advance-version", async () => {
       const common = { store: this.#openStore(), namespace, checkpointFile: BLANK, now: () => time.nowMs, bounds };
-      const options = { ...common, isBeforeItsEnd: true, isClockChecked: true };
+      const options = { ...common, isForcedEarly: true, isClockChecked: true };
       const { after } = await advanceVersion(options, await planAdvance(options));
       return `version ${after.version}, generation ${after.generation}`;
     });

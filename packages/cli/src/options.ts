@@ -99,9 +99,9 @@ export function coordinatorOptions(): readonly Option[] {
 }
 
 /** The interval of a command that repeats. Its value is in milliseconds. */
-export function everyOption(): Option {
+export function intervalOption(): Option {
   const seconds = wholeNumber(1, 3_600).transform((number) => number * 1_000);
-  return checkedOption("--every <seconds>", "how often it is looked at, 1 to 3600", seconds).default(2_000, "2");
+  return checkedOption("--interval <seconds>", "how often it is looked at, 1 to 3600", seconds).default(2_000, "2");
 }
 
 /** Which leases a command reads from the ledger. */

@@ -54,13 +54,13 @@ export function nodesOption(description: string): Option {
 }
 
 /** Each finding of the preflight has a name. Accepting one accepts no other. */
-export function acceptOption(): Option {
+export function ignoreFindingsOption(): Option {
   const names = z
     .string()
     .regex(/^[a-z-]+(,[a-z-]+)*$/, "must be names of findings, with commas between them")
     .transform((text) => text.split(","));
   const description = "findings of callnumber doctor that are known and accepted, by their names";
-  return checkedOption("--accept <names>", description, names).default([], "none");
+  return checkedOption("--ignore-findings <names>", description, names).default([], "none");
 }
 
 interface OpenedStore {

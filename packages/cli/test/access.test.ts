@@ -54,10 +54,10 @@ describe("limits", () => {
 
   test.each(["-1", "1.5", "many", "", "1000001"])("refuse %j", (text) => {
     expect(() => optionsOf("--token-burst-runs", text)).toThrow(/whole number/);
-    expect(() => optionsOf("--leases-at-once", text)).toThrow(/1 to/);
+    expect(() => optionsOf("--max-concurrent-leases", text)).toThrow(/1 to/);
   });
 
   test("refuse no leases at once: nothing would ever be leased", () => {
-    expect(() => optionsOf("--leases-at-once", "0")).toThrow(/1 to/);
+    expect(() => optionsOf("--max-concurrent-leases", "0")).toThrow(/1 to/);
   });
 });

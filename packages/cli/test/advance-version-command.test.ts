@@ -114,7 +114,7 @@ test("before its end a version is left only by who says so, and never while its 
   const checkpoint = ["--checkpoint-dir", await folderForTest()];
   await done("init", "--store", store);
   const advance = ["advance-version", "--store", store, ...checkpoint];
-  for (const more of [[], ["--yes"], ["--before-its-end", "--yes"]]) {
+  for (const more of [[], ["--yes"], ["--force-early", "--yes"]]) {
     const { code, stderr } = await callnumber([...advance, ...more]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/clock line reaches its last run at 20\d\d-.*\(version_still_active\)/s);

@@ -33,19 +33,19 @@ const SHARED_VARIABLES = [
   "CALLNUMBER_CHECKPOINT_DIR",
 ];
 const SERVE_VARIABLES = [
-  "CALLNUMBER_ACCEPT",
+  "CALLNUMBER_IGNORE_FINDINGS",
   "CALLNUMBER_ALLOW_HOST",
   "CALLNUMBER_ALLOW_NETWORK_FILE_SYSTEM",
-  "CALLNUMBER_CONNECTIONS",
+  "CALLNUMBER_MAX_CONNECTIONS",
   "CALLNUMBER_HOLDER_BURST_RUNS",
   "CALLNUMBER_HOLDER_RUNS_PER_SECOND",
   "CALLNUMBER_HOST",
-  "CALLNUMBER_LEASES_AT_ONCE",
+  "CALLNUMBER_MAX_CONCURRENT_LEASES",
   "CALLNUMBER_LEDGER_DIR",
   "CALLNUMBER_LISTEN_WITHOUT_TLS",
   "CALLNUMBER_LISTEN_WITHOUT_TOKENS",
   "CALLNUMBER_LOG_LEVEL",
-  "CALLNUMBER_NAME",
+  "CALLNUMBER_COORDINATOR_NAME",
   "CALLNUMBER_PORT",
   "CALLNUMBER_PUBLIC_INSPECT",
   "CALLNUMBER_TLS_CERTIFICATE",
@@ -453,7 +453,7 @@ describe("mistakes", () => {
     const folder = await folderForTest();
     const store = ["--store", `sqlite:${join(folder, "store.db")}`];
     const target = join(folder, "moved.db");
-    const env = { CALLNUMBER_APPLY: "yes", CALLNUMBER_YES: "yes", CALLNUMBER_FLOOR: "1000000000" };
+    const env = { CALLNUMBER_APPLY: "yes", CALLNUMBER_YES: "yes", CALLNUMBER_MIN_RUN: "1000000000" };
     await callnumber(["init", ...store]);
     const before = JSON.parse((await callnumber(["recover", ...store, "--json"])).stdout);
     for (const command of [

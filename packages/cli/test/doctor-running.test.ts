@@ -77,7 +77,7 @@ describe("doctor", () => {
   const elsewhere = () => `sqlite:${folder}/elsewhere.db`;
 
   test("shows in its first line that the coordinator serves another store, and none of its settings", async () => {
-    const { url } = await serve(store, "--connections", "77");
+    const { url } = await serve(store, "--max-connections", "77");
     await callnumber(["init", "--store", elsewhere()]);
     const inWords = await callnumber(doctorAt(url, "--store", elsewhere()));
     expect(inWords).toMatchObject({ code: 0, stderr: "" });
@@ -93,10 +93,10 @@ describe("doctor", () => {
   });
 
   test("shows the settings of the coordinator where they differ from the defaults, without secrets", async () => {
-    const env = { CALLNUMBER_CONNECTIONS: "77", CALLNUMBER_NAME: "redis://me:secret@h" };
+    const env = { CALLNUMBER_MAX_CONNECTIONS: "77", CALLNUMBER_NAME: "redis://me:secret@h" };
     const { url } = await serveWith(env, store);
-    const { stdout } = await callnumber(doctorAt(url), { env: { CALLNUMBER_CONNECTIONS: "55" } });
-    expect(stdout).toMatch(/^ {2}connections +77 \(environment\)$/m);
+    const { stdout } = await callnumber(doctorAt(url), { env: { CALLNUMBER_MAX_CONNECTIONS: "55" } });
+    expect(stdout).toMatch(/^ {2}max-connections +77 \(environment\)$/m);
     expect(stdout).toMatch(/^ {2}name +redis:\/\/me:\*\*\*@h \(environment\)$/m);
     expect(stdout).toContain(`the coordinator at ${url}, release `);
     expect(stdout).not.toMatch(/leases-at-once|\b55\b|secret/);

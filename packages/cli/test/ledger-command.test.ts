@@ -97,8 +97,8 @@ describe("runs", () => {
   test("--follow tells every new lease once, in order, and ends on Ctrl-C with 0", async () => {
     const { url, to } = await coordinator();
     for (let count = 0; count < 5; count++) await lease(url, { name: count % 2 === 0 ? "a" : "b" });
-    const every = startCommand(["runs", "--follow", "--json", "--limit", "2", "--every", "1", ...to]);
-    const some = startCommand(["runs", "--follow", "--json", "--holder", "a", "--every", "1", ...to]);
+    const every = startCommand(["runs", "--follow", "--json", "--limit", "2", "--interval", "1", ...to]);
+    const some = startCommand(["runs", "--follow", "--json", "--holder", "a", "--interval", "1", ...to]);
     await expect.poll(() => jsonLines(every.output().stdout).length).toBe(2);
     await expect.poll(() => jsonLines(some.output().stdout).length).toBe(3);
     for (let count = 0; count < 300; count++) await lease(url, { name: count % 2 === 0 ? "a" : "b", runCount: 2 });
@@ -116,7 +116,7 @@ describe("runs", () => {
     const store = `sqlite:${join(folder, "store.db")}`;
     const first = await serve(store, "--create", "--port", String(port));
     await lease(first.url);
-    const follower = startCommand(["runs", "--follow", "--json", "--every", "1", "--coordinator", first.url]);
+    const follower = startCommand(["runs", "--follow", "--json", "--interval", "1", "--coordinator", first.url]);
     await expect.poll(() => jsonLines(follower.output().stdout).length).toBe(1);
     await first.stop();
     await expect.poll(() => follower.output().stderr).toContain("coordinator_unreachable");
@@ -191,7 +191,7 @@ describe("status", () => {
   test("--watch appends where there is no terminal, goes on without its coordinator, and ends on Ctrl-C with 0", async () => {
     const running = await serve(`sqlite:${join(await folderForTest(), "store.db")}`, "--create");
     const to = ["--coordinator", running.url];
-    const watch = startCommand(["status", "--watch", "--every", "1", ...to]);
+    const watch = startCommand(["status", "--watch", "--interval", "1", ...to]);
     const seen = () => watch.output().stdout;
     await expect.poll(seen).toMatch(/no run leased yet[^]*no run leased yet/);
     await lease(running.url);
@@ -205,7 +205,7 @@ describe("status", () => {
   test("--watch replaces the state before on a terminal, and leaves the last one", async ({ skip }) => {
     if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
     const { to } = await coordinator();
-    const watch = startOnTerminal(80, "status", "--watch", "--every", "1", ...to);
+    const watch = startOnTerminal(80, "status", "--watch", "--interval", "1", ...to);
     await expect.poll(() => watch.output().stdout.split(`${ESC}[H`).length).toBeGreaterThan(2);
     watch.typeCtrlC();
     expect(await watch.ended()).toBe(0);

@@ -87,7 +87,7 @@ describe("an embedded store that is gone", () => {
   });
 
   test("is not made by a recovery that can't be carried out", async () => {
-    const recover = ["recover", "--apply", "--floor", "1000000000"];
+    const recover = ["recover", "--apply", "--min-run", "1000000000"];
     const [refused] = (await answersOf(store, [recover])) as [Finished];
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("manual_recovery_required") });
     expect(await readdir(folder)).toEqual(["checkpoint"]);

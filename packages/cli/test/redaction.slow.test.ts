@@ -23,7 +23,7 @@ const COMMANDS: Readonly<
   export: { words: [], asks: "coordinator" },
   status: { words: [], asks: "coordinator" },
   recover: { words: [] },
-  "advance-version": { words: ["--before-its-end"] },
+  "advance-version": { words: ["--force-early"] },
   doctor: { words: [] },
   backup: { words: ["/nonexistent/backup"] },
   retention: { words: [] },

@@ -51,7 +51,7 @@ test("run reads its settings from the environment that it is given, and not from
 
 test("commands side by side keep their output, environment and exit codes apart", async () => {
   const { url, output } = await serve("memory:");
-  const following = startCommand(["runs", "--follow", "--json", "--every", "1", "--coordinator", url]);
+  const following = startCommand(["runs", "--follow", "--json", "--interval", "1", "--coordinator", url]);
   const ports = [1, 2, 3, 4];
   const failed = ports.map((port) =>
     callnumber(["status"], { env: { CALLNUMBER_COORDINATOR: `http://[::1]:${port}` } }),

@@ -7,17 +7,17 @@ function typed(...words: readonly string[]): Command {
   return new Command("recover")
     .option("--store <url>")
     .option("--namespace <name>", "", "main")
-    .option("--floor <n>", "", "7")
-    .option("--clock-is-right [yes|no]")
+    .option("--min-run <n>", "", "7")
+    .option("--confirm-clock [yes|no]")
     .option("--apply")
     .option("--numbers <file>")
     .parse(words, { from: "user" });
 }
 
 test("a command is printed again with the options that were typed, quoted for a shell", () => {
-  const command = typed("--numbers", "the archive's.txt", "--namespace", "lists", "--clock-is-right");
+  const command = typed("--numbers", "the archive's.txt", "--namespace", "lists", "--confirm-clock");
   expect(commandAgain(command, "recover", { apply: true })).toBe(
-    "callnumber recover --store STORE_URL --namespace lists --clock-is-right --numbers 'the archive'\\''s.txt' --apply",
+    "callnumber recover --store STORE_URL --namespace lists --confirm-clock --numbers 'the archive'\\''s.txt' --apply",
   );
 });
 

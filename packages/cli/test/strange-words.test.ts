@@ -194,7 +194,7 @@ test("a list of call numbers is called what acts on a terminal: no command repea
 });
 
 test("a coordinator is not called what acts on a terminal", async () => {
-  const finished = await callnumber(["serve", "--store", "memory:", "--port", "0", "--name", BAD]);
+  const finished = await callnumber(["serve", "--store", "memory:", "--port", "0", "--coordinator-name", BAD]);
   expect(finished).toMatchObject({ code: 2, stderr: expect.stringContaining("unprintable") });
   expect(finished.stderr).not.toMatch(ACTS_ON_TERMINAL);
 });

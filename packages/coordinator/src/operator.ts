@@ -11,7 +11,7 @@ export { RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 export { ROLES, type Role } from "./http/auth.js";
 export { describeExpiry, nearExpiry } from "./http/tls.js";
 export { canExist, inspectMalformed } from "./inspect/verdicts.js";
-export { LEASES_AT_ONCE_DEFAULT } from "./limits/concurrency-limits.js";
+export { CONCURRENT_LEASES_DEFAULT } from "./limits/concurrency-limits.js";
 export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
 export {
   type AdvancePlan,

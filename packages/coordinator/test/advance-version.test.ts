@@ -29,7 +29,7 @@ function asked({ store, clock }: World, own: Partial<AdvanceOptions> = {}): Adva
     now: clock.now,
     bounds: SHORT_BOUNDS,
   };
-  return { ...common, isBeforeItsEnd: false, isClockChecked: false, ...own };
+  return { ...common, isForcedEarly: false, isClockChecked: false, ...own };
 }
 
 /** As the command does. */
@@ -80,7 +80,7 @@ describe("advance-version", () => {
 
   test("is refused while the clock line has not reached the last run, with when it will have", async () => {
     const world = await newWorld({ firstRun: PAST_THE_END - 16 * 3600 });
-    const refusal = advance(world, { isBeforeItsEnd: true });
+    const refusal = advance(world, { isForcedEarly: true });
     await expect(refusal).rejects.toMatchObject({
       code: "version_still_active",
       message: expect.stringContaining(new Date(world.clock.timeMs + 3_600_000).toISOString().slice(0, 16)),
@@ -95,7 +95,7 @@ describe("advance-version", () => {
       code: "version_still_active",
       message: expect.stringContaining(`${BURST_RUNS - 64} runs would be given up`),
     });
-    expect((await advance(world, { isBeforeItsEnd: true })).after.version).toBe(1);
+    expect((await advance(world, { isForcedEarly: true })).after.version).toBe(1);
   });
 
   test("typed twice says which version it is already, and changes nothing", async () => {
@@ -105,7 +105,7 @@ describe("advance-version", () => {
       code: "version_still_active",
       message: expect.stringContaining("is at version 1 already"),
     });
-    await expect(advance(world, { isBeforeItsEnd: true })).rejects.toMatchObject({ code: "version_still_active" });
+    await expect(advance(world, { isForcedEarly: true })).rejects.toMatchObject({ code: "version_still_active" });
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 
@@ -123,7 +123,7 @@ describe("advance-version", () => {
   test("that the quorum does not have is not done, as far as anybody can tell", async () => {
     const world = await newWorld({ firstRun: RUN_MAX, nodeCount: 3 });
     world.store.acknowledgedCount = 0;
-    await expect(advance(world, { isBeforeItsEnd: true })).rejects.toMatchObject({ code: "quorum_missing" });
+    await expect(advance(world, { isForcedEarly: true })).rejects.toMatchObject({ code: "quorum_missing" });
   });
 
   test("is refused in the last version, for a sealed store, and by a checkpoint of another store", async () => {
@@ -215,9 +215,9 @@ describe("a store that is put back to before the advance", () => {
     const withoutFloor = { ...options, floors: [] };
     await expect(recoverNamespace(withoutFloor, await planRecovery(withoutFloor))).rejects.toMatchObject({
       code: "run_space_exhausted",
-      message: expect.stringMatching(new RegExp(`Continue in version 1, .* --floor ${ledgerIdOf(1, 0)}\`$`)),
+      message: expect.stringMatching(new RegExp(`Continue in version 1, .* --min-run ${ledgerIdOf(1, 0)}\`$`)),
     });
-    const withFloor = { ...options, floors: [{ from: "--floor", ledgerId: ledgerIdOf(1, 0) }] };
+    const withFloor = { ...options, floors: [{ from: "--min-run", ledgerId: ledgerIdOf(1, 0) }] };
     await recoverNamespace(withFloor, await planRecovery(withFloor));
     const lease = await leaseAfterJump(world, await guardOn(world));
     expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));

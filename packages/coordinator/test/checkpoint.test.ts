@@ -101,7 +101,7 @@ describe("a store that was restored while no coordinator ran", () => {
 
 describe("a store that is not there any more", () => {
   const typed = ({ storeId }: World) =>
-    `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --floor 10`;
+    `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --min-run 10`;
 
   test("was emptied: leasing ends, and it is said what to type", async () => {
     const { world } = await afterCoordinator();
@@ -430,7 +430,7 @@ describe("refusals with what is remembered", () => {
   test("of a namespace that is missing name the command, also when what is remembered is damaged", () => {
     expect(namespaceLost("main", CORRUPT).message).toMatch(/is damaged.*`callnumber recover .* --store-id STORE_ID`/);
     expect(namespaceLost("main", remembered).message).toMatch(
-      /run 1073741831 was leased.* --store-id a --floor 1073741831`/,
+      /run 1073741831 was leased.* --store-id a --min-run 1073741831`/,
     );
   });
 });

@@ -57,7 +57,7 @@ async function answerTo(socket: Socket, bytes: string): Promise<string> {
 }
 
 test("a connection beyond the limit is closed, one that is open is answered, and one that has closed makes room", async () => {
-  const { place } = await served({ connectionCountMax: 3 });
+  const { place } = await served({ maxConnections: 3 });
   const sockets: Socket[] = [];
   for (let count = 0; count < 3; count++) {
     const socket = await openedForTest(place);

@@ -193,7 +193,7 @@ describe("a holder that starts again and again", () => {
 
 describe("more leases in flight than a client may have", () => {
   test("fail with overloaded, while reads are answered; afterwards all is as before", async () => {
-    const { base, lease, store, mark } = await served({}, { leasesAtOnce: 2 });
+    const { base, lease, store, mark } = await served({}, { maxConcurrentLeases: 2 });
     const open = gateOf(store);
     const admitted = [lease({ pid: 1 }), lease({ pid: 2 })];
     await expect.poll(() => store.leaseCount).toBe(2);
@@ -212,7 +212,7 @@ describe("more leases in flight than a client may have", () => {
   });
 
   test("leave slots for the clients of another token", async () => {
-    const { lease, store } = await served({}, { leasesAtOnce: 2 });
+    const { lease, store } = await served({}, { maxConcurrentLeases: 2 });
     const open = gateOf(store);
     const admitted = [lease({ token: "aa" }), lease({ token: "aa" })];
     await expect.poll(() => store.leaseCount).toBe(2);
@@ -224,7 +224,7 @@ describe("more leases in flight than a client may have", () => {
   });
 
   test("are not those that wait for their bodies", async () => {
-    const { base, lease } = await served({}, { leasesAtOnce: 2 });
+    const { base, lease } = await served({}, { maxConcurrentLeases: 2 });
     const { hostname, port } = new URL(base);
     const sockets = await Promise.all(
       Array.from({ length: 10 }, async () => {

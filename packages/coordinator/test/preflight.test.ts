@@ -37,7 +37,7 @@ describe("the watch over a store's servers", () => {
     watch.start();
     await expect(watch.assertPassed("main")).rejects.toMatchObject({
       code: "store_eviction_enabled",
-      message: "it evicts. Nothing is leased until that is fixed (set it), or accept it by name: evicts",
+      message: "it evicts. Nothing is leased until that is fixed (set it), or ignore it: --ignore-findings evicts",
     });
   });
 

@@ -24,7 +24,7 @@ async function endedWorld(): Promise<{ world: World; lastRun: number }> {
 function asked({ clock, store, storeId }: World, floor?: number): RecoverOptions {
   const { now, pause } = clock;
   const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
-  const floors = floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }];
+  const floors = floor === undefined ? [] : [{ from: "--min-run", ledgerId: floor }];
   return { ...common, checkpointFile: NO_CHECKPOINT_FILE, floors, nodeCount: undefined, isClockChecked: true };
 }
 
@@ -55,7 +55,7 @@ test("a sound record goes on with advance-version", async () => {
     now: clock.now,
     bounds: SHORT_BOUNDS,
   };
-  const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
+  const options = { ...common, isForcedEarly: false, isClockChecked: false };
   await advanceVersion(options, await planAdvance(options));
   const { version, firstRun } = await leaseOf(await guardOn(world));
   expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
@@ -69,7 +69,7 @@ test.each([
   const { world, lastRun } = await endedWorld();
   await befall(world);
   const words = await refusedWords(asked(world));
-  const floor = Number(/Continue in version 1, .*`callnumber recover .* --floor (\d+)`$/.exec(words)?.[1]);
+  const floor = Number(/Continue in version 1, .*`callnumber recover .* --min-run (\d+)`$/.exec(words)?.[1]);
   const options = asked(world, floor);
   await recoverNamespace(options, await planRecovery(options));
   const { version, firstRun } = await leaseAfterJump(world, await guardOn(world));

@@ -24,7 +24,7 @@ const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
 export type CommandOptions = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /**
- * A command that runs in a shell as it is, once the store is filled in: `callnumber recover --store STORE_URL --namespace lists --floor 7`.
+ * A command that runs in a shell as it is, once the store is filled in: `callnumber recover --store STORE_URL --namespace lists --min-run 7`.
  * `options` by the names of their flags, in their order; those that are undefined or false are left out.
  */
 export function commandLine(

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { commandLine, filledCommands } from "../src/command-line.js";
 
 test("commandLine writes the namespace and the options, quoted, and leaves out what is undefined or false", () => {
-  const options = { floor: 7, "store-id": undefined, apply: true, "clock-is-right": false, numbers: "it's" };
+  const options = { "min-run": 7, "store-id": undefined, apply: true, "confirm-clock": false, numbers: "it's" };
   expect(commandLine("recover", "lists", options)).toBe(
-    "callnumber recover --store STORE_URL --namespace lists --floor 7 --apply --numbers 'it'\\''s'",
+    "callnumber recover --store STORE_URL --namespace lists --min-run 7 --apply --numbers 'it'\\''s'",
   );
   expect(commandLine("status", "lists")).toBe("callnumber status --namespace lists");
 });

@@ -25,8 +25,8 @@ import {
 interface Options extends StoreOptions {
   readonly namespace: string;
   readonly to?: number;
-  readonly beforeItsEnd?: boolean;
-  readonly clockIsRight?: boolean;
+  readonly forceEarly?: boolean;
+  readonly confirmClock?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -50,8 +50,8 @@ export function advanceVersionCommand(): Command {
     namespaceOption(),
     checkpointDirOption(),
     checkedOption("--to <version>", to, wholeNumber(1, VERSION_MAX)),
-    switchOption("before-its-end", "although less than 95 % of the version is used: the rest is given up"),
-    switchOption("clock-is-right", "after a silence of more than 30 days: I have looked at the clock, it is right"),
+    switchOption("force-early", "although less than 95 % of the version is used: the rest is given up"),
+    switchOption("confirm-clock", "after a silence of more than 30 days: I have looked at the clock, it is right"),
     switchOption("yes", "do it without asking"),
   ]);
 }
@@ -64,8 +64,8 @@ async function advance(options: Options, command: Command): Promise<void> {
     store,
     namespace,
     checkpointFile,
-    isBeforeItsEnd: options.beforeItsEnd ?? false,
-    isClockChecked: options.clockIsRight ?? false,
+    isForcedEarly: options.forceEarly ?? false,
+    isClockChecked: options.confirmClock ?? false,
   };
   try {
     const plan = await planAdvance(request);

@@ -192,7 +192,7 @@ function formatFindings(findings: readonly Finding[]): readonly string[] {
   return findings.flatMap(({ code, what, remedy, override }) => [
     `  ${code === undefined ? "unwise" : `REFUSED (${code})`}: ${what}`,
     `      change     ${remedy}`,
-    ...(override === undefined ? [] : [`      or accept  start the coordinator with --accept ${override}`]),
+    ...(override === undefined ? [] : [`      or ignore  start the coordinator with --ignore-findings ${override}`]),
   ]);
 }
 

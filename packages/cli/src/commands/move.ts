@@ -18,8 +18,8 @@ import { z } from "zod";
 import { addOptions, checkedOption, namespaceOption, switchOption } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
-  acceptOption,
   checkpointDirOption,
+  ignoreFindingsOption,
   nodesOption,
   persistentAddress,
   prepareTargetOption,
@@ -31,7 +31,7 @@ interface Options extends StoreOptions {
   readonly to?: string;
   readonly namespace: string;
   readonly nodes: number;
-  readonly accept: readonly string[];
+  readonly ignoreFindings: readonly string[];
   readonly apply?: boolean;
   readonly json?: boolean;
 }
@@ -58,7 +58,7 @@ export function moveCommand(): Command {
     checkedOption("--to <url>", "the new store; nothing may be kept there yet", z.string().min(1)),
     namespaceOption(`which space of runs, or ${ALL}`),
     nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
-    acceptOption(),
+    ignoreFindingsOption(),
     checkpointDirOption(),
     switchOption("apply", "do it"),
   ]);
@@ -121,7 +121,7 @@ async function planned(
   options: Options,
   stores: Stores,
 ): Promise<{ readonly plans: readonly MovePlan[]; readonly findings: readonly StoppingFinding[] }> {
-  const { namespace, accept } = options;
+  const { namespace, ignoreFindings } = options;
   const plans: MovePlan[] = [];
   for (const name of namespace === ALL ? await stores.source.listNamespaces() : [namespace]) {
     plans.push(await withMove(options, stores, name, planMove));
@@ -131,7 +131,7 @@ async function planned(
   }
   const findings = (await stores.target.preflight({ asOperator: true })).filter(
     (finding): finding is StoppingFinding =>
-      finding.code !== undefined && (finding.override === undefined || !accept.includes(finding.override)),
+      finding.code !== undefined && (finding.override === undefined || !ignoreFindings.includes(finding.override)),
   );
   return { plans, findings };
 }
@@ -252,7 +252,7 @@ function nextSteps({ from, to }: Route): string {
 }
 
 function formatFinding({ code, what, remedy, override }: Finding): string {
-  const accept = override === undefined ? "" : `, or accept it: --accept ${override}`;
+  const accept = override === undefined ? "" : `, or ignore it: --ignore-findings ${override}`;
   return `the new store would not be leased from (${code}): ${what}. Change: ${remedy}${accept}`;
 }
 

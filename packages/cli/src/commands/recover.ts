@@ -34,10 +34,10 @@ import {
 interface Options extends StoreOptions {
   readonly namespace: string;
   readonly storeId?: string;
-  readonly floor?: number;
+  readonly minRun?: number;
   readonly numbers?: string;
   readonly nodes?: number;
-  readonly clockIsRight?: boolean;
+  readonly confirmClock?: boolean;
   readonly apply?: boolean;
   readonly json?: boolean;
 }
@@ -67,17 +67,17 @@ export function recoverCommand(): Command {
     storeOption(),
     namespaceOption(),
     checkedOption("--store-id <id>", "which store it was, where neither record nor checkpoint can tell", text),
-    checkedOption("--floor <run>", "a run that is known to be leased (its ledger id)", ledgerId),
+    checkedOption("--min-run <run>", "a run that is known to be leased (its ledger id)", ledgerId),
     checkedOption("--numbers <file>", numbers, text),
     nodesOption("how many data nodes there are (default: as the record or the checkpoint says)"),
     checkpointDirOption(),
-    switchOption("clock-is-right", "after a silence of more than 30 days: I have looked at the clock, it is right"),
+    switchOption("confirm-clock", "after a silence of more than 30 days: I have looked at the clock, it is right"),
     switchOption("apply", "do it"),
   ]);
 }
 
 async function recover(options: Options, command: Command): Promise<void> {
-  const { namespace, storeId, floor, numbers, nodes, checkpointDir, clockIsRight = false, apply, json } = options;
+  const { namespace, storeId, minRun, numbers, nodes, checkpointDir, confirmClock = false, apply, json } = options;
   const { stderr } = commandIo();
   const printProgress = (text: string) => void (json || stderr.write(`${text}\n`));
   const address = persistentAddress(options.store, "there is nothing to recover");
@@ -92,11 +92,11 @@ async function recover(options: Options, command: Command): Promise<void> {
     checkpointFile,
     storeId,
     floors: [
-      ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
+      ...(minRun === undefined ? [] : [{ from: "--min-run", ledgerId: minRun }]),
       ...(list === undefined ? [] : [floorOf(list)]),
     ],
     nodeCount: nodes,
-    isClockChecked: clockIsRight,
+    isClockChecked: confirmClock,
     // No other process can have an embedded store open.
     watchMs: address.kind === "sqlite" ? 0 : WATCH_MS,
     pause: async (pauseMs: number) => void (await delay(pauseMs)),
@@ -175,8 +175,8 @@ function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | und
       ? "  the checkpoint     nothing is remembered on this machine"
       : `  the checkpoint     run ${formatRun(checkpoint.ledgerId)}, generation ${checkpoint.generation}`,
     ...floors
-      .filter(({ from }) => from === "--floor")
-      .map(({ ledgerId }) => `  --floor            run ${formatRun(ledgerId)}`),
+      .filter(({ from }) => from === "--min-run")
+      .map(({ ledgerId }) => `  --min-run          run ${formatRun(ledgerId)}`),
     ...(list === undefined ? [] : [formatList(list)]),
     ...(refusalOfRecovery(plan) === undefined ? [...(plan.isHealthy ? HEALTHY : []), ...formatTarget(plan)] : []),
   ].join("\n");

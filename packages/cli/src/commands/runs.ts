@@ -19,10 +19,10 @@ import {
   checked,
   checkedOption,
   coordinatorOptions,
-  everyOption,
   type FilterOptions,
   filterOptions,
   filterQuery,
+  intervalOption,
   LEDGER_ID_MAX,
   namespaceOption,
   wholeNumber,
@@ -47,7 +47,7 @@ interface Options extends FilterOptions, CoordinatorOptions {
   readonly namespace: string;
   readonly limit: number;
   readonly follow?: boolean;
-  readonly every: number;
+  readonly interval: number;
   readonly json?: boolean;
 }
 
@@ -76,7 +76,7 @@ export function runsCommand(): Command {
     ...filterOptions(),
     checkedOption("--limit <count>", "how many leases", wholeNumber(1, LIMIT_MAX)).default(20),
     followOption(),
-    everyOption(),
+    intervalOption(),
     ...coordinatorOptions(),
     namespaceOption(),
   ]);
@@ -146,7 +146,7 @@ async function newestLeases(place: Place, filter: URLSearchParams, limit: number
  * Prints each new lease once, oldest first, without gaps: new leases are above the newest ledger id of before. A coordinator that
  * stops responding is reported once, until it responds again. @throws RequestError when it does not respond at first.
  */
-async function follow({ limit, every, json, ...place }: Options): Promise<void> {
+async function follow({ limit, interval, json, ...place }: Options): Promise<void> {
   const stopping = new AbortController();
   const stopped = untilStopped().then(() => stopping.abort());
   const { stderr } = commandIo();
@@ -157,7 +157,7 @@ async function follow({ limit, every, json, ...place }: Options): Promise<void> 
   let known = await leasesAbove(-1, place, limit);
   show(known.leases);
   for (let isFailing = false; ; ) {
-    await delay(every, undefined, { signal: stopping.signal }).catch(() => {});
+    await delay(interval, undefined, { signal: stopping.signal }).catch(() => {});
     if (stopping.signal.aborted) return;
     try {
       const next = await Promise.race([leasesAbove(known.upTo, place, Number.POSITIVE_INFINITY), stopped]);

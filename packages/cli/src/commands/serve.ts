@@ -1,6 +1,6 @@
 /** `serve`: its options. ../serve/server.ts runs the coordinator. */
 import { hostname } from "node:os";
-import { HOLDER_ALLOWANCE, LEASES_AT_ONCE_DEFAULT, TOKEN_ALLOWANCE } from "@callnumber/coordinator/operator";
+import { CONCURRENT_LEASES_DEFAULT, HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "@callnumber/coordinator/operator";
 import type { Setting } from "@callnumber/protocol/operator";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command, type Option } from "commander";
@@ -17,7 +17,7 @@ import {
 } from "../options.js";
 import { redactUrl } from "../redact-url.js";
 import type { ServeOptions } from "../serve/server.js";
-import { acceptOption, checkpointDirOption, commandContextOf, storeOption } from "../store-options.js";
+import { checkpointDirOption, commandContextOf, ignoreFindingsOption, storeOption } from "../store-options.js";
 
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
@@ -54,14 +54,16 @@ function settingOptions(): readonly Option[] {
     checkedOption("--port <port>", "port to listen on; 0 takes any free one", wholeNumber(0, 65_535)).default(
       DEFAULT_PORT,
     ),
-    checkedOption("--name <name>", "how this coordinator is called in the ledger", name).default(hostname()),
+    checkedOption("--coordinator-name <name>", "how this coordinator is called in the ledger", name).default(
+      hostname(),
+    ),
     checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
       undefined,
       "info; on a terminal, warnings as text and no JSON",
     ),
     checkpointDirOption(),
     checkedOption("--ledger-dir <path>", ledgerDir, z.string().min(1)),
-    acceptOption(),
+    ignoreFindingsOption(),
     switchOption(
       "allow-network-file-system",
       "keep an embedded store on a file system that other machines could use too: none of them ever may",
@@ -137,12 +139,12 @@ export function limitOptions(): readonly Option[] {
       PER_SECOND_MAX,
     ),
     checkedOption(
-      "--leases-at-once <n>",
+      "--max-concurrent-leases <n>",
       "leases and reports of one token (without tokens: one address) in flight at a time, and half of those of all; more fail with overloaded",
       wholeNumber(1, AT_ONCE_MAX),
-    ).default(LEASES_AT_ONCE_DEFAULT),
+    ).default(CONCURRENT_LEASES_DEFAULT),
     checkedOption(
-      "--connections <n>",
+      "--max-connections <n>",
       "open connections at a time; further ones are closed",
       wholeNumber(CONNECTIONS_LEAST, CONNECTIONS_MAX),
     ).default(CONNECTIONS_DEFAULT),

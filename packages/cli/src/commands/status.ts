@@ -11,7 +11,13 @@ import { statusAnswerSchema } from "@callnumber/protocol/schemas";
 import { filledPath, type GuardAnswer, pathOf, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { commandIo, running } from "../command-io.js";
-import { addOptions, type CoordinatorOptions, coordinatorOptions, everyOption, namespaceOption } from "../options.js";
+import {
+  addOptions,
+  type CoordinatorOptions,
+  coordinatorOptions,
+  intervalOption,
+  namespaceOption,
+} from "../options.js";
 import {
   escapeFields,
   failureText,
@@ -35,7 +41,7 @@ interface Options extends CoordinatorOptions {
   readonly namespace: string;
   readonly allNamespaces?: boolean;
   readonly watch?: boolean;
-  readonly every: number;
+  readonly interval: number;
   readonly check?: boolean;
   readonly json?: boolean;
 }
@@ -50,7 +56,7 @@ export function statusCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber status --all-namespaces\n  $ callnumber status --watch --every 5\n" +
+      "\nExamples:\n  $ callnumber status --all-namespaces\n  $ callnumber status --watch --interval 5\n" +
         "  $ callnumber status --check || mail -s callnumber operator",
     )
     .action(async (options: Options) => {
@@ -65,7 +71,7 @@ export function statusCommand(): Command {
     new Option("--all-namespaces", "list the store's namespaces, one a line").conflicts(["check", "watch"]),
     new Option("--check", "one line and an exit code, as monitoring plugins do").conflicts("watch"),
     new Option("--watch", "look again and again, until Ctrl-C; with --json a line of JSON each time"),
-    everyOption(),
+    intervalOption(),
   ]);
 }
 
@@ -122,10 +128,10 @@ async function watch(options: Options): Promise<void> {
     if (asJson) printPainted(text);
     else if (!stdout.isTTY) printPainted(`${formatTime(Date.now())}  ${text}`);
     else {
-      const footer = `looked at ${formatTime(Date.now())}, every ${options.every / 1_000} s; Ctrl-C ends`;
+      const footer = `looked at ${formatTime(Date.now())}, every ${options.interval / 1_000} s; Ctrl-C ends`;
       printPainted(`${CLEAR_SCREEN}${text}\n\n${footer}`);
     }
-    await delay(options.every, undefined, { signal: stopping.signal }).catch(() => {});
+    await delay(options.interval, undefined, { signal: stopping.signal }).catch(() => {});
   }
 }
 

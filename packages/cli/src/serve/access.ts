@@ -119,8 +119,8 @@ export interface LimitOptions {
   readonly tokenRunsPerSecond?: number;
   readonly holderBurstRuns?: number;
   readonly holderRunsPerSecond?: number;
-  readonly leasesAtOnce: number;
-  readonly connections: number;
+  readonly maxConcurrentLeases: number;
+  readonly maxConnections: number;
 }
 
 /** Without tokens, and on loopback only, there are no limits but those of the command line. */

@@ -19,7 +19,7 @@ import { pino } from "pino";
 import { running } from "../command-io.js";
 
 export interface LogOptions {
-  readonly name: string;
+  readonly coordinatorName: string;
   readonly logLevel?: string;
   readonly json?: boolean;
 }
@@ -36,7 +36,7 @@ export interface ServeLog {
 
 /** Opens the log on standard output. On a terminal it is text, unless its level or JSON was asked for. */
 export function openLog(
-  { name, logLevel, json = false }: LogOptions,
+  { coordinatorName, logLevel, json = false }: LogOptions,
   commands: CommandContext,
   say: (text: string) => void,
 ): ServeLog {
@@ -48,7 +48,10 @@ export function openLog(
   const log =
     stdout.isTTY && logLevel === undefined && !json
       ? terminalLog(say)
-      : pino({ level: logLevel ?? "info", base: { coordinator: name }, hooks }, destination?.stream ?? stdout);
+      : pino(
+          { level: logLevel ?? "info", base: { coordinator: coordinatorName }, hooks },
+          destination?.stream ?? stdout,
+        );
   const suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => log[level](fields, event));
   const events = new EventHub(SILENT_LOG);
   events.subscribe(suppressor.take);

@@ -34,7 +34,7 @@ export interface ServeOptions extends AccessOptions, LimitOptions, LogOptions, T
   readonly create?: boolean;
   readonly checkpointDir: string;
   readonly ledgerDir?: string;
-  readonly accept: readonly string[];
+  readonly ignoreFindings: readonly string[];
   readonly allowNetworkFileSystem?: boolean;
   readonly publicInspect?: boolean;
 }
@@ -94,11 +94,11 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   try {
     const coordinator = new Coordinator({
       store: opened.store,
-      name: options.name,
+      name: options.coordinatorName,
       log: events,
       checkpointFileOf: checkpoints.checkpointFileOf,
       checkpointedNamespaces: checkpoints.namespaces(),
-      overrides: options.accept,
+      overrides: options.ignoreFindings,
       startLoops: (name) => limits.startLoops(name),
     });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
@@ -113,9 +113,9 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       listenWithoutTokens: options.listenWithoutTokens ?? false,
       listenWithoutTls: options.listenWithoutTls ?? false,
       limits,
-      leasesAtOnce: options.leasesAtOnce,
+      maxConcurrentLeases: options.maxConcurrentLeases,
       publicInspect: options.publicInspect ?? false,
-      connectionCountMax: options.connections,
+      maxConnections: options.maxConnections,
       // Not without tokens, where any client may come.
       startedWith: access.isForOperators
         ? { store: describeStore(address), startedAtMs: Date.now(), settings, commands }

@@ -127,7 +127,7 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
   return new CoordinatorError(
     "namespace_lost",
     `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the store. If it is lost, ` +
-      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "store-id": storeId, floor: ledgerId })}\``,
+      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "store-id": storeId, "min-run": ledgerId })}\``,
   );
 }
 

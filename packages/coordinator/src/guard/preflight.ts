@@ -107,6 +107,6 @@ export class PreflightWatch {
 }
 
 function errorFor({ code, what, remedy, override }: Refusal): CoordinatorError {
-  const way = override === undefined ? "" : `, or accept it by name: ${override}`;
+  const way = override === undefined ? "" : `, or ignore it: --ignore-findings ${override}`;
   return new CoordinatorError(code, `${what}. Nothing is leased until that is fixed (${remedy})${way}`);
 }

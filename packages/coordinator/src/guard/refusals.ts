@@ -136,7 +136,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     code: "manual_recovery_required",
     message: (namespace, detail) =>
       `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, ` +
-      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "clock-is-right": detail === "silence" })}\``,
+      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "confirm-clock": detail === "silence" })}\``,
   },
   STALEGEN: {
     code: "store_recovering",

@@ -51,7 +51,7 @@ export interface NodeServersOptions {
   /** Undefined: HTTP is spoken. */
   readonly tls: TlsMaterial | undefined;
   /** Connections at a time; further ones are closed at once. */
-  readonly connectionCountMax: number;
+  readonly maxConnections: number;
   readonly log: Log;
 }
 
@@ -76,7 +76,7 @@ export class NodeServers {
   readonly create = (handler: RequestListener): Server | TlsServer => {
     const server =
       this.#tls === undefined ? createServer(HTTP_OPTIONS, handler) : this.#createEncrypted(this.#tls, handler);
-    server.maxConnections = this.#options.connectionCountMax;
+    server.maxConnections = this.#options.maxConnections;
     server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX;
     server.setTimeout(SOCKET_TIMEOUT_MS);
     server.on("connection", (socket: Socket) => this.#keep(socket));

@@ -9,7 +9,7 @@ import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider
 import type { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events/events.js";
 import { RecentEvents } from "../events/recent-events.js";
-import { LEASES_AT_ONCE_DEFAULT, newConcurrencyLimits } from "../limits/concurrency-limits.js";
+import { CONCURRENT_LEASES_DEFAULT, newConcurrencyLimits } from "../limits/concurrency-limits.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
@@ -57,11 +57,11 @@ export interface ServerOptions {
    * How many leases and reports one client may have in flight, by its token or else its address; all clients together may have twice as
    * many, and further ones fail with `overloaded`. Default 64.
    */
-  readonly leasesAtOnce?: number;
+  readonly maxConcurrentLeases?: number;
   /** Whether unauthenticated clients may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
   /** Open connections at a time, on each address; further ones are closed. Default 2,048. */
-  readonly connectionCountMax?: number;
+  readonly maxConnections?: number;
   /** How it was started, for operators, without secrets. Default: there is nothing at that path. */
   readonly startedWith?: StartedWith | undefined;
   /** Encrypts. Default: plain HTTP. */
@@ -83,10 +83,10 @@ export interface Server {
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { coordinator, release, startedWith, tls } = options;
   const { events = new EventHub(SILENT_LOG), recentEvents = new RecentEvents(), authenticator = NO_AUTH } = options;
-  const { limits = new LeaseLimits(), leasesAtOnce = LEASES_AT_ONCE_DEFAULT } = options;
-  const { connectionCountMax = CONNECTIONS_DEFAULT, hostNames = defaultHostNames(options) } = options;
+  const { limits = new LeaseLimits(), maxConcurrentLeases = CONCURRENT_LEASES_DEFAULT } = options;
+  const { maxConnections = CONNECTIONS_DEFAULT, hostNames = defaultHostNames(options) } = options;
   const errors = new ErrorResponses(events);
-  const servers = new NodeServers({ tls, connectionCountMax, log: events });
+  const servers = new NodeServers({ tls, maxConnections, log: events });
   const app = newApp(errors, servers);
   const metrics = new Metrics({ coordinator, events, release, servers });
   const streams = new EventStreams(recentEvents);
@@ -129,7 +129,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   await app.register(registerConsole);
   rejectUnknownQueries(app, errors);
   registerAuth(app, authenticator, errors);
-  limitConcurrency(app, newConcurrencyLimits(leasesAtOnce));
+  limitConcurrency(app, newConcurrencyLimits(maxConcurrentLeases));
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
     leaseRoutes(routes, coordinator, limits);

@@ -6,7 +6,7 @@
 import { CoordinatorError } from "../errors.js";
 
 /** For one client. Those who lease together wait for each other; a pool of importers that starts at once is served within milliseconds. */
-export const LEASES_AT_ONCE_DEFAULT = 64;
+export const CONCURRENT_LEASES_DEFAULT = 64;
 /** For one client: more than a browser has connections. A read of the ledger may hold up a lease for one step of its way. */
 const READS_AT_ONCE = 16;
 /** For one client: anybody may ask whether a call number can exist, and each request asks the store. */
@@ -24,9 +24,9 @@ export interface ConcurrencyLimits {
   readonly exports: ConcurrencyLimit;
 }
 
-export function newConcurrencyLimits(leasesAtOnce: number): ConcurrencyLimits {
+export function newConcurrencyLimits(maxConcurrentLeases: number): ConcurrencyLimits {
   return {
-    leases: new ConcurrencyLimit(leasesAtOnce, "leases and reports"),
+    leases: new ConcurrencyLimit(maxConcurrentLeases, "leases and reports"),
     reads: new ConcurrencyLimit(READS_AT_ONCE, "requests"),
     publicReads: new ConcurrencyLimit(PUBLIC_READS_AT_ONCE, "requests"),
     exports: new ConcurrencyLimit(EXPORTS_AT_ONCE, "exports"),

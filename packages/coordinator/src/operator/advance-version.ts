@@ -19,7 +19,7 @@ import { type AdvanceStep, type NamespaceRecord, type Outcome } from "../stores/
 
 export interface AdvanceOptions extends NamespaceGuardOptions {
   /** The operator gives up what is left of the version. */
-  readonly isBeforeItsEnd: boolean;
+  readonly isForcedEarly: boolean;
   /** The operator has checked the clocks: a long heartbeat gap was only that. */
   readonly isClockChecked: boolean;
 }
@@ -75,7 +75,7 @@ export async function planAdvance({
 /** Returns why the plan must not be carried out now; undefined when it may. */
 export function refusalOf(
   { namespace, found, usedShare, givenUpRunCount, ceilingEndsAtMs, isInDoubt }: AdvancePlan,
-  { isBeforeItsEnd, now = Date.now }: Pick<AdvanceOptions, "isBeforeItsEnd" | "now">,
+  { isForcedEarly, now = Date.now }: Pick<AdvanceOptions, "isForcedEarly" | "now">,
 ): CoordinatorError | undefined {
   const { version } = found;
   const where = `namespace "${namespace}" is at version ${version}${version > 0 ? " already" : ""}`;
@@ -92,11 +92,11 @@ export function refusalOf(
         `leased before. Nothing was changed. Until then leasing goes on in version ${version}, as fast as the line allows; then type it again`,
     );
   }
-  if (usedShare >= USED_SHARES.runs_used_95 || isInDoubt || isBeforeItsEnd) return undefined;
+  if (usedShare >= USED_SHARES.runs_used_95 || isInDoubt || isForcedEarly) return undefined;
   return new CoordinatorError(
     "version_still_active",
     `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up for ever. Nothing was ` +
-      `changed. To give them up, run \`${commandLine("advance-version", namespace, { "before-its-end": true })}\``,
+      `changed. To give them up, run \`${commandLine("advance-version", namespace, { "force-early": true })}\``,
   );
 }
 

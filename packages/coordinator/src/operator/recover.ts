@@ -239,7 +239,7 @@ function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): s
   const command =
     found !== undefined && found.phase !== PHASES.sealed
       ? commandLine("advance-version", namespace)
-      : again({ floor: ledgerIdOf(next, 0) });
+      : again({ "min-run": ledgerIdOf(next, 0) });
   return `Continue in version ${next}, above all that it may have leased: \`${command}\``;
 }
 
