@@ -29,7 +29,7 @@ const COORDINATORS: readonly (readonly [name: string, delayMs: () => number])[] 
   ["10 ms", () => 10],
   ["10 ms, one in a hundred 100 ms or more", () => logNormal(10, 100)],
 ];
-const REFILLS = ["ahead", "when_empty"] as const satisfies readonly ClientOptions["refill"][];
+const PREFETCH = [true, false] as const satisfies readonly ClientOptions["prefetch"][];
 
 interface Loss {
   /** Of the time after the warm-up, in percent. */
@@ -40,12 +40,12 @@ interface Loss {
 }
 
 test("time lost waiting for runs", async () => {
-  const ways = COORDINATORS.flatMap(([name, delayMs]) => REFILLS.map((refill) => ({ name, delayMs, refill })));
+  const ways = COORDINATORS.flatMap(([name, delayMs]) => PREFETCH.map((prefetch) => ({ name, delayMs, prefetch })));
   const losses = await inRounds(
     ways.map(
-      ({ delayMs, refill }) =>
+      ({ delayMs, prefetch }) =>
         () =>
-          importAtPace(delayMs, refill),
+          importAtPace(delayMs, prefetch),
     ),
     ROUND_COUNT,
   );
@@ -55,22 +55,22 @@ test("time lost waiting for runs", async () => {
       {
         heading: "Time lost waiting for runs",
         sentences: [
-          `${describeMachine()} An importer that makes ${NUMBERS_PER_SECOND / 1e6} million numbers a second, ${Math.round(NUMBERS_PER_SECOND / SEQUENCE_COUNT)} runs, with \`takeBytes\`, and lets the event loop turn in between. Its coordinator responds after the time that is named. Waiting is the time of all calls during which the event loop turned. ${ROUND_COUNT} rounds of ${MEASURED_MS / 1000} s after a warm-up of ${WARM_UP_MS / 1000} s; medians and quartiles.`,
+          `${describeMachine()} An importer that makes ${NUMBERS_PER_SECOND / 1e6} million numbers a second, ${Math.round(NUMBERS_PER_SECOND / SEQUENCE_COUNT)} runs, with \`fillBytes\`, and lets the event loop turn in between. Its coordinator responds after the time that is named. Waiting is the time of all calls during which the event loop turned. ${ROUND_COUNT} rounds of ${MEASURED_MS / 1000} s after a warm-up of ${WARM_UP_MS / 1000} s; medians and quartiles.`,
         ],
         table: {
           columns: [
             "coordinator",
-            "refill",
+            "prefetch",
             "lost, %",
             "longest wait, ms",
             "lost in the first second, ms",
             "leases a second",
           ],
-          rows: ways.map(({ name, refill }, index) => {
+          rows: ways.map(({ name, prefetch }, index) => {
             const own = losses[index] ?? [];
             return [
               name,
-              refill,
+              prefetch ? "yes" : "no",
               formatSpread(own.map(({ percent }) => percent)),
               formatFigure(
                 quantile(
@@ -88,9 +88,9 @@ test("time lost waiting for runs", async () => {
   });
 });
 
-async function importAtPace(delayMs: () => number, refill: (typeof REFILLS)[number]): Promise<Loss> {
+async function importAtPace(delayMs: () => number, prefetch: boolean): Promise<Loss> {
   const source = new SlowSource(delayMs);
-  const client = createClient({ source, holder: { name: "bench" }, refill });
+  const client = createClient({ source, holder: { name: "bench" }, prefetch });
   const bytes = new Uint8Array(CHUNK_COUNT_MAX * 8);
   const startedAtMs = performance.now();
   const waits: { readonly atMs: number; readonly ms: number }[] = [];
@@ -103,7 +103,7 @@ async function importAtPace(delayMs: () => number, refill: (typeof REFILLS)[numb
     const due = Math.floor(((elapsedMs - lostMs) / 1000) * NUMBERS_PER_SECOND) - made;
     if (due > 0) {
       made += due;
-      const ms = await waitingTime(client.takeBytes(bytes.subarray(0, Math.min(due, CHUNK_COUNT_MAX) * 8)));
+      const ms = await waitingTime(client.fillBytes(bytes.subarray(0, Math.min(due, CHUNK_COUNT_MAX) * 8)));
       if (ms > 0) waits.push({ atMs: elapsedMs, ms });
       lostMs += ms;
     }

@@ -38,7 +38,7 @@ const kept: Section = {
 const read: Section = {
   heading: "A number that is read",
   sentences: [
-    "Every character is read, as by a program that writes it: a text that was only concatenated is built here. Of `takeBytes` and `takeNumbers` the bytes and numbers are added up.",
+    "Every character is read, as by a program that writes it: a text that was only concatenated is built here. Of `fillBytes` and `fillNumbers` the bytes and numbers are added up.",
     aheadOfOurs("readNs"),
   ],
   table: times("readNs"),

@@ -48,8 +48,8 @@ async function ours(): Promise<readonly Maker[]> {
   return [
     oneByOne("callnumber: nextSync()", () => one.nextSync()),
     inBatches("callnumber: take(1000)", BATCH_COUNT, () => many.take(BATCH_COUNT)),
-    intoArray("callnumber: takeBytes()", bytes, BATCH_COUNT, () => filling.takeBytes(bytes)),
-    intoArray("callnumber: takeNumbers()", numbers, BATCH_COUNT, () => counting.takeNumbers(numbers)),
+    intoArray("callnumber: fillBytes()", bytes, BATCH_COUNT, () => filling.fillBytes(bytes)),
+    intoArray("callnumber: fillNumbers()", numbers, BATCH_COUNT, () => counting.fillNumbers(numbers)),
     awaitedOneByOne("callnumber: await next()", () => awaited.next()),
   ];
 }

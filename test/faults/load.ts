@@ -144,13 +144,13 @@ class MintingImporter {
       coordinator: addresses[this.#turn % addresses.length] as string,
       namespace,
       holder: { name },
-      leaseRunCountMax: 4,
+      maxRunsPerLease: 4,
       waitTimeoutMs: WAIT_TIMEOUT_MS,
       hooks: {
         onLease: ({ storeId, version, firstRun, runCount }) => {
           received.note({ importer, storeId, version, firstRun, runCount, receivedAtMs: Date.now() });
         },
-        onCoordinatorAway: ({ error }) => this.#noteCode(error.reason ?? error.code),
+        onRetry: ({ error }) => this.#noteCode(error.reason ?? error.code),
       },
     });
   }

@@ -21,8 +21,8 @@ const client = createClient({
   ...options,
   hooks: {
     onLease: ({ storeId, version, firstRun, runCount }) => tell("lease", { storeId, version, firstRun, runCount }),
-    onCoordinatorAway: ({ error }) => tellError("away", error),
-    onAlarm: (error) => tellError("alarm", error),
+    onRetry: ({ error }) => tellError("away", error),
+    onStopped: (error) => tellError("alarm", error),
   },
 });
 

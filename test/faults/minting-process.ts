@@ -10,7 +10,7 @@ const PROGRAM = fileURLToPath(new URL("./minting-process.mjs", import.meta.url))
 
 export interface MintingSettings
   extends Pick<ClientOptions, "coordinator" | "namespace" | "holder" | "expectedStoreId">,
-    Pick<ClientOptions, "spareRuns" | "leaseRunCountMax" | "waitTimeoutMs" | "requestTimeoutMs"> {
+    Pick<ClientOptions, "spareRuns" | "maxRunsPerLease" | "waitTimeoutMs" | "requestTimeoutMs"> {
   /** How many call numbers at once. */
   readonly takeCount: number;
   /** Between two takes, ms. */

@@ -93,7 +93,7 @@ class ProcessImporter {
     const turn = this.#index + this.#processCount++;
     const name = `importer ${this.#index + 1}, process ${this.#processCount}`;
     const coordinator = addresses[turn % addresses.length] as string;
-    const given = { coordinator, namespace, holder: { name }, waitTimeoutMs: WAIT_TIMEOUT_MS, leaseRunCountMax: 8 };
+    const given = { coordinator, namespace, holder: { name }, waitTimeoutMs: WAIT_TIMEOUT_MS, maxRunsPerLease: 8 };
     this.#process = new MintingProcess(
       { ...given, takeCount: TAKE_COUNT, pauseMs: 0 },
       { onWritten: this.#readerFor(name), onEvent: (event) => this.#note(name, event) },

@@ -122,10 +122,10 @@ export class Client {
    * @throws TypeError when `target` is no Uint8Array, or was detached meanwhile; RangeError when its length is not a multiple of 8
    *   for 1 to 1,048,576 numbers. ClientError as `take()`: what was written is discarded.
    */
-  async takeBytes(target: Uint8Array): Promise<void> {
-    if (!(target instanceof Uint8Array)) throw new TypeError("takeBytes() fills a Uint8Array");
+  async fillBytes(target: Uint8Array): Promise<void> {
+    if (!(target instanceof Uint8Array)) throw new TypeError("fillBytes() fills a Uint8Array");
     const count = target.length / LENGTH;
-    assertCount("takeBytes() takes the length in bytes of", count);
+    assertCount("fillBytes() takes the length in bytes of", count);
     await this.#takeRanges(count, (numbers, taken, from, to) => {
       assertAttached(target, count * LENGTH);
       numbers.writeBytes(target, taken * LENGTH, from, to);
@@ -138,10 +138,10 @@ export class Client {
    * @throws TypeError when `target` is no Float64Array, or was detached meanwhile; RangeError when it does not hold 1 to 1,048,576
    *   numbers. ClientError as `take()`: what was written is discarded.
    */
-  async takeNumbers(target: Float64Array): Promise<void> {
-    if (!(target instanceof Float64Array)) throw new TypeError("takeNumbers() fills a Float64Array");
+  async fillNumbers(target: Float64Array): Promise<void> {
+    if (!(target instanceof Float64Array)) throw new TypeError("fillNumbers() fills a Float64Array");
     const count = target.length;
-    assertCount("takeNumbers() fills", count);
+    assertCount("fillNumbers() fills", count);
     await this.#takeRanges(count, (numbers, taken, from, to) => {
       assertAttached(target, count);
       numbers.writeNumbers(target, taken, from, to);

@@ -112,7 +112,7 @@ export class LeaseBuffer {
 
   /** It is time to refill when fewer numbers than this are left in the run in use. */
   refillBelow(): number {
-    if (!this.#settings.refillAhead) return 0;
+    if (!this.#settings.prefetch) return 0;
     const waiting = this.#stock.runCount;
     if (waiting < this.#settings.spareRuns) return Number.POSITIVE_INFINITY;
     return ((this.#lastLeaseRunCount + this.#demandBeyondLargest()) / 2 - waiting) * SEQUENCE_COUNT;
@@ -120,8 +120,8 @@ export class LeaseBuffer {
 
   /** None while the coordinator leases less than requested: scarce runs are not hoarded. */
   #demandBeyondLargest(): number {
-    const { leaseRunCountMax } = this.#settings;
-    return this.#lastLeaseRunCount < leaseRunCountMax ? 0 : Math.max(this.#demand - leaseRunCountMax, 0);
+    const { maxRunsPerLease } = this.#settings;
+    return this.#lastLeaseRunCount < maxRunsPerLease ? 0 : Math.max(this.#demand - maxRunsPerLease, 0);
   }
 
   /** Requests runs in the background, unless a request is already in flight. */
@@ -169,7 +169,7 @@ export class LeaseBuffer {
     this.#onStopped();
     this.#endPause?.();
     this.#rejectWaiters(reason);
-    this.#call("onAlarm", reason);
+    this.#call("onStopped", reason);
   }
 
   /**
@@ -202,9 +202,9 @@ export class LeaseBuffer {
 
   #onStarved(): void {
     const waitsForFirstLease = this.#lastLeaseRunCount === 0;
-    if (!this.#isStarved && !waitsForFirstLease && this.#settings.refillAhead) {
-      this.#growDemand(this.#settings.leaseRunCountMax);
-      this.#call("onRefillLate");
+    if (!this.#isStarved && !waitsForFirstLease && this.#settings.prefetch) {
+      this.#growDemand(this.#settings.maxRunsPerLease);
+      this.#call("onStall");
     }
     if (!this.#isStarved) this.#starvedAtMs = performance.now();
     this.#isStarved = true;
@@ -240,7 +240,7 @@ export class LeaseBuffer {
           return;
         }
         const retryInMs = retryDelayMs(attempt, error.retryAfterMs);
-        this.#call("onCoordinatorAway", { error, attempt, retryInMs });
+        this.#call("onRetry", { error, attempt, retryInMs });
         await this.#pause(retryInMs);
       }
     }
@@ -262,12 +262,12 @@ export class LeaseBuffer {
   }
 
   #runCountToRequest(): number {
-    const { spareRuns, leaseRunCountMax, stopWhenExhausted } = this.#settings;
+    const { spareRuns, maxRunsPerLease, stopWhenExhausted } = this.#settings;
     if (stopWhenExhausted) return 1;
     const wasCalm = !this.#isStarved && performance.now() - this.#lastLeaseAtMs > CALM_LEASE_MS;
-    if (wasCalm) this.#demand = Math.max(Math.floor(Math.min(this.#demand, leaseRunCountMax) / 2), 1);
+    if (wasCalm) this.#demand = Math.max(Math.floor(Math.min(this.#demand, maxRunsPerLease) / 2), 1);
     const missing = spareRuns - this.#stock.runCount + (this.#isStarved ? 1 : 0);
-    return Math.min(Math.max(this.#demand, missing), leaseRunCountMax);
+    return Math.min(Math.max(this.#demand, missing), maxRunsPerLease);
   }
 
   #accept(lease: Lease): void {
@@ -277,9 +277,9 @@ export class LeaseBuffer {
     this.#receipt = lease.receipt;
     this.#lastLeaseRunCount = lease.runCount;
     this.#lastLeaseAtMs = performance.now();
-    const { leaseRunCountMax } = this.#settings;
+    const { maxRunsPerLease } = this.#settings;
     const wasSlow = this.#isStarved && this.#lastLeaseAtMs - this.#starvedAtMs > SLOW_RESPONSE_MS;
-    if (wasSlow && this.#demand >= leaseRunCountMax) this.#growDemand(leaseRunCountMax * DEMAND_LEASES_MAX);
+    if (wasSlow && this.#demand >= maxRunsPerLease) this.#growDemand(maxRunsPerLease * DEMAND_LEASES_MAX);
     this.#isStarved = false;
     for (const waiter of this.#waiters) waiter.resolve();
     this.#call("onLease", lease);
@@ -290,7 +290,7 @@ export class LeaseBuffer {
   #warn(): void {
     const { code, message } = this.#lastFailure ?? {};
     const isAnswered = code !== undefined && code !== "coordinator_unreachable";
-    if (this.#hasWarned || isAnswered || this.#settings.hooks.onCoordinatorAway !== undefined) return;
+    if (this.#hasWarned || isAnswered || this.#settings.hooks.onRetry !== undefined) return;
     this.#hasWarned = true;
     const text = `no run came within ${WARNING_AFTER_MS} ms: ${message ?? NO_RESPONSE}; the client keeps trying`;
     // Not every platform that has `fetch` has it.

@@ -25,12 +25,12 @@ export interface ClientHooks {
   /** A lease arrived. */
   readonly onLease?: ((lease: Lease) => void) | undefined;
   /** The buffered numbers ran out before the next run arrived: a caller waits. */
-  readonly onRefillLate?: (() => void) | undefined;
+  readonly onStall?: (() => void) | undefined;
   /**
    * A request for a lease failed and will be repeated in `retryInMs`, a whole number. Without this hook, a client that has had no response
    * for two seconds warns once by `process.emitWarning`.
    */
-  readonly onCoordinatorAway?:
+  readonly onRetry?:
     | ((away: { readonly error: ClientError; readonly attempt: number; readonly retryInMs: number }) => void)
     | undefined;
   /**
@@ -38,7 +38,7 @@ export interface ClientHooks {
    * number. Its runs may be leased to another holder (`store_mismatch`, `run_not_increasing`, `run_above_high_water_mark`, `store_id_mismatch`,
    * `store_forked`), or this process is a copy (`process_cloned`). Every later call throws the same.
    */
-  readonly onAlarm?: ((error: ClientError) => void) | undefined;
+  readonly onStopped?: ((error: ClientError) => void) | undefined;
   /** A report did not arrive. The ledger then has less information; no number is in danger. */
   readonly onReportFailed?: ((error: ClientError) => void) | undefined;
 }
@@ -67,9 +67,9 @@ export interface ClientOptions {
   /** Runs to buffer in addition to the one in use, for outages: each is 16,384 numbers. 0 to 64. Default 0. */
   readonly spareRuns?: number | undefined;
   /** The most runs of one request: 1 to 64. Default 64; a client starts with 1 and requests more only with more demand. */
-  readonly leaseRunCountMax?: number | undefined;
-  /** `ahead` (default): request runs while half of the last lease is left. `when_empty`: only when none is left. */
-  readonly refill?: "ahead" | "when_empty" | undefined;
+  readonly maxRunsPerLease?: number | undefined;
+  /** Whether to request runs while half of the last lease is left, rather than when none is left. Default true. */
+  readonly prefetch?: boolean | undefined;
   /** `lease` (default): take a new run when one is used up. `stop`: use one run, then throw `sequence_exhausted`. */
   readonly onExhausted?: "lease" | "stop" | undefined;
   /** How long `next()` and `take()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
@@ -85,8 +85,8 @@ export interface Settings {
   readonly holder: Holder;
   readonly expectedStoreId: string | undefined;
   readonly spareRuns: number;
-  readonly leaseRunCountMax: number;
-  readonly refillAhead: boolean;
+  readonly maxRunsPerLease: number;
+  readonly prefetch: boolean;
   readonly stopWhenExhausted: boolean;
   readonly waitTimeoutMs: number;
   readonly requestTimeoutMs: number;
@@ -102,8 +102,8 @@ const OPTION_NAMES: Readonly<Record<keyof ClientOptions, true>> = {
   fetch: true,
   expectedStoreId: true,
   spareRuns: true,
-  leaseRunCountMax: true,
-  refill: true,
+  maxRunsPerLease: true,
+  prefetch: true,
   onExhausted: true,
   waitTimeoutMs: true,
   requestTimeoutMs: true,
@@ -121,7 +121,7 @@ export function settingsOf(options: ClientOptions): Settings {
   }
   const {
     namespace = DEFAULT_NAMESPACE,
-    refill = "ahead",
+    prefetch = true,
     onExhausted = "lease",
     expectedStoreId,
     hooks = {},
@@ -145,13 +145,13 @@ export function settingsOf(options: ClientOptions): Settings {
     holder: holderOf(options.holder),
     expectedStoreId,
     spareRuns: assertWithin("spareRuns", options.spareRuns ?? 0, 0, LEASE_RUN_COUNT_MAX),
-    leaseRunCountMax: assertWithin(
-      "leaseRunCountMax",
-      options.leaseRunCountMax ?? LEASE_RUN_COUNT_MAX,
+    maxRunsPerLease: assertWithin(
+      "maxRunsPerLease",
+      options.maxRunsPerLease ?? LEASE_RUN_COUNT_MAX,
       1,
       LEASE_RUN_COUNT_MAX,
     ),
-    refillAhead: assertOneOf("refill", refill, ["ahead", "when_empty"]) === "ahead",
+    prefetch: assertBoolean("prefetch", prefetch),
     stopWhenExhausted: assertOneOf("onExhausted", onExhausted, ["lease", "stop"]) === "stop",
     waitTimeoutMs: assertWithin("waitTimeoutMs", options.waitTimeoutMs ?? 30_000, 1, 3_600_000),
     requestTimeoutMs: assertWithin("requestTimeoutMs", options.requestTimeoutMs ?? 5_000, 1, 600_000),
@@ -205,6 +205,11 @@ function assertWithin(name: string, value: number, min: number, max: number): nu
   if (!(Number.isInteger(value) && value >= min && value <= max)) {
     throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${describe(value)}`);
   }
+  return value;
+}
+
+function assertBoolean(name: string, value: boolean): boolean {
+  if (typeof value !== "boolean") throw new TypeError(`${name} must be true or false, not ${describe(value)}`);
   return value;
 }
 

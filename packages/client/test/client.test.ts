@@ -38,7 +38,7 @@ describe("making numbers", () => {
     [2 * SEQUENCE_COUNT + 1, 3],
   ])("%i numbers need %i runs, and ask for no more when told to ask only when empty", async (count, runCount) => {
     const source = new ScriptedSource();
-    const client = clientOn(source, { refill: "when_empty" });
+    const client = clientOn(source, { prefetch: false });
     const made: string[] = [];
     for (let made_ = 0; made_ < count; made_++) made.push(await client.next());
     expect(new Set(made).size).toBe(count);
@@ -58,7 +58,7 @@ describe("making numbers", () => {
   });
 
   test("nextSync stops at the last sequence of a run too, and begins the next run at its first", async () => {
-    const client = clientOn(new ScriptedSource(), { refill: "when_empty" });
+    const client = clientOn(new ScriptedSource(), { prefetch: false });
     const made = [await client.next()];
     while (made.length < SEQUENCE_COUNT) made.push(client.nextSync());
     expect(decodeCallNumber(made.at(-1) as string)).toEqual({ version: 0, run: 1, sequence: SEQUENCE_MAX });
@@ -70,7 +70,7 @@ describe("making numbers", () => {
 
   test("many callers at the end of a run share one request, and each gets a number of its own", async () => {
     const source = new ScriptedSource();
-    const client = clientOn(source, { refill: "when_empty" });
+    const client = clientOn(source, { prefetch: false });
     await client.take(SEQUENCE_COUNT - 10);
     const made = await Promise.all(Array.from({ length: 1000 }, () => client.next()));
     expect(new Set(made).size).toBe(1000);
@@ -118,7 +118,7 @@ describe("refilling", () => {
   test("a caller that keeps its pace never waits", async () => {
     const late = vi.fn();
     const source = new ScriptedSource();
-    const client = clientOn(source, { hooks: { onRefillLate: late } });
+    const client = clientOn(source, { hooks: { onStall: late } });
     for (let turn = 0; turn < 40; turn++) {
       await client.take(SEQUENCE_COUNT / 4);
       await new Promise((resolve) => setTimeout(resolve, 2));
@@ -131,7 +131,7 @@ describe("refilling", () => {
     let nowMs = 8_000;
     vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const source = new ScriptedSource();
-    const client = clientOn(source, { leaseRunCountMax: 16 });
+    const client = clientOn(source, { maxRunsPerLease: 16 });
     await client.take(50 * SEQUENCE_COUNT);
     expect(source.leasedRunCounts.slice(0, 6)).toEqual([1, 1, 2, 4, 8, 16]);
     expect(Math.max(...source.leasedRunCounts)).toBe(16);
@@ -163,7 +163,7 @@ describe("refilling", () => {
       source.mark += runCount - lease.runCount;
       return { ...lease, runCount, receipt: receiptFor(lease.firstRun + runCount - 1) };
     });
-    const client = clientOn(source, { leaseRunCountMax: 2 });
+    const client = clientOn(source, { maxRunsPerLease: 2 });
     await client.take(SEQUENCE_COUNT);
     await client.take(30 * SEQUENCE_COUNT);
     const waiting: number[] = [];
@@ -179,7 +179,7 @@ describe("refilling", () => {
   test("keeps spare runs, and mints from them while the coordinator is away", async () => {
     const source = new ScriptedSource();
     const away = vi.fn();
-    const client = clientOn(source, { spareRuns: 4, hooks: { onCoordinatorAway: away } });
+    const client = clientOn(source, { spareRuns: 4, hooks: { onRetry: away } });
     await client.next();
     await expect.poll(() => source.mark).toBe(5);
     source.always(refusal("store_unavailable", 50));
@@ -192,7 +192,7 @@ describe("refilling", () => {
 
   test("tells with each request how many leased runs wait", async () => {
     const source = new ScriptedSource();
-    const client = clientOn(source, { spareRuns: 4, leaseRunCountMax: 2 });
+    const client = clientOn(source, { spareRuns: 4, maxRunsPerLease: 2 });
     await client.next();
     await expect.poll(() => source.mark).toBe(5);
     // The second is made before anybody has taken a run of the first lease, the third when one was taken and two have come.
@@ -209,20 +209,20 @@ describe("refilling", () => {
         resolve(error);
       });
     });
-    const onRefillLate = vi.fn();
+    const onStall = vi.fn();
     const hooks = {
       onLease() {
         throw new Error("a fault of the hook");
       },
-      onRefillLate,
+      onStall,
     };
     const client = clientOn(new ScriptedSource(), { hooks });
     expect(await client.next()).toHaveLength(8);
     expect(await uncaught).toMatchObject({ message: "a fault of the hook" });
     await client.close();
-    const hungry = clientOn(new ScriptedSource(), { hooks: { onRefillLate } });
+    const hungry = clientOn(new ScriptedSource(), { hooks: { onStall } });
     await hungry.take(4 * SEQUENCE_COUNT);
-    expect(onRefillLate).toHaveBeenCalled();
+    expect(onStall).toHaveBeenCalled();
   });
 });
 
@@ -293,7 +293,7 @@ describe("closing", () => {
 
   test("reports a lease that is used up once, with its last run", async () => {
     const source = new ScriptedSource();
-    const client = clientOn(source, { spareRuns: 3, refill: "when_empty" });
+    const client = clientOn(source, { spareRuns: 3, prefetch: false });
     await client.take(5 * SEQUENCE_COUNT);
     await client.next();
     expect(source.leasedRunCounts.slice(0, 2)).toEqual([4, 4]);
@@ -422,9 +422,9 @@ describe("options", () => {
     ["a bad namespace", { namespace: "Main" }, '"Main"'],
     ["an empty pin", { expectedStoreId: "" }, "expectedStoreId"],
     ["too many spares", { spareRuns: 65 }, "65"],
-    ["half a run", { leaseRunCountMax: 1.5 }, "1.5"],
+    ["half a run", { maxRunsPerLease: 1.5 }, "1.5"],
     ["no time to wait", { waitTimeoutMs: 0 }, "waitTimeoutMs"],
-    ["an unknown refill", { refill: "sometimes" }, '"sometimes"'],
+    ["a prefetch that is no boolean", { prefetch: "sometimes" }, '"sometimes"'],
     ["both a source and an address", { coordinator: "http://127.0.0.1:1" }, "not both"],
     ["spare runs for one run", { onExhausted: "stop", spareRuns: 1 }, "spareRuns"],
     ["a source that is none", { source: {} }, "`lease`"],
@@ -433,7 +433,7 @@ describe("options", () => {
     ["too many labels", { holder: { name: "x", labels: labels(LABEL_COUNT_MAX + 1) } }, `not ${LABEL_COUNT_MAX + 1}`],
     ["an empty value", { holder: { name: "x", labels: { a: "" } } }, "holder.labels.a"],
     ["no spare runs", { spareRuns: -1 }, "spareRuns must be a whole number from 0 to 64, not -1"],
-    ["no run to ask for", { leaseRunCountMax: 0 }, "leaseRunCountMax"],
+    ["no run to ask for", { maxRunsPerLease: 0 }, "maxRunsPerLease"],
     ["a wait beyond an hour", { waitTimeoutMs: 3_600_001 }, "3600001"],
     ["a request beyond ten minutes", { requestTimeoutMs: 600_001 }, "600001"],
     ["a pin that is no text", { expectedStoreId: 7 }, "expectedStoreId must be a store id, not 7"],
@@ -444,8 +444,8 @@ describe("options", () => {
   test("createClient takes each option at its bounds", () => {
     const holder = { name: "x".repeat(HOLDER_NAME_LENGTH_MAX), pid: PID_MAX, labels: labels(LABEL_COUNT_MAX) };
     const [least, most] = [
-      { spareRuns: 0, leaseRunCountMax: 1 },
-      { spareRuns: 64, leaseRunCountMax: 64 },
+      { spareRuns: 0, maxRunsPerLease: 1 },
+      { spareRuns: 64, maxRunsPerLease: 64 },
     ];
     const [short, long] = [
       { waitTimeoutMs: 1, requestTimeoutMs: 1 },
@@ -468,9 +468,9 @@ describe("options", () => {
   test("createClient takes undefined for every option and every hook", () => {
     const hooks: Record<keyof ClientHooks, undefined> = {
       onLease: undefined,
-      onRefillLate: undefined,
-      onCoordinatorAway: undefined,
-      onAlarm: undefined,
+      onStall: undefined,
+      onRetry: undefined,
+      onStopped: undefined,
       onReportFailed: undefined,
     };
     const unset: Record<Exclude<keyof ClientOptions, "holder" | "hooks">, undefined> = {
@@ -481,8 +481,8 @@ describe("options", () => {
       fetch: undefined,
       expectedStoreId: undefined,
       spareRuns: undefined,
-      leaseRunCountMax: undefined,
-      refill: undefined,
+      maxRunsPerLease: undefined,
+      prefetch: undefined,
       onExhausted: undefined,
       waitTimeoutMs: undefined,
       requestTimeoutMs: undefined,

@@ -32,8 +32,8 @@ describe("after a change of pid", () => {
     "%s makes no number, in the middle of a run, and none ever again",
     async (_, call) => {
       const source = new ScriptedSource();
-      const onAlarm = vi.fn();
-      const client = clientOn(source, { spareRuns: 1, hooks: { onAlarm } });
+      const onStopped = vi.fn();
+      const client = clientOn(source, { spareRuns: 1, hooks: { onStopped } });
       await client.take(10);
       becomeCopy();
       await expect(call(client)).rejects.toEqual(copied);
@@ -44,7 +44,7 @@ describe("after a change of pid", () => {
       await client.close();
       expect(source.requests).toHaveLength(requestCount);
       expect(source.reports).toEqual([]);
-      expect(onAlarm).toHaveBeenCalledExactlyOnceWith(copied);
+      expect(onStopped).toHaveBeenCalledExactlyOnceWith(copied);
     },
   );
 
@@ -78,9 +78,9 @@ describe("after a change of pid", () => {
   });
 
   test("callers that wait are told at once, nothing more is asked, and the alarm is raised once", async () => {
-    const onAlarm = vi.fn();
+    const onStopped = vi.fn();
     const source = new ScriptedSource().always(refusal("store_unavailable", 1));
-    const client = clientOn(source, { hooks: { onAlarm } });
+    const client = clientOn(source, { hooks: { onStopped } });
     const waiting = client.next().catch((error: unknown) => error);
     await expect.poll(() => source.requests).toHaveLength(1);
     becomeCopy();
@@ -88,7 +88,7 @@ describe("after a change of pid", () => {
     expect(await waiting).toEqual(copied);
     await new Promise((resolve) => setTimeout(resolve, 110));
     expect(source.requests).toHaveLength(1);
-    expect(onAlarm).toHaveBeenCalledExactlyOnceWith(copied);
+    expect(onStopped).toHaveBeenCalledExactlyOnceWith(copied);
     await client.close();
   });
 

@@ -21,13 +21,13 @@ afterEach(async () => {
 
 async function bytesOf(client: Client, count: number): Promise<string[]> {
   const bytes = new Uint8Array(count * 8);
-  await client.takeBytes(bytes);
+  await client.fillBytes(bytes);
   return Buffer.from(bytes).toString("latin1").match(/.{8}/gs) ?? [];
 }
 
 async function numbersOf(client: Client, count: number): Promise<string[]> {
   const numbers = new Float64Array(count);
-  await client.takeNumbers(numbers);
+  await client.fillNumbers(numbers);
   return Array.from(numbers, (number) => fromNumber(number));
 }
 
@@ -130,7 +130,7 @@ describe("a loop that only awaits numbers in hand", () => {
 describe("an array to be filled", () => {
   test("holds nothing but the numbers, in a view of a larger buffer too", async () => {
     const buffer = new ArrayBuffer(100).slice(0);
-    await newClient().takeBytes(new Uint8Array(buffer, 3, 80));
+    await newClient().fillBytes(new Uint8Array(buffer, 3, 80));
     const text = Buffer.from(buffer).toString("latin1");
     expect(text.slice(0, 3)).toBe("\0\0\0");
     expect(text.slice(83)).toBe("\0".repeat(17));
@@ -139,7 +139,7 @@ describe("an array to be filled", () => {
 
   test("may be as long as the largest lease", async () => {
     const numbers = new Float64Array(TAKE_COUNT_MAX);
-    await newClient().takeNumbers(numbers);
+    await newClient().fillNumbers(numbers);
     expect(placeOf(fromNumber(numbers.at(-1) as number))).toBe(TAKE_COUNT_MAX - 1);
   });
 
@@ -149,9 +149,9 @@ describe("an array to be filled", () => {
     ["an empty one", new Uint8Array(0), RangeError, /not 0/],
     ["one with room for half a number", new Uint8Array(12), RangeError, /not 1.5/],
     ["one that is too long", new Uint8Array((TAKE_COUNT_MAX + 1) * 8), RangeError, /not 1048577/],
-  ])("takeBytes() refuses %s, and uses no number", async (_, target, kind, words) => {
+  ])("fillBytes() refuses %s, and uses no number", async (_, target, kind, words) => {
     const client = newClient();
-    const refusal = await client.takeBytes(target as Uint8Array).catch((error: unknown) => error);
+    const refusal = await client.fillBytes(target as Uint8Array).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(kind);
     expect((refusal as Error).message).toMatch(words);
     expect(placeOf(await client.next())).toBe(0);
@@ -162,9 +162,9 @@ describe("an array to be filled", () => {
     ["another array", new Uint8Array(8), TypeError],
     ["an empty one", new Float64Array(0), RangeError],
     ["one that is too long", new Float64Array(TAKE_COUNT_MAX + 1), RangeError],
-  ])("takeNumbers() refuses %s, and uses no number", async (_, target, kind) => {
+  ])("fillNumbers() refuses %s, and uses no number", async (_, target, kind) => {
     const client = newClient();
-    await expect(client.takeNumbers(target as Float64Array)).rejects.toBeInstanceOf(kind);
+    await expect(client.fillNumbers(target as Float64Array)).rejects.toBeInstanceOf(kind);
     expect(placeOf(await client.next())).toBe(0);
   });
 
@@ -172,7 +172,7 @@ describe("an array to be filled", () => {
     const client = newClient();
     const bytes = new Uint8Array(2 * SEQUENCE_COUNT * 8);
     const numbers = new Float64Array(2 * SEQUENCE_COUNT);
-    const calls = [client.takeBytes(bytes), client.takeNumbers(numbers)];
+    const calls = [client.fillBytes(bytes), client.fillNumbers(numbers)];
     structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
     structuredClone(numbers.buffer, { transfer: [numbers.buffer] });
     for (const call of calls) await expect(call).rejects.toThrow(/taken away/);

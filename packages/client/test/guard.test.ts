@@ -9,7 +9,7 @@ import { type Answer, receiptFor, refusal, ScriptedSource } from "./scripted-sou
 const clients: Client[] = [];
 
 function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}): Client {
-  const client = createClient({ source, holder: { name: "test" }, refill: "when_empty", ...options });
+  const client = createClient({ source, holder: { name: "test" }, prefetch: false, ...options });
   clients.push(client);
   return client;
 }
@@ -27,7 +27,7 @@ const evidenceIn = (source: ScriptedSource) => source.requests.map(({ lastRun, r
 describe("each lease request", () => {
   test("says the last run that came, and bears the receipt of just that lease", async () => {
     const source = new ScriptedSource();
-    const client = clientOn(source, { spareRuns: 2, refill: "ahead" });
+    const client = clientOn(source, { spareRuns: 2, prefetch: true });
     await client.take(12 * SEQUENCE_COUNT);
     const [first, ...later] = evidenceIn(source);
     expect(first).toEqual({ lastRun: null, receipt: null });
@@ -92,32 +92,32 @@ describe("the alarm", () => {
   test.each(Object.entries(STOPS))(
     "of %s is raised once, though nobody waits for a number, and the run in hand is given up",
     async (stop, answer) => {
-      const onAlarm = vi.fn();
+      const onStopped = vi.fn();
       const source = new ScriptedSource().answer((lease) => lease, answer);
-      const client = clientOn(source, { refill: "ahead", hooks: { onAlarm } });
+      const client = clientOn(source, { prefetch: true, hooks: { onStopped } });
       await client.take(SEQUENCE_COUNT / 2 + 2);
-      await expect.poll(() => onAlarm).toHaveBeenCalled();
+      await expect.poll(() => onStopped).toHaveBeenCalled();
       expect(() => client.nextSync()).toThrow(code(stop));
       await expect(client.next()).rejects.toEqual(code(stop));
       await client.close();
-      expect(onAlarm).toHaveBeenCalledExactlyOnceWith(code(stop));
+      expect(onStopped).toHaveBeenCalledExactlyOnceWith(code(stop));
       expect(source.requests).toHaveLength(2);
     },
   );
 
   test("is raised once however many callers wait, and each of them is told", async () => {
-    const onAlarm = vi.fn();
-    const client = clientOn(new ScriptedSource().always(refusal("store_forked")), { hooks: { onAlarm } });
+    const onStopped = vi.fn();
+    const client = clientOn(new ScriptedSource().always(refusal("store_forked")), { hooks: { onStopped } });
     const waiting = [client.next(), client.take(3), client.next()];
     for (const caller of waiting) await expect(caller).rejects.toEqual(code("store_forked"));
-    expect(onAlarm).toHaveBeenCalledExactlyOnceWith(code("store_forked"));
+    expect(onStopped).toHaveBeenCalledExactlyOnceWith(code("store_forked"));
   });
 
   test("may close the client", async () => {
     const source = new ScriptedSource().always(refusal("store_forked"));
     const closed = new Promise<void>((resolve) => {
-      const onAlarm = () => void client.close().then(resolve);
-      const client = clientOn(source, { hooks: { onAlarm } });
+      const onStopped = () => void client.close().then(resolve);
+      const client = clientOn(source, { hooks: { onStopped } });
       client.next().catch(() => {});
     });
     await closed;
@@ -129,16 +129,16 @@ describe("every other refusal", () => {
   test.each(Object.keys(ERROR_RULES).filter((refused) => !(refused in STOPS)))(
     "%s leaves the runs in hand good, and raises no alarm",
     async (refused) => {
-      const onAlarm = vi.fn();
+      const onStopped = vi.fn();
       const source = new ScriptedSource().answer((lease) => lease, refusal(refused));
-      const client = clientOn(source, { refill: "ahead", hooks: { onAlarm } });
+      const client = clientOn(source, { prefetch: true, hooks: { onStopped } });
       const made = await client.take(SEQUENCE_COUNT / 2 + 2);
       await expect.poll(() => source.requests.length).toBeGreaterThanOrEqual(2);
       await new Promise((resolve) => setImmediate(resolve));
       while (made.length < SEQUENCE_COUNT) made.push(client.nextSync());
       made.push(await client.next());
       expect(new Set(made).size).toBe(SEQUENCE_COUNT + 1);
-      expect(onAlarm).not.toHaveBeenCalled();
+      expect(onStopped).not.toHaveBeenCalled();
     },
   );
 });

@@ -372,13 +372,13 @@ describe("a URL of no coordinator", () => {
     ],
   ])("next() reports %s at once, without a retry", async (_, server, code, remedy) => {
     const coordinator = await server();
-    const onCoordinatorAway = vi.fn();
-    await using client = createClient({ coordinator, holder: { name: "x" }, hooks: { onCoordinatorAway } });
+    const onRetry = vi.fn();
+    await using client = createClient({ coordinator, holder: { name: "x" }, hooks: { onRetry } });
     const error = await failure(client.next());
     expect(error).toMatchObject({ code, message: expect.stringMatching(remedy) });
     expect(error.message).toContain(coordinator);
     expect(error.message.length).toBeLessThanOrEqual(200);
-    expect(onCoordinatorAway).not.toHaveBeenCalled();
+    expect(onRetry).not.toHaveBeenCalled();
     expect(seen).toEqual([]);
   });
 });

@@ -227,16 +227,16 @@ test("the client makes each number once, from a lease that it may use, whatever 
     clients.set(name, known);
     const limits = { waitTimeoutMs: 3_600_000, requestTimeoutMs: 600_000 };
     // Hundreds start at once: on a busy machine each would warn.
-    const hooks = { onCoordinatorAway: () => {} };
+    const hooks = { onRetry: () => {} };
     // The first request is for two runs, so that one fewer and one more are near.
-    const wanted = { refill: "when_empty", spareRuns: 2 - at } as const;
+    const wanted = { prefetch: false, spareRuns: 2 - at } as const;
     await using client = createClient({ coordinator, holder: { name }, hooks, ...wanted, ...limits });
     const made = new Set<number>();
     const used = new Set<Lease | undefined>();
     const take = async (count: number): Promise<void> => {
       const numbers = new Float64Array(count);
       try {
-        await client.takeNumbers(numbers);
+        await client.fillNumbers(numbers);
       } catch (error) {
         codes.add((error as { code?: unknown }).code);
         return;

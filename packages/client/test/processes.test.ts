@@ -36,7 +36,7 @@ startupSnapshot.addDeserializeCallback(() => {
   if (process.argv.includes("pid-of-the-original")) Object.defineProperty(process, "pid", { value: original });
   early = attempt(() => client.nextSync());
 });
-const hooks = { onAlarm: (error) => alarms.push(error.code) };
+const hooks = { onStopped: (error) => alarms.push(error.code) };
 const client = createClient({ source, holder: { name: "original" }, spareRuns: 1, hooks });
 const closed = createClient({ source, holder: { name: "closed in time" }, hooks });
 const made = [];

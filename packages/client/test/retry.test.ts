@@ -13,7 +13,7 @@ describe("when the coordinator refuses or is away", () => {
     const source = new ScriptedSource().answer(refusal("store_unavailable", 20), refusal("shutting_down", 20));
     const away = vi.fn();
     const started = performance.now();
-    const client = clientOn(source, { hooks: { onCoordinatorAway: away } });
+    const client = clientOn(source, { hooks: { onRetry: away } });
     expect(await client.next()).toHaveLength(8);
     expect(performance.now() - started).toBeGreaterThanOrEqual(39);
     expect(new Set(source.requests.map(({ nonce }) => nonce)).size).toBe(3);
@@ -27,7 +27,7 @@ describe("when the coordinator refuses or is away", () => {
       const source = new ScriptedSource().answer(refusal(refused, 20));
       const away = vi.fn();
       const started = performance.now();
-      expect(await clientOn(source, { hooks: { onCoordinatorAway: away } }).next()).toHaveLength(8);
+      expect(await clientOn(source, { hooks: { onRetry: away } }).next()).toHaveLength(8);
       expect(performance.now() - started).toBeGreaterThanOrEqual(19);
       expect(away).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error: code(refused), attempt: 1 }));
     },
@@ -100,7 +100,7 @@ describe("when the coordinator refuses or is away", () => {
       ["once when each try failed to reach the coordinator", unreachable, {}, ["connection refused"]],
       ["not when a run came", (lease) => lease, {}, []],
       ["not when the coordinator answers that the client must wait", refusal("store_recovering"), {}, []],
-      ["not when a hook reports it", never, { onCoordinatorAway: () => {} }, []],
+      ["not when a hook reports it", never, { onRetry: () => {} }, []],
     ])("is emitted %s", async (_, answer, hooks, said) => {
       holdTimers();
       const emitted = vi.spyOn(process, "emitWarning").mockImplementation(() => {});

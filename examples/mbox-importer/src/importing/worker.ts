@@ -63,7 +63,7 @@ class Worker {
           this.#isWaiting = false;
           send({ type: "leased", runCount });
         },
-        onCoordinatorAway: ({ error }) => this.#reportWaiting(`${error.code}: ${error.message}`),
+        onRetry: ({ error }) => this.#reportWaiting(`${error.code}: ${error.message}`),
       },
     });
     this.#importer = new RangeImporter(this.#archive, this.#client, namespace);

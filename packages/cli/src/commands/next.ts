@@ -48,11 +48,11 @@ async function next({ count, namespace, json, ...place }: Options): Promise<void
     ...(hasToken ? { token: () => bearerToken(place) ?? "" } : {}),
     namespace,
     holder: { name: "callnumber-next" },
-    leaseRunCountMax: Math.min(Math.ceil(count / NUMBERS_PER_RUN), LEASE_RUN_COUNT_MAX),
-    refill: "when_empty",
+    maxRunsPerLease: Math.min(Math.ceil(count / NUMBERS_PER_RUN), LEASE_RUN_COUNT_MAX),
+    prefetch: false,
     waitTimeoutMs: WAIT_TIMEOUT_MS,
     hooks: {
-      onCoordinatorAway({ error, attempt }) {
+      onRetry({ error, attempt }) {
         if (attempt > 1) return;
         stderr.write(`callnumber: ${escapeAndShorten(error.message)}; trying for ${WAIT_TIMEOUT_MS / 1000} s\n`);
       },
