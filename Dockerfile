@@ -7,7 +7,7 @@ FROM node:${NODE_VERSION}-slim AS build
 WORKDIR /src
 COPY . .
 RUN npm run --silent bootstrap
-# The command alone, in the versions of the lock file, all of which were fetched just now. Its neighbours in the workspace
+# The command alone, in the versions of the lock file, all of which were fetched just now. Its neighbors in the workspace
 # are copied in and not linked (that is the setting), since only a copy finds zod where the coordinator has it.
 RUN npx --yes "$(node -p 'require("./package.json").packageManager.split("+")[0]')" \
     --config.inject-workspace-packages=true --filter callnumber deploy --prod --offline /app

@@ -22,7 +22,7 @@ export async function initBackdated(
   namespace: string,
   { nodeCount = 1, ageDays = 100, firstRun = 1 }: BackdatedOptions = {},
 ): Promise<string> {
-  const storeId = newStoreId({ firstRun, initialisedAtMs: Date.now() - ageDays * DAY_MS, rate: 16 });
+  const storeId = newStoreId({ firstRun, initializedAtMs: Date.now() - ageDays * DAY_MS, rate: 16 });
   const init = () =>
     store.step(namespace, {
       step: "init",

@@ -1,4 +1,4 @@
-/** The ledger and its namespaces on the page, with the coordinator's own filters, exports, hints and neighbours. */
+/** The ledger and its namespaces on the page, with the coordinator's own filters, exports, hints and neighbors. */
 import { readFile } from "node:fs/promises";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
@@ -73,7 +73,7 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
     await mustBeAccessible(page);
   });
 
-  test("keeps the namespaces apart, each with its labels and a colour of its own", async () => {
+  test("keeps the namespaces apart, each with its labels and a color of its own", async () => {
     const namespaces = ["main", "lists"];
     const { page, visit, coordinator } = await openConsole(browser(), {}, { namespaces });
     const { url } = coordinator;
@@ -87,13 +87,13 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
     await visit("/main");
     await page.getByText("leased to importer-of-main").waitFor();
     expect(await page.getByText("leased to importer-of-lists").count()).toBe(0);
-    const colour = () => page.evaluate<string>("getComputedStyle(document.querySelector('.swatch')).backgroundColor");
-    const colourOfMain = await colour();
+    const color = () => page.evaluate<string>("getComputedStyle(document.querySelector('.swatch')).backgroundColor");
+    const colorOfMain = await color();
     await page.getByRole("row", { name: /lists/ }).getByText("team=mail").waitFor();
     await page.getByRole("combobox", { name: "Namespace" }).selectOption("lists");
     await page.getByText("leased to importer-of-lists").waitFor();
     expect(page.url()).toMatch(/#\/lists$/);
-    expect(await colour()).not.toBe(colourOfMain);
+    expect(await color()).not.toBe(colorOfMain);
     await page.locator("table.holders").getByRole("link", { name: "importer-of-lists" }).waitFor();
     await expect.poll(() => page.evaluate<number>(TALLEST_BAR)).toBeGreaterThan(100);
     await screenshot(page, "namespaces");

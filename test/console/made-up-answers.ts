@@ -1,5 +1,5 @@
 /** Answers that a young store has no reason to give: alarms, many holders, a namespace whose store was emptied. */
-import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/operator";
+import type { CapacityResponse, NamespacesResponse } from "@callnumber/protocol/operator";
 import type { Page } from "playwright-core";
 
 const STORE_ID = "519e69f5-3c1d-4f6e-9a6b-2f30d86b1c55.1.1795250506950.2";
@@ -8,7 +8,7 @@ export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()):
   const emptied =
     'namespace "lists" is missing, but run 65735 was leased from it. Nothing is leased. Restore the store. If it is lost, stop the ' +
     `coordinators and run \`callnumber recover --store STORE_URL --namespace lists --store-id ${STORE_ID} --min-run 65735\``;
-  const answer: NamespacesAnswer = {
+  const answer: NamespacesResponse = {
     store: "redis",
     coordinator: "mail-1",
     release: "0.1.0",
@@ -58,7 +58,7 @@ export async function answerWithAlarms(page: Page, nowMs = Date.now()): Promise<
     wastedRunCount: 39,
     discardedRunCount: 2,
   };
-  const answer: CapacityAnswer = {
+  const answer: CapacityResponse = {
     namespace: "main",
     version: 0,
     highWaterMark: 869_730_877,

@@ -1,8 +1,8 @@
 /** What pages of other sites can do where no token is required, also under a name that leads here; and hostile text on the page. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/operator";
-import type { LedgerEntry, RunsAnswer } from "@callnumber/protocol/wire";
+import type { CapacityResponse, NamespacesResponse } from "@callnumber/protocol/operator";
+import type { LedgerEntry, RunsResponse } from "@callnumber/protocol/wire";
 import type { Page, Response } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { mustBeAccessible } from "./accessibility.js";
@@ -104,7 +104,7 @@ describe.skipIf(CHROMIUM === undefined)("a page of another site", () => {
     const answered = answers.filter((answer) => answer.ok()).map((answer) => new URL(answer.url()).pathname);
     expect(answered.filter((path) => !path.startsWith("/console/"))).toEqual([]);
     expect(answers.filter((answer) => answer.ok() && answer.request().method() !== "GET")).toEqual([]);
-    const { namespaces } = (await (await fetch(`${url}/v1/namespaces`)).json()) as NamespacesAnswer;
+    const { namespaces } = (await (await fetch(`${url}/v1/namespaces`)).json()) as NamespacesResponse;
     expect(namespaces).toMatchObject([{ labels: {}, record: { runsUsed: 0 } }]);
   });
 
@@ -153,7 +153,7 @@ function entry(name: string, index: number): LedgerEntry {
 /** A coordinator, or a store, that was taken over: no schema stands before the page. */
 async function answerHostilely(page: Page): Promise<void> {
   const texts = [...HOSTILE, LONG];
-  const runs: RunsAnswer = { leases: texts.map(entry), nextCursor: MARKUP, trimmed: null } as never;
+  const runs: RunsResponse = { leases: texts.map(entry), nextCursor: MARKUP, trimmed: null } as never;
   const guard = { state: "stopped", code: MARKUP, sinceMs: 0, explanation: texts.join(" ") };
   const namespaces = {
     store: MARKUP,
@@ -165,7 +165,7 @@ async function answerHostilely(page: Page): Promise<void> {
       record: null,
       guard,
     })),
-  } as unknown as NamespacesAnswer;
+  } as unknown as NamespacesResponse;
   const capacity = {
     namespace: "main",
     rates: [],
@@ -183,7 +183,7 @@ async function answerHostilely(page: Page): Promise<void> {
       isLive: true,
     })),
     alarms: texts.map((explanation) => ({ name: MARKUP, severity: "critical", explanation })),
-  } as unknown as CapacityAnswer;
+  } as unknown as CapacityResponse;
   const events = texts.map((text, id) => ({
     id,
     atMs: 0,

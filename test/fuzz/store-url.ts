@@ -46,7 +46,7 @@ function check(bytes: Buffer): void {
   const id = parseStoreId(text);
   if (id !== undefined) {
     const numbers = text.split(".").slice(1).map(Number);
-    assert.deepEqual([id.firstVersion * 2 ** 30 + id.firstRun, id.initialisedAtMs, id.rate], numbers);
+    assert.deepEqual([id.firstVersion * 2 ** 30 + id.firstRun, id.initializedAtMs, id.rate], numbers);
     assert(
       id.firstVersion >= 0 &&
         id.firstVersion <= 7 &&

@@ -7,7 +7,7 @@ const target = TARGETS[name];
 
 export default {
   testRunner: "vitest",
-  // By name: pnpm gives Stryker no folder of neighbours to search.
+  // By name: pnpm gives Stryker no folder of neighbors to search.
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "test/mutation/vitest.config.mjs", related: false },
   mutate: target?.mutate,

@@ -130,7 +130,7 @@ export function startProcess(
 /** Starts a command with a terminal of so many columns, on which Ctrl-C can be typed. Needs the program `script`. */
 export function startOnTerminal(columns: number, ...parameters: readonly string[]) {
   const line = `stty cols ${columns} rows 30; exec ${shellLine(process.execPath, COMMAND, ...parameters)}`;
-  // Whoever runs the tests may want no colours in their report.
+  // Whoever runs the tests may want no colors in their report.
   const { NO_COLOR: _, FORCE_COLOR: __, ...env } = process.env;
   const child = spawn("script", ["-qefc", line, "/dev/null"], { env: { ...env, TERM: "xterm" } });
   const output = collect(child);

@@ -10,8 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { type ErrorAnswer, pathOf } from "@callnumber/protocol/wire";
+import { type NamespacesResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { type ErrorResponse, pathOf } from "@callnumber/protocol/wire";
 import { removeWithMarkers } from "../markers-of-stores.js";
 import { PATH_WITH_COMMAND } from "../processes/command.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
@@ -147,7 +147,7 @@ export class OperatorWorld {
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-    const answer = (await response.json()) as ErrorAnswer;
+    const answer = (await response.json()) as ErrorResponse;
     return { isDone: response.ok, text: response.ok ? "" : `${answer.message} (${answer.code})` };
   }
 
@@ -165,7 +165,7 @@ export class OperatorWorld {
   /** High-water marks by namespace; null for a record that can't be read. */
   async marks(): Promise<ReadonlyMap<string, number | null>> {
     const response = await fetch(`${this.#url}${OPERATOR_ROUTES.namespaces}`);
-    const { namespaces } = (await response.json()) as NamespacesAnswer;
+    const { namespaces } = (await response.json()) as NamespacesResponse;
     return new Map(namespaces.map(({ namespace, record }) => [namespace, record?.highWaterMark ?? null]));
   }
 
@@ -181,7 +181,7 @@ export class OperatorWorld {
         (await this.shell(`callnumber status --coordinator ${this.#url} --namespace ${namespace}`)).text,
       );
       said.set("log", logged(this.log(), namespace));
-      said.set("readyz", ((await (await fetch(`${this.#url}/readyz`)).json()) as ErrorAnswer).message ?? "");
+      said.set("readyz", ((await (await fetch(`${this.#url}/readyz`)).json()) as ErrorResponse).message ?? "");
     }
     const mayLook = this.server !== undefined || refused !== undefined;
     if (mayLook) said.set("doctor", (await this.shell(`callnumber doctor --store ${quoted(this.operatorUrl)}`)).text);

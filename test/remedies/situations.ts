@@ -38,7 +38,7 @@ const RATE = 16;
 /** A clock line that began so long ago has passed its last run. */
 const endedStoreId = (namespace: string) =>
   namespace === "lists"
-    ? newStoreId({ firstRun: 1, initialisedAtMs: Date.now() - Math.ceil(RUN_MAX / RATE) * 1_000, rate: RATE })
+    ? newStoreId({ firstRun: 1, initializedAtMs: Date.now() - Math.ceil(RUN_MAX / RATE) * 1_000, rate: RATE })
     : undefined;
 const LONG_AGO_MS = 31 * DAY_MS;
 

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { boundedText, fetchFailure } from "@callnumber/client";
 import { isLoopback, readPrivateFile } from "@callnumber/coordinator/machine";
 import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/text";
-import { errorAnswerSchema } from "@callnumber/protocol/schemas";
+import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type { z } from "zod";
 import { commandIo, running } from "./command-io.js";
@@ -160,14 +160,14 @@ async function readResponse(response: Response): Promise<ResponseRead> {
 
 /** With jitter: clients that were rejected together do not come back together. */
 function overloadPauseMs({ status, body }: ResponseRead): number | undefined {
-  const refused = errorAnswerSchema.safeParse(body);
+  const refused = errorResponseSchema.safeParse(body);
   if (status !== ERROR_RULES.overloaded.httpStatus || !refused.success || refused.data.code !== "overloaded")
     return undefined;
   return (refused.data.retryAfterMs ?? 0) * (1 + Math.random());
 }
 
 function errorIn(base: string, { status, body }: ResponseRead): RequestError {
-  const refused = errorAnswerSchema.safeParse(body);
+  const refused = errorResponseSchema.safeParse(body);
   if (status !== 200 && refused.success) return new RequestError(refused.data.code, refused.data.message);
   return new RequestError(
     "invalid_response",

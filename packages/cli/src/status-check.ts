@@ -1,6 +1,6 @@
 /** The verdict of `status --check`: one of four states, one line, one exit code, as Nagios plugins have them. Pure. */
 import type { Alarm } from "@callnumber/protocol/operator";
-import type { GuardAnswer, StatusAnswer } from "@callnumber/protocol/wire";
+import type { GuardStatus, StatusResponse } from "@callnumber/protocol/wire";
 import { formatCount } from "./output.js";
 
 type CheckState = "ok" | "warning" | "critical" | "unknown";
@@ -18,7 +18,7 @@ export interface Verdict {
 const WARNING_SHARE = 0.8;
 const CRITICAL_SHARE = 0.95;
 
-const GUARD_STATES: Readonly<Record<GuardAnswer["state"], CheckState>> = {
+const GUARD_STATES: Readonly<Record<GuardStatus["state"], CheckState>> = {
   active: "ok",
   recovering: "warning",
   stopped: "critical",
@@ -43,7 +43,7 @@ const ALARM_STATES: Readonly<Record<Alarm["severity"], CheckState>> = {
 
 /** `alarms`: the most severe first, as the coordinator returns them; none where they are not known. */
 export function verdictOf(
-  { namespace, guard, runsUsed, runsLeft, highWaterMark }: StatusAnswer,
+  { namespace, guard, runsUsed, runsLeft, highWaterMark }: StatusResponse,
   alarms: readonly Alarm[],
 ): Verdict {
   const { headroomRuns } = guard;
@@ -72,7 +72,7 @@ export function verdictOf(
 }
 
 /** Formats why leases fail: the code, and the reason of a recovery. */
-export function formatCause({ code, reason }: Pick<GuardAnswer, "code" | "reason">): string {
+export function formatCause({ code, reason }: Pick<GuardStatus, "code" | "reason">): string {
   return reason === null ? String(code) : `${code}, ${reason}`;
 }
 

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
+import { inspectResponseSchema } from "@callnumber/protocol/schemas";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { callnumber, folderForTest, serve, shell } from "../../../test/processes/command.js";
@@ -43,7 +43,7 @@ async function slowCoordinator() {
 }
 
 describe("one number", () => {
-  test("is told with its holder, host, pid, coordinator, time and neighbours; a URL is taken for the number in it", async () => {
+  test("is told with its holder, host, pid, coordinator, time and neighbors; a URL is taken for the number in it", async () => {
     const { to, numbers } = await world();
     const [callNumber = ""] = numbers;
     const told = await callnumber(["inspect", callNumber, "--neighbors", ...to]);
@@ -115,7 +115,7 @@ describe("many, on standard input", () => {
     const answers = asJson.stdout
       .trimEnd()
       .split("\n")
-      .map((line) => inspectAnswerSchema.parse(JSON.parse(line)));
+      .map((line) => inspectResponseSchema.parse(JSON.parse(line)));
     expect(answers.map(({ callNumber, verdict }) => [callNumber, verdict])).toEqual([
       [first, "reported"],
       [second, "reported"],

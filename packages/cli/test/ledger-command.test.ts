@@ -15,7 +15,7 @@ import {
 } from "../../../test/processes/command.js";
 
 const ESC = String.fromCharCode(27);
-const COLOURS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");
+const COLORS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");
 let asked = 0;
 
 async function coordinator() {
@@ -75,7 +75,7 @@ describe("runs", () => {
     expect((await callnumber(["runs", "--holder", "nobody", ...to])).stdout).toBe("no leases\n");
   });
 
-  test("fits the terminal, with colours; in a pipe all stands in full, without", async ({ skip }) => {
+  test("fits the terminal, with colors; in a pipe all stands in full, without", async ({ skip }) => {
     if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
     const { url, to } = await coordinator();
     const name = "an-importer-with-a-name-that-takes-half-of-a-line";
@@ -85,7 +85,7 @@ describe("runs", () => {
       expect(await runs.ended()).toBe(0);
       const { stdout } = runs.output();
       expect(stdout).toContain(`${ESC}[`);
-      const lines = stdout.replaceAll(COLOURS, "").split("\r\n");
+      const lines = stdout.replaceAll(COLORS, "").split("\r\n");
       expect(lines[0]).toMatch(/^RUNS +LEASED AT +HOLDER/);
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
     }
@@ -210,7 +210,7 @@ describe("status", () => {
     watch.typeCtrlC();
     expect(await watch.ended()).toBe(0);
     const last = watch.output().stdout.split(`${ESC}[H${ESC}[2J`).at(-1) ?? "";
-    expect(last.replaceAll(COLOURS, "")).toMatch(/^namespace main on the sqlite store[^]*Ctrl-C ends/);
+    expect(last.replaceAll(COLORS, "")).toMatch(/^namespace main on the sqlite store[^]*Ctrl-C ends/);
   });
 });
 

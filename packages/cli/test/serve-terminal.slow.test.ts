@@ -18,7 +18,7 @@ async function idleStore(path: string, idleMs: number): Promise<void> {
   try {
     await store.step("main", {
       step: "init",
-      storeId: newStoreId({ firstRun: 1, initialisedAtMs: now(), rate: 2 }),
+      storeId: newStoreId({ firstRun: 1, initializedAtMs: now(), rate: 2 }),
       nonce: randomBytes(12).toString("base64url"),
       isSilenceAccepted: false,
       nodeCount: 1,

@@ -1,11 +1,11 @@
 /** What monitoring is told: each state of a namespace, as one line and one exit code. */
-import type { GuardAnswer, StatusAnswer } from "@callnumber/protocol/wire";
+import type { GuardStatus, StatusResponse } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
 import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/status-check.js";
 
 const ALL = 1_000_000;
 
-const open: GuardAnswer = {
+const open: GuardStatus = {
   state: "active",
   code: null,
   reason: null,
@@ -17,7 +17,7 @@ const open: GuardAnswer = {
   lastRecovery: null,
 };
 
-function statusOf(runsUsed: number, guard: Partial<GuardAnswer> = {}): StatusAnswer {
+function statusOf(runsUsed: number, guard: Partial<GuardStatus> = {}): StatusResponse {
   return {
     namespace: "main",
     storeId: "s",

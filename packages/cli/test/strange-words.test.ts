@@ -13,11 +13,11 @@ import { command } from "../../../test/redis/redis-command.js";
 import { startRespServer } from "../../../test/redis/resp-server.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 
-/** The title, the screen, colours, in both spellings of escape; text that is turned; and a line that looks like one of ours. */
+/** The title, the screen, colors, in both spellings of escape; text that is turned; and a line that looks like one of ours. */
 const BAD = "BAD\u001b]0;OWNED\u0007\u001b[2J\u009b32m\u202egpj.exe\u2028\nCALLNUMBER OK";
 const BAD_LINE = BAD.replace("\n", "");
 const ACTS_ON_TERMINAL = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/u;
-const OUR_COLOURS = /\p{Cc}\[(?:1|2|22|31|32|33|39)m/gu;
+const OUR_COLORS = /\p{Cc}\[(?:1|2|22|31|32|33|39)m/gu;
 const LIKE_OUR_OWN = /^CALLNUMBER OK/m;
 
 /** That it was told, too: else nothing was tried. */
@@ -57,7 +57,7 @@ test("a coordinator says what acts on a terminal, in refusals and in every free 
     const about = words.join(" ");
     expectHarmless(await callnumber(asked, { env: { FORCE_COLOR: "0" } }), about);
     const painted = await callnumber(asked, { env: { FORCE_COLOR: "1" } });
-    expectHarmless({ ...painted, stdout: painted.stdout.replaceAll(OUR_COLOURS, "") }, about);
+    expectHarmless({ ...painted, stdout: painted.stdout.replaceAll(OUR_COLORS, "") }, about);
     const { stdout, stderr } = await callnumber([...asked, "--json"]);
     expect(stdout + stderr, about).not.toMatch(ACTS_ON_TERMINAL);
     // A program is given what was said, as it was said.

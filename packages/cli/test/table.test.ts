@@ -82,9 +82,9 @@ describe("the width of a text", () => {
   });
 });
 
-describe("colours", () => {
+describe("colors", () => {
   const ESC = String.fromCharCode(27);
-  const isColoured = (asJson: boolean, env: Readonly<Record<string, string>>, isTerminal: boolean) =>
+  const isColored = (asJson: boolean, env: Readonly<Record<string, string>>, isTerminal: boolean) =>
     paintFor(asJson, { env, stdout: { isTTY: isTerminal } })("red", "x").includes(ESC);
 
   test.each([
@@ -98,7 +98,7 @@ describe("colours", () => {
     ["not with FORCE_COLOR=0", false, false, { FORCE_COLOR: "0" }, true],
     ["not on a dumb terminal", false, false, { TERM: "dumb" }, true],
   ])("%s", (_, expected, asJson, env: Readonly<Record<string, string>>, isTerminal) => {
-    expect(isColoured(asJson, env, isTerminal)).toBe(expected);
+    expect(isColored(asJson, env, isTerminal)).toBe(expected);
   });
 });
 

@@ -3,7 +3,7 @@
  * One request for each call, never a retry: the lease buffer decides when to request again.
  */
 import {
-  type ErrorAnswer,
+  type ErrorResponse,
   isErrorCode,
   type Lease,
   type LeaseRequest,
@@ -114,11 +114,11 @@ function unreachable(base: string, cause: unknown, { code, reason }: FetchFailur
 }
 
 function responseError(base: string, response: Response, answer: unknown, isTooLong: boolean): ClientError {
-  const retryAfterMs = (isErrorAnswer(answer) ? answer.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
-  if (isErrorAnswer(answer) && isErrorCode(answer.code))
+  const retryAfterMs = (isErrorResponse(answer) ? answer.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
+  if (isErrorResponse(answer) && isErrorCode(answer.code))
     return new ClientError(answer.code, answer.message, { reason: answer.reason, retryAfterMs });
   // From a newer coordinator, a proxy in between, or another program at this URL.
-  const said = isErrorAnswer(answer)
+  const said = isErrorResponse(answer)
     ? `${answer.code}: ${answer.message}`
     : `${isTooLong ? "longer than" : "not as"} a coordinator does`;
   const { status } = response;
@@ -128,8 +128,8 @@ function responseError(base: string, response: Response, answer: unknown, isTooL
   return new ClientError(isTransient ? "coordinator_unreachable" : "invalid_response", message, { retryAfterMs });
 }
 
-function isErrorAnswer(answer: unknown): answer is ErrorAnswer {
-  const { code, reason, message, retryAfterMs } = (answer ?? {}) as Partial<ErrorAnswer>;
+function isErrorResponse(answer: unknown): answer is ErrorResponse {
+  const { code, reason, message, retryAfterMs } = (answer ?? {}) as Partial<ErrorResponse>;
   return (
     typeof code === "string" &&
     (reason === undefined || typeof reason === "string") &&

@@ -1,6 +1,6 @@
 /** Requests to the coordinator that served this page. The token that a person typed in is kept here, in the page's memory, and nowhere else. */
-import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import type { ErrorAnswer } from "@callnumber/protocol/wire";
+import { type NamespacesResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import type { ErrorResponse } from "@callnumber/protocol/wire";
 import { escapeText } from "./format.js";
 
 /** Why a request has no response: `unreachable`, or the code of the error. */
@@ -33,13 +33,13 @@ export function isSignedIn(): boolean {
  * coordinator could not tell; the pages show that.
  * @throws RequestError `unauthorized` or `forbidden` when it may not. Then no token is kept.
  */
-export async function authenticate(typed?: string): Promise<NamespacesAnswer | undefined> {
+export async function authenticate(typed?: string): Promise<NamespacesResponse | undefined> {
   // Anything else can't be a token, nor be sent in a header.
   if (typed !== undefined && !/^[!-~]+$/.test(typed)) throw new RequestError("unauthorized", "");
   token = typed;
-  let namespaces: NamespacesAnswer | undefined;
+  let namespaces: NamespacesResponse | undefined;
   try {
-    namespaces = (await request(OPERATOR_ROUTES.namespaces)) as NamespacesAnswer;
+    namespaces = (await request(OPERATOR_ROUTES.namespaces)) as NamespacesResponse;
   } catch (error) {
     if (["unauthorized", "forbidden"].includes((error as RequestError).code)) {
       token = undefined;
@@ -96,9 +96,9 @@ async function send(
 }
 
 async function errorIn(response: Response): Promise<RequestError> {
-  let body: Partial<ErrorAnswer>;
+  let body: Partial<ErrorResponse>;
   try {
-    body = parsed(await response.text()) as Partial<ErrorAnswer>;
+    body = parsed(await response.text()) as Partial<ErrorResponse>;
   } catch {
     return unreachable();
   }

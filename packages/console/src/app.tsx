@@ -1,5 +1,5 @@
 /** The frame around every page: which namespace, which page, whether the coordinator is there. */
-import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { type NamespacesResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { authenticate, isSignedIn } from "./api.js";
 import { useConnection } from "./event-stream.js";
@@ -26,7 +26,7 @@ const TITLES: Readonly<Record<PageName, string>> = {
 export function App() {
   const route = useRoute();
   const [access, setAccess] = useState<"unknown" | "granted" | "denied">("unknown");
-  const enter = (answer: NamespacesAnswer | undefined) => {
+  const enter = (answer: NamespacesResponse | undefined) => {
     const names = answer?.namespaces.map(({ namespace }) => namespace) ?? [];
     const [first] = names;
     // Without a place in the URL: one that the token grants access to.
@@ -49,7 +49,7 @@ export function App() {
 
 function Frame({ route }: { route: Route }) {
   const { namespace, page, subject } = route;
-  const namespaces = useResponse<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
+  const namespaces = useResponse<NamespacesResponse>(OPERATOR_ROUTES.namespaces, namespace);
   const main = useRef<HTMLElement>(null);
   const place = `${namespace} ${page} ${page === "inspect" ? "" : subject}`;
   const placeBefore = useRef(place);

@@ -10,15 +10,15 @@ import { RUN_MAX, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import {
   type Holder,
-  type InspectAnswer,
+  type InspectResponse,
   LEASE_RUN_COUNT_MAX,
   type Lease,
   type LeaseRequest,
   type ReportRequest,
-  type RunAnswer,
-  type RunsAnswer,
+  type RunResponse,
+  type RunsResponse,
   runOfLedgerId,
-  type StatusAnswer,
+  type StatusResponse,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
@@ -27,7 +27,7 @@ import { namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
-import { notInitialised } from "./guard/refusals.js";
+import { namespaceNotFound } from "./guard/refusals.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
@@ -166,7 +166,7 @@ export class Coordinator {
     const checkpoint = checkpointFile.read();
     checkpointFile.close();
     if (checkpoint !== undefined) throw namespaceLost(namespace, checkpoint);
-    const storeId = newStoreId({ firstRun, initialisedAtMs: this.#now(), rate });
+    const storeId = newStoreId({ firstRun, initializedAtMs: this.#now(), rate });
     const receiptKey = randomBytes(32).toString("hex");
     await doStep(this.#store, namespace, { step: "init", storeId, isSilenceAccepted: false, nodeCount, receiptKey });
     this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
@@ -241,7 +241,7 @@ export class Coordinator {
   }
 
   /** Returns what is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_found`. */
-  async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
+  async run(namespace: string, ledgerId: number): Promise<RunResponse> {
     assertLedgerId(ledgerId);
     assertNamespace(namespace);
     const lease = await findLease(this.#store, namespace, ledgerId);
@@ -251,7 +251,7 @@ export class Coordinator {
   }
 
   /** Returns a page of leases, newest first. @throws CoordinatorError `namespace_not_found`. */
-  async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
+  async runs(namespace: string, query: LedgerQuery): Promise<RunsResponse> {
     assertNamespace(namespace);
     return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
   }
@@ -264,7 +264,7 @@ export class Coordinator {
   }
 
   /** Inspects a text that may be a call number. @throws CoordinatorError `namespace_not_found`. */
-  async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
+  async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectResponse> {
     assertNamespace(namespace);
     return await inspectCallNumber(this.#store, namespace, text, options);
   }
@@ -289,7 +289,7 @@ export class Coordinator {
     await this.#store.changeSettings(namespace, { labels });
     this.#log.info({ namespace, labels }, "labels");
     const described = await this.#describe(namespace);
-    if (described === undefined) throw notInitialised(namespace);
+    if (described === undefined) throw namespaceNotFound(namespace);
     return described;
   }
 
@@ -302,7 +302,7 @@ export class Coordinator {
    * Returns high-water mark, runs left and rate of use.
    * @throws CoordinatorError `namespace_not_found`; when the record can't be read, why, and what is known without it.
    */
-  async status(namespace: string): Promise<StatusAnswer> {
+  async status(namespace: string): Promise<StatusResponse> {
     const { guard, record } = await this.#read(namespace);
     const [[newest], { rates }] = await Promise.all([
       this.#store.leases(namespace, { direction: "newest_first", limit: 1 }),

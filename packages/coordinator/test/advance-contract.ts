@@ -24,7 +24,7 @@ const AT_THE_END = RUN_MAX - BURST_RUNS;
 export function describeAdvance(open: Open): void {
   async function storeFrom(firstRun: number, rate = 1): Promise<StoreInHand> {
     const { store } = await open();
-    return withNamespace(store, { storeId: storeIdFrom(firstRun, { initialisedAtMs: Date.now() - 2 * EPS_MS, rate }) });
+    return withNamespace(store, { storeId: storeIdFrom(firstRun, { initializedAtMs: Date.now() - 2 * EPS_MS, rate }) });
   }
 
   describe("advance", () => {
@@ -122,9 +122,9 @@ export function describeAdvance(open: Open): void {
 
     test("is refused in the last version", async () => {
       // At the highest rate the line of the last version began so long ago, and has not ended.
-      const initialisedAtMs = Date.now() - Math.round((VERSION_MAX + 0.5) * (RUN_COUNT / 16) * 1000);
+      const initializedAtMs = Date.now() - Math.round((VERSION_MAX + 0.5) * (RUN_COUNT / 16) * 1000);
       const { store } = await open();
-      const { commands, read } = inHand(store, { storeId: storeIdFrom(1, { initialisedAtMs, rate: 16 }) });
+      const { commands, read } = inHand(store, { storeId: storeIdFrom(1, { initializedAtMs, rate: 16 }) });
       await store.step(NAMESPACE, commands.recover({ floor: ledgerIdOf(VERSION_MAX, 5) }));
       expect((await read()).version).toBe(VERSION_MAX);
       await refusesAndKeeps(store, commands.advance(VERSION_MAX), { code: "run_space_exhausted" });

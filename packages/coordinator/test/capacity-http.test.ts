@@ -1,7 +1,7 @@
 /** Capacity and history over real sockets, on the memory store: what an operator is answered, and what is refused. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/operator";
-import { capacityAnswerSchema, historyAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { capacityResponseSchema, historyResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
@@ -41,7 +41,7 @@ async function lease(name: string, pid: number, runCount = 1) {
 test("a namespace that nobody leased from has all its runs, and nothing to say", async () => {
   const { status, body } = await get("main/capacity");
   expect(status).toBe(200);
-  expect(capacityAnswerSchema.parse(body)).toMatchObject({
+  expect(capacityResponseSchema.parse(body)).toMatchObject({
     namespace: "main",
     version: 0,
     highWaterMark: 10,
@@ -58,7 +58,7 @@ test("a namespace that nobody leased from has all its runs, and nothing to say",
 test("what was leased is told by holder, with the alarms", async () => {
   await lease("steady", 1, 2);
   for (let pid = 1; pid <= 40; pid++) await lease("crashing", pid);
-  const capacity = capacityAnswerSchema.parse((await get("main/capacity")).body);
+  const capacity = capacityResponseSchema.parse((await get("main/capacity")).body);
   expect(capacity).toMatchObject({ runsUsed: 42, lookedAt: { leaseCount: 41 } });
   expect(capacity.rates.map(({ runs }) => runs)).toEqual([42]);
   expect(capacity.holders).toMatchObject([
@@ -73,7 +73,7 @@ test("the history of each window adds up to what was leased in it", async () => 
   for (const windowMs of HISTORY_WINDOWS_MS) {
     const { status, body } = await get(`main/history?windowMs=${windowMs}`);
     expect(status).toBe(200);
-    const { runs, stepMs, fromMs } = historyAnswerSchema.parse(body);
+    const { runs, stepMs, fromMs } = historyResponseSchema.parse(body);
     expect(stepMs).toBe(windowMs / HISTORY_STEP_COUNT);
     expect(Math.abs(fromMs + windowMs - Date.now())).toBeLessThanOrEqual(2 * stepMs);
     expect(runs.reduce((sum, count) => sum + count, 0)).toBe(5);

@@ -11,7 +11,7 @@ import type { Log } from "../src/log.js";
 import { storeIdFrom } from "./commands-for-test.js";
 
 const BEGIN_MS = 1_795_000_000_000;
-const storeId = storeIdFrom(100, { initialisedAtMs: BEGIN_MS, rate: 4 });
+const storeId = storeIdFrom(100, { initializedAtMs: BEGIN_MS, rate: 4 });
 const id = parseStoreId(storeId) as StoreIdFields;
 
 function watchAt(clock: { nowMs: number }): CeilingMonitor {

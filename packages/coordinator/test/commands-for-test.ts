@@ -32,8 +32,8 @@ export const SMALL_BOUNDS: Bounds = { epsMs: 40, gapMs: 6_000, heartbeatEveryMs:
 /** Three years ago: the line lies far above everything that a test leases. */
 const LONG_AGO_MS = 1_700_000_000_000;
 
-export function storeIdFrom(firstRun: number, { initialisedAtMs = LONG_AGO_MS, rate = 2 } = {}): string {
-  return newStoreId({ firstRun, initialisedAtMs, rate });
+export function storeIdFrom(firstRun: number, { initializedAtMs = LONG_AGO_MS, rate = 2 } = {}): string {
+  return newStoreId({ firstRun, initializedAtMs, rate });
 }
 
 type Own<S extends StepCommand> = Partial<Omit<S, "step">>;

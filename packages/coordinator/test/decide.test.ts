@@ -28,7 +28,7 @@ import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for
 
 const NOW_MS = RELEASED_AT_MS + 1_000_000_000;
 const { epsMs } = DEFAULT_BOUNDS;
-const storeId = storeIdFrom(1, { initialisedAtMs: NOW_MS, rate: 16 });
+const storeId = storeIdFrom(1, { initializedAtMs: NOW_MS, rate: 16 });
 const id = parseStoreId(storeId) as StoreIdFields;
 const commands = commandsFor(storeId);
 const EPOCH = "process:replication:0";
@@ -234,7 +234,7 @@ describe("a jump", () => {
 
 describe("a move", () => {
   const sealTo = (firstVersion: number) => {
-    const next = newStoreId({ firstVersion, firstRun: 1, initialisedAtMs: NOW_MS, rate: 2 });
+    const next = newStoreId({ firstVersion, firstRun: 1, initializedAtMs: NOW_MS, rate: 2 });
     return movedSeal({ storeId: next, place: "x" });
   };
 
@@ -308,7 +308,7 @@ describe("a recovery", () => {
   });
 
   test("of a store that began with its last runs goes on in the next version, at the line of that one", () => {
-    const late = storeIdFrom(RUN_MAX, { initialisedAtMs: NOW_MS, rate: 16 });
+    const late = storeIdFrom(RUN_MAX, { initializedAtMs: NOW_MS, rate: 16 });
     const gone = { keys: { record: "none" } } as const;
     expect(written(commandsFor(late).recover({ floor: ledgerIdOf(1, 5) }), gone)).toMatchObject({
       version: 1,

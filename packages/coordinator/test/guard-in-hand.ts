@@ -31,7 +31,7 @@ export async function newWorld({ nodeCount = 1, firstRun = 1 } = {}): Promise<Wo
   const clock = new Clock();
   const store = new SettableStore(clock);
   store.acknowledgedCount = nodeCount - 1;
-  const storeId = storeIdFrom(firstRun, { initialisedAtMs: clock.timeMs, rate: 16 });
+  const storeId = storeIdFrom(firstRun, { initializedAtMs: clock.timeMs, rate: 16 });
   await store.step(NAMESPACE, commandsFor(storeId).init({ nodeCount }));
   store.steps.length = 0;
   return { clock, store, storeId };

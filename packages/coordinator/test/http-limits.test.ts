@@ -1,7 +1,7 @@
-/** Limits over real sockets: what is refused is neither leased nor written, and neighbours feel nothing of it. */
+/** Limits over real sockets: what is refused is neither leased nor written, and neighbors feel nothing of it. */
 import { once } from "node:events";
 import { connect } from "node:net";
-import { capacityAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { capacityResponseSchema } from "@callnumber/protocol/operator-schemas";
 import type { Lease } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
@@ -160,7 +160,7 @@ describe("what a holder may take", () => {
 describe("a holder that starts again and again", () => {
   const options = { holder: { atOnce: 1_000, perSecond: 1_000 } };
 
-  test("is made to wait and raises an alarm, while its neighbour goes on; until one of its processes works", async () => {
+  test("is made to wait and raises an alarm, while its neighbor goes on; until one of its processes works", async () => {
     const { base, lease, clock, mark } = await served(options);
     const last = { nonce: "", run: 0 };
     for (let pid = 1; pid <= FREE_STARTS; pid++) {
@@ -172,7 +172,7 @@ describe("a holder that starts again and again", () => {
     expect(refused).toMatchObject({ status: 429, body: { code: "rate_limited", retryAfterMs: 1_000 } });
     expect(await mark()).toBe(FREE_STARTS);
     expect((await lease({ name: "lists" })).status).toBe(201);
-    const capacity = capacityAnswerSchema.parse(await (await fetch(`${base}/v1/namespaces/main/capacity`)).json());
+    const capacity = capacityResponseSchema.parse(await (await fetch(`${base}/v1/namespaces/main/capacity`)).json());
     expect(capacity.alarms).toContainEqual({
       name: "holder_restarts",
       severity: "warning",

@@ -1,8 +1,8 @@
 /** What operators ask over HTTP about all namespaces, and what strangers may ask about one number. */
 import { randomUUID } from "node:crypto";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import { namespaceDescriptionSchema, namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
-import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
+import { namespaceDescriptionSchema, namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
+import { inspectResponseSchema } from "@callnumber/protocol/schemas";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
@@ -36,7 +36,7 @@ function leaseRequest(runCount: number) {
 
 describe("the list of namespaces", () => {
   const listed = async (call: (path: string) => Promise<{ body: unknown }>) =>
-    namespacesAnswerSchema.parse((await call("/v1/namespaces")).body);
+    namespacesResponseSchema.parse((await call("/v1/namespaces")).body);
 
   test("tells of each one, by name, what is left, how fast its line rises, and whether it leases", async () => {
     const { coordinator, call } = await serving();
@@ -132,15 +132,15 @@ describe("labels", () => {
   });
 });
 
-test("neighbours are left out of an inspection when they are not asked for, and anything else there is misuse", async () => {
+test("neighbors are left out of an inspection when they are not asked for, and anything else there is misuse", async () => {
   const { coordinator, call } = await serving();
   await coordinator.lease("main", leaseRequest(1));
   const path = `/v1/namespaces/main/call-numbers/${encodeCallNumber({ version: 0, run: 90, sequence: 0 })}`;
-  expect(inspectAnswerSchema.parse((await call(`${path}?neighbours=yes`)).body)).toMatchObject({
-    neighbours: { previous: null, next: null },
+  expect(inspectResponseSchema.parse((await call(`${path}?neighbors=yes`)).body)).toMatchObject({
+    neighbors: { previous: null, next: null },
   });
-  expect(inspectAnswerSchema.parse((await call(path)).body)).toMatchObject({ neighbours: null });
-  expect((await call(`${path}?neighbours=maybe`)).status).toBe(400);
+  expect(inspectResponseSchema.parse((await call(path)).body)).toMatchObject({ neighbors: null });
+  expect((await call(`${path}?neighbors=maybe`)).status).toBe(400);
 });
 
 describe("what strangers may ask", () => {

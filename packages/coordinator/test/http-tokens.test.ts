@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
@@ -208,7 +208,7 @@ describe("of namespaces", () => {
   test("a caller is told of its own, and of all when all are its own", async () => {
     const { ask, tokens } = await served();
     const namesFor = async (token: string) => {
-      const answer = namespacesAnswerSchema.parse(await (await ask("/v1/namespaces", token)).json());
+      const answer = namespacesResponseSchema.parse(await (await ask("/v1/namespaces", token)).json());
       return answer.namespaces.map(({ namespace }) => namespace);
     };
     expect(await namesFor(tokens.read.token)).toEqual(["main"]);

@@ -2,11 +2,11 @@
 import { request as httpRequest } from "node:http";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import {
-  inspectAnswerSchema,
+  inspectResponseSchema,
   leaseSchema,
-  runAnswerSchema,
-  runsAnswerSchema,
-  statusAnswerSchema,
+  runResponseSchema,
+  runsResponseSchema,
+  statusResponseSchema,
 } from "@callnumber/protocol/schemas";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
@@ -93,7 +93,7 @@ describe("lease", () => {
   test("writes the ledger: who, where, with which labels, by which coordinator", async () => {
     await lease({ ...leaseBody, runCount: 2 });
     const { body } = await get("/v1/namespaces/main/runs/2");
-    expect(runAnswerSchema.parse(body)).toMatchObject({
+    expect(runResponseSchema.parse(body)).toMatchObject({
       run: 2,
       state: "unreported",
       lastSequence: null,
@@ -221,7 +221,7 @@ describe("runs", () => {
     const seen: number[] = [];
     let path = "/v1/namespaces/main/runs?limit=3";
     for (;;) {
-      const { leases, nextCursor } = runsAnswerSchema.parse((await get(path)).body);
+      const { leases, nextCursor } = runsResponseSchema.parse((await get(path)).body);
       seen.push(...leases.map(({ firstRun }) => firstRun));
       if (nextCursor === null) break;
       path = `/v1/namespaces/main/runs?limit=3&cursor=${nextCursor}`;
@@ -234,19 +234,19 @@ describe("runs", () => {
     await post("/v1/namespaces/main/runs/2/report", { nonce: leaseBody.nonce, lastSequence: 5, state: "open" });
     for (const path of ["runs", "runs?limit=1", "runs?holder=nobody"]) {
       const { body, headers } = await get(`/v1/namespaces/main/${path}`);
-      expect(runsAnswerSchema.parse(body)).toEqual(body);
+      expect(runsResponseSchema.parse(body)).toEqual(body);
       expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
     }
   });
 
   test("are filtered by holder and by time", async () => {
     for (const name of ["a", "b", "a", "c"]) await lease({ ...leaseBody, holder: { ...holder, name } });
-    const ofA = runsAnswerSchema.parse((await get("/v1/namespaces/main/runs?holder=a")).body);
+    const ofA = runsResponseSchema.parse((await get("/v1/namespaces/main/runs?holder=a")).body);
     expect(ofA.leases.map(({ firstRun }) => firstRun)).toEqual([3, 1]);
     const { leasedAtMs } = (await get("/v1/namespaces/main/runs/4")).body.lease;
     const later = await get(`/v1/namespaces/main/runs?leasedFromMs=${leasedAtMs + 1}`);
     expect(later.body).toMatchObject({ leases: [], nextCursor: null });
-    const before = runsAnswerSchema.parse((await get(`/v1/namespaces/main/runs?leasedToMs=${leasedAtMs + 1}`)).body);
+    const before = runsResponseSchema.parse((await get(`/v1/namespaces/main/runs?leasedToMs=${leasedAtMs + 1}`)).body);
     expect(before.leases).toHaveLength(4);
   });
 
@@ -256,10 +256,10 @@ describe("runs", () => {
     for (let count = 0; count < 12_000; count++) {
       await store.step("main", commands.lease({ holder, leaseNonce: leaseBody.nonce }));
     }
-    const first = runsAnswerSchema.parse((await get("/v1/namespaces/main/runs?holder=rare")).body);
+    const first = runsResponseSchema.parse((await get("/v1/namespaces/main/runs?holder=rare")).body);
     expect(first.leases).toEqual([]);
     expect(first.nextCursor).not.toBeNull();
-    const second = runsAnswerSchema.parse(
+    const second = runsResponseSchema.parse(
       (await get(`/v1/namespaces/main/runs?holder=rare&cursor=${first.nextCursor}`)).body,
     );
     expect(second).toMatchObject({ leases: [{ firstRun: 1 }], nextCursor: null });
@@ -279,7 +279,7 @@ describe("runs", () => {
 
 describe("inspect", () => {
   const inspect = async (text: string) =>
-    inspectAnswerSchema.parse((await get(`/v1/namespaces/main/call-numbers/${encodeURIComponent(text)}`)).body);
+    inspectResponseSchema.parse((await get(`/v1/namespaces/main/call-numbers/${encodeURIComponent(text)}`)).body);
   const number = (run: number, sequence: number, version = 0) => encodeCallNumber({ version, run, sequence });
 
   beforeEach(async () => {
@@ -319,7 +319,7 @@ describe("inspect", () => {
 describe("status", () => {
   test("counts what is leased and left, and foretells the end", async () => {
     await coordinator.initNamespace("empty");
-    const empty = statusAnswerSchema.parse((await get("/v1/namespaces/empty/status")).body);
+    const empty = statusResponseSchema.parse((await get("/v1/namespaces/empty/status")).body);
     expect(empty).toMatchObject({
       store: "memory",
       coordinator: "test",
@@ -329,7 +329,7 @@ describe("status", () => {
     });
     expect(empty.rates.every(({ runs, exhaustedAtMs }) => runs === 0 && exhaustedAtMs === null)).toBe(true);
     await lease({ ...leaseBody, runCount: 64 });
-    const used = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
+    const used = statusResponseSchema.parse((await get("/v1/namespaces/main/status")).body);
     expect(used).toMatchObject({ highWaterMark: 64, runsUsed: 64, runsLeft: 2 ** 30 - 1 - 64 });
     expect(used.guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
     expect(used.callNumbersLeft).toBe((2 ** 30 - 65) * 16_384);
@@ -372,7 +372,7 @@ describe("the surface", () => {
       "store_forked",
       expect.stringContaining("callnumber recover"),
     ]);
-    const { guard } = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
+    const { guard } = statusResponseSchema.parse((await get("/v1/namespaces/main/status")).body);
     expect(guard).toMatchObject({ state: "stopped", code: "store_forked" });
   });
 

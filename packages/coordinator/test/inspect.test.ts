@@ -103,32 +103,32 @@ describe("hints", () => {
   });
 });
 
-describe("neighbours", () => {
-  const neighboursOf = async (run: number) => {
-    const answer = await coordinator.inspect(NAMESPACE, number(run, 0), { withNeighbours: true });
-    if (!("neighbours" in answer) || answer.neighbours === null) expect.fail("the run is leased");
-    return answer.neighbours;
+describe("neighbors", () => {
+  const neighborsOf = async (run: number) => {
+    const answer = await coordinator.inspect(NAMESPACE, number(run, 0), { withNeighbors: true });
+    if (!("neighbors" in answer) || answer.neighbors === null) expect.fail("the run is leased");
+    return answer.neighbors;
   };
 
   test("are the nearest leases of the same process, whoever leased in between", async () => {
     for (const holder of [importer, other, importer, other, importer]) await lease(holder, 2);
-    expect(await neighboursOf(95)).toMatchObject({
+    expect(await neighborsOf(95)).toMatchObject({
       previous: { firstRun: 90, runCount: 2, holder: importer },
       next: { firstRun: 98, runCount: 2, holder: importer },
       explanation: "the same process got runs 90-91 before it, and runs 98-99 after it",
     });
-    expect(await neighboursOf(90)).toMatchObject({
+    expect(await neighborsOf(90)).toMatchObject({
       previous: null,
       next: { firstRun: 94 },
       explanation: "the same process got nothing before it, and runs 94-95 after it",
     });
-    expect(await neighboursOf(98)).toMatchObject({ previous: { firstRun: 94 }, next: null });
+    expect(await neighborsOf(98)).toMatchObject({ previous: { firstRun: 94 }, next: null });
   });
 
   test("of another host or another name are none of its", async () => {
     for (const holder of [{ ...importer, host: "mail-2" }, importer, { ...importer, name: "other" }])
       await lease(holder);
-    expect(await neighboursOf(91)).toMatchObject({ previous: null, next: null });
+    expect(await neighborsOf(91)).toMatchObject({ previous: null, next: null });
   });
 
   test("are looked for among a thousand leases on each side, and the words say when that was not all", async () => {
@@ -137,7 +137,7 @@ describe("neighbours", () => {
     await lease(importer);
     for (let count = 0; count < 999; count++) await lease(other);
     await lease(importer);
-    const { previous, next, explanation } = await neighboursOf(1_091);
+    const { previous, next, explanation } = await neighborsOf(1_091);
     expect(previous).toBeNull();
     expect(next).toMatchObject({ firstRun: 2_091 });
     expect(explanation).toMatch(/^the same process got none of the 1,000 leases before it .*, and run 2091 after it$/);
@@ -146,7 +146,7 @@ describe("neighbours", () => {
   test("are left out when nobody asked for them", async () => {
     await lease();
     expect(await coordinator.inspect(NAMESPACE, number(90, 0))).toMatchObject({
-      neighbours: null,
+      neighbors: null,
     });
   });
 });

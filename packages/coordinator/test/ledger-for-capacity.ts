@@ -83,7 +83,7 @@ export function recordOf({
 }): NamespaceRecord {
   return {
     namespace: "main",
-    storeId: newStoreId({ firstRun, initialisedAtMs: NOW_MS - lifeMs, rate }),
+    storeId: newStoreId({ firstRun, initializedAtMs: NOW_MS - lifeMs, rate }),
     version,
     firstVersion: 0,
     firstRun,

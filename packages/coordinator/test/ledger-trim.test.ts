@@ -202,7 +202,7 @@ describe.each(STORES)("the %s store", (_, open) => {
         const [whole, trimmed] = [await open(), await open()];
         try {
           const startMs = Date.now();
-          const line = { initialisedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: 1 };
+          const line = { initializedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: 1 };
           const ids = {
             main: storeIdFrom(1, line),
             end: storeIdFrom(2 ** 30 - 300, line),

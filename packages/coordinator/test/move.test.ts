@@ -423,7 +423,7 @@ describe("after a move", () => {
 
 test("a source whose version was left meanwhile is not sealed: the new store would begin in the version it is in", async () => {
   const { source, storeId } = await pair(memoryPlace);
-  const later = newStoreId({ firstRun: 1, initialisedAtMs: Date.now(), rate: 1 });
+  const later = newStoreId({ firstRun: 1, initializedAtMs: Date.now(), rate: 1 });
   await expect(seal(source, storeId, movedSeal({ storeId: later, place: "there" }))).rejects.toMatchObject({
     reason: "conflict",
   });

@@ -11,7 +11,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   const clock = new Clock();
   const store = new SettableStore(clock);
   for (const name of names) {
-    await store.step(name, commandsFor(storeIdFrom(1, { initialisedAtMs: clock.timeMs, rate: 16 })).init());
+    await store.step(name, commandsFor(storeIdFrom(1, { initializedAtMs: clock.timeMs, rate: 16 })).init());
   }
   store.steps.length = 0;
   const told: unknown[][] = [];

@@ -271,12 +271,12 @@ function idOf(
   timeMs: number,
 ): StoreIdFields {
   const firstVersion = Math.min(Math.max(version - advances, 0), VERSION_COUNT - 1);
-  const atZero = { firstVersion, firstRun, rate, initialisedAtMs: 0 };
+  const atZero = { firstVersion, firstRun, rate, initializedAtMs: 0 };
   const beginMs = version <= firstVersion ? 0 : whenCeilingReaches(atZero, version - 1, RUN_MAX);
   const lastsMs = whenCeilingReaches(atZero, version, RUN_MAX) - beginMs;
   return {
     ...atZero,
-    initialisedAtMs: Math.max(Math.round(timeMs - beginMs - (ageMs === "end" ? lastsMs : ageMs)), 0),
+    initializedAtMs: Math.max(Math.round(timeMs - beginMs - (ageMs === "end" ? lastsMs : ageMs)), 0),
   };
 }
 

@@ -273,7 +273,7 @@ describe("a coordinator", () => {
     for (const namespace of ["main", "lists"]) {
       await expect(coordinator.lease(namespace, request())).rejects.toMatchObject({
         code: "store_eviction_enabled",
-        message: expect.stringMatching(/maxmemory-policy noeviction.*by name: eviction/),
+        message: expect.stringMatching(/maxmemory-policy noeviction.*--ignore-findings eviction/),
       });
       const { guard } = await coordinator.status(namespace);
       expect(guard).toMatchObject({ state: "stopped", code: "store_eviction_enabled" });

@@ -118,9 +118,9 @@ test("refuses and discards while the replica of a master is frozen, goes on when
   const cluster = await startClusterRedis({ nodeTimeoutMs: 60_000 });
   const { crowd } = await leasingOn(cluster);
   const master = cluster.nodes[0] as RedisServer;
-  const [name, ...neighbours] = await namesOf(cluster, master);
+  const [name, ...neighbors] = await namesOf(cluster, master);
   const [replica] = (await cluster.replicasOf(master)) as [RedisServer];
-  const others = NAMES.filter((one) => one !== name && !neighbours.includes(one));
+  const others = NAMES.filter((one) => one !== name && !neighbors.includes(one));
   await replica.kill("SIGSTOP");
   await crowd.untilRefused(name, "quorum_missing");
   const leasedAlone = crowd.leases.length;
@@ -138,17 +138,17 @@ test("goes on at the node that a slot was moved to; meanwhile the namespaces bes
   const cluster = await startClusterRedis();
   const { crowd, jumpsOf } = await leasingOn(cluster);
   const [from, to] = cluster.nodes as [RedisServer, RedisServer];
-  const [name, ...neighbours] = await namesOf(cluster, from);
-  expect(neighbours.length).toBeGreaterThan(0);
+  const [name, ...neighbors] = await namesOf(cluster, from);
+  expect(neighbors.length).toBeGreaterThan(0);
   await moveSlot(`{${name}}`, from, to, async () => {
     await crowd.untilRefused(name, "store_unavailable");
-    await crowd.untilLeased(neighbours);
+    await crowd.untilLeased(neighbors);
   });
   await crowd.untilLeased();
   await crowd.stop();
   expectNoRunTwice(crowd.leases);
   expect(jumpsOf(name)).toContain("epoch_changed");
-  for (const other of neighbours) expect(crowd.refusalsOf(other)["store_unavailable"]).toBeUndefined();
+  for (const other of neighbors) expect(crowd.refusalsOf(other)["store_unavailable"]).toBeUndefined();
 });
 
 test("does not send a step after the slot that has moved: it is refused, and nothing was leased anywhere", async () => {

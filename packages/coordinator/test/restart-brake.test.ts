@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { FREE_STARTS, FREE_WINDOW_MS, LOOP_OVER_MS, PAUSE_MAX_MS, RestartBrake } from "../src/limits/restart-brake.js";
 
 const CRASHING = { name: "letters", host: "mail-1", pid: 1, labels: {} };
-const NEIGHBOUR = { ...CRASHING, name: "lists" };
+const NEIGHBOR = { ...CRASHING, name: "lists" };
 const MINUTE_MS = 60_000;
 
 let starts: RestartBrake;
@@ -103,7 +103,7 @@ describe("a crash loop", () => {
     start();
     expect(untilNextMs()).toBeGreaterThan(0);
     expect(start(CRASHING, 1).waitMs).toBe(0);
-    for (let index = 0; index < FREE_STARTS; index++) expect(start(NEIGHBOUR).waitMs).toBe(0);
+    for (let index = 0; index < FREE_STARTS; index++) expect(start(NEIGHBOR).waitMs).toBe(0);
     expect(start({ ...CRASHING, host: "mail-2" }).waitMs).toBe(0);
     expect(starts.untilStartMs("other", { holder: CRASHING, lastRun: null }, nowMs)).toBe(0);
   });

@@ -5,7 +5,7 @@
 import { type ObservedServer } from "../src/guard/checks.js";
 import { decide } from "../src/guard/decide.js";
 import { type StoredFields, storedFields } from "../src/guard/record.js";
-import { isRefusal, notInitialised, refused } from "../src/guard/refusals.js";
+import { isRefusal, namespaceNotFound, refused } from "../src/guard/refusals.js";
 import {
   type Finding,
   type NamespaceRecord,
@@ -73,7 +73,7 @@ export class SettableStore implements Store {
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
     const fields = this.#records.get(namespace);
-    if (fields === undefined) throw notInitialised(namespace);
+    if (fields === undefined) throw namespaceNotFound(namespace);
     return namespaceRecordIn(fields, namespace);
   }
 

@@ -117,8 +117,8 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     test("a lease takes at most its share of the room under the line", async () => {
       // The line began so far below its burst that 10 shares and a half are left; that changes by one run a second.
       const headroomRuns = 10.5 * ROOM_SHARE;
-      const initialisedAtMs = Date.now() + (BURST_RUNS - headroomRuns) * 1000;
-      const { lease } = await storeFrom(1, { initialisedAtMs, rate: 1 });
+      const initializedAtMs = Date.now() + (BURST_RUNS - headroomRuns) * 1000;
+      const { lease } = await storeFrom(1, { initializedAtMs, rate: 1 });
       expect((await lease({ runCount: 64 })).runCount).toBe(10);
     });
   });
@@ -162,7 +162,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     });
 
     test("confirming jumps onto the line of a moment later: above all that was ever leased", async () => {
-      const { storeId, store, lease, read, jump } = await storeFrom(1, { initialisedAtMs: Date.now(), rate: 16 });
+      const { storeId, store, lease, read, jump } = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
       await lease({ runCount: 64 });
       const [line, beforeMs] = [lineOf(storeId), Date.now()];
       const mark = await jump();
@@ -175,7 +175,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     test("after a jump the next run is refused with the time to wait, and then leased, right above the mark", async () => {
       let waitedMs = 0;
       const { storeId, lease, jump } = await storeFrom(1, {
-        initialisedAtMs: Date.now(),
+        initializedAtMs: Date.now(),
         rate: 16,
         bounds: SHORT_BOUNDS,
         ...(sharesClock ? { now: () => Date.now() + waitedMs } : {}),
@@ -207,10 +207,10 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
     test("a jump ends below the last run, or is refused: nothing wraps", async () => {
       // Within a minute of `init` the line of the one ends just below the last run, that of the other has passed it.
-      const initialisedAtMs = Date.now();
-      const below = await storeFrom(RUN_MAX - BURST_RUNS - 60, { initialisedAtMs, rate: 1 });
+      const initializedAtMs = Date.now();
+      const below = await storeFrom(RUN_MAX - BURST_RUNS - 60, { initializedAtMs, rate: 1 });
       expect(await below.jump()).toBeLessThan(RUN_MAX);
-      const beyond = await storeFrom(RUN_MAX - BURST_RUNS, { initialisedAtMs, rate: 1 });
+      const beyond = await storeFrom(RUN_MAX - BURST_RUNS, { initializedAtMs, rate: 1 });
       await beyond.store.step(NAMESPACE, beyond.commands.claim(0));
       await refusesAndKeeps(beyond.store, beyond.commands.confirm(1), { code: "run_space_exhausted" });
     });
@@ -245,7 +245,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       ["claimed", ({ store, commands }) => store.step(NAMESPACE, commands.claim(0))],
       ["sealed as one of two copies", ({ store, commands }) => store.step(NAMESPACE, commands.seal(FORKED_SEAL))],
     ])("puts a namespace that is %s onto the line, to be claimed", async (_, bring) => {
-      const inHand = await storeFrom(1, { initialisedAtMs: Date.now(), rate: 16 });
+      const inHand = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
       const { store, storeId, commands, lease, read, jump } = inHand;
       await lease({ runCount: 3 });
       await bring(inHand);
@@ -261,7 +261,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
     test("makes a record anew that is gone, from the id and the floor that somebody kept", async () => {
       const { store } = await open();
-      const storeId = storeIdFrom(1, { initialisedAtMs: Date.now() - 10_000, rate: 16 });
+      const storeId = storeIdFrom(1, { initializedAtMs: Date.now() - 10_000, rate: 16 });
       const { commands, read, jump } = inHand(store, { storeId });
       const receiptKey = "0f".repeat(32);
       await store.step(NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, receiptKey }));
@@ -292,7 +292,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     });
 
     test("is refused beyond the last version even when the lines of all versions were passed", async () => {
-      const { store, commands } = await storeFrom(RUN_MAX, { initialisedAtMs: 0, rate: 16 });
+      const { store, commands } = await storeFrom(RUN_MAX, { initializedAtMs: 0, rate: 16 });
       const lastVersion = ledgerIdOf(VERSION_COUNT - 1, 1);
       await refusesAndKeeps(store, commands.recover({ floor: lastVersion }), { code: "run_space_exhausted" });
       await refusesAndKeeps(store, commands.recover({ floor: VERSION_COUNT * RUN_COUNT }), {
@@ -323,7 +323,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     /** A store with a clock to set, some time after its last write. */
     async function withClock(timeMs = Date.now()) {
       const clock = { timeMs };
-      const inHand = await storeFrom(1, { now: () => clock.timeMs, initialisedAtMs: timeMs });
+      const inHand = await storeFrom(1, { now: () => clock.timeMs, initializedAtMs: timeMs });
       return { ...inHand, clock };
     }
 

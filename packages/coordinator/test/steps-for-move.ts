@@ -6,7 +6,7 @@ import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 
 /** A store that began an hour ago: its line lies close above what a test leases, and rises fast. */
 export function recentStoreId(): string {
-  return storeIdFrom(1, { initialisedAtMs: Date.now() - 3_600_000, rate: 16 });
+  return storeIdFrom(1, { initializedAtMs: Date.now() - 3_600_000, rate: 16 });
 }
 
 export function init(store: Store, storeId: string, { nodeCount = 1 } = {}): Promise<Outcome> {

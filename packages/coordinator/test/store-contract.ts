@@ -255,7 +255,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
       test("asked for at the same moment stop at the clock line, whoever comes after the last run below it", async () => {
         const { store } = await opened();
         // At first the line is at run 4, and then rises by one a second.
-        const storeId = storeIdFrom(1, { initialisedAtMs: Date.now() + 65_532_500, rate: 1 });
+        const storeId = storeIdFrom(1, { initializedAtMs: Date.now() + 65_532_500, rate: 1 });
         const { lease, read } = await withNamespace(store, { storeId });
         const outcomes = await Promise.allSettled(Array.from({ length: 70 }, () => lease({ runCount: 64 })));
         const granted = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));

@@ -47,7 +47,7 @@ describe.each(STORES.slice(1))("the %s store, beside the memory store", (_, open
         const [reference, other] = [await openMemory(), await open()];
         try {
           const startMs = Date.now();
-          const options = { initialisedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: RATE };
+          const options = { initializedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: RATE };
           const ids: StoreIds = {
             main: storeIdFrom(1, options),
             end: storeIdFrom(RUN_MAX - 200, options),

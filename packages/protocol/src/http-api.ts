@@ -136,7 +136,7 @@ export interface ReportRequest {
 }
 
 /** The body of every error. The code is stable, the message is not. */
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly code: string;
   /** Of `store_recovering`: one of `RECOVERY_REASONS`. */
   readonly reason?: string | undefined;

@@ -12,11 +12,11 @@ import {
   HISTORY_WINDOWS_MS,
   SETTING_ORIGINS,
 } from "./operator-api.js";
-import { guardAnswerSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema, statusAnswerSchema } from "./schemas.js";
+import { guardStatusSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
 
 const count = z.int().min(0);
-const { state, code, reason, sinceMs, explanation } = guardAnswerSchema.shape;
-const { version, highWaterMark, rates } = statusAnswerSchema.shape;
+const { state, code, reason, sinceMs, explanation } = guardStatusSchema.shape;
+const { version, highWaterMark, rates } = statusResponseSchema.shape;
 const timeMs = sinceMs;
 /** By how many runs a second the clock line rises. */
 const ceilingRunsPerSecond = z.int().min(1);
@@ -41,26 +41,26 @@ export const namespaceDescriptionSchema = z.object({
 });
 export type NamespaceDescription = z.infer<typeof namespaceDescriptionSchema>;
 
-export const namespacesAnswerSchema = z.object({
+export const namespacesResponseSchema = z.object({
   store: z.string(),
   coordinator: z.string(),
   release: z.string(),
   /** By name. */
   namespaces: z.array(namespaceDescriptionSchema).readonly(),
 });
-export type NamespacesAnswer = z.infer<typeof namespacesAnswerSchema>;
+export type NamespacesResponse = z.infer<typeof namespacesResponseSchema>;
 
 /** All labels of a namespace: those that are not named are removed. */
 export const labelsRequestSchema = z.strictObject({ labels: labelsSchema });
 export type LabelsRequest = z.infer<typeof labelsRequestSchema>;
 
 /** What an archive's page for missing messages may know about a call number. */
-export const publicCallNumberAnswerSchema = z.object({
+export const publicCallNumberResponseSchema = z.object({
   callNumber: z.string(),
   /** False only when no message can have it. */
   canExist: z.boolean(),
 });
-export type PublicCallNumberAnswer = z.infer<typeof publicCallNumberAnswerSchema>;
+export type PublicCallNumberResponse = z.infer<typeof publicCallNumberResponseSchema>;
 
 /** Something that an operator should do before it causes an outage. */
 const alarmSchema = z.object({
@@ -94,7 +94,7 @@ const holderUseSchema = z.object({
 });
 export type HolderUse = z.infer<typeof holderUseSchema>;
 
-export const capacityAnswerSchema = z.object({
+export const capacityResponseSchema = z.object({
   namespace: z.string(),
   version,
   highWaterMark,
@@ -115,7 +115,7 @@ export const capacityAnswerSchema = z.object({
   holders: z.array(holderUseSchema).readonly(),
   alarms: z.array(alarmSchema).readonly(),
 });
-export type CapacityAnswer = z.infer<typeof capacityAnswerSchema>;
+export type CapacityResponse = z.infer<typeof capacityResponseSchema>;
 
 /** Query of the history route; numbers arrive as text. */
 export const historyQuerySchema = z.strictObject({
@@ -123,14 +123,14 @@ export const historyQuerySchema = z.strictObject({
 });
 
 /** Runs leased over time, counted by lease for the newest 10,000 leases; before those, skipped runs count too. */
-export const historyAnswerSchema = z.object({
+export const historyResponseSchema = z.object({
   namespace: z.string(),
   fromMs: timeMs,
   stepMs: z.int().min(1),
   /** `runs[i]` between `fromMs + i · stepMs` and `fromMs + (i + 1) · stepMs`; the last step is not over yet. */
   runs: z.array(count).length(HISTORY_STEP_COUNT).readonly(),
 });
-export type HistoryAnswer = z.infer<typeof historyAnswerSchema>;
+export type HistoryResponse = z.infer<typeof historyResponseSchema>;
 
 /** Query of the export route. */
 export const exportQuerySchema = z.strictObject({
@@ -175,7 +175,7 @@ const findingSchema = z.object({
 export type Finding = z.infer<typeof findingSchema>;
 
 /** How a coordinator was started, without secrets: the store by its place and user. */
-export const settingsAnswerSchema = z.object({
+export const settingsResponseSchema = z.object({
   release: z.string(),
   store: z.string(),
   startedAtMs: timeMs,
@@ -187,4 +187,4 @@ export const settingsAnswerSchema = z.object({
   /** About the store's servers, as far as the coordinator's user may read them. */
   findings: z.array(findingSchema).readonly(),
 });
-export type SettingsAnswer = z.infer<typeof settingsAnswerSchema>;
+export type SettingsResponse = z.infer<typeof settingsResponseSchema>;

@@ -10,15 +10,15 @@ export {
 export * from "./operator-api.js";
 export type {
   Alarm,
-  CapacityAnswer,
+  CapacityResponse,
   ExportEnd,
   Finding,
-  HistoryAnswer,
+  HistoryResponse,
   HolderUse,
   LabelsRequest,
   NamespaceDescription,
-  NamespacesAnswer,
-  PublicCallNumberAnswer,
+  NamespacesResponse,
+  PublicCallNumberResponse,
   Setting,
-  SettingsAnswer,
+  SettingsResponse,
 } from "./operator-schemas.js";

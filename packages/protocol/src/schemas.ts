@@ -14,7 +14,7 @@ import {
   VERSION_COUNT,
   VERSION_MAX,
 } from "./codec.js";
-import type { ErrorAnswer, ErrorCode, Holder, Lease, LeaseRequest, ReportRequest } from "./http-api.js";
+import type { ErrorCode, ErrorResponse, Holder, Lease, LeaseRequest, ReportRequest } from "./http-api.js";
 import {
   ERROR_RULES,
   HOLDER_NAME_LENGTH_MAX,
@@ -151,7 +151,7 @@ export const ledgerEntrySchema = z.object({
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 
 /** One run, as far as the coordinator knows it. */
-export const runAnswerSchema = z.object({
+export const runResponseSchema = z.object({
   namespace: z.string(),
   version,
   run,
@@ -160,7 +160,7 @@ export const runAnswerSchema = z.object({
   lastSequence: sequence.nullable(),
   lease: ledgerEntrySchema,
 });
-export type RunAnswer = z.infer<typeof runAnswerSchema>;
+export type RunResponse = z.infer<typeof runResponseSchema>;
 
 const labelText = z.string().refine((text) => {
   const [name, value] = labelIn(text);
@@ -203,7 +203,7 @@ const trimmedSchema = z.object({
 });
 export type TrimmedLeases = z.infer<typeof trimmedSchema>;
 
-export const runsAnswerSchema = z.object({
+export const runsResponseSchema = z.object({
   namespace: z.string(),
   /** Newest first. A page may be short, even empty, although more follow. */
   leases: z.array(ledgerEntrySchema).readonly(),
@@ -212,12 +212,12 @@ export const runsAnswerSchema = z.object({
   /** At the end, what was trimmed of the requested leases; null before the end, and when nothing was. */
   trimmed: trimmedSchema.nullable(),
 });
-export type RunsAnswer = z.infer<typeof runsAnswerSchema>;
+export type RunsResponse = z.infer<typeof runsResponseSchema>;
 
 /** Query of the call number route. */
 export const inspectQuerySchema = z.strictObject({
   /** Whether to include the leases of the same process before and after, which reads up to 2,000 entries of the ledger. */
-  neighbours: z.enum(["yes", "no"]).default("no"),
+  neighbors: z.enum(["yes", "no"]).default("no"),
 });
 
 /** What a mistyped text may have been: another number that can exist, of a run that is leased. Guesses, the likeliest first. */
@@ -235,20 +235,20 @@ export type CallNumberHint = z.infer<typeof hintSchema>;
 const hints = z.array(hintSchema).readonly();
 
 /** The leases that the same process got before and after a lease. */
-const neighboursSchema = z.object({
+const neighborsSchema = z.object({
   /** The nearest one of the same holder (name, host and pid); null when none was found. */
   previous: ledgerEntrySchema.nullable(),
   next: ledgerEntrySchema.nullable(),
   /** Which they are; where one is null, whether there is none or how far the search went: for people. */
   explanation: z.string(),
 });
-export type LeaseNeighbours = z.infer<typeof neighboursSchema>;
+export type LeaseNeighbors = z.infer<typeof neighborsSchema>;
 
 const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberParts, z.ZodType>;
 const inspected = { namespace: z.string(), callNumber: z.string(), explanation: z.string() };
 
 /** The six answers to "what is this call number?". */
-export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
+export const inspectResponseSchema = z.discriminatedUnion("verdict", [
   z.object({
     ...inspected,
     verdict: z.literal("malformed"),
@@ -276,10 +276,10 @@ export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
     lastSequence: sequence.nullable(),
     lease: ledgerEntrySchema,
     /** Null when they were not requested. */
-    neighbours: neighboursSchema.nullable(),
+    neighbors: neighborsSchema.nullable(),
   }),
 ]);
-export type InspectAnswer = z.infer<typeof inspectAnswerSchema>;
+export type InspectResponse = z.infer<typeof inspectResponseSchema>;
 
 const errorCode = z.enum(Object.keys(ERROR_RULES) as [ErrorCode, ...ErrorCode[]]);
 
@@ -294,9 +294,9 @@ const recoverySchema = z.object({
   /** Cause and skipped runs in one line: for people. */
   explanation: z.string(),
 });
-export type RecoveryAnswer = z.infer<typeof recoverySchema>;
+export type LastRecovery = z.infer<typeof recoverySchema>;
 
-export const guardAnswerSchema = z.object({
+export const guardStatusSchema = z.object({
   /** `active`: it leases · `recovering`: automatic recovery is in progress · `stopped`: not until an operator has followed `explanation`. */
   state: z.enum(["active", "recovering", "stopped"]),
   /** The code that leases fail with; null when active. */
@@ -315,7 +315,7 @@ export const guardAnswerSchema = z.object({
   /** The last recovery by the coordinator that responds; null when it has done none since its start. */
   lastRecovery: recoverySchema.nullable(),
 });
-export type GuardAnswer = z.infer<typeof guardAnswerSchema>;
+export type GuardStatus = z.infer<typeof guardStatusSchema>;
 
 /** Use of runs over the last `windowMs`, or since the first lease when that is younger. */
 const useRateSchema = z.object({
@@ -327,7 +327,7 @@ const useRateSchema = z.object({
 });
 export type UseRate = z.infer<typeof useRateSchema>;
 
-export const statusAnswerSchema = z.object({
+export const statusResponseSchema = z.object({
   namespace: z.string(),
   storeId: z.string(),
   store: z.string(),
@@ -341,14 +341,14 @@ export const statusAnswerSchema = z.object({
   runsLeft: z.int().min(0),
   callNumbersLeft: z.int().min(0),
   lastLeaseAtMs: timeMs.nullable(),
-  guard: guardAnswerSchema,
+  guard: guardStatusSchema,
   rates: z.array(useRateSchema).readonly(),
 });
-export type StatusAnswer = z.infer<typeof statusAnswerSchema>;
+export type StatusResponse = z.infer<typeof statusResponseSchema>;
 
-export const errorAnswerSchema = z.object({
+export const errorResponseSchema = z.object({
   code: z.string(),
   reason: z.string().optional(),
   message: z.string(),
   retryAfterMs: z.int().min(0).optional(),
-}) satisfies z.ZodType<ErrorAnswer>;
+}) satisfies z.ZodType<ErrorResponse>;

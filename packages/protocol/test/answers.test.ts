@@ -3,25 +3,25 @@ import { describe, expect, test } from "vitest";
 import type { z } from "zod";
 import { ALARM_NAMES, ALARM_SEVERITIES, EXPORT_FORMATS, HISTORY_WINDOWS_MS, SETTING_ORIGINS } from "../src/operator.js";
 import {
-  capacityAnswerSchema,
+  capacityResponseSchema,
   exportEndSchema,
   exportQuerySchema,
-  historyAnswerSchema,
   historyQuerySchema,
+  historyResponseSchema,
   labelsRequestSchema,
-  namespacesAnswerSchema,
-  publicCallNumberAnswerSchema,
-  settingsAnswerSchema,
+  namespacesResponseSchema,
+  publicCallNumberResponseSchema,
+  settingsResponseSchema,
 } from "../src/operator-schemas.js";
 import {
   callNumberAsNumberSchema,
-  errorAnswerSchema,
-  inspectAnswerSchema,
+  errorResponseSchema,
   inspectQuerySchema,
-  runAnswerSchema,
-  runsAnswerSchema,
+  inspectResponseSchema,
+  runResponseSchema,
   runsQuerySchema,
-  statusAnswerSchema,
+  runsResponseSchema,
+  statusResponseSchema,
 } from "../src/schemas.js";
 import { ERROR_RULES } from "../src/wire.js";
 
@@ -132,17 +132,17 @@ const settings = {
 const trimmed = { upToRun: 98, lastLeasedAtMs: atMs };
 
 const ANSWERS: readonly [string, z.ZodType, object][] = [
-  ["run", runAnswerSchema, { namespace: "main", version: 1, run: 99, state: "unreported", lastSequence: 3, lease }],
-  ["runs", runsAnswerSchema, { namespace: "main", leases: [lease], nextCursor: null, trimmed }],
-  ["status", statusAnswerSchema, status],
-  ["error", errorAnswerSchema, { code: "overloaded", message: "later", retryAfterMs: 250 }],
-  ["capacity", capacityAnswerSchema, capacity],
-  ["history", historyAnswerSchema, { namespace: "main", fromMs: atMs, stepMs: 60_000, runs: Array(60).fill(2) }],
-  ["namespaces", namespacesAnswerSchema, namespaces],
+  ["run", runResponseSchema, { namespace: "main", version: 1, run: 99, state: "unreported", lastSequence: 3, lease }],
+  ["runs", runsResponseSchema, { namespace: "main", leases: [lease], nextCursor: null, trimmed }],
+  ["status", statusResponseSchema, status],
+  ["error", errorResponseSchema, { code: "overloaded", message: "later", retryAfterMs: 250 }],
+  ["capacity", capacityResponseSchema, capacity],
+  ["history", historyResponseSchema, { namespace: "main", fromMs: atMs, stepMs: 60_000, runs: Array(60).fill(2) }],
+  ["namespaces", namespacesResponseSchema, namespaces],
   ["labels", labelsRequestSchema, { labels: { team: "a" } }],
-  ["public call number", publicCallNumberAnswerSchema, { callNumber: "2VznWE2i", canExist: true }],
+  ["public call number", publicCallNumberResponseSchema, { callNumber: "2VznWE2i", canExist: true }],
   ["end of an export", exportEndSchema, { end: true, leaseCount: 3, upToRun: 99 }],
-  ["settings", settingsAnswerSchema, settings],
+  ["settings", settingsResponseSchema, settings],
 ];
 
 const INSPECTED: readonly object[] = [
@@ -154,8 +154,8 @@ const INSPECTED: readonly object[] = [
   neverLeased("below_first_run"),
   neverLeased("skipped"),
   { ...inspected, ...fields, verdict: "trimmed", trimmed },
-  { ...known, verdict: "reported", neighbours: null },
-  { ...known, verdict: "unreported", neighbours: { previous: lease, next: null, explanation: "none" } },
+  { ...known, verdict: "reported", neighbors: null },
+  { ...known, verdict: "unreported", neighbors: { previous: lease, next: null, explanation: "none" } },
 ];
 
 function neverLeased(reason: string): object {
@@ -169,7 +169,7 @@ describe("answers", () => {
   });
 
   test.each(INSPECTED)("the schema takes a true inspection as it is: %j", (answer) => {
-    expect(inspectAnswerSchema.parse(answer)).toEqual(answer);
+    expect(inspectResponseSchema.parse(answer)).toEqual(answer);
   });
 
   test.each(ANSWERS)("the schema takes no answer with a number below its range: %s", (_, schema, answer) => {
@@ -180,17 +180,17 @@ describe("answers", () => {
   });
 
   test("words of closed lists pass, each, and no other", () => {
-    const { state: stateOfGuard, code: codeOfGuard } = statusAnswerSchema.shape.guard.shape;
+    const { state: stateOfGuard, code: codeOfGuard } = statusResponseSchema.shape.guard.shape;
     for (const state of ["active", "recovering", "stopped"]) expect(stateOfGuard.parse(state)).toBe(state);
     for (const code of Object.keys(ERROR_RULES)) expect(codeOfGuard.parse(code)).toBe(code);
     for (const state of ["open", "exhausted", "closed", "discarded", "unreported"]) {
-      expect(runAnswerSchema.shape.state.parse(state)).toBe(state);
+      expect(runResponseSchema.shape.state.parse(state)).toBe(state);
     }
     for (const severity of ALARM_SEVERITIES) {
       const alarms = [{ name: "run_ceiling_ending", severity, explanation: "" }];
-      expect(capacityAnswerSchema.parse({ ...capacity, alarms }).alarms).toEqual(alarms);
+      expect(capacityResponseSchema.parse({ ...capacity, alarms }).alarms).toEqual(alarms);
     }
-    expect([stateOfGuard, codeOfGuard, runAnswerSchema.shape.state].map((one) => one.safeParse("").success)).toEqual([
+    expect([stateOfGuard, codeOfGuard, runResponseSchema.shape.state].map((one) => one.safeParse("").success)).toEqual([
       false,
       false,
       false,
@@ -198,14 +198,14 @@ describe("answers", () => {
   });
 
   test("the ends of each range pass, and what lies beyond does not", () => {
-    const { version, highWaterMark, lastLeaseAtMs } = statusAnswerSchema.shape;
-    const { usedShare, ceilingRunsPerSecond } = capacityAnswerSchema.shape;
+    const { version, highWaterMark, lastLeaseAtMs } = statusResponseSchema.shape;
+    const { usedShare, ceilingRunsPerSecond } = capacityResponseSchema.shape;
     for (const [schema, min, max] of [
       [version, 0, 7],
       [highWaterMark, 0, 2 ** 30 - 1],
       [lastLeaseAtMs, 0, 8.64e15],
       [callNumberAsNumberSchema, 0, 2 ** 47 - 1],
-      [runAnswerSchema.shape.lastSequence, 0, 16_383],
+      [runResponseSchema.shape.lastSequence, 0, 16_383],
       [runsQuerySchema.shape.limit, 1, 500],
       [runsQuerySchema.shape.fromRun, 0, 2 ** 33 - 1],
       [usedShare, 0, 1],
@@ -240,9 +240,9 @@ describe("queries", () => {
   });
 
   test("have defaults, and know no other words", () => {
-    expect(inspectQuerySchema.parse({})).toEqual({ neighbours: "no" });
-    expect(inspectQuerySchema.parse({ neighbours: "yes" })).toEqual({ neighbours: "yes" });
-    expect(inspectQuerySchema.safeParse({ neighbours: "" }).success).toBe(false);
+    expect(inspectQuerySchema.parse({})).toEqual({ neighbors: "no" });
+    expect(inspectQuerySchema.parse({ neighbors: "yes" })).toEqual({ neighbors: "yes" });
+    expect(inspectQuerySchema.safeParse({ neighbors: "" }).success).toBe(false);
     expect(exportQuerySchema.parse({})).toEqual({ format: "ndjson" });
     for (const format of EXPORT_FORMATS) expect(exportQuerySchema.parse({ format })).toEqual({ format });
     expect(exportQuerySchema.parse({ format: "csv", holder: "a" })).toEqual({ format: "csv", holder: "a" });

@@ -9,7 +9,7 @@ import {
   namespaceSchema,
   reportRequestSchema,
   runsQuerySchema,
-  statusAnswerSchema,
+  statusResponseSchema,
 } from "../src/schemas.js";
 import {
   describe as described,
@@ -130,7 +130,7 @@ describe("schemas", () => {
     ["an unknown key in the holder", { ...request, holder: { ...holder, admin: true } }],
     ["a negative pid", { ...request, holder: { ...holder, pid: -1 } }],
     ["an empty name", { ...request, holder: { ...holder, name: "" } }],
-    ["a name that recolours terminals", { ...request, holder: { ...holder, name: "x\u001b[31m" } }],
+    ["a name that recolors terminals", { ...request, holder: { ...holder, name: "x\u001b[31m" } }],
     ["a name that turns the line round", { ...request, holder: { ...holder, name: "x\u202ey" } }],
     ["a name with a lone surrogate", { ...request, holder: { ...holder, name: "x\ud800" } }],
     [
@@ -177,7 +177,7 @@ describe("schemas", () => {
       nodeCount: 1,
       lastRecovery: null,
     };
-    const { guard: schema } = statusAnswerSchema.shape;
+    const { guard: schema } = statusResponseSchema.shape;
     expect(schema.parse(guard)).toEqual(guard);
     expect(schema.safeParse({ ...guard, state: "active", code: null, reason: null }).success).toBe(true);
     for (const bad of [

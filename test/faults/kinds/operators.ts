@@ -76,7 +76,7 @@ export const OPERATORS: readonly Fault[] = [
     inject: async (world) => {
       await mustRefuse(world, "coordinator_still_running", "recover beside coordinators", recover(world));
       await world.killCoordinators();
-      const storeId = newStoreId({ firstRun: 1, initialisedAtMs: Date.now(), rate: 1 });
+      const storeId = newStoreId({ firstRun: 1, initializedAtMs: Date.now(), rate: 1 });
       await mustRefuse(world, "store_id_mismatch", "recover of another store", recover(world, { storeId }));
       const both = await Promise.allSettled([recover(world), recover(world)]);
       for (const one of both) {

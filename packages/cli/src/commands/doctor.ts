@@ -14,8 +14,8 @@ import {
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
 import { escapeAndShorten } from "@callnumber/coordinator/text";
-import { commandLine, OPERATOR_ROUTES, type SettingsAnswer } from "@callnumber/protocol/operator";
-import { namespacesAnswerSchema, settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { commandLine, OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
+import { namespacesResponseSchema, settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";
 import { running } from "../command-io.js";
 import { addOptions, type CoordinatorOptions, coordinatorOptions } from "../options.js";
@@ -42,7 +42,7 @@ export function doctorCommand(): Command {
 
 /** The settings of a coordinator that responds, or why there are none. */
 type RunningCoordinator =
-  | { readonly url: string; readonly settings: SettingsAnswer }
+  | { readonly url: string; readonly settings: SettingsResponse }
   | { readonly url: string; readonly error: RequestError };
 
 interface Examination {
@@ -103,7 +103,7 @@ function notReported({ url, error: { code, message } }: { url: string; error: Re
 async function runningCoordinator(options: Options): Promise<RunningCoordinator> {
   const url = options.coordinator;
   try {
-    return { url, settings: await requestJson(options, OPERATOR_ROUTES.settings, settingsAnswerSchema) };
+    return { url, settings: await requestJson(options, OPERATOR_ROUTES.settings, settingsResponseSchema) };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     return { url, error };
@@ -147,7 +147,7 @@ async function storeFindings(address: StoreAddress, checkpointDir: string): Prom
 /** Why namespaces do not lease, as far as the findings about the servers do not say it. */
 async function guardFindings(options: Options, known: readonly Finding[]): Promise<readonly Finding[]> {
   const isKnown = (code: unknown) => known.some((finding) => finding.code === code);
-  const { namespaces } = await requestJson(options, OPERATOR_ROUTES.namespaces, namespacesAnswerSchema).catch(
+  const { namespaces } = await requestJson(options, OPERATOR_ROUTES.namespaces, namespacesResponseSchema).catch(
     (error: unknown) => {
       if (error instanceof RequestError && isKnown(error.code)) return { namespaces: undefined };
       throw error;
@@ -208,7 +208,7 @@ function formatUnknown({ url, error: { code, message } }: { url: string; error: 
 }
 
 /** Shows settings other than the defaults. The text comes from another machine. */
-function formatSettings({ url, settings: answer }: { url: string; settings: SettingsAnswer }): readonly string[] {
+function formatSettings({ url, settings: answer }: { url: string; settings: SettingsResponse }): readonly string[] {
   const { release, startedAtMs, settings, certificateEndsAtMs } = answer;
   const changed = settings.filter(({ from }) => from !== "default");
   const width = Math.max(0, ...changed.map(({ name }) => name.length));

@@ -3,8 +3,8 @@ import { canExist, inspectMalformed } from "@callnumber/coordinator/operator";
 import { escapeForTerminal } from "@callnumber/coordinator/text";
 import { callNumberIn } from "@callnumber/protocol/call-number-in";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
-import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
-import { type CallNumberHint, type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
+import { inspectResponseSchema } from "@callnumber/protocol/schemas";
+import { type CallNumberHint, type InspectResponse, pathOf } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { running } from "../command-io.js";
 import { inputLines } from "../input.js";
@@ -50,10 +50,10 @@ async function inspectEach(
   place: Place,
   texts: readonly string[],
   asJson: boolean,
-  withNeighbours: boolean,
+  withNeighbors: boolean,
 ): Promise<boolean> {
-  const answers: InspectAnswer[] = [];
-  for (const text of texts) answers.push(await inspectText(place, text, { withNeighbours }));
+  const answers: InspectResponse[] = [];
+  for (const text of texts) answers.push(await inspectText(place, text, { withNeighbors }));
   if (asJson) printJson(answers);
   else for (const answer of answers) print(formatInspection(answer));
   return answers.every(canExist);
@@ -63,7 +63,7 @@ async function inspectEach(
 async function inspectInput(place: Place, asJson: boolean): Promise<boolean> {
   const command = running();
   let allCanExist = true;
-  const write = async (requested: Promise<InspectAnswer>): Promise<void> => {
+  const write = async (requested: Promise<InspectResponse>): Promise<void> => {
     const answer = await requested;
     allCanExist &&= canExist(answer);
     await command.write(`${asJson ? jsonLine(answer) : tableRow(answer)}\n`);
@@ -75,7 +75,7 @@ async function inspectInput(place: Place, asJson: boolean): Promise<boolean> {
     const text = line.trim();
     if (text === "") continue;
     if (written.length === CONCURRENT_REQUESTS) await written.shift();
-    const requested = inspectText(place, text, { withNeighbours: false });
+    const requested = inspectText(place, text, { withNeighbors: false });
     last = last.then(() => write(requested));
     // A failure is thrown at its turn.
     for (const promise of [requested, last]) promise.catch(() => {});
@@ -97,13 +97,13 @@ const NO_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
 async function inspectText(
   place: Place,
   text: string,
-  { withNeighbours }: { readonly withNeighbours: boolean },
-): Promise<InspectAnswer> {
+  { withNeighbors }: { readonly withNeighbors: boolean },
+): Promise<InspectResponse> {
   const { namespace } = place;
   const callNumber = callNumberIn(text) ?? text;
   const request = () => {
-    const query = withNeighbours ? "?neighbours=yes" : "";
-    return requestJson(place, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);
+    const query = withNeighbors ? "?neighbors=yes" : "";
+    return requestJson(place, pathOf("callNumber", { namespace, callNumber }) + query, inspectResponseSchema);
   };
   const problem = problemOf(callNumber);
   if (problem === undefined) return await request();
@@ -154,7 +154,7 @@ const SLIPS: Readonly<Record<CallNumberHint["slip"], string>> = {
 };
 
 /** Returns several lines. */
-function formatInspection(given: InspectAnswer): string {
+function formatInspection(given: InspectResponse): string {
   const answer = escaped(given);
   const lines = [
     `${escapeForTerminal(answer.callNumber)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`,
@@ -165,17 +165,17 @@ function formatInspection(given: InspectAnswer): string {
   if ("run" in answer) lines.push(`  version ${answer.version}, run ${answer.run}, sequence ${answer.sequence}`);
   if ("hints" in answer) lines.push(...answer.hints.map((hint) => `  ${formatHint(hint)}`));
   if ("lease" in answer) {
-    const { lease, neighbours } = answer;
+    const { lease, neighbors } = answer;
     const labels = formatLabels(lease.holder);
     if (labels !== "") lines.push(`  labels ${labels}`);
     const byToken = lease.tokenId === undefined ? "" : `, by token ${lease.tokenId}`;
     lines.push(`  leased by coordinator ${lease.coordinator}${byToken}`);
-    if (neighbours !== null) lines.push(`  ${neighbours.explanation}`);
+    if (neighbors !== null) lines.push(`  ${neighbors.explanation}`);
   }
   return lines.join("\n");
 }
 
-function tableRow(given: InspectAnswer): string {
+function tableRow(given: InspectResponse): string {
   const answer = escaped(given);
   return row({
     text: escapeForTerminal(answer.callNumber),
@@ -187,7 +187,7 @@ function tableRow(given: InspectAnswer): string {
   });
 }
 
-function holderOrReason(answer: InspectAnswer): string {
+function holderOrReason(answer: InspectResponse): string {
   if ("lease" in answer) {
     const { name, host, pid } = answer.lease.holder;
     return `${name} on ${host}, pid ${pid} ${formatLabels(answer.lease.holder)}`;
@@ -210,6 +210,6 @@ function row({ text, verdict, run, sequence, time, who }: Readonly<Record<keyof 
 }
 
 /** Keeps the call number as it was typed: positions count its own characters. */
-function escaped(answer: InspectAnswer): InspectAnswer {
+function escaped(answer: InspectResponse): InspectResponse {
   return { ...escapeFields(answer), callNumber: answer.callNumber };
 }

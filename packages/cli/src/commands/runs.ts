@@ -1,14 +1,14 @@
 /** `runs`: the newest leases, with --follow those that come, and with a run the one lease that holds it. */
 import { setTimeout as delay } from "node:timers/promises";
-import { runAnswerSchema, runsAnswerSchema } from "@callnumber/protocol/schemas";
+import { runResponseSchema, runsResponseSchema } from "@callnumber/protocol/schemas";
 import {
   type KnownRunState,
   type LedgerEntry,
   ledgerIdOf,
   PAGE_LIMIT_MAX,
   pathOf,
-  type RunAnswer,
-  type RunsAnswer,
+  type RunResponse,
+  type RunsResponse,
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
@@ -97,7 +97,7 @@ async function showRun(run: number, { json, ...place }: Options, command: Comman
   });
   if (other !== undefined)
     throw new TypeError(`run ${run} is one run: ${other.long} is for a list. Leave one of them out`);
-  const answer = await requestJson(place, pathOf("run", { namespace: place.namespace, run }), runAnswerSchema);
+  const answer = await requestJson(place, pathOf("run", { namespace: place.namespace, run }), runResponseSchema);
   if (json) printJson(answer);
   else print(formatRun(escapeFields(answer)));
 }
@@ -128,7 +128,7 @@ async function newestLeases(place: Place, filter: URLSearchParams, limit: number
     query.set("limit", String(Math.min(limit - leases.length, PAGE_LIMIT_MAX)));
     if (cursor !== null) query.set("cursor", cursor);
     const path = `${pathOf("runs", { namespace: place.namespace })}?${query}`;
-    const page: RunsAnswer = await requestJson(place, path, runsAnswerSchema);
+    const page: RunsResponse = await requestJson(place, path, runsResponseSchema);
     leases.push(...page.leases);
     if (cursor !== null && page.nextCursor !== null && !(Number(page.nextCursor) < Number(cursor))) {
       // Without the URL, which may contain a password.
@@ -231,7 +231,7 @@ function formatProgress(lease: LedgerEntry): string {
   return `${progress.state} at ${progress.run}/${progress.lastSequence ?? "-"}`;
 }
 
-function formatRun(answer: RunAnswer): string {
+function formatRun(answer: RunResponse): string {
   const { namespace, version, run, lastSequence, lease } = answer;
   const { holder, runCount, leasedAtMs, coordinator, tokenId, nonce } = lease;
   const labels = formatLabels(holder);
@@ -247,7 +247,7 @@ function formatRun(answer: RunAnswer): string {
   ].join("\n");
 }
 
-function formatState({ state, lease: { progress } }: RunAnswer): string {
+function formatState({ state, lease: { progress } }: RunResponse): string {
   if (progress === null) return state;
   const at = formatTime(progress.reportedAtMs);
   return state === "discarded" ? `discarded: it was never handed out; noted at ${at}` : `${state}, reported at ${at}`;

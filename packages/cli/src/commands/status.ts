@@ -2,13 +2,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
   type Alarm,
-  type CapacityAnswer,
+  type CapacityResponse,
   type NamespaceDescription,
   OPERATOR_ROUTES,
 } from "@callnumber/protocol/operator";
-import { capacityAnswerSchema, namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
-import { statusAnswerSchema } from "@callnumber/protocol/schemas";
-import { filledPath, type GuardAnswer, pathOf, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
+import { capacityResponseSchema, namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
+import { statusResponseSchema } from "@callnumber/protocol/schemas";
+import { filledPath, type GuardStatus, pathOf, type StatusResponse, type UseRate } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { commandIo, running } from "../command-io.js";
 import {
@@ -76,16 +76,16 @@ export function statusCommand(): Command {
 }
 
 interface Read {
-  readonly status: StatusAnswer;
+  readonly status: StatusResponse;
   /** The state is shown also without the capacity. */
-  readonly capacity: CapacityAnswer | Error;
+  readonly capacity: CapacityResponse | Error;
 }
 
 /** @throws RequestError without the state. */
 async function read({ namespace, ...place }: Options): Promise<Read> {
-  const status = await requestJson(place, pathOf("status", { namespace }), statusAnswerSchema);
+  const status = await requestJson(place, pathOf("status", { namespace }), statusResponseSchema);
   const path = filledPath(OPERATOR_ROUTES.capacity, { namespace });
-  const capacity = await requestJson(place, path, capacityAnswerSchema).catch((error: Error) => error);
+  const capacity = await requestJson(place, path, capacityResponseSchema).catch((error: Error) => error);
   return { status, capacity };
 }
 
@@ -147,13 +147,13 @@ async function currentText(options: Options, paint: Paint): Promise<string> {
 }
 
 async function listAll({ json, ...place }: Options): Promise<void> {
-  const { namespaces } = await requestJson(place, OPERATOR_ROUTES.namespaces, namespacesAnswerSchema);
+  const { namespaces } = await requestJson(place, OPERATOR_ROUTES.namespaces, namespacesResponseSchema);
   if (json) printJson(namespaces);
   else if (namespaces.length === 0) print("no namespaces");
   else printPainted(terminalTable(COLUMNS).linesOf(namespaces).join("\n"));
 }
 
-const GUARD_STYLES: Readonly<Record<GuardAnswer["state"], Style>> = {
+const GUARD_STYLES: Readonly<Record<GuardStatus["state"], Style>> = {
   active: "green",
   recovering: "yellow",
   stopped: "red",
@@ -199,13 +199,13 @@ function formatStatus({ status: answered, capacity }: Read, paint: Paint): strin
   ].join("\n");
 }
 
-function formatHighWaterMark({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusAnswer): string {
+function formatHighWaterMark({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusResponse): string {
   if (runsUsed === 0) return "no run leased yet";
   const when = lastLeaseAtMs === null ? "nothing leased yet" : `last lease at ${formatTime(lastLeaseAtMs)}`;
   return `run ${formatCount(highWaterMark)}, ${when}`;
 }
 
-function formatGuard(guard: GuardAnswer, paint: Paint): string {
+function formatGuard(guard: GuardStatus, paint: Paint): string {
   const { state, sinceMs, explanation, generation, nodeCount } = guard;
   const nodes = nodeCount === 1 ? "1 data node" : `${nodeCount} data nodes`;
   if (state === "active")
@@ -213,7 +213,7 @@ function formatGuard(guard: GuardAnswer, paint: Paint): string {
   return `${paint(GUARD_STYLES[state], state)} since ${formatTime(sinceMs)} (${formatCause(guard)})\n      ${explanation}`;
 }
 
-function formatLastRecovery({ lastRecovery }: GuardAnswer): readonly string[] {
+function formatLastRecovery({ lastRecovery }: GuardStatus): readonly string[] {
   if (lastRecovery === null) return [];
   return [`  last recovery      ${lastRecovery.explanation} (${formatTime(lastRecovery.atMs)})`];
 }
@@ -237,7 +237,7 @@ function formatFarTime(timeMs: number): string {
   return `the year ${year < 10_000 ? year : formatCount(year)}`;
 }
 
-function formatLine({ ceilingRunsPerSecond, ceilingEndsAtMs }: CapacityAnswer): string {
+function formatLine({ ceilingRunsPerSecond, ceilingEndsAtMs }: CapacityResponse): string {
   return `  the line ends      ${formatTime(ceilingEndsAtMs)}, rising by ${ceilingRunsPerSecond} a second: no version is used up before`;
 }
 

@@ -1,6 +1,6 @@
 /** A call number: its bits, computed in the browser, and what the coordinator knows of it. */
 import { CALL_NUMBER_LENGTH, CallNumberError, DIGITS } from "@callnumber/protocol/codec";
-import { type CallNumberHint, type InspectAnswer, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
+import { type CallNumberHint, type InspectResponse, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
 import { type Bit, callNumberIn, type Decoded, decoded, FIELDS } from "../call-number.js";
 import { escapeText, formatMessage, formatNumber } from "../format.js";
@@ -81,7 +81,7 @@ function Malformed({ text, error }: { text: string; error: CallNumberError }) {
 
 /** Also for a malformed text: the coordinator knows which leased number may have been meant. */
 function Known({ namespace, callNumber }: { namespace: string; callNumber: string }) {
-  const response = useResponse<InspectAnswer>(pathOf("callNumber", { namespace, callNumber }), namespace);
+  const response = useResponse<InspectResponse>(pathOf("callNumber", { namespace, callNumber }), namespace);
   return (
     <section aria-label="What the coordinator knows" class="known">
       <Loaded from={response} what="response of the coordinator">
@@ -91,7 +91,7 @@ function Known({ namespace, callNumber }: { namespace: string; callNumber: strin
   );
 }
 
-const VERDICTS: Readonly<Record<InspectAnswer["verdict"], readonly [NoticeKind, string]>> = {
+const VERDICTS: Readonly<Record<InspectResponse["verdict"], readonly [NoticeKind, string]>> = {
   malformed: ["warning", "Malformed"],
   other_version: ["warning", "Of another version"],
   never_leased: ["warning", "Never leased"],
@@ -100,7 +100,7 @@ const VERDICTS: Readonly<Record<InspectAnswer["verdict"], readonly [NoticeKind, 
   unreported: ["notice", "Leased, but not reported"],
 };
 
-function Verdict({ answer }: { answer: InspectAnswer }) {
+function Verdict({ answer }: { answer: InspectResponse }) {
   const { namespace, verdict, explanation } = answer;
   const [kind, title] = VERDICTS[verdict];
   return (

@@ -1,6 +1,11 @@
 /** What an operator needs first: does it lease, what is alarming, how much is left, who takes it. */
-import { type Alarm, type CapacityAnswer, type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { filledPath, pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
+import {
+  type Alarm,
+  type CapacityResponse,
+  type NamespacesResponse,
+  OPERATOR_ROUTES,
+} from "@callnumber/protocol/operator";
+import { filledPath, pathOf, type StatusResponse } from "@callnumber/protocol/wire";
 import { coordinatorUrl, isSignedIn } from "../api.js";
 import { formatCount, formatEnd, formatLargeNumber, formatNumber, formatShare, formatWindow } from "../format.js";
 import { isAboutImporters } from "../format-event.js";
@@ -19,9 +24,13 @@ import { useResponse } from "../use-response.js";
 const REST_MS = 5_000;
 
 export function OverviewPage({ namespace }: { namespace: string }) {
-  const status = useResponse<StatusAnswer>(pathOf("status", { namespace }), namespace);
-  const capacity = useResponse<CapacityAnswer>(filledPath(OPERATOR_ROUTES.capacity, { namespace }), namespace, REST_MS);
-  const namespaces = useResponse<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace, REST_MS);
+  const status = useResponse<StatusResponse>(pathOf("status", { namespace }), namespace);
+  const capacity = useResponse<CapacityResponse>(
+    filledPath(OPERATOR_ROUTES.capacity, { namespace }),
+    namespace,
+    REST_MS,
+  );
+  const namespaces = useResponse<NamespacesResponse>(OPERATOR_ROUTES.namespaces, namespace, REST_MS);
   const described = namespaces.data?.namespaces.find((one) => one.namespace === namespace);
   const isUnused = status.data !== undefined && status.data.lastLeaseAtMs === null;
   const whatToDo = (
@@ -97,7 +106,7 @@ function Alarms({ alarms }: { alarms: readonly Alarm[] }) {
   );
 }
 
-function Figures({ status, rates }: Pick<StatusAnswer, "rates"> & { status: StatusAnswer }) {
+function Figures({ status, rates }: Pick<StatusResponse, "rates"> & { status: StatusResponse }) {
   const { version, highWaterMark, runsUsed, runsLeft, callNumbersLeft, lastLeaseAtMs, guard, firstRun } = status;
   const used = runsUsed / (runsUsed + runsLeft);
   const lastLease =
@@ -141,7 +150,7 @@ function Figures({ status, rates }: Pick<StatusAnswer, "rates"> & { status: Stat
 }
 
 /** By each rate there is: the short one for what happens now, the long one for what it comes to. */
-function Forecast({ rates }: Pick<StatusAnswer, "rates">) {
+function Forecast({ rates }: Pick<StatusResponse, "rates">) {
   const nowMs = useNow();
   const used = rates.filter(({ runs }) => runs > 0);
   return (

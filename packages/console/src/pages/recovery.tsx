@@ -2,12 +2,12 @@
 
 import {
   type NamespaceDescription,
-  type NamespacesAnswer,
+  type NamespacesResponse,
   OPERATOR_ROUTES,
   STORE_URL,
 } from "@callnumber/protocol/operator";
-import type { GuardAnswer } from "@callnumber/protocol/wire";
-import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
+import type { GuardStatus } from "@callnumber/protocol/wire";
+import { pathOf, type StatusResponse } from "@callnumber/protocol/wire";
 import { commandsIn, formatNumber } from "../format.js";
 import { isAboutGuard } from "../format-event.js";
 import { CommandLine } from "../parts/command.js";
@@ -44,14 +44,14 @@ export function RecoveryPage({ namespace }: { namespace: string }) {
 
 /** From the list of namespaces, which knows the guard also where the record can't be read; else from the status. */
 function useKnown(namespace: string): Loadable<Known> {
-  const list = useResponse<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
-  const status = useResponse<StatusAnswer>(pathOf("status", { namespace }), namespace);
+  const list = useResponse<NamespacesResponse>(OPERATOR_ROUTES.namespaces, namespace);
+  const status = useResponse<StatusResponse>(pathOf("status", { namespace }), namespace);
   const described = list.data?.namespaces.find((one) => one.namespace === namespace);
   if (described !== undefined) return { ...list, data: described };
   return { ...status, data: status.data && { guard: status.data.guard, record: status.data } };
 }
 
-const WHAT_TO_DO: Readonly<Record<GuardAnswer["state"], string>> = {
+const WHAT_TO_DO: Readonly<Record<GuardStatus["state"], string>> = {
   active: "Nothing to do: the store did not roll back.",
   recovering:
     "Nothing to do as long as this takes seconds: the coordinator skips every run that may have been leased, and continues automatically. " +

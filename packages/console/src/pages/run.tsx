@@ -1,6 +1,6 @@
 /** One run: the fields of its lease, how far each run of the lease got, and the leases next to it. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { type LedgerEntry, ledgerIdOf, pathOf, type RunAnswer } from "@callnumber/protocol/wire";
+import { type LedgerEntry, ledgerIdOf, pathOf, type RunResponse } from "@callnumber/protocol/wire";
 import { formatCount, formatMessage, formatNumber, formatRuns } from "../format.js";
 import { LeaseFields, progressOfRun, RunBar } from "../parts/lease.js";
 import { Loaded } from "../parts/loaded.js";
@@ -9,7 +9,7 @@ import { urlOf } from "../route.js";
 import { useResponse } from "../use-response.js";
 
 export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: string }) {
-  const response = useResponse<RunAnswer>(pathOf("run", { namespace, run: ledgerId }), namespace);
+  const response = useResponse<RunResponse>(pathOf("run", { namespace, run: ledgerId }), namespace);
   return (
     <>
       <p class="way">
@@ -32,7 +32,7 @@ export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: 
   );
 }
 
-function Details({ answer }: { answer: RunAnswer }) {
+function Details({ answer }: { answer: RunResponse }) {
   const { namespace, version, run, state, lastSequence, lease } = answer;
   return (
     <>

@@ -6,7 +6,7 @@ import {
   ledgerIdOf,
   PAGE_LIMIT_DEFAULT,
   pathOf,
-  type RunsAnswer,
+  type RunsResponse,
 } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
 import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
@@ -25,7 +25,7 @@ export function RunsPage({ route }: { route: Route }) {
   const search = { ...filters, ...(cursor === "" ? {} : { cursor }), limit: String(PAGE_LIMIT_DEFAULT) };
   const path = `${pathOf("runs", { namespace })}?${new URLSearchParams(search)}`;
   // Later pages stay as they are: new leases are on the first one.
-  const response = useResponse<RunsAnswer>(path, cursor === "" ? namespace : undefined);
+  const response = useResponse<RunsResponse>(path, cursor === "" ? namespace : undefined);
   const isFiltered = Object.keys(filters).length > 0;
   return (
     <>

@@ -1,13 +1,13 @@
 /** Whether a namespace leases, in a sentence. */
-import type { GuardAnswer } from "@callnumber/protocol/wire";
+import type { GuardStatus } from "@callnumber/protocol/wire";
 import type { ComponentChildren } from "preact";
 import { formatMessage } from "../format.js";
 import { Notice } from "./loaded.js";
 import { Duration } from "./time.js";
 
-type Guard = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
+type Guard = Pick<GuardStatus, "state" | "code" | "sinceMs" | "explanation">;
 
-export const STATE_TITLES: Readonly<Record<GuardAnswer["state"], string>> = {
+export const STATE_TITLES: Readonly<Record<GuardStatus["state"], string>> = {
   active: "Leasing is active",
   recovering: "Leasing waits for a recovery",
   stopped: "Leasing is stopped",

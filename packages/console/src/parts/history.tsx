@@ -1,5 +1,5 @@
 /** Runs leased over the last hour, day or week: as bars, and in a sentence. */
-import { HISTORY_WINDOWS_MS, type HistoryAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { HISTORY_WINDOWS_MS, type HistoryResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
 import { formatCount, formatDateTime, formatDuration, formatNumber, formatWindow } from "../format.js";
@@ -11,7 +11,7 @@ const REST_MS = 5_000;
 export function History({ namespace }: { namespace: string }) {
   const [windowMs, setWindowMs] = useState<number>(HISTORY_WINDOWS_MS[0]);
   const path = `${filledPath(OPERATOR_ROUTES.history, { namespace })}?windowMs=${windowMs}`;
-  const history = useResponse<HistoryAnswer>(path, namespace, REST_MS);
+  const history = useResponse<HistoryResponse>(path, namespace, REST_MS);
   return (
     <section aria-labelledby="history">
       <div class="heading-line">
@@ -35,7 +35,7 @@ export function History({ namespace }: { namespace: string }) {
   );
 }
 
-function Bars({ history }: { history: HistoryAnswer }) {
+function Bars({ history }: { history: HistoryResponse }) {
   const { runs, fromMs, stepMs } = history;
   const most = Math.max(...runs, 1);
   return (
@@ -54,7 +54,7 @@ function Bars({ history }: { history: HistoryAnswer }) {
   );
 }
 
-function summaryOf({ runs, stepMs, fromMs }: HistoryAnswer): string {
+function summaryOf({ runs, stepMs, fromMs }: HistoryResponse): string {
   const total = runs.reduce((sum, count) => sum + count, 0);
   const window = formatWindow(stepMs * runs.length);
   if (total === 0) return `Nothing was leased in the last ${window}.`;

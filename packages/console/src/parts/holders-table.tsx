@@ -1,12 +1,12 @@
 /** The holders of the last week: how many runs each leased, whether it is live, and what it wasted. */
-import type { CapacityAnswer } from "@callnumber/protocol/operator";
+import type { CapacityResponse } from "@callnumber/protocol/operator";
 import { formatCount, formatDateTime, formatNumber, formatShare } from "../format.js";
 import { urlOf } from "../route.js";
 import { Instant } from "./time.js";
 
 const SHOWN_COUNT = 12;
 
-export function HoldersTable({ capacity }: { capacity: CapacityAnswer }) {
+export function HoldersTable({ capacity }: { capacity: CapacityResponse }) {
   const { holders, lookedAt, namespace } = capacity;
   if (holders.length === 0) return <p class="quiet">No holder leased a run in the last week.</p>;
   const live = holders.filter(({ isLive }) => isLive).length;

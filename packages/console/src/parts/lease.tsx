@@ -1,6 +1,6 @@
 /** A lease: its fields, and bars that show how far its holder got in its runs. */
 import { SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import type { KnownRunState, LedgerEntry, RunAnswer } from "@callnumber/protocol/wire";
+import type { KnownRunState, LedgerEntry, RunResponse } from "@callnumber/protocol/wire";
 import type { ComponentChildren } from "preact";
 import { formatLabels, formatNumber, formatRuns } from "../format.js";
 import { Instant } from "./time.js";
@@ -48,7 +48,7 @@ function Bar({ state, share, text, marked, isSmall = false }: BarProperties) {
   );
 }
 
-type RunProgress = Pick<RunAnswer, "state" | "lastSequence">;
+type RunProgress = Pick<RunResponse, "state" | "lastSequence">;
 
 /** How far a holder got in the 16,384 sequences of a run. `marked`: the sequence of a call number. */
 export function RunBar({

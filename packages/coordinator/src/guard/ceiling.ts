@@ -28,7 +28,7 @@ function firstRunOf({ firstVersion, firstRun }: StoreIdFields, version: number):
 }
 
 function beginOf(id: StoreIdFields, version: number): number {
-  if (version <= id.firstVersion) return id.initialisedAtMs;
+  if (version <= id.firstVersion) return id.initializedAtMs;
   return whenCeilingReaches(id, version - 1, RUN_MAX);
 }
 

@@ -3,8 +3,8 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import {
   type ErrorCode,
-  type GuardAnswer,
-  type RecoveryAnswer,
+  type GuardStatus,
+  type LastRecovery,
   type RecoveryReason,
   runOfLedgerId,
 } from "@callnumber/protocol/wire";
@@ -32,7 +32,7 @@ const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
   "run_space_exhausted",
 ]);
 
-export type GuardState = Pick<GuardAnswer, "state" | "code" | "reason" | "sinceMs" | "explanation">;
+export type GuardState = Pick<GuardStatus, "state" | "code" | "reason" | "sinceMs" | "explanation">;
 
 /** The store may have rolled back: the coordinator recovers automatically, by claim and confirm. A conflict is already such a recovery. */
 export function isRecoverable(error: unknown): error is CoordinatorError {
@@ -174,7 +174,7 @@ export class RecoveryReport {
   readonly #ceiling: CeilingMonitor;
   /** When the record was last written, as far as this coordinator has seen. */
   changedAtMs: number;
-  last: RecoveryAnswer | null = null;
+  last: LastRecovery | null = null;
 
   constructor(options: GuardedNamespace, ceiling: CeilingMonitor, { changedAtMs }: Pick<RecordAfter, "changedAtMs">) {
     this.#options = options;

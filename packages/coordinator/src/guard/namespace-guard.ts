@@ -11,7 +11,7 @@
  * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { type GuardAnswer, type Holder, type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type GuardStatus, type Holder, type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Log, SILENT_LOG } from "../log.js";
 import { type LeaseStep, type NamespaceRecord, type Outcome, type StepCommand, type Store } from "../stores/store.js";
@@ -200,7 +200,7 @@ export class NamespaceGuard {
   }
 
   /** Returns the state for operators; `record` as read just now. */
-  answer({ generation, nodeCount, ...mark }: NamespaceRecord): GuardAnswer {
+  answer({ generation, nodeCount, ...mark }: NamespaceRecord): GuardStatus {
     const [headroomRuns, lastRecovery] = [this.ceiling.headroomAbove(mark), this.#recoveryReport.last];
     return { ...this.state, generation, nodeCount, headroomRuns, lastRecovery };
   }

@@ -239,7 +239,7 @@ export function refused(word: RefusalCode, detail: string, namespace: string): C
   });
 }
 
-export function notInitialised(namespace: string): CoordinatorError {
+export function namespaceNotFound(namespace: string): CoordinatorError {
   return refused("EMPTY", "", namespace);
 }
 

@@ -19,31 +19,31 @@ export interface StoreIdFields {
   readonly firstVersion: number;
   /** The first run of that version. */
   readonly firstRun: number;
-  readonly initialisedAtMs: number;
+  readonly initializedAtMs: number;
   readonly rate: number;
 }
 
 /** `firstVersion`: default 0. */
 export function newStoreId(
-  { firstVersion = 0, firstRun, initialisedAtMs, rate }: Omit<StoreIdFields, "firstVersion"> & Partial<StoreIdFields>,
+  { firstVersion = 0, firstRun, initializedAtMs, rate }: Omit<StoreIdFields, "firstVersion"> & Partial<StoreIdFields>,
   uuid: string = randomUUID(),
 ): string {
-  return `${uuid}.${ledgerIdOf(firstVersion, firstRun)}.${initialisedAtMs}.${rate}`;
+  return `${uuid}.${ledgerIdOf(firstVersion, firstRun)}.${initializedAtMs}.${rate}`;
 }
 
 /** Returns the id of the new store of a move. @throws Error when the text is no store id. */
-export function nextStoreId(storeId: string, firstVersion: number, initialisedAtMs: number): string {
+export function nextStoreId(storeId: string, firstVersion: number, initializedAtMs: number): string {
   const rate = parseStoreId(storeId)?.rate;
   if (rate === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
-  return newStoreId({ firstVersion, firstRun: 1, initialisedAtMs, rate }, storeId.slice(0, storeId.indexOf(".")));
+  return newStoreId({ firstVersion, firstRun: 1, initializedAtMs, rate }, storeId.slice(0, storeId.indexOf(".")));
 }
 
 /** Parses a store id; undefined when the text is none. */
 export function parseStoreId(storeId: string): StoreIdFields | undefined {
   const match = PATTERN.exec(storeId);
   if (match === null) return undefined;
-  const [firstLedgerId, initialisedAtMs, rate] = match.slice(1).map(Number) as [number, number, number];
+  const [firstLedgerId, initializedAtMs, rate] = match.slice(1).map(Number) as [number, number, number];
   const { version: firstVersion, run: firstRun } = runOfLedgerId(firstLedgerId);
   if (firstRun < 1 || firstVersion > VERSION_MAX || rate < 1 || rate > RATE_MAX) return undefined;
-  return { firstVersion, firstRun, initialisedAtMs, rate };
+  return { firstVersion, firstRun, initializedAtMs, rate };
 }

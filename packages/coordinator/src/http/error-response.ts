@@ -2,11 +2,11 @@
  * From an error to its response: body, status and `Retry-After`, by the tables of the protocol. Each rejection is logged once. Unauthenticated
  * clients read these bodies, so a bug is `internal_error` and nothing more; the log has the rest.
  */
-import { errorAnswerSchema } from "@callnumber/protocol/schemas";
+import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import {
   ERROR_RULES,
-  type ErrorAnswer,
   type ErrorCode,
+  type ErrorResponse,
   HOLDER_NAME_LENGTH_MAX,
   HOST_LENGTH_MAX,
   NAMESPACE_PATTERN,
@@ -19,7 +19,7 @@ import type { Log } from "../log.js";
 import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "../text.js";
 
 /** How errors look in OpenAPI: one shape for all. */
-export const errorResponses = { "4xx": errorAnswerSchema, "5xx": errorAnswerSchema } as const;
+export const errorResponses = { "4xx": errorResponseSchema, "5xx": errorResponseSchema } as const;
 
 /** On every response: no page of another site may load it as anything, and no browser may take it for another type. */
 export const SAME_ORIGIN_HEADERS = {
@@ -40,7 +40,7 @@ const QUIET: ReadonlySet<ErrorCode> = new Set(["not_found", "method_not_allowed"
 
 const LOGGED_PATH_LENGTH_MAX = 256;
 
-export type Rejection = ErrorAnswer & { readonly code: ErrorCode };
+export type Rejection = ErrorResponse & { readonly code: ErrorCode };
 
 /** What an operator needs to find the client. Never a token. */
 interface LoggedClient extends RefusedCaller {
@@ -56,7 +56,7 @@ export class ErrorResponses {
   }
 
   /** Fastify's error handler: logs the error, sets status and headers, and returns the body. */
-  readonly handle = async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer> =>
+  readonly handle = async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<ErrorResponse> =>
     sendError(reply, this.log(error, request));
 
   /** Logs an error, also where no response can be sent any more. Returns what a client may know of it. */
@@ -69,7 +69,7 @@ export class ErrorResponses {
   }
 
   /** Logs a rejection, sets status and headers, and returns the body. */
-  reject(given: Rejection, request: FastifyRequest, reply: FastifyReply): ErrorAnswer {
+  reject(given: Rejection, request: FastifyRequest, reply: FastifyReply): ErrorResponse {
     const rejection = printable(given);
     this.#logRejection(rejection, request);
     return sendError(reply, rejection);
@@ -90,7 +90,7 @@ export function errorResponse(answer: Rejection) {
   return { status, headers: { "retry-after": Math.ceil(retryAfterMs / 1000) }, answer: { ...answer, retryAfterMs } };
 }
 
-function sendError(reply: FastifyReply, rejection: Rejection): ErrorAnswer {
+function sendError(reply: FastifyReply, rejection: Rejection): ErrorResponse {
   const { status, headers, answer } = errorResponse(rejection);
   reply.code(status).headers(headers);
   return answer;

@@ -3,13 +3,13 @@
  * the same process (neighbors.ts). Knows the ledger only as a port.
  */
 import { CallNumberError } from "@callnumber/protocol/codec";
-import { type CallNumberHint, type InspectAnswer, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type CallNumberHint, type InspectResponse, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import { findLease } from "../ledger/read-ledger.js";
 import { isTrimmed } from "../retention/trimmed-leases.js";
 import type { NamespaceRecord, RecordedLedger } from "../stores/store.js";
 import { type Correction, correctionsOf } from "./corrections.js";
-import { neighboursOf } from "./neighbors.js";
+import { neighborsOf } from "./neighbors.js";
 import {
   callNumberFieldsIn,
   canExist,
@@ -24,7 +24,7 @@ export interface InspectOptions {
   /** Whether to search for what the text may have been meant for: up to 16 runs are read. Default true. */
   readonly withHints?: boolean;
   /** Whether to search for the leases of the same process: up to 1,000 on each side. Default false. */
-  readonly withNeighbours?: boolean;
+  readonly withNeighbors?: boolean;
 }
 
 /** Runs that are read for the hints of one text. */
@@ -35,8 +35,8 @@ export async function inspectCallNumber(
   ledger: RecordedLedger,
   namespace: string,
   text: string,
-  { withHints = true, withNeighbours = false }: InspectOptions = {},
-): Promise<InspectAnswer> {
+  { withHints = true, withNeighbors = false }: InspectOptions = {},
+): Promise<InspectResponse> {
   const subject = { namespace, callNumber: text };
   const fields = callNumberFieldsIn(text);
   const hintsFor = async (record: NamespaceRecord) => (withHints ? await hintsOf(ledger, record, text) : []);
@@ -55,7 +55,7 @@ export async function inspectCallNumber(
   // Leased between the two, it would be taken for a run that was skipped.
   const lease = found ?? (isAboveMark ? undefined : await find());
   if (lease !== undefined) {
-    return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(ledger, namespace, lease) : null);
+    return inspectLeased(numbered, lease, withNeighbors ? await neighborsOf(ledger, namespace, lease) : null);
   }
   // Read only now: a lease that was trimmed while it was looked for is known to be by then.
   const retention = isAboveMark ? undefined : (await ledger.readSettings(namespace)).retention;

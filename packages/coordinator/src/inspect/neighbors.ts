@@ -3,7 +3,7 @@
  * side. Knows the ledger only as a port.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import type { Holder, LeaseNeighbours, LedgerEntry } from "@callnumber/protocol/wire";
+import type { Holder, LeaseNeighbors, LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { type LedgerReader } from "../stores/store.js";
 
@@ -23,7 +23,7 @@ const ENDS = {
 
 /** One side of a lease. */
 interface Side {
-  readonly neighbour: LedgerEntry | null;
+  readonly neighbor: LedgerEntry | null;
   /** Why there is none. */
   readonly end: keyof typeof ENDS;
 }
@@ -31,11 +31,11 @@ interface Side {
 /** Reads a part of the ledger in the order of the search, from an entry on. */
 type Read = (from: LedgerEntry, limit: number) => Promise<readonly LedgerEntry[]>;
 
-export async function neighboursOf(
+export async function neighborsOf(
   ledger: LedgerReader,
   namespace: string,
   lease: LedgerEntry,
-): Promise<LeaseNeighbours> {
+): Promise<LeaseNeighbors> {
   const [before, after] = await Promise.all([
     nearest(lease, (at, limit) =>
       ledger.leases(namespace, { from: lastLedgerIdOf(at) - 1, direction: "newest_first", limit }),
@@ -45,8 +45,8 @@ export async function neighboursOf(
     ),
   ]);
   return {
-    previous: before.neighbour,
-    next: after.neighbour,
+    previous: before.neighbor,
+    next: after.neighbor,
     explanation: `the same process got ${formatSide(before, "before")}, and ${formatSide(after, "after")}`,
   };
 }
@@ -57,24 +57,24 @@ async function nearest(lease: LedgerEntry, read: Read): Promise<Side> {
   for (let readCount = 0; readCount < NEIGHBOR_SCAN_MAX; ) {
     const limit = Math.min(step, NEIGHBOR_SCAN_MAX - readCount);
     const leases = await read(from, limit);
-    const neighbour = leases.find(({ holder }) => isSameProcess(holder, lease.holder));
-    if (neighbour !== undefined) return { neighbour, end: "ledger" };
-    if (leases.length < limit) return { neighbour: null, end: "ledger" };
+    const neighbor = leases.find(({ holder }) => isSameProcess(holder, lease.holder));
+    if (neighbor !== undefined) return { neighbor, end: "ledger" };
+    if (leases.length < limit) return { neighbor: null, end: "ledger" };
     from = leases.at(-1) as LedgerEntry;
     readCount += limit;
     step = Math.min(2 * step, STEP_MAX);
     // An embedded store returns without a pause: requests that wait meanwhile come first.
     await turn();
   }
-  return { neighbour: null, end: "bound" };
+  return { neighbor: null, end: "bound" };
 }
 
 function isSameProcess(one: Holder, other: Holder): boolean {
   return one.name === other.name && one.host === other.host && one.pid === other.pid;
 }
 
-function formatSide({ neighbour, end }: Side, side: "before" | "after"): string {
-  return neighbour === null ? ENDS[end](side) : `${formatRuns(neighbour)} ${side} it`;
+function formatSide({ neighbor, end }: Side, side: "before" | "after"): string {
+  return neighbor === null ? ENDS[end](side) : `${formatRuns(neighbor)} ${side} it`;
 }
 
 function formatRuns({ firstRun, runCount }: LedgerEntry): string {

@@ -6,9 +6,9 @@ import { CallNumberError, type CallNumberParts, decodeCallNumber, SEQUENCE_MAX }
 import {
   type CallNumberFields,
   type CallNumberHint,
-  type InspectAnswer,
+  type InspectResponse,
   type KnownRunState,
-  type LeaseNeighbours,
+  type LeaseNeighbors,
   type LedgerEntry,
   ledgerIdOf,
 } from "@callnumber/protocol/wire";
@@ -20,7 +20,7 @@ interface Subject {
   readonly callNumber: string;
 }
 
-export type LeasedAnswer = Extract<InspectAnswer, { readonly lease: LedgerEntry }>;
+export type LeasedAnswer = Extract<InspectResponse, { readonly lease: LedgerEntry }>;
 
 /** Decodes a text, or returns why it is no call number. */
 export function callNumberFieldsIn(text: string): CallNumberParts | CallNumberError {
@@ -36,7 +36,7 @@ export function inspectMalformed(
   subject: Subject,
   { code, message, position }: CallNumberError,
   hints: readonly CallNumberHint[],
-): InspectAnswer {
+): InspectResponse {
   return { ...subject, verdict: "malformed", explanation: message, problem: code, position: position ?? null, hints };
 }
 
@@ -44,7 +44,7 @@ export function inspectOtherVersion(
   subject: Subject & CallNumberFields,
   { namespace, version }: NamespaceRecord,
   hints: readonly CallNumberHint[],
-): InspectAnswer {
+): InspectResponse {
   const explanation = `version ${subject.version}: namespace "${namespace}" has made numbers up to version ${version} only`;
   return { ...subject, verdict: "other_version", explanation, hints };
 }
@@ -53,7 +53,7 @@ export function inspectNeverLeased(
   subject: Subject & CallNumberFields,
   record: NamespaceRecord,
   hints: readonly CallNumberHint[],
-): InspectAnswer {
+): InspectResponse {
   const { run, version } = subject;
   const answer = { ...subject, verdict: "never_leased", hints } as const;
   const { firstVersion, firstRun } = record;
@@ -78,7 +78,7 @@ export function inspectNeverLeased(
 }
 
 /** Whether the run was leased or skipped is in the files alone. */
-export function inspectTrimmed(subject: Subject & CallNumberFields, retention: Retention): InspectAnswer {
+export function inspectTrimmed(subject: Subject & CallNumberFields, retention: Retention): InspectResponse {
   const explanation =
     `run ${subject.run} was leased at or before ${new Date(retention.leasedAtMs).toISOString()}, unless it was skipped. Its lease was trimmed ` +
     "from the store: search the files of --ledger-dir. This number may exist";
@@ -88,7 +88,7 @@ export function inspectTrimmed(subject: Subject & CallNumberFields, retention: R
 export function inspectLeased(
   subject: Subject & CallNumberFields,
   lease: LedgerEntry,
-  neighbours: LeaseNeighbours | null,
+  neighbors: LeaseNeighbors | null,
 ): LeasedAnswer {
   const { state, lastSequence } = runStateIn(lease, subject.run);
   const isReported = lastSequence !== null && subject.sequence <= lastSequence;
@@ -99,7 +99,7 @@ export function inspectLeased(
     state,
     lastSequence,
     lease,
-    neighbours,
+    neighbors,
   };
 }
 
@@ -107,7 +107,7 @@ export function inspectLeased(
  * Whether a message can have this number, as far as the ledger knows; false only when none can. A run that was passed over may
  * have been leased and forgotten, that is why it was passed over; and one below the first run is an older system's.
  */
-export function canExist(answer: InspectAnswer): boolean {
+export function canExist(answer: InspectResponse): boolean {
   if (answer.verdict === "malformed" || answer.verdict === "other_version") return false;
   if (answer.verdict === "never_leased") return answer.reason !== "above_mark";
   if (answer.verdict === "trimmed" || answer.verdict === "reported") return true;

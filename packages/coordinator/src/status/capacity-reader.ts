@@ -2,7 +2,12 @@
  * Reads capacity, history and alarms of the namespaces of one coordinator: requests of the same moment share one read of the ledger. Also checks
  * the alarms regularly, and logs when one begins and when it is cleared.
  */
-import { type Alarm, type CapacityAnswer, HISTORY_STEP_COUNT, type HistoryAnswer } from "@callnumber/protocol/operator";
+import {
+  type Alarm,
+  type CapacityResponse,
+  HISTORY_STEP_COUNT,
+  type HistoryResponse,
+} from "@callnumber/protocol/operator";
 import { type ErrorCode, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { firstLeaseSince } from "../ledger/read-ledger.js";
@@ -48,20 +53,20 @@ export class CapacityReader {
   }
 
   /** @throws CoordinatorError as `Coordinator.status`. */
-  async capacity(namespace: string): Promise<CapacityAnswer> {
+  async capacity(namespace: string): Promise<CapacityResponse> {
     const { record } = await this.#options.read(namespace);
     return await this.capacityOf(record);
   }
 
   /** As `capacity`, for a record that was just read. @throws CoordinatorError as `Coordinator.status`. */
-  capacityOf(record: NamespaceRecord): Promise<CapacityAnswer> {
+  capacityOf(record: NamespaceRecord): Promise<CapacityResponse> {
     // With version and generation: what an operator's command changes is shown at once.
     const key = `capacity ${record.version} ${record.generation} ${record.namespace}`;
     return this.#cached(key, () => this.#capacity(record));
   }
 
   /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
-  history(namespace: string, windowMs: number): Promise<HistoryAnswer> {
+  history(namespace: string, windowMs: number): Promise<HistoryResponse> {
     const { ledger, now } = this.#options;
     return this.#cached(`history ${windowMs} ${namespace}`, () => historyOf(ledger, namespace, windowMs, now()));
   }
@@ -83,7 +88,7 @@ export class CapacityReader {
     await this.#watch.stop();
   }
 
-  async #capacity(record: NamespaceRecord): Promise<CapacityAnswer> {
+  async #capacity(record: NamespaceRecord): Promise<CapacityResponse> {
     const { ledger, now } = this.#options;
     const { namespace } = record;
     const nowMs = now();
@@ -124,7 +129,7 @@ export async function historyOf(
   namespace: string,
   windowMs: number,
   nowMs: number,
-): Promise<HistoryAnswer> {
+): Promise<HistoryResponse> {
   const stepMs = windowMs / HISTORY_STEP_COUNT;
   const fromMs = (Math.floor(nowMs / stepMs) - (HISTORY_STEP_COUNT - 1)) * stepMs;
   const beginMs = (step: number) => fromMs + step * stepMs;

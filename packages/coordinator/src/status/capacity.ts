@@ -4,7 +4,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import type { CapacityAnswer, HolderUse } from "@callnumber/protocol/operator";
+import type { CapacityResponse, HolderUse } from "@callnumber/protocol/operator";
 import { type Holder, INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
 import { parseStoreId } from "../guard/store-id.js";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
@@ -23,7 +23,7 @@ export function capacityOf(
   record: NamespaceRecord,
   window: LeaseWindow,
   nowMs: number,
-): Omit<CapacityAnswer, "alarms"> {
+): Omit<CapacityResponse, "alarms"> {
   const { namespace, version, highWaterMark } = record;
   return {
     namespace,
@@ -42,7 +42,7 @@ export function capacityOf(
  * the window does not reach back to its beginning.
  */
 function ratesOf(record: NamespaceRecord, window: LeaseWindow, nowMs: number): readonly UseRate[] {
-  const lifeMs = nowMs - (parseStoreId(record.storeId)?.initialisedAtMs ?? nowMs);
+  const lifeMs = nowMs - (parseStoreId(record.storeId)?.initializedAtMs ?? nowMs);
   const windowSpanMs = nowMs - window.completeFromMs;
   return RATE_WINDOWS_MS.filter((windowMs, index) => {
     if (index > 0) return windowMs <= Math.min(lifeMs, windowSpanMs);

@@ -1,7 +1,7 @@
 /** The state of a namespace for operators: its run space, its status, and its line in the list of all namespaces. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { CapacityAnswer, NamespaceDescription } from "@callnumber/protocol/operator";
-import type { LedgerEntry, StatusAnswer } from "@callnumber/protocol/wire";
+import type { CapacityResponse, NamespaceDescription } from "@callnumber/protocol/operator";
+import type { LedgerEntry, StatusResponse } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { activeSince, nextState } from "../guard/guard-state.js";
@@ -13,7 +13,7 @@ import type { NamespaceRecord, Store } from "../stores/store.js";
 
 /** What follows from the record alone. */
 export type RunSpace = Pick<
-  CapacityAnswer,
+  CapacityResponse,
   | "runsUsed"
   | "runsLeft"
   | "usedShare"
@@ -59,7 +59,7 @@ export function runUseOf(record: Began & Pick<NamespaceRecord, "highWaterMark">)
 export function statusOf(
   record: NamespaceRecord,
   newest: LedgerEntry | undefined,
-): Omit<StatusAnswer, "store" | "coordinator" | "guard" | "rates"> {
+): Omit<StatusResponse, "store" | "coordinator" | "guard" | "rates"> {
   const { namespace, storeId, version, highWaterMark } = record;
   const { runsUsed, runsLeft } = runUseOf(record);
   return {

@@ -7,7 +7,7 @@ import { type Holder, type LedgerEntry, runOfLedgerId } from "@callnumber/protoc
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { decide } from "../guard/decide.js";
 import { type StoredFields, storedFields } from "../guard/record.js";
-import { isRefusal, notInitialised, notLeased, refused } from "../guard/refusals.js";
+import { isRefusal, namespaceNotFound, notLeased, refused } from "../guard/refusals.js";
 import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "./ledger-decisions.js";
 import type {
@@ -180,7 +180,7 @@ export class MemoryStore implements Store {
 
   #kept(namespace: string): KeptNamespace & { fields: StoredFields } {
     const { fields, ...kept } = this.#namespaces.get(namespace) ?? nothingKept();
-    if (fields === undefined) throw notInitialised(namespace);
+    if (fields === undefined) throw namespaceNotFound(namespace);
     return { ...kept, fields };
   }
 }

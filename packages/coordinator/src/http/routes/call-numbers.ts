@@ -3,8 +3,8 @@
  * about missing messages, `GET /v1/public/…/call-numbers/{callNumber}`: whether a message can have the number, and nothing else.
  */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { publicCallNumberAnswerSchema } from "@callnumber/protocol/operator-schemas";
-import { inspectAnswerSchema, inspectQuerySchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { publicCallNumberResponseSchema } from "@callnumber/protocol/operator-schemas";
+import { inspectQuerySchema, inspectResponseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
@@ -23,11 +23,11 @@ export function callNumberRoute(app: TypedApp, coordinator: Coordinator): void {
         summary: "Inspect a call number: malformed, other version, never leased, reported or unreported",
         params,
         querystring: inspectQuerySchema,
-        response: { 200: inspectAnswerSchema, ...errorResponses },
+        response: { 200: inspectResponseSchema, ...errorResponses },
       },
     },
     async ({ params: { namespace, callNumber }, query }) =>
-      coordinator.inspect(namespace, callNumber, { withNeighbours: query.neighbours === "yes" }),
+      coordinator.inspect(namespace, callNumber, { withNeighbors: query.neighbors === "yes" }),
   );
 }
 
@@ -39,7 +39,7 @@ export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): 
       schema: {
         summary: "Whether a message can have a call number; nothing else is told",
         params,
-        response: { 200: publicCallNumberAnswerSchema, ...errorResponses },
+        response: { 200: publicCallNumberResponseSchema, ...errorResponses },
       },
     },
     async ({ params: { namespace, callNumber } }) => {

@@ -1,6 +1,6 @@
 /** The coordinator itself: `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/v1/settings`. */
-import { type Finding, OPERATOR_ROUTES, type SettingsAnswer } from "@callnumber/protocol/operator";
-import { settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { type Finding, OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
+import { settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
@@ -13,7 +13,7 @@ import { errorResponses } from "../error-response.js";
 import type { NodeServers } from "../node-servers.js";
 
 /** What does not change while it runs. */
-export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings" | "commands">;
+export type StartedWith = Pick<SettingsResponse, "store" | "startedAtMs" | "settings" | "commands">;
 
 interface SettingsSources {
   readonly startedWith: StartedWith;
@@ -107,7 +107,7 @@ export function settingsRoute(app: TypedApp, { startedWith, release, servers, co
       config: { permission: "settings" },
       schema: {
         summary: "How the coordinator was started, without secrets",
-        response: { 200: settingsAnswerSchema, ...errorResponses },
+        response: { 200: settingsResponseSchema, ...errorResponses },
       },
     },
     async () => ({

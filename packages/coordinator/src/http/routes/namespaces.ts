@@ -1,14 +1,14 @@
 /** The namespaces: the list of all, the labels, status, capacity and history of one. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import {
-  capacityAnswerSchema,
-  historyAnswerSchema,
+  capacityResponseSchema,
   historyQuerySchema,
+  historyResponseSchema,
   labelsRequestSchema,
   namespaceDescriptionSchema,
-  namespacesAnswerSchema,
+  namespacesResponseSchema,
 } from "@callnumber/protocol/operator-schemas";
-import { namespaceSchema, statusAnswerSchema } from "@callnumber/protocol/schemas";
+import { namespaceSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
@@ -25,7 +25,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
       config: { permission: "read", isFiltered: true },
       schema: {
         summary: "List all namespaces, by name, also those whose record can't be read",
-        response: { 200: namespacesAnswerSchema, ...errorResponses },
+        response: { 200: namespacesResponseSchema, ...errorResponses },
       },
     },
     async ({ principal }) => {
@@ -55,7 +55,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
       schema: {
         summary: "High-water mark, runs left, rate of use and forecast",
         params: inNamespace,
-        response: { 200: statusAnswerSchema, ...errorResponses },
+        response: { 200: statusResponseSchema, ...errorResponses },
       },
     },
     async ({ params }) => coordinator.status(params.namespace),
@@ -67,7 +67,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
       schema: {
         summary: "Runs used and left, rates, forecasts, holders, alarms",
         params: inNamespace,
-        response: { 200: capacityAnswerSchema, ...errorResponses },
+        response: { 200: capacityResponseSchema, ...errorResponses },
       },
     },
     async ({ params }) => coordinator.capacity.capacity(params.namespace),
@@ -80,7 +80,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
         summary: "Runs leased over time",
         params: inNamespace,
         querystring: historyQuerySchema,
-        response: { 200: historyAnswerSchema, ...errorResponses },
+        response: { 200: historyResponseSchema, ...errorResponses },
       },
     },
     async ({ params, query }) => coordinator.capacity.history(params.namespace, query.windowMs),

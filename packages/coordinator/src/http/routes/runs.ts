@@ -2,9 +2,9 @@
 import {
   ledgerIdSchema,
   namespaceSchema,
-  runAnswerSchema,
-  runsAnswerSchema,
+  runResponseSchema,
   runsQuerySchema,
+  runsResponseSchema,
 } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
@@ -28,7 +28,7 @@ export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
         summary: "List leases, newest first",
         params: z.object({ namespace: namespaceSchema }),
         querystring: runsQuerySchema,
-        response: { 200: runsAnswerSchema, ...errorResponses },
+        response: { 200: runsResponseSchema, ...errorResponses },
       },
     },
     async ({ params, query }, reply) => {
@@ -44,7 +44,7 @@ export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
       schema: {
         summary: "Who got a run, and how far it got",
         params: z.object({ namespace: namespaceSchema, run: runParameter }),
-        response: { 200: runAnswerSchema, ...errorResponses },
+        response: { 200: runResponseSchema, ...errorResponses },
       },
     },
     async ({ params }) => coordinator.run(params.namespace, params.run),

@@ -12,7 +12,7 @@ import {
   type StoredFields,
   storedFields,
 } from "../../guard/record.js";
-import { notInitialised } from "../../guard/refusals.js";
+import { namespaceNotFound } from "../../guard/refusals.js";
 import { type LedgerRange, lastLedgerIdOf, leaseHoldsRun } from "../../ledger/lease-identity.js";
 import type { LeaseQuery, LedgerTrim, Retention, TrimmableLease } from "../store.js";
 import { holderJsonOf, labelsIn, labelsText, ledgerEntriesOf, type StoredLease } from "../stored-shapes.js";
@@ -79,7 +79,7 @@ export class SqliteNamespaces {
   /** @throws CoordinatorError `namespace_not_found` when it has no record. */
   of(namespace: string): StoredNamespace {
     const stored = this.ifThere(namespace);
-    if (stored === undefined || !hasRecord(stored.fields)) throw notInitialised(namespace);
+    if (stored === undefined || !hasRecord(stored.fields)) throw namespaceNotFound(namespace);
     return stored;
   }
 
