@@ -9,23 +9,22 @@ export const DEFAULT_PORT = 7300;
 /** `version · 2^30 + run`, which for version 0 is the run itself. */
 export const LEDGER_ID_MAX = 2 ** 33 - 1;
 
-const BOOLEANS: Readonly<Record<string, boolean>> = {
-  yes: true,
-  true: true,
-  1: true,
-  no: false,
-  false: false,
-  0: false,
-};
-
 const booleanSchema = z
-  .string()
-  .refine((text) => Object.hasOwn(BOOLEANS, text), "must be yes or no")
-  .transform((text) => BOOLEANS[text] === true);
+  .enum(["true", "false"], { error: "must be true or false" })
+  .transform((text) => text === "true");
 
+/** Adds options, and to each switch that the environment can turn on its `--no-…`, which the help leaves out. */
 export function addOptions(command: Command, options: readonly Option[]): Command {
-  for (const option of options) command.addOption(option);
+  for (const option of options) {
+    command.addOption(option);
+    if (option.isBoolean() && option.envVar !== undefined) command.addOption(negation(option.name()));
+  }
   return command;
+}
+
+/** `--no-NAME`. */
+export function negation(name: string): Option {
+  return new Option(`--no-${name}`).hideHelp();
 }
 
 /** An option whose value a schema checks. */
@@ -42,9 +41,10 @@ export function setting(option: Option): Option {
   return option.env(`CALLNUMBER_${option.name().toUpperCase().replaceAll("-", "_")}`);
 }
 
-/** A flag without a value. As a setting it has one, so that `CALLNUMBER_PUBLIC_INSPECT=no` is off. */
+/** A flag without a value. As a setting it has one, so that `CALLNUMBER_PUBLIC_INSPECT=false` is off. */
 export function switchOption(name: string, description: string): Option {
-  return checkedOption(`--${name} [yes|no]`, description, booleanSchema).preset("yes");
+  const parse = (text: string | undefined) => text === undefined || checked(booleanSchema, text);
+  return new Option(`--${name}`, description).argParser(parse);
 }
 
 export function fileOption(flags: string, description: string): Option {

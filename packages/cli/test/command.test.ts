@@ -227,7 +227,7 @@ describe("with a coordinator on the embedded store", () => {
   test("on a terminal a new store is made and announced, unless that was refused", async ({ skip }) => {
     if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
     const path = join(await folderForTest(), "store.db");
-    expect(await serveOnTerminal("--store", `sqlite:${path}`, "--create", "no")).toContain("store_not_found");
+    expect(await serveOnTerminal("--store", `sqlite:${path}`, "--no-create")).toContain("store_not_found");
     expect(await serveOnTerminal("--store", `sqlite:${path}`)).toContain("THIS IS A NEW STORE");
   });
 
@@ -351,9 +351,15 @@ describe("mistakes", () => {
       /TLS certificate \/none can't be read: ENOENT/,
     ],
     [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], {}, 1, /store_not_found/],
-    [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "yes" }, 1, /store_not_found/],
-    [["serve", "--create", "maybe"], {}, 2, /--create.*'maybe'.*yes or no/s],
-    [["serve"], { CALLNUMBER_PUBLIC_INSPECT: "maybe" }, 2, /'maybe'.*CALLNUMBER_PUBLIC_INSPECT.*yes or no/s],
+    [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "true" }, 1, /store_not_found/],
+    [["serve", "--create", "maybe"], {}, 2, /too many arguments/],
+    [["serve"], { CALLNUMBER_PUBLIC_INSPECT: "maybe" }, 2, /'maybe'.*CALLNUMBER_PUBLIC_INSPECT.*true or false/s],
+    [
+      ["serve", "--host", "0.0.0.0", "--listen-without-tokens", "--no-listen-without-tls"],
+      { CALLNUMBER_LISTEN_WITHOUT_TLS: "true" },
+      2,
+      /nothing would be encrypted/,
+    ],
     [["move", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_TO: "redis://127.0.0.1:1" }, 2, /Pass --to URL/],
     [["serve", "--log-level", "loud"], {}, 2, /--log-level.*loud.*debug/s],
     [["init"], { XDG_STATE_HOME: "/nonexistent/state" }, 1, /store_not_found/],
@@ -453,7 +459,7 @@ describe("mistakes", () => {
     const folder = await folderForTest();
     const store = ["--store", `sqlite:${join(folder, "store.db")}`];
     const target = join(folder, "moved.db");
-    const env = { CALLNUMBER_APPLY: "yes", CALLNUMBER_YES: "yes", CALLNUMBER_MIN_RUN: "1000000000" };
+    const env = { CALLNUMBER_APPLY: "true", CALLNUMBER_YES: "true", CALLNUMBER_MIN_RUN: "1000000000" };
     await callnumber(["init", ...store]);
     const before = JSON.parse((await callnumber(["recover", ...store, "--json"])).stdout);
     for (const command of [

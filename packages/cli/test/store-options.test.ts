@@ -8,7 +8,7 @@ function typed(...words: readonly string[]): Command {
     .option("--store <url>")
     .option("--namespace <name>", "", "main")
     .option("--min-run <n>", "", "7")
-    .option("--confirm-clock [yes|no]")
+    .option("--confirm-clock")
     .option("--apply")
     .option("--numbers <file>")
     .parse(words, { from: "user" });

@@ -82,7 +82,7 @@ describe("create", () => {
 
   test("takes the file from the environment, but never what the token may do", async () => {
     const file = await tokensFile();
-    const env = { CALLNUMBER_TOKENS_FILE: file, CALLNUMBER_NAMESPACE: "lists", CALLNUMBER_ALL_NAMESPACES: "yes" };
+    const env = { CALLNUMBER_TOKENS_FILE: file, CALLNUMBER_NAMESPACE: "lists", CALLNUMBER_ALL_NAMESPACES: "true" };
     const create = ["token", "create", "--role", "lease"];
     expect(await callnumber(create, { env })).toMatchObject({
       code: 2,

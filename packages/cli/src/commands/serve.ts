@@ -10,6 +10,7 @@ import {
   checkedOption,
   DEFAULT_PORT,
   namespaceOption,
+  negation,
   setting,
   switchOption,
   tokensFileOption,
@@ -40,7 +41,8 @@ export function serveCommand(): Command {
     });
   return addOptions(command, [
     ...settingOptions().map(setting),
-    switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"),
+    switchOption("create", "make an embedded store where there is none yet (default on a terminal)"),
+    negation("create"),
   ]);
 }
 
@@ -168,7 +170,7 @@ const SOURCES: Readonly<Record<string, Setting["from"]>> = { cli: "command line"
 /** Returns the options of a parsed command as settings, without secrets, each with its source. */
 function settingsOf(command: Command): readonly Setting[] {
   return command.options
-    .filter((option) => !NOT_REPORTED.has(option.attributeName()))
+    .filter((option) => !option.negate && !NOT_REPORTED.has(option.attributeName()))
     .map((option) => {
       const name = option.attributeName();
       const value = formatValue(command.getOptionValue(name)) ?? option.defaultValueDescription ?? null;
@@ -178,6 +180,6 @@ function settingsOf(command: Command): readonly Setting[] {
 
 function formatValue(value: unknown): string | null {
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return null;
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "boolean") return String(value);
   return redactUrl(String(value));
 }
