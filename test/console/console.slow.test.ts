@@ -183,7 +183,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     const { page, wrongs } = await newPage(browser(), new URL(first.url).origin);
     await lease(first.url, { name: "importer" });
     await page.goto(`${first.url}/console/#/main`);
-    await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
     await first.stop("SIGKILL");
     await page.locator(".connection.disconnected").getByText("The coordinator does not answer").waitFor();
     expect(await page.locator(".connection").getAttribute("role")).toBe("status");
@@ -276,7 +276,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
       await route.fulfill({ status: answer.status, headers, body: Buffer.from(await answer.arrayBuffer()) });
     });
     await page.goto("http://proxy.test/numbers/console/#/main");
-    await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
     expect(wrongs()).toEqual([]);
   });
 });

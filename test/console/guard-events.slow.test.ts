@@ -24,7 +24,7 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     // As after a power loss: the machine's memory is another one.
     removeRestartMarker(path);
     await serve(`sqlite:${path}`, "--port", new URL(first.url).port);
-    await page.getByText(/^jumped from run 1 to run [\d,]+, because of store_/).waitFor();
+    await page.getByText(/^recovered \(epoch changed\): skipped from run 1 to run [\d,]+/).waitFor();
     await page.getByText(/^recovering: /).waitFor();
     await page.getByText("Nothing to do: ").waitFor();
     await screenshot(page, "after-a-jump");
@@ -39,7 +39,7 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     const { storeId } = await lease(url, { name: "importer" });
     const { page } = await newPage(browser(), new URL(url).origin);
     await page.goto(`${url}/console/#/main`);
-    await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
     const redis = new Redis(testerUrl);
     await redis.flushall();
     redis.disconnect();
@@ -58,7 +58,7 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     });
     await page
       .locator(".events")
-      .getByText(/^stopped: /)
+      .getByText(/^leasing stopped: /)
       .waitFor();
     await page.getByRole("link", { name: "Recovery", exact: true }).click();
     await page.locator(".notice-title", { hasText: "Leasing is stopped" }).waitFor();

@@ -90,7 +90,7 @@ describe.skipIf(CHROMIUM === undefined)("a page of another site", () => {
     const { page, visit, coordinator } = await openConsole(browser());
     const { origin: url } = new URL(coordinator.url);
     await visit("/main");
-    await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
     // Another window of the same browser.
     const evil = await page.context().newPage();
     const { seen, answers } = await tried(evil, `http://${host}:${await strangersPort()}`, url);

@@ -5,7 +5,7 @@ import { createClient } from "@callnumber/client";
 import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { beforeAll, describe, expect, test } from "vitest";
 import { metricNamesIn, samplesIn } from "../../packages/coordinator/test/metrics-text.js";
-import { folderForTest, REPOSITORY, serve } from "../processes/command.js";
+import { folderForTest, REPOSITORY } from "../processes/command.js";
 import { ALERT_CASES, type AlertCase } from "./alert-cases.js";
 import { promtool, promtoolUnavailable } from "./promtool.js";
 
@@ -212,31 +212,5 @@ describe("the dashboard", () => {
     }));
     writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules: filled }] }));
     expect(promtool(["check", "rules", file])).toMatchObject({ code: 0 });
-  });
-});
-
-describe("the log", () => {
-  test("bears the trace that a client's user sends along", async () => {
-    const { url, output, stop } = await serve("memory:");
-    const traceId = "0af7651916cd43dd8448eb211c80319c";
-    const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
-    const client = createClient({
-      coordinator: url,
-      holder: { name: "traced" },
-      fetch: (address, init) => fetch(address, { ...init, headers: { ...init.headers, traceparent } }),
-    });
-    await client.next();
-    await client.close();
-    await stop();
-    const lines = output()
-      .stdout.trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(lines.find(({ msg }) => msg === "lease")).toMatchObject({
-      traceId,
-      parentSpanId: "b7ad6b7169203331",
-      spareRunCount: 0,
-    });
-    expect(lines.find(({ msg }) => msg === "start")).not.toHaveProperty("traceId");
   });
 });

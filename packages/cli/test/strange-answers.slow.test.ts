@@ -34,6 +34,7 @@ const status = {
   guard: {
     state: "active",
     code: null,
+    reason: null,
     sinceMs: 1,
     explanation: "x",
     generation: 1,

@@ -32,7 +32,7 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
   stopped: ({ explanation }) => `leasing stopped: ${text(explanation)}`,
   active: () => "leasing is active",
   jump: ({ before, mark, reason }) =>
-    `jumped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}, because of ${text(reason)}; the runs between are never leased`,
+    `recovered (${text(reason).replaceAll("_", " ")}): skipped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}; the runs between are never leased`,
   discarded: ({ firstRun, runCount, reason }) =>
     `${formatRuns(number(firstRun), number(runCount))} discarded, and never handed out: ${text(reason)}`,
   alarm: ({ explanation }) => `alarm: ${text(explanation)}`,

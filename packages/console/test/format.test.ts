@@ -68,7 +68,7 @@ describe("formatting", () => {
 describe("events", () => {
   test("show what a jump cost", () => {
     expect(formatEvent(event("jump", { before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
-      "jumped from run 3 to run 65,733, because of epoch_changed; the runs between are never leased",
+      "recovered (epoch changed): skipped from run 3 to run 65,733; the runs between are never leased",
     );
   });
 
