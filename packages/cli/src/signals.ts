@@ -10,8 +10,8 @@ const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 export function untilStopped(): Promise<string> {
   const command = running();
   return new Promise((resolve) => {
+    let isAsked = false;
     for (const [signal, exitCode] of Object.entries(EXIT_CODES)) {
-      let isAsked = false;
       command.onSignal(signal, () => {
         if (isAsked) command.leave(exitCode);
         isAsked = true;

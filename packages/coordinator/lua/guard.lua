@@ -1,5 +1,5 @@
 --[[
-  What the steps of the guard share; the same decisions as src/guard/decide.ts, which says why. Stands behind record.lua in
+  What the steps of the guard share; the same checks as src/guard/checks.ts and ceiling.ts, under the same names. Stands behind record.lua in
   front of each step.
 
   KEYS of every step  1 record · 2 ledger (STREAM) · 3 holders (HASH)
@@ -23,19 +23,19 @@ end
 local isSilenceAccepted = ARGV[7] == '1'
 
 -- The line: the greatest run of a version that may be leased at an instant.
-local whenLineReaches
-local function startOf(id, version)
+local whenCeilingReaches
+local function firstRunOf(id, version)
   return version == id.ver and id.first or 1
 end
 local function beginOf(id, version)
   if version <= id.ver then return id.begin end
-  return whenLineReaches(id, version - 1, RUN_MAX)
+  return whenCeilingReaches(id, version - 1, RUN_MAX)
 end
-local function lineAt(id, version, time)
-  return startOf(id, version) + math.floor(((time - beginOf(id, version)) * id.rate) / 1000) + BURST_RUNS
+local function ceilingAt(id, version, time)
+  return firstRunOf(id, version) + math.floor(((time - beginOf(id, version)) * id.rate) / 1000) + BURST_RUNS
 end
-function whenLineReaches(id, version, run)
-  return beginOf(id, version) + math.ceil(((run - startOf(id, version) - BURST_RUNS) * 1000) / id.rate)
+function whenCeilingReaches(id, version, run)
+  return beginOf(id, version) + math.ceil(((run - firstRunOf(id, version) - BURST_RUNS) * 1000) / id.rate)
 end
 
 -- INFO and TIME in the same step as the write: what they say can't change in between.
@@ -58,7 +58,7 @@ local function ledgerIdOf(version, run)
   return version * VERSION_WEIGHT + run
 end
 
-local function faultOfLedger()
+local function checkLedger()
   if not isAbsentOr(KEYS[2], 'stream') then return 'CORRUPT', 'the ledger is no stream' end
   if not isAbsentOr(KEYS[3], 'hash') then return 'CORRUPT', 'the holders are no hash' end
 end
@@ -71,18 +71,18 @@ local function ledgerMark()
   return newest and tonumber(string.match(newest[1], '^%d+')) or 0
 end
 
-local function faultOfServer(nodeCount)
+local function checkServer(nodeCount)
   if not server.epoch then return 'NOEPOCH', '' end
   if server.role ~= 'master' then return 'REPLICA', server.role end
   if server.replicas > nodeCount - 1 then return 'NODES', digits(server.replicas) end
 end
 
-local function faultOfClocks()
+local function checkClocks()
   if math.abs(server.time - coordinatorMs) > epsMs then return 'CLOCK', digits(server.time - coordinatorMs) end
   if latestMs < RELEASED_AT_MS then return 'CLOCK', '0' end
 end
 
-local function faultOfSilence(record)
+local function checkHeartbeat(record)
   local back = record.t - epsMs - latestMs
   if back > 0 then return 'CLOCKBACK', digits(back) end
   if latestMs - record.t > SILENCE_MAX_MS and not isSilenceAccepted then return 'OPERATOR', 'silence' end
@@ -90,27 +90,27 @@ end
 
 -- The record, when it is ours, the server is the one to ask, and no clock lies; or nil, word and detail. A record that has
 -- `ownSeal` passes, however long it was silent.
-local function ours(ownSeal)
+local function checkOwned(ownSeal)
   local record, word, detail = readRecord(KEYS[1], NAMESPACE)
   if not record then return nil, word, detail end
-  word, detail = faultOfLedger()
+  word, detail = checkLedger()
   if word then return nil, word, detail end
   if record.sid ~= STORE_ID_ASKED then return nil, 'FOREIGN', record.sid end
-  word, detail = faultOfServer(record.n)
-  if not word then word, detail = faultOfClocks() end
+  word, detail = checkServer(record.n)
+  if not word then word, detail = checkClocks() end
   if word then return nil, word, detail end
   if record.p == SEALED then
     if record.ph == ownSeal then return record end
-    return nil, refusalOfSeal(record)
+    return nil, refuseSealed(record)
   end
-  word, detail = faultOfSilence(record)
+  word, detail = checkHeartbeat(record)
   if word then return nil, word, detail end
   return record
 end
 
 -- Word and detail of what speaks against a record of ours, for a caller who remembers that much; nil when the store still remembers
 -- everything, as far as anybody can tell. `known`: ledger id of the newest ledger entry.
-local function faultOfMemory(record, floor, generationMin, known)
+local function checkCheckpoint(record, floor, generationMin, known)
   local generation = digits(record.g)
   if record.g < generationMin then return 'STALEGEN', generation end
   if record.ep ~= server.epoch then
@@ -125,22 +125,22 @@ local function faultOfMemory(record, floor, generationMin, known)
 end
 
 -- The record, when the store still remembers everything; or nil, word and detail.
-local function undoubted(floor, generationMin)
-  local record, word, detail = ours()
+local function checkHealthy(floor, generationMin)
+  local record, word, detail = checkOwned()
   if not record then return nil, word, detail end
-  word, detail = faultOfMemory(record, floor, generationMin, ledgerMark())
+  word, detail = checkCheckpoint(record, floor, generationMin, ledgerMark())
   if word then return nil, word, detail end
   return record
 end
 
 -- A greater one could be written, but never be read again.
-local function faultOfGeneration(generation)
+local function checkGeneration(generation)
   if generation > NUMBER_MAX then return 'CORRUPT', 'the generation has reached its end' end
 end
 
 -- The run to jump to, or nil, word and detail.
-local function markAfterJump(id, version, mark, floor)
-  local target = lineAt(id, version, latestMs + 2 * epsMs)
+local function markAfterRecovery(id, version, mark, floor)
+  local target = ceilingAt(id, version, latestMs + 2 * epsMs)
   -- First: whatever is known of a later version, an advance is the way on.
   if target >= RUN_MAX then return nil, 'EXHAUSTED', digits(version) end
   local known = math.max(ledgerIdOf(version, mark), floor, ledgerMark())

@@ -9,8 +9,8 @@ if not id then return refuse('MISUSE', 'not a store id') end
 if not nodes or nodes < 1 or not matchesWhole(ARGV[9], '^[0-9a-f]+$', 64, 64) then return refuse('MISUSE', 'init takes numbers and a key') end
 if kindOf(KEYS[1]) ~= 'none' then return refuse('ALREADY', 'the record exists') end
 if kindOf(KEYS[2]) ~= 'none' then return refuse('CORRUPT', 'there is a ledger, but no record') end
-local word, detail = faultOfServer(nodes)
-if not word then word, detail = faultOfClocks() end
+local word, detail = checkServer(nodes)
+if not word then word, detail = checkClocks() end
 if word then return refuse(word, detail) end
 return answer(save({
   ns = NAMESPACE, sid = STORE_ID_ASKED, ver = id.ver, c = id.first - 1, t = 0, ep = server.epoch, g = 0, p = OPEN, n = nodes,

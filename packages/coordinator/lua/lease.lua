@@ -8,8 +8,8 @@
        holder knows · holder as JSON
   Answers { store id, version, t, epoch, generation, nodes, and a word for each lease: its nonce, its mark and the runs granted,
        or its nonce, the word and the detail of its own refusal }
-  Refuses one as `faultOfMemory`, and: FORKED, EXHAUSTED, AHEAD <ms to wait>; that changes nothing for the others. Refuses all as
-  `ours`: what can't be read for one can't for any. MISUSE, too.
+  Refuses one as `checkCheckpoint`, and: FORKED, EXHAUSTED, AHEAD <ms to wait>; that changes nothing for the others. Refuses all as
+  `checkOwned`: what can't be read for one can't for any. MISUSE, too.
 
   The record is written first, once, with the last mark; the ledger entries last, without pcall: an error in between discards the runs,
   which is safe; the other order could leave an entry for runs that are leased again.
@@ -35,17 +35,17 @@ for at = 8, math.max(#ARGV, 8) do
   leases[#leases + 1] = lease
 end
 
-local record, word, detail = ours()
+local record, word, detail = checkOwned()
 if not record then return refuse(word, detail) end
 local known = ledgerMark()
 
 local function refusalOf(lease)
-  local word, detail = faultOfMemory(record, lease.floor, lease.generationMin, known)
+  local word, detail = checkCheckpoint(record, lease.floor, lease.generationMin, known)
   if word then return word, detail end
   if ledgerIdOf(record.ver, record.c) < lease.held then return 'FORKED', digits(lease.held) end
   if record.c >= RUN_MAX then return 'EXHAUSTED', digits(record.ver) end
-  if lineAt(record.id, record.ver, earliestMs) - record.c < 1 then
-    return 'AHEAD', digits(whenLineReaches(record.id, record.ver, record.c + 1) - earliestMs)
+  if ceilingAt(record.id, record.ver, earliestMs) - record.c < 1 then
+    return 'AHEAD', digits(whenCeilingReaches(record.id, record.ver, record.c + 1) - earliestMs)
   end
 end
 
@@ -54,7 +54,7 @@ for i, lease in ipairs(leases) do
   word, detail = refusalOf(lease)
   if not word then
     -- From the old mark upwards: a range cut short by the end of the run space must not begin below it.
-    local room = lineAt(record.id, record.ver, earliestMs) - record.c
+    local room = ceilingAt(record.id, record.ver, earliestMs) - record.c
     lease.count = math.min(lease.runs, math.max(math.floor(room / ROOM_SHARE), 1), RUN_MAX - record.c)
     record.c = record.c + lease.count
     lease.mark = record.c

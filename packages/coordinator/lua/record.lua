@@ -90,7 +90,7 @@ local function textOfMove(text)
 end
 
 -- Word and detail for a record that is sealed.
-local function refusalOfSeal(record)
+local function refuseSealed(record)
   if isMovedSeal(record.ph) then return 'MOVED', textOfMove(record.ph) end
   return 'FORKED', '0'
 end

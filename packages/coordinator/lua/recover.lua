@@ -42,8 +42,8 @@ if kindOf(KEYS[1]) == 'hash' then
 end
 
 local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)
-word, detail = faultOfServer(nodeCount)
-if not word then word, detail = faultOfClocks() end
+word, detail = checkServer(nodeCount)
+if not word then word, detail = checkClocks() end
 if word then return refuse(word, detail) end
 if kept and isMovedSeal(kept.ph) then
   if redis.call('TTL', KEYS[1]) == -1 then return refuse('MOVED', textOfMove(kept.ph)) end
@@ -52,7 +52,7 @@ if kept and isMovedSeal(kept.ph) then
   return written(kept)
 end
 if kept then
-  word, detail = faultOfSilence(kept)
+  word, detail = checkHeartbeat(kept)
   if word then return refuse(word, detail) end
 end
 
@@ -67,10 +67,10 @@ local record = kept or {
 }
 if floorVersion > record.ver then record.ver, record.c = floorVersion, 0 end
 local mark
-mark, word, detail = markAfterJump(record.id, record.ver, record.c, floor)
+mark, word, detail = markAfterRecovery(record.id, record.ver, record.c, floor)
 if not mark then return refuse(word, detail) end
 local generation = math.max(record.g + 1, generationMin + 1, latestMs)
-word, detail = faultOfGeneration(generation)
+word, detail = checkGeneration(generation)
 if word then return refuse(word, detail) end
 record.c, record.g = mark, generation
 record.ep, record.p, record.n, record.ph = server.epoch, CLAIMED, nodeCount, '-'

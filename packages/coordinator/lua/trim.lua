@@ -28,7 +28,7 @@ if kindOf(KEYS[1]) ~= 'none' then
   record, word, detail = readRecord(KEYS[1], ARGV[1])
   if not record then return refuse(word, detail) end
   if record.sid ~= ARGV[3] then return refuse('FOREIGN', record.sid) end
-  if record.p == SEALED then return refuse(refusalOfSeal(record)) end
+  if record.p == SEALED then return refuse(refuseSealed(record)) end
 end
 local known = whole(redis.call('HGET', KEYS[4], 'through') or '0', LEDGER_ID_MAX)
 if not known then return refuse('CORRUPT', 'where it was trimmed is no ledger id') end

@@ -8,15 +8,13 @@ export type { HostNames } from "./http/browser-requests.js";
 export { filledLine } from "./http/filled-json.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
 export { describeExpiry, nearExpiry, readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls.js";
-export type { LedgerQuery } from "./ledger/read-ledger.js";
 export { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
 export type { Allowance } from "./limits/token-buckets.js";
 export { type Log, SILENT_LOG } from "./log.js";
-export { LedgerFiles, LedgerTrimmer, type LedgerTrimmerOptions } from "./retention/ledger-trimmer.js";
+export { LedgerFiles, LedgerTrimmer } from "./retention/ledger-trimmer.js";
 export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
 export type {
   Finding,
-  LedgerTrim,
   NamespaceRecord,
   NamespaceSettings,
   Outcome,

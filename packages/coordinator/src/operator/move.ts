@@ -1,12 +1,11 @@
 /**
  * Move: a namespace continues in another store, as a store of its own with the next version of the call numbers. No number that the old store
- * leases after that, even after it lost the move, is a number of the new one (docs/decisions/0013). The same command continues wherever it
+ * leases after that, even after it lost the move, is a number of the new one (docs/adr/0013). The same command continues wherever it
  * was killed, because it works in this order:
  *
  *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete
- *   2 the ledger is copied, and compared, into a place without a record; so is its retention, and how far it was trimmed
+ *   2 the ledger is copied, and compared, into a place without a record; so are labels and retention, and how far it was trimmed
  *   3 the target's record is made at the ceiling of the new store, to be claimed by a coordinator
- *   4 the labels are copied: text for people, for which nothing waits
  *
  * Guarantees: G13 (docs/guarantees.md).
  */
@@ -35,7 +34,7 @@ interface MoveTarget {
   readonly checkpointFile: CheckpointFile;
 }
 
-/** `store` and `checkpoint` are the old store's. */
+/** `store` and `checkpointFile` are those of the old store. */
 export interface MoveOptions extends NamespaceGuardOptions {
   readonly target: MoveTarget;
   /** How many data nodes the target has. */

@@ -17,7 +17,7 @@ interface StepBase {
   readonly isSilenceAccepted: boolean;
 }
 
-/** What a step that needs an checkHealthy store compares it with. */
+/** Lower bounds that the caller knows. A step is refused when the record is below one of them. */
 interface Remembered {
   /** Ledger id of the greatest run that the caller knows to be leased; 0 for none. Below it the store must have gone back. */
   readonly floor: number;
@@ -223,7 +223,7 @@ export interface Store {
 
   /**
    * Does one step of the guard, atomically and as durably as the store can. Never grants a run twice.
-   * @throws CoordinatorError for a refusal of guard/decisions.ts: nothing is changed. `store_unavailable`: it is not known whether
+   * @throws CoordinatorError for a refusal of guard/decide.ts: nothing is changed. `store_unavailable`: it is not known whether
    *   the step was done, and the runs of a lease are lost.
    */
   step(namespace: string, command: StepCommand): Promise<Outcome>;
