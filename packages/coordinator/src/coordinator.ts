@@ -298,21 +298,17 @@ export class Coordinator {
     return describeNamespace({ ...parts, namespace, nowMs: this.#now() });
   }
 
-  /**
-   * Returns high-water mark, runs left and rate of use.
-   * @throws CoordinatorError `namespace_not_found`; when the record can't be read, why, and what is known without it.
-   */
+  /** Returns high-water mark, runs left and rate of use. @throws CoordinatorError `namespace_not_found`, or why the record can't be read. */
   async status(namespace: string): Promise<StatusResponse> {
     const { guard, record } = await this.#read(namespace);
     const [[newest], { rates }] = await Promise.all([
       this.#store.leases(namespace, { direction: "newest_first", limit: 1 }),
       this.capacity.capacityOf(record),
     ]);
-    const found = guard.state.state === "active" ? this.#preflight.stateOf(namespace) : undefined;
     return {
       ...statusOf(record, newest),
       rates,
-      guard: { ...guard.answer(record), ...found },
+      guard: { ...guard.answer(record), ...this.#preflight.effectiveState(namespace, guard.state) },
       store: this.#store.kind,
       coordinator: this.name,
     };

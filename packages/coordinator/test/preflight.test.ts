@@ -1,11 +1,13 @@
 /** What the watch over a store's servers refuses, and when it tells of it. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
+import { activeSince } from "../src/guard/guard-state.js";
 import { PreflightWatch } from "../src/guard/preflight.js";
 import type { Log } from "../src/log.js";
 import type { Finding } from "../src/stores/store.js";
 
 const EVERY_MS = 50;
+const ACTIVE = activeSince(0);
 const evicts: Finding = { code: "store_eviction_enabled", what: "it evicts", remedy: "set it", override: "evicts" };
 const warning: Finding = { what: "one node", remedy: "add two" };
 
@@ -33,7 +35,7 @@ describe("the watch over a store's servers", () => {
   test("refuses nothing before it is started, and waits for the first look once it is", async () => {
     const { watch } = watchOn(() => [evicts]);
     await watch.assertPassed("main");
-    expect(watch.stateOf("main")).toBeUndefined();
+    expect(watch.effectiveState("main", ACTIVE)).toBe(ACTIVE);
     watch.start();
     await expect(watch.assertPassed("main")).rejects.toMatchObject({
       code: "store_eviction_enabled",
@@ -46,7 +48,7 @@ describe("the watch over a store's servers", () => {
     watch.start();
     const message = "it is old. Nothing is leased until that is fixed (update it)";
     await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_version_unsupported", message });
-    expect(watch.stateOf("main")).toEqual({
+    expect(watch.effectiveState("main", ACTIVE)).toEqual({
       state: "stopped",
       code: "store_version_unsupported",
       reason: null,
@@ -77,7 +79,7 @@ describe("the watch over a store's servers", () => {
     watch.start();
     watch.start();
     await vi.advanceTimersByTimeAsync(2 * EVERY_MS);
-    expect([looks, watch.stateOf("main")?.sinceMs]).toEqual([3, 1_000]);
+    expect([looks, watch.effectiveState("main", ACTIVE).sinceMs]).toEqual([3, 1_000]);
     expect(told).toEqual(["error preflight_finding store_eviction_enabled it evicts"]);
     found = [];
     await vi.advanceTimersByTimeAsync(EVERY_MS);

@@ -1,7 +1,4 @@
-/**
- * The HTTP API as zod schemas, with the types of all responses; for the coordinator's checks and its OpenAPI description. `callNumberSchema`
- * is for schemas of users. Needs zod, an optional peer dependency.
- */
+/** The HTTP API as zod schemas, with the types of all responses. `callNumberSchema` is for users. Needs zod, an optional peer dependency. */
 import { z } from "zod";
 import {
   type CallNumber,
@@ -282,9 +279,7 @@ export const inspectResponseSchema = z.discriminatedUnion("verdict", [
 export type InspectResponse = z.infer<typeof inspectResponseSchema>;
 
 const errorCode = z.enum(Object.keys(ERROR_RULES) as [ErrorCode, ...ErrorCode[]]);
-
 const recoveryReason = z.enum(RECOVERY_REASONS);
-
 const recoverySchema = z.object({
   atMs: timeMs,
   /** Why the store may have rolled back. */

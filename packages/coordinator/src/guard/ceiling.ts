@@ -23,7 +23,16 @@ export function whenCeilingReaches(id: StoreIdFields, version: number, run: numb
   return beginOf(id, version) + Math.ceil(((run - firstRunOf(id, version) - BURST_RUNS) * 1000) / id.rate);
 }
 
-function firstRunOf({ firstVersion, firstRun }: StoreIdFields, version: number): number {
+/** Returns how many runs above a high-water mark may be leased at an instant, by ceiling and run space. */
+export function headroomAt(id: StoreIdFields, version: number, highWaterMark: number, timeMs: number): number {
+  return Math.max(Math.min(ceilingAt(id, version, timeMs), RUN_MAX) - highWaterMark, 0);
+}
+
+/** Run 0 of a version is never leased; the first version may begin above run 1, for an archive that has numbers already. */
+export function firstRunOf(
+  { firstVersion, firstRun }: Pick<StoreIdFields, "firstVersion" | "firstRun">,
+  version: number,
+): number {
   return version === firstVersion ? firstRun : 1;
 }
 
@@ -70,7 +79,7 @@ export class CeilingMonitor {
 
   headroomAbove({ storeId, version, highWaterMark }: Mark): number {
     const id = parseStoreId(storeId);
-    return id === undefined ? 0 : Math.max(ceilingAt(id, version, this.#options.now()) - highWaterMark, 0);
+    return id === undefined ? 0 : headroomAt(id, version, highWaterMark, this.#options.now());
   }
 
   /** How long until the next run is below the ceiling, by this coordinator's clock. */

@@ -329,11 +329,7 @@ export class NamespaceGuard {
     this.#forkedAt = undefined;
   }
 
-  /**
-   * A master that is cut off has never leased what the other side leases: that is no second store. Only a store that the quorum still
-   * follows is one. It is sealed, for the other coordinators and the next start of this one.
-   * @throws what it was given, or why this server does not know.
-   */
+  /** A partitioned master lacks runs, too, and is no copy: only where the quorum follows is the store forked, and sealed. @throws either error. */
   async #confirmFork(error: unknown): Promise<never> {
     if (!(error instanceof CoordinatorError) || error.code !== "store_forked") throw error;
     const lowerBounds = this.#lowerBounds();

@@ -62,10 +62,10 @@ export class PreflightWatch {
     if (seen !== undefined) throw errorFor(seen.finding);
   }
 
-  /** Returns the state that a finding puts a namespace in; undefined when none stops leasing. */
-  stateOf(namespace: string): GuardState | undefined {
-    const seen = this.#refusalOf(namespace);
-    if (seen === undefined) return undefined;
+  /** Returns the state that a finding puts a namespace in; where none stops leasing, or the guard does already, the guard's own. */
+  effectiveState(namespace: string, own: GuardState): GuardState {
+    const seen = own.state === "active" ? this.#refusalOf(namespace) : undefined;
+    if (seen === undefined) return own;
     return nextState(errorFor(seen.finding), activeSince(seen.sinceMs), seen.sinceMs);
   }
 

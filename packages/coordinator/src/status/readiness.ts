@@ -5,7 +5,7 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { ceilingAt } from "../guard/ceiling.js";
+import { headroomAt } from "../guard/ceiling.js";
 import type { GuardState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceGuards, RefusedNamespace } from "../guard/namespace-guards.js";
@@ -37,7 +37,7 @@ export interface Observation {
 
 export interface Observed {
   readonly guards: Pick<NamespaceGuards, "opened" | "refused">;
-  readonly preflight: Pick<PreflightWatch, "stateOf">;
+  readonly preflight: Pick<PreflightWatch, "effectiveState">;
   readonly probe: StoreProbe;
   readonly nowMs: number;
 }
@@ -88,7 +88,7 @@ export async function observe({ guards, preflight, probe, nowMs }: Observed): Pr
 
 function observedNamespace(
   { namespace, checkpoint, state }: NamespaceGuard,
-  preflight: Pick<PreflightWatch, "stateOf">,
+  preflight: Pick<PreflightWatch, "effectiveState">,
   nowMs: number,
 ): ObservedNamespace {
   const { storeId, ledgerId, generation, nodeCount } = checkpoint;
@@ -100,11 +100,11 @@ function observedNamespace(
     version,
     highWaterMark,
     ...runUseOf({ ...id, version, highWaterMark }),
-    headroomRuns: Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0),
+    headroomRuns: headroomAt(id, version, highWaterMark, nowMs),
     ceilingRunsPerSecond: id.rate,
     generation,
     nodeCount,
-    guard: (state.state === "active" ? preflight.stateOf(namespace) : undefined) ?? state,
+    guard: preflight.effectiveState(namespace, state),
   };
 }
 

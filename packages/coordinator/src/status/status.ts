@@ -3,7 +3,7 @@ import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { CapacityResponse, NamespaceDescription } from "@callnumber/protocol/operator";
 import type { LedgerEntry, StatusResponse } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
+import { firstRunOf, headroomAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { activeSince, nextState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceGuards } from "../guard/namespace-guards.js";
@@ -34,7 +34,7 @@ export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
     runsLeft,
     usedShare: runsUsed / (runsUsed + runsLeft),
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
-    headroomRuns: Math.min(Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0), runsLeft),
+    headroomRuns: headroomAt(id, version, highWaterMark, nowMs),
     ceilingRunsPerSecond: id.rate,
     ceilingEndsAtMs: whenCeilingReaches(id, version, RUN_MAX),
   };
@@ -42,18 +42,13 @@ export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
 
 type Began = Pick<NamespaceRecord, "version" | "firstVersion" | "firstRun">;
 
-/** Run 0 of a version is never leased; the first version may begin above run 1, for an archive that holds numbers already. */
-function firstRunOfVersion({ version, firstVersion, firstRun }: Began): number {
-  return version === firstVersion ? firstRun : 1;
-}
-
 /** Used: leased or skipped, so that none of them is ever leased again. */
 export function runUseOf(record: Began & Pick<NamespaceRecord, "highWaterMark">): {
   readonly runsUsed: number;
   readonly runsLeft: number;
 } {
   const { highWaterMark } = record;
-  return { runsUsed: highWaterMark - firstRunOfVersion(record) + 1, runsLeft: RUN_MAX - highWaterMark };
+  return { runsUsed: highWaterMark - firstRunOf(record, record.version) + 1, runsLeft: RUN_MAX - highWaterMark };
 }
 
 export function statusOf(
@@ -66,7 +61,7 @@ export function statusOf(
     namespace,
     storeId,
     version,
-    firstRun: firstRunOfVersion(record),
+    firstRun: firstRunOf(record, record.version),
     highWaterMark,
     runsUsed,
     runsLeft,
@@ -79,7 +74,7 @@ interface DescribeOptions {
   readonly namespace: string;
   readonly store: Store;
   readonly guards: Pick<NamespaceGuards, "of" | "refused">;
-  readonly preflight: Pick<PreflightWatch, "stateOf">;
+  readonly preflight: Pick<PreflightWatch, "effectiveState">;
   readonly nowMs: number;
 }
 
@@ -99,7 +94,7 @@ export async function describeNamespace(options: DescribeOptions): Promise<Names
     guard = await guards.of(namespace);
     const record = await guard.readRecord();
     const { labels } = await store.readSettings(namespace);
-    const state = (guard.state.state === "active" ? preflight.stateOf(namespace) : undefined) ?? guard.state;
+    const state = preflight.effectiveState(namespace, guard.state);
     const explanation = labels === undefined ? `${state.explanation}; but ${LABELS_CHANGED}` : state.explanation;
     return { namespace, labels: labels ?? {}, record: describeRecord(record, nowMs), guard: { ...state, explanation } };
   } catch (error) {
@@ -116,7 +111,7 @@ function describeRecord(record: NamespaceRecord, nowMs: number): NamespaceDescri
   return {
     storeId,
     version,
-    firstRun: firstRunOfVersion(record),
+    firstRun: firstRunOf(record, record.version),
     highWaterMark,
     runsUsed,
     runsLeft,
