@@ -24,5 +24,5 @@ export type {
 } from "./stores/store.js";
 export { describeStore, parseStoreUrl, type StoreAddress } from "./stores/store-url.js";
 export type { TokenRecord } from "./tokens/token.js";
-export { TokenDoor } from "./tokens/token-door.js";
+export { TokenAuthenticator } from "./tokens/token-auth.js";
 export { readTokensFile } from "./tokens/tokens-file.js";

@@ -6,7 +6,7 @@ import { createServer, type Server } from "../src/http/server.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import { makeToken } from "../src/tokens/token.js";
-import { TokenDoor } from "../src/tokens/token-door.js";
+import { TokenAuthenticator } from "../src/tokens/token-auth.js";
 import { holder } from "./commands-for-test.js";
 import { type Bytes, sendBytes } from "./raw-client.js";
 
@@ -37,7 +37,7 @@ beforeAll(async () => {
     coordinator,
     release: "0.0.0",
     events,
-    authenticator: new TokenDoor([importer.record]),
+    authenticator: new TokenAuthenticator([importer.record]),
   });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   place = { host: "127.0.0.1", port: Number(new URL(url).port) };

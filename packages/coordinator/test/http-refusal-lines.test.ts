@@ -7,7 +7,7 @@ import { createServer, type Server } from "../src/http/server.js";
 import { LeaseLimits } from "../src/limits/lease-limits.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import { makeToken } from "../src/tokens/token.js";
-import { TokenDoor } from "../src/tokens/token-door.js";
+import { TokenAuthenticator } from "../src/tokens/token-auth.js";
 import { holder } from "./commands-for-test.js";
 import { faultsOfLog } from "./log-faults.js";
 import { sendBytes } from "./raw-client.js";
@@ -33,7 +33,7 @@ beforeEach(async () => {
     release: "0.0.0",
     events,
     limits,
-    authenticator: new TokenDoor([importer.record]),
+    authenticator: new TokenAuthenticator([importer.record]),
   });
   base = await server.listen({ host: "127.0.0.1", port: 0 });
 });

@@ -14,7 +14,7 @@ import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import { makeToken, newToken, type TokenSettings } from "../src/tokens/token.js";
-import { TokenDoor } from "../src/tokens/token-door.js";
+import { TokenAuthenticator } from "../src/tokens/token-auth.js";
 import { holder } from "./commands-for-test.js";
 
 const toStop: (() => Promise<void>)[] = [];
@@ -41,13 +41,13 @@ async function served() {
     readAll: made("read", "all"),
     operator: made("operator", ["main"]),
   };
-  const door = new TokenDoor(Object.values(tokens).map(({ record }) => record));
+  const authenticator = new TokenAuthenticator(Object.values(tokens).map(({ record }) => record));
   const server: Server = await createServer({
     coordinator,
     release: "0.0.0",
     events,
     recentEvents,
-    authenticator: door,
+    authenticator,
   });
   toStop.push(() => server.stop());
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
@@ -66,7 +66,7 @@ async function served() {
         sentAtMs: 1_790_000_000_000,
       }),
     });
-  return { coordinator, door, tokens, told, url, ask, lease, port: Number(new URL(url).port) };
+  return { coordinator, authenticator, tokens, told, url, ask, lease, port: Number(new URL(url).port) };
 }
 
 /** The answer to a request whose head stands there word for word, without its date. */
@@ -83,11 +83,11 @@ async function answerTo(port: number, head: readonly string[]): Promise<string> 
 
 describe("a wrong token", () => {
   test("is answered as a revoked one, a malformed one and none are: byte for byte the same", async () => {
-    const { port, door, tokens } = await served();
+    const { port, authenticator, tokens } = await served();
     const good = tokens.readAll.token;
     const revoked = made("read", "all");
-    door.replace([...Object.values(tokens), revoked].map(({ record }) => record));
-    door.replace(Object.values(tokens).map(({ record }) => record));
+    authenticator.replace([...Object.values(tokens), revoked].map(({ record }) => record));
+    authenticator.replace(Object.values(tokens).map(({ record }) => record));
     const right = [
       [`Authorization: Bearer ${good}`],
       [`authorization: bearer ${good}`],
@@ -154,19 +154,19 @@ describe("a token that is revoked between the head of a request and its body", (
     ["leases", { runCount: 1, nonce: "nonce-another-one", holder, lastRun: null, receipt: null, sentAtMs: 1 }],
     ["runs/1/report", { nonce: NONCE, lastSequence: 7, state: "open" }],
   ])("is refused at %s, and nothing is written", async (path, body) => {
-    const { coordinator, door, tokens, port, told, lease } = await served();
+    const { coordinator, authenticator, tokens, port, told, lease } = await served();
     expect((await lease("main", tokens.lease.token)).status).toBe(201);
     const before = await coordinator.run("main", 1);
     expect(before.lease.nonce).toBe(NONCE);
     const text = JSON.stringify(body);
     const head = [`POST /v1/namespaces/main/${path} HTTP/1.1`, "host: 127.0.0.1", "content-type: application/json"];
     const fields = [`authorization: Bearer ${tokens.lease.token}`, `content-length: ${text.length}`];
-    const asked = vi.spyOn(door, "authenticate");
+    const asked = vi.spyOn(authenticator, "authenticate");
     const socket = connect(port, "127.0.0.1");
     onTestFinished(() => void socket.destroy());
     socket.write([...head, ...fields, "", text.slice(0, 5)].join("\r\n"));
     await expect.poll(() => asked.mock.results.map(({ value }) => value?.tokenId)).toEqual([tokens.lease.record.id]);
-    door.replace([tokens.readAll.record]);
+    authenticator.replace([tokens.readAll.record]);
     socket.write(text.slice(5));
     const [answer] = await once(socket, "data");
     expect(String(answer)).toMatch(/^HTTP\/1\.1 401 .*\r\nwww-authenticate: Bearer\r\n.*"unauthorized"/is);
@@ -285,10 +285,10 @@ describe("the event stream", () => {
     );
 
   test("tells a caller of its own namespaces, past and present, and of nothing that concerns all", async () => {
-    const { ask, coordinator, tokens, door } = await served();
+    const { ask, coordinator, tokens, authenticator } = await served();
     const some = await read(await ask("/v1/events?recent=yes", tokens.read.token));
     const all = await read(await ask("/v1/events?recent=yes", tokens.readAll.token));
-    expect(door.principalOf(tokens.read.token)).toBeDefined();
+    expect(authenticator.principalOf(tokens.read.token)).toBeDefined();
     await coordinator.labelNamespace("other", { a: "b" });
     await coordinator.labelNamespace("main", { a: "b" });
     await fetchRefused(ask);
@@ -315,12 +315,12 @@ describe("the event stream", () => {
   });
 
   test("ends with the token, before it tells anything more; those of other tokens go on", async () => {
-    const { ask, coordinator, tokens, door } = await served();
+    const { ask, coordinator, tokens, authenticator } = await served();
     const revoked = await read(await ask("/v1/events", tokens.read.token));
     const stays = await read(await ask("/v1/events", tokens.readAll.token));
     await coordinator.labelNamespace("main", { a: "before" });
     await expect.poll(() => revoked.text()).toContain("before");
-    door.replace([tokens.readAll.record]);
+    authenticator.replace([tokens.readAll.record]);
     // Not even of a namespace that it was told of: the next word of anything ends it.
     await coordinator.labelNamespace("other", { a: "after" });
     await expect.poll(() => revoked.ended.value).toBe(true);
@@ -332,10 +332,10 @@ describe("the event stream", () => {
 });
 
 test("each role is let in by a token of its own, wherever the token stands in the file", async () => {
-  const { door } = await served();
+  const { authenticator } = await served();
   const records = ROLES.map((role) => made(role, "all"));
   for (const order of [records, records.toReversed()]) {
-    door.replace(order.map(({ record }) => record));
-    for (const { token, record } of records) expect(door.principalOf(token)?.tokenId).toBe(record.id);
+    authenticator.replace(order.map(({ record }) => record));
+    for (const { token, record } of records) expect(authenticator.principalOf(token)?.tokenId).toBe(record.id);
   }
 });

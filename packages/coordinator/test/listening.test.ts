@@ -5,10 +5,10 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type ServerOptions } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import { TokenDoor } from "../src/tokens/token-door.js";
+import { TokenAuthenticator } from "../src/tokens/token-auth.js";
 
 const EVERYWHERE = { host: "0.0.0.0", port: 0 };
-const WITH_TOKENS = { authenticator: new TokenDoor([]) };
+const WITH_TOKENS = { authenticator: new TokenAuthenticator([]) };
 
 async function made(options: Partial<ServerOptions> = {}) {
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });

@@ -12,7 +12,7 @@ import {
   NO_AUTH,
   readTokensFile,
   TOKEN_ALLOWANCE,
-  TokenDoor,
+  TokenAuthenticator,
   type TokenRecord,
 } from "@callnumber/coordinator";
 import { isLoopback } from "@callnumber/coordinator/machine";
@@ -77,24 +77,29 @@ export async function accessOf(
     return { greeting, authenticator: NO_AUTH, hostNames, isForOperators };
   }
   const { records } = await readTokensFile(tokensFile);
-  const door = new TokenDoor(records);
+  const authenticator = new TokenAuthenticator(records);
   let reloaded: Promise<void> = Promise.resolve();
   running().onSignal("SIGHUP", () => {
     // One after the other: an earlier state of the file must not replace a later one.
-    reloaded = reloaded.then(() => reload(door, tokensFile, log, say));
+    reloaded = reloaded.then(() => reload(authenticator, tokensFile, log, say));
   });
   return {
     greeting: formatTokens(records, tokensFile),
-    authenticator: door,
+    authenticator,
     hostNames: undefined,
     isForOperators: true,
   };
 }
 
-async function reload(door: TokenDoor, file: string, log: Log, say: (text: string) => void): Promise<void> {
+async function reload(
+  authenticator: TokenAuthenticator,
+  file: string,
+  log: Log,
+  say: (text: string) => void,
+): Promise<void> {
   try {
     const { records } = await readTokensFile(file);
-    door.replace(records);
+    authenticator.replace(records);
     log.info({ tokenCount: records.length, tokenIds: records.map(({ id }) => id) }, "tokens_reloaded");
     say(formatTokens(records, file));
   } catch (error) {

@@ -16,7 +16,7 @@ interface KnownToken {
 
 export type IsEqual = (one: Buffer, other: Buffer) => boolean;
 
-export class TokenDoor implements Authenticator {
+export class TokenAuthenticator implements Authenticator {
   readonly #isEqual: IsEqual;
   #known: readonly KnownToken[] = [];
   #principals: ReadonlySet<Principal> = new Set();

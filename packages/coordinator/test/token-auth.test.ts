@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
 import { PERMISSIONS_OF } from "../src/http/auth.js";
 import { digestOf, makeToken, newToken, TOKEN_PATTERN, type TokenSettings, tokenIdOf } from "../src/tokens/token.js";
-import { bearerTokenIn, TokenDoor } from "../src/tokens/token-door.js";
+import { bearerTokenIn, TokenAuthenticator } from "../src/tokens/token-auth.js";
 
 const LEASE: TokenSettings = { role: "lease", namespaces: ["main"] };
 const made = (wishes: Partial<TokenSettings> = {}) => makeToken({ ...LEASE, ...wishes }, new Set(), 1);
@@ -43,21 +43,21 @@ describe("a token", () => {
   });
 });
 
-describe("a door", () => {
+describe("an authenticator", () => {
   test("knows each of its tokens, with role, namespaces and id, and no other", () => {
     const tokens = [
       made(),
       made({ role: "read", namespaces: "all" }),
       made({ role: "operator", namespaces: ["a", "b"] }),
     ];
-    const door = new TokenDoor(tokens.map(({ record }) => record));
-    expect(tokens.map(({ token }) => door.principalOf(token))).toEqual([
+    const authenticator = new TokenAuthenticator(tokens.map(({ record }) => record));
+    expect(tokens.map(({ token }) => authenticator.principalOf(token))).toEqual([
       { tokenId: tokens[0]?.record.id, permissions: PERMISSIONS_OF.lease, namespaces: new Set(["main"]) },
       { tokenId: tokens[1]?.record.id, permissions: PERMISSIONS_OF.read, namespaces: "all" },
       { tokenId: tokens[2]?.record.id, permissions: PERMISSIONS_OF.operator, namespaces: new Set(["a", "b"]) },
     ]);
-    expect(door.principalOf(newToken())).toBeUndefined();
-    expect(new TokenDoor([]).principalOf(tokens[0]?.token ?? "")).toBeUndefined();
+    expect(authenticator.principalOf(newToken())).toBeUndefined();
+    expect(new TokenAuthenticator([]).principalOf(tokens[0]?.token ?? "")).toBeUndefined();
   });
 
   test("compares with every token, wherever the right one stands and when there is none", () => {
@@ -68,23 +68,23 @@ describe("a door", () => {
     };
     const tokens = Array.from({ length: 20 }, () => made());
     const digests = tokens.map(({ token }) => digestOf(token));
-    const door = new TokenDoor(
+    const authenticator = new TokenAuthenticator(
       tokens.map(({ record }) => record),
       isEqual,
     );
     for (const { token } of [...tokens, { token: newToken() }]) {
       compared.length = 0;
-      door.principalOf(token);
+      authenticator.principalOf(token);
       expect(compared).toEqual(digests);
     }
   });
 
   test("lets in nobody by a token that was changed in any way", () => {
     const { token, record } = made();
-    const door = new TokenDoor([record]);
+    const authenticator = new TokenAuthenticator([record]);
     fc.assert(
       fc.property(edited(token), (text) => {
-        expect(door.principalOf(text) !== undefined).toBe(text === token);
+        expect(authenticator.principalOf(text) !== undefined).toBe(text === token);
       }),
       { numRuns: 2_000 },
     );
@@ -92,7 +92,7 @@ describe("a door", () => {
 
   test("lets in nobody by a header that is not the scheme, spaces and the token", () => {
     const { token, record } = made();
-    const door = new TokenDoor([record]);
+    const authenticator = new TokenAuthenticator([record]);
     const isRight = (value: string) => {
       const [scheme = "", ...rest] = value.split(" ");
       return (
@@ -104,7 +104,7 @@ describe("a door", () => {
     };
     fc.assert(
       fc.property(edited(`Bearer ${token}`), (value) => {
-        expect(door.authenticate(asked("authorization", value)) !== undefined).toBe(isRight(value));
+        expect(authenticator.authenticate(asked("authorization", value)) !== undefined).toBe(isRight(value));
       }),
       { numRuns: 2_000 },
     );
@@ -112,17 +112,21 @@ describe("a door", () => {
 
   test("knows a caller until its token is revoked, or may do something else", () => {
     const [stays, goes, changes] = [made(), made(), made()];
-    const door = new TokenDoor([stays.record, goes.record, changes.record]);
-    const callers = [stays, goes, changes].map(({ token }) => door.principalOf(token));
-    expect(callers.map((caller) => caller !== undefined && door.isValid(caller))).toEqual([true, true, true]);
+    const authenticator = new TokenAuthenticator([stays.record, goes.record, changes.record]);
+    const callers = [stays, goes, changes].map(({ token }) => authenticator.principalOf(token));
+    expect(callers.map((caller) => caller !== undefined && authenticator.isValid(caller))).toEqual([true, true, true]);
     const noted = { ...stays.record, note: "the importer of the lists" };
     const fresh = made();
-    door.replace([noted, { ...changes.record, namespaces: "all" }, fresh.record]);
-    expect(callers.map((caller) => caller !== undefined && door.isValid(caller))).toEqual([true, false, false]);
-    expect(door.principalOf(stays.token)).toBe(callers[0]);
-    expect(door.principalOf(goes.token)).toBeUndefined();
-    expect(door.principalOf(changes.token)?.namespaces).toBe("all");
-    expect(door.principalOf(fresh.token)?.tokenId).toBe(fresh.record.id);
+    authenticator.replace([noted, { ...changes.record, namespaces: "all" }, fresh.record]);
+    expect(callers.map((caller) => caller !== undefined && authenticator.isValid(caller))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(authenticator.principalOf(stays.token)).toBe(callers[0]);
+    expect(authenticator.principalOf(goes.token)).toBeUndefined();
+    expect(authenticator.principalOf(changes.token)?.namespaces).toBe("all");
+    expect(authenticator.principalOf(fresh.token)?.tokenId).toBe(fresh.record.id);
   });
 });
 
