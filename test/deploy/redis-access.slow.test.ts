@@ -35,7 +35,7 @@ describe("a Redis with the users and the settings that we ship", () => {
     const aclfile = join(await folderForTest(), "users.acl");
     await writeFile(aclfile, makeAcl(PASSWORDS).stdout);
     server = await startRedisServer({
-      config: { include: join(DEPLOY_FOLDER, "redis.conf"), aclfile },
+      config: { include: JSON.stringify(join(DEPLOY_FOLDER, "redis.conf")), aclfile },
       openBecause: "its users are those of the file made here, and no test's",
     });
   });
