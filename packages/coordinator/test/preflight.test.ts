@@ -1,7 +1,7 @@
 /** What the watch over a store's servers refuses, and when it tells of it. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
-import { activeSince } from "../src/guard/guard-state.js";
+import { activeSince, type GuardState } from "../src/guard/guard-state.js";
 import { PreflightWatch } from "../src/guard/preflight.js";
 import type { Log } from "../src/log.js";
 import type { Finding } from "../src/stores/store.js";
@@ -55,6 +55,8 @@ describe("the watch over a store's servers", () => {
       sinceMs: 1_000,
       explanation: message,
     });
+    const moved: GuardState = { ...ACTIVE, state: "stopped", code: "namespace_moved" };
+    expect(watch.effectiveState("main", moved)).toBe(moved);
   });
 
   test("refuses only the namespaces that a finding names, and none for a warning or what is accepted", async () => {

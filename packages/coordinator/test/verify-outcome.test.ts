@@ -3,6 +3,7 @@
  * Guarantees: G2, G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
+import { freshNonce } from "../src/guard/verify-outcome.js";
 import type { Outcome } from "../src/stores/store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
@@ -118,4 +119,20 @@ describe("a lease is discarded", () => {
     expect(runs.length).toBeGreaterThan(40);
     expect(runs).toEqual([...new Set(runs)].sort((a, b) => a - b));
   });
+});
+
+test("a nonce has 96 random bits, and none comes twice", () => {
+  const nonces = Array.from({ length: 5_000 }, freshNonce);
+  expect(new Set(nonces).size).toBe(5_000);
+  for (const nonce of nonces) expect(nonce).toMatch(/^[\w-]{16}$/);
+});
+
+test("a lease of no runs discards none", async () => {
+  const world = await newWorld();
+  const told: string[] = [];
+  const note = (_: object, event: string) => void told.push(event);
+  const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
+  world.store.alter = (outcome) => ({ ...outcome, runCount: 0 });
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "lease_discarded" });
+  expect(told).not.toContain("discarded");
 });

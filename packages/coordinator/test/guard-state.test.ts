@@ -1,0 +1,59 @@
+/** The state of a namespace: what ends it, what keeps its time, and when it is logged. */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { expect, test } from "vitest";
+import { CoordinatorError } from "../src/errors.js";
+import { StateMonitor } from "../src/guard/guard-state.js";
+import type { RecordAfter } from "../src/stores/store.js";
+
+function monitorOn() {
+  const clock = { timeMs: 1_000 };
+  const told: unknown[] = [];
+  const tell = (level: string) => (fields: object, event: string) => void told.push([level, event, fields]);
+  const log = { debug: tell("debug"), info: tell("info"), warn: tell("warn"), error: tell("error") };
+  return { clock, told, monitor: new StateMonitor({ namespace: "main", log, now: () => clock.timeMs }) };
+}
+const recovering = (reason: "epoch_changed" | "claimed") => new CoordinatorError("store_recovering", "why", { reason });
+const after = (highWaterMark: number) => ({ highWaterMark }) as RecordAfter;
+
+test("the same cause keeps its time, another reason of the same code is another state", () => {
+  const { clock, told, monitor } = monitorOn();
+  for (const [timeMs, reason] of [
+    [2_000, "claimed"],
+    [3_000, "claimed"],
+    [4_000, "epoch_changed"],
+  ] as const) {
+    clock.timeMs = timeMs;
+    monitor.noteRefusal(recovering(reason));
+  }
+  expect(monitor.state).toMatchObject({ state: "recovering", reason: "epoch_changed", sinceMs: 4_000 });
+  const fields = { namespace: "main", code: "store_recovering", explanation: "why" };
+  expect(told).toEqual([
+    ["warn", "recovering", { ...fields, reason: "claimed" }],
+    ["warn", "recovering", { ...fields, reason: "epoch_changed" }],
+  ]);
+});
+
+test("a lease beyond the run ceiling says that the store is well", () => {
+  const { clock, told, monitor } = monitorOn();
+  const ceiling = new CoordinatorError("run_ceiling_reached", "wait", { retryAfterMs: 5 });
+  clock.timeMs = 2_000;
+  monitor.noteRefusal(ceiling);
+  expect(monitor.state).toMatchObject({ state: "active", sinceMs: 1_000 });
+  monitor.noteRefusal(new CoordinatorError("store_unavailable", "away"));
+  monitor.noteRefusal(ceiling);
+  expect(monitor.state).toMatchObject({ state: "active", sinceMs: 2_000 });
+  const fields = { namespace: "main", code: null, reason: null, explanation: "runs are leased" };
+  expect(told.at(-1)).toEqual(["info", "active", fields]);
+});
+
+test("after the last run a heartbeat ends every state but that of the end", () => {
+  const { monitor } = monitorOn();
+  monitor.noteRefusal(new CoordinatorError("store_unavailable", "away"));
+  monitor.noteSuccess(after(RUN_MAX));
+  expect(monitor.state.state).toBe("active");
+  monitor.noteRefusal(new CoordinatorError("run_space_exhausted", "the end"));
+  monitor.noteSuccess(after(RUN_MAX));
+  expect(monitor.state).toMatchObject({ state: "stopped", code: "run_space_exhausted" });
+  monitor.noteSuccess(after(RUN_MAX - 1));
+  expect(monitor.state.state).toBe("active");
+});

@@ -1,0 +1,125 @@
+/** What each refusal of a step becomes: the code for programs, and the message that gives the value and the remedy. */
+import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { expect, test } from "vitest";
+import {
+  isRefusalCode,
+  notLeased,
+  notTheHolder,
+  REFUSAL_RULES,
+  type RefusalCode,
+  refused,
+} from "../src/guard/refusals.js";
+import { movedSeal, textOfMove } from "../src/guard/seals.js";
+import { storeIdFrom } from "./commands-for-test.js";
+
+const RECOVER = "run `callnumber recover --store STORE_URL --namespace main`";
+const recovering = (reason: string) => ({ code: "store_recovering", reason, generation: 7 });
+const stops = (code: string, more: object = {}) => ({ code, reason: undefined, ...more });
+
+const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
+  [
+    "EMPTY",
+    "",
+    stops("namespace_not_found"),
+    ['no namespace "main"', "`callnumber init --store STORE_URL --namespace main`"],
+  ],
+  ["CORRUPT", "mark is x", stops("store_corrupt", { fault: "mark is x" }), [": mark is x.", RECOVER]],
+  ["VERSION", "3", stops("store_schema_unsupported", { fault: undefined }), ["has schema version 3;", "version 2"]],
+  ["FOREIGN", "another-id", stops("store_id_mismatch"), ["(another-id)", "Bring the right store back"]],
+  ["FOREIGN", "", stops("store_id_mismatch"), ["(without an id)"]],
+  ["NOEPOCH", "", stops("store_epoch_unreadable"), ["right to INFO"]],
+  ["REPLICA", "slave", stops("store_is_replica"), ["no master but a replica.", "point the store's URL at it"]],
+  ["REPLICA", "sentinel", stops("store_is_replica"), ["no master but a sentinel."]],
+  [
+    "NODES",
+    "1",
+    stops("unexpected_replicas"),
+    ["fewer data nodes than the 2 ", "`callnumber recover --store STORE_URL --namespace main --nodes 2 --apply`"],
+  ],
+  ["CLOCK", "-250", stops("clock_skew"), ["is -250 ms ahead", "NTP"]],
+  ["CLOCK", "0", stops("clock_skew"), ["before this release was made. Set them right"]],
+  ["MOVED", "", stops("namespace_moved"), ["was moved to another store; this store leases no more"]],
+  ["MOVED", "sqlite:/new", stops("namespace_moved"), ["was moved to sqlite:/new; this", "(--store)"]],
+  ["FORKED", "12", stops("store_forked"), ["are alive: a holder proved that it has run 12,", RECOVER, "on the other"]],
+  ["FORKED", "0", stops("store_forked"), ["are alive. Nothing is leased"]],
+  [
+    "CLOCKBACK",
+    "1500",
+    stops("clock_moved_backward", { retryAfterMs: 1500 }),
+    ["are 1500 ms behind", "Set them right"],
+  ],
+  ["OPERATOR", "epoch", stops("manual_recovery_required"), ["the server followed another one", RECOVER]],
+  ["OPERATOR", "replica", stops("manual_recovery_required"), ["a replica was attached"]],
+  [
+    "OPERATOR",
+    "silence",
+    stops("manual_recovery_required"),
+    ["more than 30 days", "--namespace main --confirm-clock`"],
+  ],
+  ["OPERATOR", "line", stops("manual_recovery_required"), ["above the clock line"]],
+  ["OPERATOR", "of a later release", stops("manual_recovery_required"), ["of a later release. Nothing"]],
+  ["STALEGEN", "7", recovering("generation_stale"), ["at generation 7, and a later one"]],
+  ["EPOCH", "7", recovering("epoch_changed"), ["restarted, promoted or restored"]],
+  ["PENDING", "7", recovering("claimed"), ["another coordinator settles"]],
+  ["GAP", "7", recovering("heartbeat_expired"), ["no heartbeat for too long"]],
+  ["ROLLBACK", "7", recovering("rolled_back"), ["below a run that was leased"]],
+  ["AHEAD", "1500", stops("run_ceiling_reached", { retryAfterMs: 1500 }), ["is free in 2 s", "start fewer"]],
+  ["AHEAD", "0", stops("run_ceiling_reached", { retryAfterMs: 1 }), ["is free in 0 s"]],
+  [
+    "EXHAUSTED",
+    "4",
+    stops("run_space_exhausted"),
+    ["all runs of version 4", "`callnumber advance-version --store STORE_URL --namespace main`"],
+  ],
+  ["EARLY", "900", stops("version_still_active", { retryAfterMs: 900 }), ["in 900 ms", "Nothing was changed"]],
+  ["RACED", "7", recovering("conflict"), ["another coordinator was faster"]],
+  ["ALREADY", "", stops("namespace_exists"), ['"main" exists already; nothing was changed']],
+  ["NOTLEASED", "9", stops("run_not_leased"), ["run 9 of namespace", "was never leased"]],
+  ["NOTHOLDER", "9", stops("holder_mismatch"), ["report on run 9 ", "nothing was changed"]],
+  ["MISUSE", "step x", stops("internal_error"), ["broken invariant", "step x"]],
+];
+
+test.each(TABLE)("%s %j", (word, detail, fields, fragments) => {
+  const error = refused(word, detail, "main");
+  const absent = { retryAfterMs: undefined, generation: undefined, fault: undefined };
+  expect(error).toMatchObject({ ...absent, ...fields });
+  for (const fragment of fragments) expect(error.message).toContain(fragment);
+});
+
+test("the table has every refusal", () => {
+  expect(new Set(TABLE.map(([word]) => word))).toEqual(new Set(Object.keys(REFUSAL_RULES)));
+});
+
+test("only a known word is a refusal", () => {
+  expect(["EMPTY", "ERR", "constructor", ""].map(isRefusalCode)).toEqual([true, false, false, false]);
+});
+
+test("a silence alone asks the operator to confirm the clock, and the last version has no next one", () => {
+  expect(refused("OPERATOR", "epoch", "main").message).not.toContain("--confirm-clock");
+  const last = refused("EXHAUSTED", String(VERSION_MAX), "main").message;
+  expect(last).toContain("It is the last version");
+  expect(refused("EXHAUSTED", String(VERSION_MAX - 1), "main").message).toContain("advance-version");
+});
+
+test("a move says where the new store is, and its id", () => {
+  const storeId = storeIdFrom(1);
+  const seal = movedSeal({ storeId, place: "sqlite:/new" });
+  expect(refused("MOVED", textOfMove(seal), "main").message).toContain(
+    `moved to sqlite:/new as store ${storeId}; this`,
+  );
+});
+
+test("a run that isn't leased, and one of another holder, are refused by their number", () => {
+  expect(notLeased("main", 12)).toMatchObject({
+    code: "run_not_leased",
+    message: expect.stringContaining("run 12 of"),
+  });
+  expect(notTheHolder(12)).toMatchObject({ code: "holder_mismatch", message: expect.stringContaining("run 12 ") });
+});
+
+test("text of a store is shortened, so that the remedy is still there", () => {
+  const { message, fault } = refused("CORRUPT", `${"x".repeat(5_000)}\n`, "main");
+  expect(message).toContain(RECOVER);
+  expect(fault).not.toContain("\n");
+  expect(String(fault).length).toBeLessThan(1_000);
+});
