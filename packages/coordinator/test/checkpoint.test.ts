@@ -480,6 +480,8 @@ describe("a checkpoint", () => {
     world.store.stepNames();
     await leaseAfterJump(world, guard);
     expect(world.store.stepNames()).toEqual(expect.arrayContaining(["claim", "confirm", "lease"]));
+    await guard.heartbeat();
+    expect(world.store.stepNames()).toEqual(["heartbeat"]);
   });
 
   test("keeps a damaged file, however old, until the store has jumped: a coordinator may be killed before", async () => {

@@ -52,11 +52,13 @@ describe("a run above the mark", () => {
 
   test("with the receipt fences this coordinator even when the seal can't be written", async () => {
     const { copy, held } = await twoCopies();
-    const guard = await guardOn(copy);
+    const { log, told } = listening();
+    const guard = await guardOn(copy, { log });
     copy.store.before = ({ step }) => {
       if (step === "seal") throw new Error("no way to the store");
     };
     await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
+    expect(told).toContainEqual(["seal_failed", { namespace: NAMESPACE, reason: "no way to the store" }]);
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_forked" });
     const before = await copy.store.readNamespace(NAMESPACE);
     copy.clock.timeMs += 1_000;

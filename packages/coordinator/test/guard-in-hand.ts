@@ -42,7 +42,7 @@ export async function guardOn(
   { checkpointFile = NO_CHECKPOINT_FILE, log = SILENT_LOG }: GuardOptions = {},
 ): Promise<NamespaceGuard> {
   const { now, pause } = clock;
-  const common = { store, namespace: NAMESPACE, bounds: SHORT_BOUNDS, now, pause, random: () => 0.5 };
+  const common = { store, namespace: NAMESPACE, bounds: SHORT_BOUNDS, now, pause, random: () => 0.75 };
   return await NamespaceGuard.open({ ...common, log, checkpointFile });
 }
 

@@ -34,6 +34,36 @@ test("the state of an open namespace keeps its beginning, however often it lease
   expect(guard.state).toMatchObject({ state: "active", code: null, sinceMs });
 });
 
+test("what is known already is not read from the store again", async () => {
+  const { world, guard } = await guardAtRun10();
+  let readCount = 0;
+  const read = world.store.readNamespace.bind(world.store);
+  world.store.readNamespace = async (namespace) => {
+    readCount++;
+    return await read(namespace);
+  };
+  for (const lastRun of [10, 9]) await leaseOf(guard, { lastRun });
+  await leaseOf(guard);
+  expect(readCount).toBe(0);
+});
+
+test("a mistake of the program's is thrown as it is, and is no state of the store", async () => {
+  const { world, guard } = await guardAtRun10();
+  const mistake = new TypeError("a mistake");
+  const before = guard.state;
+  world.store.before = () => {
+    throw mistake;
+  };
+  await expect(leaseOf(guard)).rejects.toBe(mistake);
+  expect(guard.state).toEqual(before);
+  world.store.server.epoch = "second:life:0";
+  world.store.before = ({ step }) => {
+    if (step === "claim") throw mistake;
+  };
+  await expect(leaseOf(guard)).rejects.toBe(mistake);
+  expect(guard.state).toMatchObject({ state: "recovering", reason: "epoch_changed" });
+});
+
 describe("a doubt", () => {
   const doubts: readonly [string, string, (at: AtRun10) => unknown][] = [
     ["another epoch", "epoch_changed", ({ world }) => void (world.store.server.epoch = "second:life:0")],
@@ -191,8 +221,10 @@ describe("two coordinators", () => {
     await world.store.step(NAMESPACE, claim(0));
     world.clock.meanwhile = () => world.store.step(NAMESPACE, confirm(1));
     world.store.stepNames();
+    const sinceMs = world.clock.timeMs;
     await guard.heartbeat();
     expect(world.store.stepNames()).toEqual(["heartbeat", "confirm", "heartbeat"]);
+    expect(world.clock.timeMs - sinceMs).toBe(125);
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 

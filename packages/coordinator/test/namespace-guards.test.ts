@@ -17,8 +17,8 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   const told: unknown[][] = [];
   const tell =
     (level: string) =>
-    ({ namespace, code }: Record<string, unknown>, event: string): void =>
-      void told.push([level, event, namespace, code]);
+    ({ namespace, code, reason }: Record<string, unknown>, event: string): void =>
+      void told.push([level, event, namespace, code ?? reason]);
   const log = { debug: tell("debug"), info: tell("info"), warn: tell("warn"), error: tell("error") } as unknown as Log;
   const closed: string[] = [];
   const unclosable = new Set<string>();
@@ -75,7 +75,7 @@ describe("the guards of all namespaces", () => {
     store.listNamespaces = () => Promise.reject(new Error("away"));
     await guards.heartbeatAll();
     expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
-    expect(told).toContainEqual(["warn", "heartbeat_failed", undefined, undefined]);
+    expect(told).toContainEqual(["warn", "heartbeat_failed", undefined, "away"]);
   });
 
   test("show why there is no guard, log a change of it once, and forget it when there is one", async () => {
@@ -95,7 +95,11 @@ describe("the guards of all namespaces", () => {
       ["warn", "recovering", "a", "store_unavailable"],
       ["warn", "stopped", "a", "store_corrupt"],
     ]);
-    expect(told.filter(([, event]) => event === "heartbeat_rejected")).toHaveLength(3);
+    expect(told.filter(([, event]) => event === "heartbeat_rejected")).toEqual([
+      ["debug", "heartbeat_rejected", "a", "store_unavailable"],
+      ["debug", "heartbeat_rejected", "a", "store_unavailable"],
+      ["debug", "heartbeat_rejected", "a", "store_corrupt"],
+    ]);
     code = "namespace_not_found";
     await guards.heartbeatAll();
     expect(guards.refused()).toEqual([]);
@@ -119,7 +123,7 @@ describe("the guards of all namespaces", () => {
       throw new TypeError("a mistake");
     };
     await guards.heartbeatAll();
-    expect(told.at(-1)).toEqual(["warn", "heartbeat_failed", undefined, undefined]);
+    expect(told.at(-1)).toEqual(["warn", "heartbeat_failed", undefined, "a mistake"]);
   });
 
   test("let go of every checkpoint, also when one can't be closed", async () => {
