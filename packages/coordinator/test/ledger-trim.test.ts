@@ -63,8 +63,11 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
     await store.changeSettings(NAMESPACE, { retentionDays: 90 });
     expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 90, through: 0, leasedAtMs: 0 });
+    await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
+    expect((await store.readSettings(NAMESPACE)).retention.days).toBe(90);
     await store.changeSettings(NAMESPACE, { retentionDays: 0 });
     expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    expect((await store.readSettings(NAMESPACE)).labels).toEqual({ archive: "lists" });
     expect((await store.readSettings("other")).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
   });
 
