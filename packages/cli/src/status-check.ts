@@ -24,7 +24,7 @@ const GUARD_STATES: Readonly<Record<GuardStatus["state"], CheckState>> = {
   stopped: "critical",
 };
 
-/** Codes that do not tell the state: no coordinator answered, or not to this client. */
+/** Codes that do not show the state: no coordinator answered, or not to this client. */
 const UNKNOWN_CODES: ReadonlySet<string> = new Set([
   "coordinator_unreachable",
   "certificate_rejected",

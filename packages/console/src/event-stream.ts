@@ -19,7 +19,7 @@ const RECONNECT_AFTER_MS = 2_000;
 const REDRAW_AFTER_MS = 50;
 
 let connection: Connection = { state: "connecting", sinceMs: Date.now() };
-/** By the id in the stream, which also tells one process of the coordinator from the next. */
+/** By the id in the stream, which differs between two processes of the coordinator. */
 const events = new Map<string, OperatorEvent>();
 const watchers = new Set<() => void>();
 const listeners = new Set<EventListener>();

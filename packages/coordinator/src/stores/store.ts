@@ -116,7 +116,7 @@ export interface NamespaceRecord {
   readonly generation: number;
   /** 0 open, 1 claimed and not yet confirmed, 2 sealed. */
   readonly phase: number;
-  /** Who sealed it, as guard/record.ts tells; `NO_SEAL` for nobody. */
+  /** Who sealed it, see guard/record.ts; `NO_SEAL` for none. */
   readonly seal: string;
   readonly nodeCount: number;
   /** Key of the receipts. Never leaves the coordinator. */

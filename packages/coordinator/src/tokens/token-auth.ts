@@ -41,7 +41,7 @@ export class TokenAuthenticator implements Authenticator {
     const digest = digestOf(token);
     let found: Principal | undefined;
     for (const { digest: known, principal } of this.#known) {
-      // No early end: the time must not tell how far down the list a guess came.
+      // No early return: the duration must not show where in the list a token matched.
       if (this.#isEqual(known, digest)) found = principal;
     }
     return found;
