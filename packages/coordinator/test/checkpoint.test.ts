@@ -2,7 +2,7 @@
  * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
  * Guarantees: G8 (docs/guarantees.md).
  */
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync, utimesSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -96,6 +96,25 @@ describe("a store that was restored while no coordinator ran", () => {
     world.store.restore(backup);
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect(guard.checkpoint.ledgerId).toBe(mostRecent.firstRun + 2);
+  });
+});
+
+describe("a long silence of a store that no other process can have used", () => {
+  const afterSilence = async (world: World, checkpointFile?: CheckpointFile) => {
+    world.store.isExclusive = true;
+    world.clock.timeMs += 31 * 24 * 3_600_000;
+    const guard = await guardOn(world, checkpointFile === undefined ? {} : { checkpointFile });
+    return await leaseAfterJump(world, guard);
+  };
+
+  test("ends by itself where the checkpoint says what the store says", async () => {
+    const { world } = await afterCoordinator();
+    expect((await afterSilence(world, checkpointFileIn(world))).firstRun).toBeGreaterThan(10);
+  });
+
+  test("needs an operator without a checkpoint", async () => {
+    const { world } = await afterCoordinator();
+    await expect(afterSilence(world)).rejects.toMatchObject({ code: "manual_recovery_required" });
   });
 });
 
@@ -379,6 +398,44 @@ describe("the checkpoint directory", () => {
     later.note(remembrance);
     expect(readdirSync(folder)).toHaveLength(1);
     expect(at(nowMs).read()).toEqual(remembrance);
+  });
+});
+
+describe("the limits of a checkpoint file", () => {
+  const remembrance = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
+  const openAt = (addresses: string[], now = Date.now) =>
+    openCheckpointFile({ folder, place: { group: "store", addresses }, namespace: "main", now });
+
+  test("16 addresses, of which one is enough to find the place again", () => {
+    openAt(Array.from({ length: 17 }, (_, index) => `server-${index}`)).note(remembrance);
+    expect(openAt(["server-15"]).read()).toEqual(remembrance);
+    expect(openAt(["server-16"]).read()).toBeUndefined();
+  });
+
+  test("a file that is abandoned for just an hour stays, and goes a millisecond later", () => {
+    openAt(["here"]).note(remembrance);
+    const path = join(folder, readdirSync(folder)[0] as string);
+    const writtenAtMs = 1_700_000_000_000;
+    utimesSync(path, writtenAtMs / 1_000, writtenAtMs / 1_000);
+    openAt(["here"], () => writtenAtMs + 3_600_000).note(remembrance);
+    expect(existsSync(path)).toBe(true);
+    openAt(["here"], () => writtenAtMs + 3_600_001).note(remembrance);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test("a note within five seconds of the last sync is written in place, and a later one replaces the file", () => {
+    let nowMs = 1_700_000_000_000;
+    const checkpointFile = openAt(["here"], () => nowMs);
+    open.push(checkpointFile);
+    checkpointFile.note(remembrance);
+    const inode = () => statSync(join(folder, readdirSync(folder)[0] as string)).ino;
+    const first = inode();
+    nowMs += 4_999;
+    checkpointFile.note(remembrance);
+    expect(inode()).toBe(first);
+    nowMs += 1;
+    checkpointFile.note(remembrance);
+    expect(inode()).not.toBe(first);
   });
 });
 

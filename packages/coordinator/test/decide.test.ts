@@ -304,7 +304,14 @@ describe("a recovery", () => {
     });
     const gone = { ...later, keys: { record: "none", ledgerMark: floor } } as const;
     expect(written(commands.recover(), gone)).toMatchObject({ version: 1, highWaterMark: line });
-    expect(decided(commands.recover({ floor: ledgerIdOf(8, 0) }))).toBe("OPERATOR line");
+    const inVersion8 = { nowMs: NOW_MS + (8.5 * 2 ** 30 * 1_000) / 16, keys: { record: "none" } } as const;
+    expect(decided(commands.recover({ floor: ledgerIdOf(8, 0) }), inVersion8)).toBe("OPERATOR line");
+    expect(
+      written(commands.recover({ floor: ledgerIdOf(7, 5) }), {
+        ...inVersion8,
+        nowMs: NOW_MS + (7.5 * 2 ** 30 * 1_000) / 16,
+      }),
+    ).toMatchObject({ version: 7 });
   });
 
   test("of a store that began with its last runs goes on in the next version, at the line of that one", () => {

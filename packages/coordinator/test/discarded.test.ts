@@ -97,7 +97,8 @@ describe("what the judge refuses", () => {
     store.isReporting = false;
     await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
     expect(await statesIn(coordinator)).toEqual([undefined]);
-    expect(told.map(([event]) => event)).toContain("discard_not_recorded");
+    const reason = "not now";
+    expect(told).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, ledgerId: 1, reason }]);
   });
 
   test("because the runs were leased before is not noted: somebody may have made their numbers", async () => {

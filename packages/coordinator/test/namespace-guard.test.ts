@@ -4,6 +4,7 @@
  */
 
 import { describe, expect, test } from "vitest";
+import { CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { checksumOf } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
@@ -251,6 +252,38 @@ describe("two coordinators", () => {
     await guard.heartbeat();
     expect(hasInterfered).toBe(true);
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(3);
+  });
+
+  /** Before this guard's first claim, another coordinator claims, and confirms too if it lives on. */
+  function claimFirst({ store, storeId }: World, { andConfirm }: { andConfirm: boolean }): void {
+    const { claim, confirm } = commandsFor(storeId);
+    store.before = async ({ step }) => {
+      if (step !== "claim") return;
+      store.before = () => {};
+      await store.step(NAMESPACE, claim(0));
+      if (andConfirm) await store.step(NAMESPACE, confirm(1));
+    };
+  }
+
+  test("a faster claim that nobody confirms is waited for once", async () => {
+    const { world, pair } = await pairInDoubt();
+    const [guard] = pair;
+    world.store.server.epoch = "second:life:0";
+    claimFirst(world, { andConfirm: false });
+    const sinceMs = world.clock.timeMs;
+    await guard.heartbeat();
+    expect(world.clock.timeMs - sinceMs).toBe(125);
+    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
+  });
+
+  test("a faster recovery does not cover what a corrupt checkpoint has forgotten", async () => {
+    const { world } = await pairInDoubt();
+    const guard = await guardOn(world, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } });
+    claimFirst(world, { andConfirm: true });
+    await expect(guard.heartbeat()).rejects.toMatchObject({ reason: "conflict" });
+    await guard.heartbeat();
+    expect(world.store.stepNames().filter((name) => name === "confirm")).toHaveLength(2);
+    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
   });
 });
 

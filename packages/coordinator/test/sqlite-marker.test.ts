@@ -198,6 +198,16 @@ describe("the marker", () => {
   });
 });
 
+test("a store that can't be opened to the end leaves no lock", async () => {
+  await closedStore();
+  const clockOffsetMs = () => {
+    throw new Error("no clock");
+  };
+  const refusal = expect.objectContaining({ code: "store_unavailable", message: expect.stringContaining("no clock") });
+  expect(() => place.open({ machine: { ...place.machine, clockOffsetMs } })).toThrow(refusal);
+  expect(await nextStart()).toBe("unbroken");
+});
+
 describe("an operator is told", () => {
   async function findings(options: Parameters<Place["open"]>[0]): Promise<readonly (string | undefined)[]> {
     const found = await place.open(options).preflight();
