@@ -236,7 +236,6 @@ export class Client {
   /** Whether there is a text now with a number left. @throws ClientError when none can be made, for any wait. */
   #encodeAhead(): boolean {
     if (!this.#ensureRun()) return false;
-    if (this.#position < TEXT_END) return true;
     const from = this.#encodedThrough;
     const to = Math.min(from + TEXT_COUNT_MAX, this.#nextStop(from));
     this.#encodedThrough = to;
@@ -259,7 +258,7 @@ export class Client {
     return true;
   }
 
-  /** The sequence at which the client checks again. */
+  /** The sequence at which the client checks again. Never below `sequence`: numbers would come twice. */
   #nextStop(sequence: number): number {
     return sequence < this.#refillAt ? this.#refillAt : SEQUENCE_COUNT;
   }

@@ -262,8 +262,7 @@ export class LeaseBuffer {
   }
 
   #runCountToRequest(): number {
-    const { spareRuns, maxRunsPerLease, stopWhenExhausted } = this.#settings;
-    if (stopWhenExhausted) return 1;
+    const { spareRuns, maxRunsPerLease } = this.#settings;
     const wasCalm = !this.#isStarved && performance.now() - this.#lastLeaseAtMs > CALM_LEASE_MS;
     if (wasCalm) this.#demand = Math.max(Math.floor(Math.min(this.#demand, maxRunsPerLease) / 2), 1);
     const missing = spareRuns - this.#stock.runCount + (this.#isStarved ? 1 : 0);

@@ -224,6 +224,15 @@ describe("refilling", () => {
     await hungry.take(4 * SEQUENCE_COUNT);
     expect(onStall).toHaveBeenCalled();
   });
+
+  test("onStall is called once for a run that is missing, however often it is asked for", async () => {
+    const onStall = vi.fn();
+    const client = clientOn(new ScriptedSource().answer((lease) => lease).always(never), { hooks: { onStall } });
+    await client.take(SEQUENCE_COUNT);
+    for (let attempt = 0; attempt < 3; attempt++) expect(() => client.nextSync()).toThrow(code("no_run_available"));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(onStall).toHaveBeenCalledOnce();
+  });
 });
 
 describe("answers that can't be", () => {
@@ -231,7 +240,11 @@ describe("answers that can't be", () => {
     ["it does not echo the nonce of the request", { nonce: "nonce-of-another" }],
     ["it is for another namespace", { namespace: "other" }],
     ["it names no store", { storeId: 7 }],
+    ["it names no store", { storeId: " store-1" }],
+    ["it names no store", { storeId: "store-1\n" }],
+    ["it names no store", { storeId: "s".repeat(100) }],
     ["it has no receipt", { receipt: "short" }],
+    ["it has no receipt", { receipt: [receiptFor(1)] }],
     ["its version is 8, not a whole number from 0 to 7", { version: VERSION_MAX + 1 }],
     ["its runCount is 0, not a whole number from 1 to 1", { runCount: 0 }],
     [`its firstRun is ${RUN_MAX + 1}, not a whole number from 0 to ${RUN_MAX}`, { firstRun: RUN_MAX + 1 }],
@@ -242,6 +255,11 @@ describe("answers that can't be", () => {
       message: expect.stringContaining(reason),
     });
     expect(await client.next()).toHaveLength(8);
+  });
+
+  test("a first lease that begins with run 0 is used", async () => {
+    const client = clientOn(new ScriptedSource().answer((lease) => ({ ...lease, firstRun: 0 })));
+    expect(runsOf([await client.next()])).toEqual([0]);
   });
 
   test("a lease from another store stops the client, in the middle of its run", async () => {
@@ -399,6 +417,32 @@ describe("closing", () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
+  test("close() reports exactly the numbers that were made, at any moment after a lease", async () => {
+    for (let microtasks = 0; microtasks < 40; microtasks++) {
+      const source = new ScriptedSource();
+      const client = clientOn(source);
+      const made = client.next().then(
+        () => 0,
+        () => null,
+      );
+      await new Promise<void>((resolve) => {
+        source.answer((lease) => {
+          resolve();
+          return lease;
+        });
+      });
+      for (let turn = 0; turn < microtasks; turn++) await undefined;
+      await client.close();
+      expect(source.reports.map(({ lastSequence }) => lastSequence)).toEqual([await made]);
+    }
+  });
+
+  test("`await using` closes the client", async () => {
+    const client = clientOn(new ScriptedSource());
+    await client[Symbol.asyncDispose]();
+    expect(() => client.nextSync()).toThrow(code("client_closed"));
+  });
+
   test("never rejects when the report fails, and tells the hook", async () => {
     const onReportFailed = vi.fn();
     const source = new ScriptedSource();
@@ -426,8 +470,14 @@ describe("options", () => {
     ["no time to wait", { waitTimeoutMs: 0 }, "waitTimeoutMs"],
     ["a prefetch that is no boolean", { prefetch: "sometimes" }, '"sometimes"'],
     ["both a source and an address", { coordinator: "http://127.0.0.1:1" }, "not both"],
+    ["both a source and a token", { token: "x" }, "not both"],
+    ["both a source and a fetch", { fetch }, "not both"],
     ["spare runs for one run", { onExhausted: "stop", spareRuns: 1 }, "spareRuns"],
     ["a source that is none", { source: {} }, "`lease`"],
+    ["a source without a report", { source: { lease: source.lease } }, "`report`"],
+    ["a source without a lease", { source: { report: source.report } }, "`lease`"],
+    ["a holder that is null", { holder: null }, "holder must say who asks"],
+    ["an unknown end", { onExhausted: "wait" }, 'onExhausted must be one of lease, stop, not "wait"'],
     ["a name that is none", { holder: { name: 7 } }, "holder.name must have 1 to 64 printable characters, not 7"],
     ["a name that is too long", { holder: { name: "x".repeat(HOLDER_NAME_LENGTH_MAX + 1) } }, "holder.name"],
     ["too many labels", { holder: { name: "x", labels: labels(LABEL_COUNT_MAX + 1) } }, `not ${LABEL_COUNT_MAX + 1}`],

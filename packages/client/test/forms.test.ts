@@ -137,6 +137,14 @@ describe("an array to be filled", () => {
     expect((text.slice(3, 83).match(/.{8}/gs) ?? []).map(placeOf)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
+  test("holds the numbers of several runs in order, as bytes and as numbers", async () => {
+    const client = newClient();
+    const count = 2.5 * SEQUENCE_COUNT;
+    const made = [...(await bytesOf(client, count)), ...(await numbersOf(client, count))];
+    expect(made.findIndex((callNumber, index) => placeOf(callNumber) !== index)).toBe(-1);
+    expect(made).toHaveLength(2 * count);
+  });
+
   test("may be as long as the largest lease", async () => {
     const numbers = new Float64Array(TAKE_COUNT_MAX);
     await newClient().fillNumbers(numbers);

@@ -65,7 +65,7 @@ async function failure(call: Promise<unknown>): Promise<ClientError> {
 describe("what is sent", () => {
   test("one POST with the whole request as JSON, the token, and an address whose path is kept", async () => {
     answer = { status: 201, body: JSON.stringify(lease) };
-    const source = httpSource({ coordinator: `${base}/behind/`, token: "secret" });
+    const source = httpSource({ coordinator: `${base}/behind//`, token: "secret" });
     expect(await source.lease("main", request)).toEqual(lease);
     expect(seen).toHaveLength(1);
     const [{ message, body }] = seen as [(typeof seen)[0]];
@@ -100,17 +100,22 @@ describe("what is sent", () => {
     ]);
   });
 
-  test.each(["ftp://u:S3CRET@h", "http://u:1234/S3CRET@h", "http://u:S3/CRET@h", "http://h/?S3CRET", "u:S3CRET@h"])(
-    "an address that may hold a password is refused and not shown: %s",
-    (coordinator) => {
-      const misuse = (error: unknown) =>
-        error instanceof TypeError &&
-        error.message.startsWith("coordinator must be an address") &&
-        !/S3|CRET/.test(`${error.stack}`);
-      expect(() => httpSource({ coordinator })).toThrow(expect.toSatisfy(misuse));
-      expect(() => createClient({ coordinator, holder: { name: "x" } })).toThrow(expect.toSatisfy(misuse));
-    },
-  );
+  test.each([
+    "ftp://u:S3CRET@h",
+    "xhttp://S3CRET",
+    "https+x://S3CRET",
+    "http://u:1234/S3CRET@h",
+    "http://u:S3/CRET@h",
+    "http://h/?S3CRET",
+    "u:S3CRET@h",
+  ])("an address that may hold a password is refused and not shown: %s", (coordinator) => {
+    const misuse = (error: unknown) =>
+      error instanceof TypeError &&
+      error.message.startsWith("coordinator must be an address") &&
+      !/S3|CRET/.test(`${error.stack}`);
+    expect(() => httpSource({ coordinator })).toThrow(expect.toSatisfy(misuse));
+    expect(() => createClient({ coordinator, holder: { name: "x" } })).toThrow(expect.toSatisfy(misuse));
+  });
 
   const SECRET = "cn_not-to-be-shown";
   const BAD_TOKENS = [`${SECRET}\r\nx: y`, `${SECRET} x`, `Bearer ${SECRET}`, `${SECRET}ü`, `"${SECRET}"`, "", "="];
@@ -208,6 +213,9 @@ describe("refusals", () => {
     answer = { status: 400, body: '{"code":"of_the_future","message":"the words"}' };
     const { message } = await failure(httpSource({ coordinator: base }).lease("main", request));
     expect(message).toContain("status 400, of_the_future: the words. Check");
+    answer = { status: 400, body: '{"code":7,"message":"the words"}' };
+    const malformed = await failure(httpSource({ coordinator: base }).lease("main", request));
+    expect(malformed.message).toContain("status 400, not as a coordinator does. Check");
   });
 
   test.each<[Answer, string, number | undefined]>([
@@ -224,6 +232,8 @@ describe("refusals", () => {
     [{ status: 204 }, "invalid_response", undefined],
     [{ status: 408, body: "{}" }, "coordinator_unreachable", undefined],
     [{ status: 500, body: "<html>broken</html>" }, "invalid_response", undefined],
+    [{ status: 501, body: "<html>not here</html>" }, "invalid_response", undefined],
+    [{ status: 503, body: '{"code":"shutting_down","message":"x","reason":7}' }, "coordinator_unreachable", undefined],
     [{ status: 404, body: "<html>not here</html>" }, "invalid_response", undefined],
     [{ status: 200, body: "hello" }, "invalid_response", undefined],
     [{ status: 400, body: '{"code":"of_the_future","message":"x"}' }, "invalid_response", undefined],

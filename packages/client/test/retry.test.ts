@@ -66,6 +66,15 @@ describe("when the coordinator refuses or is away", () => {
     const source = new ScriptedSource().answer(refusal("store_corrupt", "5" as never), refusal("store_corrupt", 5));
     const client = clientOn(source);
     for (const retryAfterMs of [undefined, 5]) await expect(client.next()).rejects.toMatchObject({ retryAfterMs });
+    for (const [reason, kept] of [
+      ["moved", "moved"],
+      [7, undefined],
+    ] as const) {
+      source.answer(() => {
+        throw Object.assign(new Error("refused"), { code: "store_corrupt", reason });
+      });
+      await expect(client.next()).rejects.toMatchObject({ reason: kept });
+    }
   });
 
   test.each([
@@ -113,6 +122,22 @@ describe("when the coordinator refuses or is away", () => {
       const texts = emitted.mock.calls.map(([text]) => text);
       expect(texts).toEqual(said.map((words) => expect.stringContaining(words)));
     });
+  });
+
+  test("the warning is not emitted again in a second outage", async () => {
+    holdTimers();
+    const emitted = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => emitted.mockRestore());
+    const source = new ScriptedSource().answer(never, (lease) => lease).always(never);
+    const client = clientOn(source, { prefetch: false });
+    const made = client.take(SEQUENCE_COUNT);
+    // The first request times out; then only real time passes, until the second is answered.
+    await vi.advanceTimersByTimeAsync(5_001);
+    await made;
+    client.next().catch(() => {});
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(source.requests.length).toBeGreaterThan(2);
+    expect(emitted).toHaveBeenCalledOnce();
   });
 
   test("does not give an old refusal as the reason of a new wait", async () => {
