@@ -179,6 +179,22 @@ describe("before a jump the quorum must have the claim", () => {
   });
 });
 
+test("a partitioned server that lacks a holder's run is not sealed as forked, and leases again after the partition", async () => {
+  const world = await newWorld({ nodeCount: 3 });
+  const before = await guardOn(world);
+  await leaseOf(before, { runCount: 5 });
+  const backup = world.store.backup();
+  const { receipt } = await leaseOf(before, { runCount: 5 });
+  world.store.restore(backup);
+  const guard = await guardOn(world);
+  world.store.stepNames();
+  world.store.acknowledgedCount = 0;
+  await expect(leaseOf(guard, { lastRun: 10, receipt })).rejects.toMatchObject({ code: "quorum_missing" });
+  expect(world.store.stepNames()).toEqual(["lease", "heartbeat"]);
+  world.store.acknowledgedCount = 2;
+  expect(await leaseOf(guard)).toMatchObject({ firstRun: 6 });
+});
+
 describe("two coordinators", () => {
   async function pairInDoubt(): Promise<{ world: World; pair: [NamespaceGuard, NamespaceGuard] }> {
     const world = await newWorld();

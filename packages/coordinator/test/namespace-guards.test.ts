@@ -38,13 +38,13 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
 describe("the guards of all namespaces", () => {
   test("are made when they are asked for first, and kept", async () => {
     const { guards } = await guardsOn();
-    expect(await guards.opened()).toEqual([]);
+    expect(guards.opened()).toEqual([]);
     const opening = guards.of("a");
-    expect(await guards.opened()).toEqual([]);
+    expect(guards.opened()).toEqual([]);
     const guard = await opening;
     expect(await guards.of("a")).toBe(guard);
     expect(await guards.ifInitialized("a")).toBe(guard);
-    expect(await guards.opened()).toEqual([guard]);
+    expect(guards.opened()).toEqual([guard]);
   });
 
   test("are none for a namespace without a record, until it has one; the checkpoint is let go of", async () => {

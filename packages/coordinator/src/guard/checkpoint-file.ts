@@ -104,8 +104,7 @@ export function openCheckpointFile({
         if (found.includes(CORRUPT)) return CORRUPT;
         const known = (found as FileContent[]).map(({ checkpoint }) => checkpoint);
         assertOneStore(known, folder, namespace);
-        latest = known.length === 0 ? undefined : known.reduce(mergeCheckpoints);
-        return latest;
+        return known.length === 0 ? undefined : known.reduce(mergeCheckpoints);
       }),
     note: (checkpoint) =>
       usable(() => {

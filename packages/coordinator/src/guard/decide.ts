@@ -32,7 +32,7 @@ import {
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal, movedToIn, textOfMove } from "./seals.js";
-import { parseStoreId } from "./store-id.js";
+import { parseStoreId, type StoreIdFields } from "./store-id.js";
 
 /** What to write: the record, and for a lease how many runs up to its high-water mark were granted. */
 export interface Written {
@@ -127,17 +127,8 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   const id = parseStoreId(step.storeId);
   if (id === undefined) return refusal("MISUSE", "not a store id");
   const { keys } = context;
-  // A key of another type belongs to another program: it is renamed, and what was in its place is lost.
-  const found = keys.record === "hash" ? readRecord(keys.fields, context.namespace) : undefined;
-  const kept = found === undefined || isRefusal(found) ? undefined : found;
-  if (kept !== undefined && kept.storeId !== step.storeId) return refusal("FOREIGN", kept.storeId);
-  if (found !== undefined && isRefusal(found)) {
-    // An edited record may be recovered only as the store that it still names.
-    if (found.word !== "CORRUPT") return found;
-    if (isOfAnyStore(keys.fields) && keys.fields["sid"] !== step.storeId) {
-      return refusal("FOREIGN", keys.fields["sid"] ?? "");
-    }
-  }
+  const kept = recordToKeep(context, step.storeId);
+  if (kept !== undefined && isRefusal(kept)) return kept;
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const unfit = checkServer(context, nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
@@ -146,15 +137,44 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
     if (keys.expires) return { record: inEpoch(kept, context), runCount: 0 };
     return refusal("MOVED", textOfMove(kept.seal));
   }
-  const { latestMs } = clocksOf(context);
-  const silence = kept === undefined ? undefined : checkHeartbeat(context, kept, step.isSilenceAccepted);
-  if (silence !== undefined) return silence;
+  const heartbeatFault = kept === undefined ? undefined : checkHeartbeat(context, kept, step.isSilenceAccepted);
+  if (heartbeatFault !== undefined) return heartbeatFault;
   const { version: versionKnown } = runOfLedgerId(Math.max(step.floor, keys.ledgerMark));
   // A greater one could be written, but never be read again.
   if (versionKnown > VERSION_MAX) return refusal("OPERATOR", "line");
-  const base: NamespaceState = kept ?? {
-    namespace: context.namespace,
-    storeId: step.storeId,
+  const base = kept ?? lostRecord(context, step, id, versionKnown);
+  const version = Math.max(base.version, runOfLedgerId(step.floor).version);
+  const markOfVersion = version > base.version ? 0 : base.highWaterMark;
+  const highWaterMark = markAfterRecovery(context, { ...base, version, highWaterMark: markOfVersion }, step.floor);
+  if (typeof highWaterMark !== "number") return highWaterMark;
+  const generation = Math.max(base.generation + 1, step.generationMin + 1, clocksOf(context).latestMs);
+  if (generation > GENERATION_MAX) return refuseGeneration();
+  const recovered = { version, highWaterMark, generation, phase: PHASES.claimed, nodeCount, seal: NO_SEAL };
+  return { record: { ...inEpoch(base, context), ...recovered }, runCount: 0 };
+}
+
+/** Returns the record that a recovery keeps, or undefined where it makes a new one: there is none, or it can't be read. */
+function recordToKeep({ keys, namespace }: StepContext, storeId: string): NamespaceState | Refusal | undefined {
+  // A key of another type belongs to another program: it is renamed, and what was in its place is lost.
+  if (keys.record !== "hash") return undefined;
+  const found = readRecord(keys.fields, namespace);
+  if (!isRefusal(found)) return found.storeId === storeId ? found : refusal("FOREIGN", found.storeId);
+  if (found.word !== "CORRUPT") return found;
+  // An edited record may be recovered only as the store that it still names.
+  const named = keys.fields["sid"] ?? "";
+  return isOfAnyStore(keys.fields) && named !== storeId ? refusal("FOREIGN", named) : undefined;
+}
+
+/** Returns the record of a namespace whose record is lost, at the beginning of the greatest version that is known. */
+function lostRecord(
+  { namespace }: StepContext,
+  { storeId, receiptKey }: RecoverStep,
+  id: StoreIdFields,
+  versionKnown: number,
+): NamespaceState {
+  return {
+    namespace,
+    storeId,
     id,
     version: Math.max(versionKnown, id.firstVersion),
     highWaterMark: versionKnown <= id.firstVersion ? id.firstRun - 1 : 0,
@@ -162,27 +182,9 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
     epoch: NO_SEAL,
     generation: 0,
     phase: PHASES.claimed,
-    nodeCount,
-    receiptKey: step.receiptKey,
+    nodeCount: 1,
+    receiptKey,
     seal: NO_SEAL,
-  };
-  const version = Math.max(base.version, runOfLedgerId(step.floor).version);
-  const markOfVersion = version > base.version ? 0 : base.highWaterMark;
-  const highWaterMark = markAfterRecovery(context, { ...base, version, highWaterMark: markOfVersion }, step.floor);
-  if (typeof highWaterMark !== "number") return highWaterMark;
-  const generation = Math.max(base.generation + 1, step.generationMin + 1, latestMs);
-  if (generation > GENERATION_MAX) return refuseGeneration();
-  return {
-    record: {
-      ...inEpoch(base, context),
-      version,
-      highWaterMark,
-      generation,
-      phase: PHASES.claimed,
-      nodeCount,
-      seal: NO_SEAL,
-    },
-    runCount: 0,
   };
 }
 

@@ -151,8 +151,12 @@ export class NamespaceGuard {
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
     const held = lastRun === null ? 0 : await this.#provenRun(lastRun, receipt, request.holder);
     const { after, runCount } = await this.#tryStep(async () => {
-      const outcome = this.#step({ step: "lease", ...this.#lowerBounds(), ...request, held });
-      return await outcome.catch((error: unknown) => this.#confirmFork(error));
+      try {
+        return await this.#step({ step: "lease", ...this.#lowerBounds(), ...request, held });
+      } catch (error) {
+        if ((error as CoordinatorError).code === "store_forked") await this.#sealFork();
+        throw error;
+      }
     });
     const { storeId, version, highWaterMark, changedAtMs } = after;
     return {
@@ -249,9 +253,9 @@ export class NamespaceGuard {
     }
     try {
       const idleSinceMs = this.#recoveryReport.changedAtMs;
-      const { generation: generationMin } = this.#checkpoint;
+      const { generationMin } = this.#lowerBounds();
       const { after: claimed } = await this.#step({ step: "claim", generation, generationMin });
-      const { ledgerId: floor } = this.#checkpoint;
+      const { floor } = this.#lowerBounds();
       const { after: confirmed } = await this.#step({ step: "confirm", generation: claimed.generation, floor });
       this.#recoveryReport.note({ reason, idleSinceMs, claimed, confirmed });
       this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
@@ -274,8 +278,7 @@ export class NamespaceGuard {
   async #step(own: OwnStep): Promise<Outcome> {
     const { store, namespace, checkpointFile } = this.#options;
     const { storeId } = this.#checkpoint;
-    const isSilenceAccepted = this.#isSilenceAccepted;
-    const command = { ...own, storeId, nonce: freshNonce(), isSilenceAccepted } as StepCommand;
+    const command = { ...own, storeId, nonce: freshNonce(), isSilenceAccepted: this.#isSilenceAccepted } as StepCommand;
     let outcome: Outcome;
     try {
       outcome = await store.step(namespace, command);
@@ -329,18 +332,14 @@ export class NamespaceGuard {
     this.#forkedAt = undefined;
   }
 
-  /** A partitioned master lacks runs, too, and is no copy: only where the quorum follows is the store forked, and sealed. @throws either error. */
-  async #confirmFork(error: unknown): Promise<never> {
-    if (!(error instanceof CoordinatorError) || error.code !== "store_forked") throw error;
+  /** Seals a forked store. A partitioned master lacks runs, too, and is no copy. @throws CoordinatorError when the quorum does not follow. */
+  async #sealFork(): Promise<void> {
     const lowerBounds = this.#lowerBounds();
     await this.#step({ step: "heartbeat", ...lowerBounds });
-    try {
-      await this.#step({ step: "seal", ...lowerBounds, seal: FORKED_SEAL });
-    } catch (failure) {
-      // This coordinator leases no more in any case.
-      this.#options.log.error({ namespace: this.namespace, reason: (failure as Error).message }, "seal_failed");
-    }
-    throw error;
+    // Where this fails, at least this coordinator leases no more.
+    await this.#step({ step: "seal", ...lowerBounds, seal: FORKED_SEAL }).catch((error: Error) => {
+      this.#options.log.error({ namespace: this.namespace, reason: error.message }, "seal_failed");
+    });
   }
 
   #noteRefusal(error: CoordinatorError): void {

@@ -19,7 +19,9 @@ export interface RefusedNamespace {
 export class NamespaceGuards {
   readonly #options: GuardOptions;
   readonly #checkpointFileOf: (namespace: string) => CheckpointFile;
+  /** Open, or about to be. */
   readonly #guards = new Map<string, Promise<NamespaceGuard>>();
+  readonly #opened = new Map<string, NamespaceGuard>();
   readonly #refused = new Map<string, StateMonitor>();
 
   constructor(options: GuardOptions, checkpointFileOf: (namespace: string) => CheckpointFile) {
@@ -56,7 +58,7 @@ export class NamespaceGuards {
    */
   async names(): Promise<ReadonlySet<string>> {
     const { store, checkpointed } = this.#options;
-    return new Set([...(await store.listNamespaces()), ...(await this.#openedNames()), ...checkpointed]);
+    return new Set([...(await store.listNamespaces()), ...this.#opened.keys(), ...checkpointed]);
   }
 
   /** Returns the namespaces whose guard the last heartbeat could not open, and why. */
@@ -65,31 +67,26 @@ export class NamespaceGuards {
   }
 
   /** Returns the guards that are open by now, without a request to the store. */
-  async opened(): Promise<readonly NamespaceGuard[]> {
-    const guards = await Promise.all([...this.#guards.values()].map(ifOpened));
-    return guards.filter((guard) => guard !== undefined);
+  opened(): readonly NamespaceGuard[] {
+    return [...this.#opened.values()];
   }
 
   /** Writes a heartbeat into the record of every namespace; never rejects. */
   async heartbeatAll(): Promise<void> {
     const logFailure = (error: Error) => this.#options.log.warn({ reason: error.message }, "heartbeat_failed");
     // In a Cluster one node has the list, and others have what it lists: they get heartbeats also when that node is down.
-    const namespaces = await this.names().catch(async (error: Error) => {
+    const namespaces = await this.names().catch((error: Error) => {
       logFailure(error);
-      return await this.#openedNames();
+      return this.#opened.keys();
     });
     await Promise.all([...namespaces].map((namespace) => this.#heartbeat(namespace))).catch(logFailure);
   }
 
   /** Closes the checkpoint files. @throws CoordinatorError `checkpoint_unavailable`, once all are closed. */
   async close(): Promise<void> {
-    const guards = (await Promise.allSettled(this.#guards.values())).filter(({ status }) => status === "fulfilled");
-    const closings = guards.map(async (guard) => (guard as PromiseFulfilledResult<NamespaceGuard>).value.close());
+    await Promise.allSettled(this.#guards.values());
+    const closings = this.opened().map(async (guard) => guard.close());
     for (const closing of await Promise.allSettled(closings)) if (closing.status === "rejected") throw closing.reason;
-  }
-
-  async #openedNames(): Promise<readonly string[]> {
-    return (await this.opened()).map(({ namespace }) => namespace);
   }
 
   /** A refusal becomes the state of the guard, or of the namespace here where there is no guard yet. */
@@ -122,15 +119,12 @@ export class NamespaceGuards {
   async #open(namespace: string): Promise<NamespaceGuard> {
     const checkpointFile = this.#checkpointFileOf(namespace);
     try {
-      return await NamespaceGuard.open({ ...this.#options, namespace, checkpointFile });
+      const guard = await NamespaceGuard.open({ ...this.#options, namespace, checkpointFile });
+      this.#opened.set(namespace, guard);
+      return guard;
     } catch (error) {
       checkpointFile.close();
       throw error;
     }
   }
-}
-
-/** Undefined for a guard that is still waiting for the store, or that can't be opened. */
-async function ifOpened(opening: Promise<NamespaceGuard>): Promise<NamespaceGuard | undefined> {
-  return await Promise.race([opening.catch(() => undefined), Promise.resolve().then(() => undefined)]);
 }
