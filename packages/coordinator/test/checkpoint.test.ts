@@ -188,7 +188,7 @@ describe("a record that can't be read any more", () => {
     await expect(guard.showRecord()).rejects.toMatchObject({
       code: "store_corrupt",
       message: expect.stringMatching(
-        `checksum.*callnumber recover.*stopped since ${since}. Remembered here: store id ${world.storeId}, run 10, generation 0$`,
+        `checksum.*callnumber recover.*stopped since ${since}. Checkpoint: store id ${world.storeId}, run 10, generation 0$`,
       ),
     });
   });
@@ -198,7 +198,7 @@ describe("a record that can't be read any more", () => {
     damaged(world);
     await expect(guardOn(world, { checkpointFile: checkpointFileIn(world) })).rejects.toMatchObject({
       code: "store_corrupt",
-      message: expect.stringContaining(`Remembered here: store id ${world.storeId}, run 10,`),
+      message: expect.stringContaining(`Checkpoint: store id ${world.storeId}, run 10,`),
     });
   });
 
@@ -274,7 +274,7 @@ describe("a group of servers", () => {
     await afterCoordinator(checkpointFileAt("x:1"));
     await expect(guardOn(world, { checkpointFile: checkpointFileAt("a:1", "x:1")(world) })).rejects.toMatchObject({
       code: "store_id_mismatch",
-      message: expect.stringMatching(`remembers more than one store .*${world.storeId}`),
+      message: expect.stringMatching(`has checkpoints of more than one store .*${world.storeId}`),
     });
   });
 
@@ -469,7 +469,7 @@ describe("refusals with what is remembered", () => {
 
   test("tell the state where it is known, keep the pause, and leave other errors as they are", () => {
     const error = new CoordinatorError("store_unavailable", "away", { retryAfterMs: 5 });
-    const words = "Remembered here: store id a, run 7 of version 1, generation 3";
+    const words = "Checkpoint: store id a, run 7 of version 1, generation 3";
     const told = withCheckpoint(error, remembered);
     expect(told).toMatchObject({ code: "store_unavailable", message: `away. ${words}`, retryAfterMs: 5, cause: error });
     const state = { state: "stopped", code: "store_unavailable", reason: null, sinceMs: 0, explanation: "" } as const;
@@ -477,7 +477,7 @@ describe("refusals with what is remembered", () => {
       withCheckpoint(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
     ).toMatchObject({
       message:
-        "bad. Leasing is stopped since 1970-01-01T00:00:00.000Z. Remembered here: store id a, run 7, generation 3",
+        "bad. Leasing is stopped since 1970-01-01T00:00:00.000Z. Checkpoint: store id a, run 7, generation 3",
       retryAfterMs: undefined,
     });
     const other = new Error("other");

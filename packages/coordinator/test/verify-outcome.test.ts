@@ -33,12 +33,12 @@ const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   ["a server in another life meanwhile", "lease_discarded", /restarted, promoted/, check({ epoch: "second:life:0" })],
   ["a claim of somebody else meanwhile", "lease_discarded", /claimed meanwhile/, check({ generation: 7 })],
   ["a run that was seen leased", "lease_discarded", /not above the last one seen/, after({ highWaterMark: 10 })],
-  ["a mark that is no number", "lease_discarded", /where a number belongs/, after({ highWaterMark: Number.NaN })],
-  ["a mark between two numbers", "lease_discarded", /where a number belongs/, after({ highWaterMark: 12.5 })],
+  ["a mark that is no number", "lease_discarded", /a number is missing/, after({ highWaterMark: Number.NaN })],
+  ["a mark between two numbers", "lease_discarded", /a number is missing/, after({ highWaterMark: 12.5 })],
   [
     "a count of acknowledgements that is no number",
     "lease_discarded",
-    /where a number belongs/,
+    /a number is missing/,
     (outcome) => ({ ...outcome, acknowledgedCount: Number.NaN }),
   ],
   ["a lease of no runs", "lease_discarded", /^.*0 runs were granted/, (outcome) => ({ ...outcome, runCount: 0 })],
@@ -51,7 +51,7 @@ const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   [
     "more runs than were asked for",
     "lease_discarded",
-    /4 runs were granted where 3/,
+    /4 runs were granted, but 3/,
     (outcome) => ({
       ...outcome,
       after: { ...outcome.after, highWaterMark: outcome.after.highWaterMark + 1 },
@@ -67,7 +67,7 @@ const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   [
     "a run above the line",
     "lease_discarded",
-    /above the clock line/,
+    /above the run ceiling/,
     (outcome, world) => after({ highWaterMark: lineOf(world, SHORT_BOUNDS.epsMs) + 1 })(outcome, world),
   ],
 ];

@@ -219,7 +219,7 @@ function assertOneStore(known: readonly Checkpoint[], folder: string, namespace:
   if (storeIds.length < 2) return;
   throw new CoordinatorError(
     "store_id_mismatch",
-    `the checkpoint directory ${folder} remembers more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
+    `the checkpoint directory ${folder} has checkpoints of more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
       "Find out which one the archive's numbers come from, and remove the files of the other",
   );
 }
@@ -260,8 +260,7 @@ function orUnusable<T>(folder: string, act: () => T): T {
     if (error instanceof CoordinatorError) throw error;
     throw new CoordinatorError(
       "checkpoint_unavailable",
-      `the checkpoint directory ${folder} can't be used (${(error as Error).message}). It remembers outside the store which runs were ` +
-        "leased: give a folder that can be written (--checkpoint-dir)",
+      `the checkpoint directory ${folder} can't be used: ${(error as Error).message}. Pass one that can be written (--checkpoint-dir)`,
       { cause: error },
     );
   }

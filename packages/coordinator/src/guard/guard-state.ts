@@ -119,8 +119,8 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
   if (checkpoint === CORRUPT) {
     return new CoordinatorError(
       "namespace_lost",
-      `namespace "${namespace}" is missing, and what is remembered of it is damaged. Nothing is leased. Restore the store. If it is lost, ` +
-        `${STOP_AND_RUN}, with the id kept beside the archive, \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
+      `namespace "${namespace}" is missing, and its checkpoint is damaged. Nothing is leased. Restore the store. If it is lost, ` +
+        `${STOP_AND_RUN}, with the store id kept with the archive, \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
     );
   }
   const { storeId, ledgerId } = checkpoint;
@@ -146,7 +146,7 @@ export function withCheckpoint(error: unknown, checkpoint: Checkpoint, state?: G
     sentences.push(`${STATE_SENTENCES[state.state]} since ${new Date(state.sinceMs).toISOString()}`);
   }
   // That message includes the checkpoint already.
-  if (code !== "namespace_lost") sentences.push(`Remembered here: ${formatCheckpoint(checkpoint)}`);
+  if (code !== "namespace_lost") sentences.push(`Checkpoint: ${formatCheckpoint(checkpoint)}`);
   return new CoordinatorError(code, sentences.join(". "), {
     cause: error,
     reason,

@@ -320,8 +320,8 @@ export class NamespaceGuard {
     this.#options.log.warn({ namespace: this.namespace, mark, lastRun, holder }, "run_above_high_water_mark");
     throw new CoordinatorError(
       "run_above_high_water_mark",
-      `the last run held is ${lastRun}, but this store's last one is ${mark}, and no receipt of this store came with it: the ` +
-        "holder has met another store. Nothing was leased. Stop the importer and tell the operator",
+      `the importer has run ${lastRun}, but this store's last one is ${mark}, and no valid lease proof was sent: the importer has used ` +
+        "another store. Nothing was leased. Stop the importer and compare the store ids",
     );
   }
 

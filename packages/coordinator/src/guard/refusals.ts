@@ -59,21 +59,21 @@ interface Rule {
   readonly message: (namespace: string, detail: string) => string;
 }
 
-/** Only one process can have an embedded store open. */
-export const STOP_AND_RUN = "stop the coordinator of an embedded store, and run";
-const SETTLES = "The coordinator settles that by itself and jumps past every run that may have been leased";
+/** Only one process can have a SQLite store open. */
+export const STOP_AND_RUN = "stop the coordinator of a SQLite store and run";
+const RECOVERS = "Recovery is automatic, and skips every run that may have been leased";
 
 export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   EMPTY: {
     code: "namespace_not_found",
     message: (namespace) =>
-      `the store holds no namespace "${namespace}". If an archive holds numbers of it, find the right store. If the name is new, ` +
+      `the store has no namespace "${namespace}". If an archive has numbers of it, use the right store. If the name is new, ` +
       `${STOP_AND_RUN} \`${commandLine("init", namespace)}\``,
   },
   CORRUPT: {
     code: "store_corrupt",
     message: (namespace, detail) =>
-      `what the store keeps of namespace "${namespace}" was changed by another program: ${detail}. Nothing is leased. Find out which; then ` +
+      `another program changed the data of namespace "${namespace}": ${detail}. Nothing is leased. Find out which one, then ` +
       `${STOP_AND_RUN} \`${commandLine("recover", namespace)}\``,
   },
   VERSION: {
@@ -84,33 +84,33 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   FOREIGN: {
     code: "store_id_mismatch",
     message: (namespace, detail) =>
-      `namespace "${namespace}" is kept by another store here (${detail || "without an id"}) than the one that its runs came from. ` +
-      "Nothing is leased and nothing was written. Bring the right store back, or point the coordinator at it",
+      `namespace "${namespace}" belongs to another store here (id ${detail || "missing"}). Nothing was leased or written. ` +
+      "Restore the right store, or point the coordinator at it",
   },
   NOEPOCH: {
     code: "store_epoch_unreadable",
     message: () =>
-      "the server does not tell its epoch (INFO server, replication, stats), so it can't be known whether it was restarted. " +
-      "Give the coordinator's user the right to INFO",
+      "the server does not return its epoch (INFO server, replication, stats), so a restart could not be detected. " +
+      "Grant INFO to the coordinator's user",
   },
   REPLICA: {
     code: "store_is_replica",
     message: (_, role) =>
-      `the server is no master but a ${role === "slave" ? "replica" : role}. Leasing goes on at the master; point the store's URL at it`,
+      `the server is a ${role === "slave" ? "replica" : role}, not a master. Point the store's URL at the master`,
   },
   NODES: {
     code: "unexpected_replicas",
     message: (namespace, count) =>
-      `namespace "${namespace}" counts fewer data nodes than the ${Number(count) + 1} that are there. Detach the replicas that it does not ` +
-      `count; or count them: \`${commandLine("recover", namespace, { nodes: Number(count) + 1, apply: true })}\``,
+      `namespace "${namespace}" counts fewer data nodes than the ${Number(count) + 1} that are connected. Detach the others, ` +
+      `or count them: \`${commandLine("recover", namespace, { nodes: Number(count) + 1, apply: true })}\``,
   },
   CLOCK: {
     code: "clock_skew",
     message: (_, aheadMs) =>
       Number(aheadMs) === 0
         ? "the clocks show a time before this release was made. Set them right"
-        : `the store's clock is ${aheadMs} ms ahead of the coordinator's (behind, when negative): one of them lies, or the store took that long to begin. ` +
-          "Set them right (NTP), and see what holds the store up",
+        : `the store's clock is ${aheadMs} ms ahead of the coordinator's (negative: behind), or the store was slow to begin. ` +
+          "Synchronize the clocks (NTP), and check what slows the store",
   },
   MOVED: {
     code: "namespace_moved",
@@ -123,19 +123,19 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   FORKED: {
     code: "store_forked",
     message: (namespace, run) =>
-      `two copies of the store of namespace "${namespace}" are alive${Number(run) > 0 ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
-      `Nothing is leased. Stop one of them permanently and delete it. Then ${STOP_AND_RUN} \`${commandLine("recover", namespace)}\` on the other`,
+      `two copies of the store of namespace "${namespace}" are running${Number(run) > 0 ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
+      `Nothing is leased. Stop one permanently and delete it. Then ${STOP_AND_RUN} \`${commandLine("recover", namespace)}\` on the other`,
   },
   CLOCKBACK: {
     code: "clock_moved_backward",
     detail: "waitMs",
     message: (_, waitMs) =>
-      `the clocks are ${waitMs} ms behind the store's last write: they went back, or were ahead then. Set them right; leasing goes on when they have passed it`,
+      `the clocks are ${waitMs} ms behind the store's last write. Set them right; leasing continues when they have passed it`,
   },
   OPERATOR: {
     code: "manual_recovery_required",
     message: (namespace, detail) =>
-      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, ` +
+      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, then ` +
       `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "confirm-clock": detail === "silence" })}\``,
   },
   STALEGEN: {
@@ -143,55 +143,55 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     reason: "generation_stale",
     detail: "generation",
     message: (_, generation) =>
-      `the store is at generation ${generation}, and a later one was seen: it has gone back in time. ${SETTLES}`,
+      `the store is at generation ${generation}, and a later one was seen: it has rolled back. ${RECOVERS}`,
   },
   EPOCH: {
     code: "store_recovering",
     reason: "epoch_changed",
     detail: "generation",
-    message: () => `the store was restarted, promoted or restored since it leased last. ${SETTLES}`,
+    message: () => `the store was restarted, promoted or restored since its last lease. ${RECOVERS}`,
   },
   PENDING: {
     code: "store_recovering",
     reason: "claimed",
     detail: "generation",
     message: () =>
-      "another coordinator settles a doubt about the store just now, or ended while it did. Leasing goes on when that is done",
+      "another coordinator is recovering the namespace, or stopped while it did. Leasing continues after the recovery",
   },
   GAP: {
     code: "store_recovering",
     reason: "heartbeat_expired",
     detail: "generation",
-    message: () => `the namespace had no heartbeat for too long to trust its record. ${SETTLES}`,
+    message: () => `the namespace had no heartbeat for too long to trust its record. ${RECOVERS}`,
   },
   ROLLBACK: {
     code: "store_recovering",
     reason: "rolled_back",
     detail: "generation",
     message: () =>
-      `the store's mark is below a run that was leased already: it was restored or lost what it had. ${SETTLES}`,
+      `the high-water mark is below a run that was leased: the store was restored or lost writes. ${RECOVERS}`,
   },
   AHEAD: {
     code: "run_ceiling_reached",
     detail: "waitMs",
     message: (namespace, waitMs) =>
-      `namespace "${namespace}" has leased all runs up to its clock line: the next is free in ${Math.ceil(Number(waitMs) / 1000)} s. ` +
-      "Wait. If importers wait for minutes, start fewer of them at once",
+      `all runs of namespace "${namespace}" up to the run ceiling are leased: the next is free in ${Math.ceil(Number(waitMs) / 1000)} s. ` +
+      "Wait. If importers wait for minutes, start fewer of them at a time",
   },
   EXHAUSTED: {
     code: "run_space_exhausted",
     message: (namespace, version) =>
-      `all runs of version ${version} in namespace "${namespace}" are leased or passed over; no number is ever used again. ` +
+      `all runs of version ${version} in namespace "${namespace}" are leased or skipped. ` +
       (Number(version) < VERSION_MAX
-        ? `To continue in the next version, stop the coordinator of an embedded store, and run \`${commandLine("advance-version", namespace)}\``
-        : "It is the last version: what comes next is another namespace, or another layout"),
+        ? `To continue in the next version, ${STOP_AND_RUN} \`${commandLine("advance-version", namespace)}\``
+        : "It is the last version: use another namespace"),
   },
   EARLY: {
     code: "version_still_active",
     detail: "waitMs",
     message: (namespace, waitMs) =>
-      `the version of namespace "${namespace}" is not at its end: its clock line reaches the last run in ${waitMs} ms, and no run of the ` +
-      "next version can be leased before. Nothing was changed",
+      `the run ceiling of namespace "${namespace}" reaches the last run of the version in ${waitMs} ms, and no run of the next version ` +
+      "can be leased before. Nothing was changed",
   },
   RACED: {
     code: "store_recovering",
@@ -209,26 +209,26 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   },
   NOTHOLDER: {
     code: "holder_mismatch",
-    message: (_, run) => `the report on run ${run} does not bear the nonce of its lease; nothing was changed`,
+    message: (_, run) => `the report on run ${run} does not have the nonce of its lease; nothing was changed`,
   },
   MISUSE: {
     code: "internal_error",
-    message: (_, detail) => `broken invariant: a step was asked for what it can't be: ${detail}`,
+    message: (_, detail) => `broken invariant: an invalid step was requested: ${detail}`,
   },
 };
 
 const OPERATOR_REASONS: Readonly<Record<string, string>> = {
-  epoch: "the server followed another one, although its record counts no other data node",
-  replica: "a replica was attached to the server, although its record counts no other data node",
-  silence: "the store was silent for more than 30 days: whether it slept or a clock leapt can't be told from here",
-  line: "the high-water mark is above the clock line: a clock is behind now, or was far ahead, or another program wrote the record",
+  epoch: "the server followed another one, although its record counts one data node",
+  replica: "a replica was attached to the server, although its record counts one data node",
+  silence: "the store had no heartbeat for more than 30 days: it was stopped, or a clock leapt",
+  line: "the high-water mark is above the run ceiling: a clock is behind or was ahead, or another program wrote the record",
 };
 
 export function isRefusalCode(word: string): word is RefusalCode {
   return Object.hasOwn(REFUSAL_RULES, word);
 }
 
-/** Returns the error for a refusal. `detail` may come from a store: it is shortened, so that the message still says what to do. */
+/** Returns the error for a refusal. `detail` may come from a store: it is shortened, so that the message still has its remedy. */
 export function refused(word: RefusalCode, detail: string, namespace: string): CoordinatorError {
   const { code, reason, detail: kind, message } = REFUSAL_RULES[word];
   return new CoordinatorError(code, message(namespace, escapeAndShorten(detail)), {

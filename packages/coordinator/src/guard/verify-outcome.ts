@@ -47,21 +47,21 @@ export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
   const numbers = [after.version, after.highWaterMark, after.changedAtMs, after.generation, after.nodeCount];
   // A comparison with NaN is never true: it would pass all checks below.
   if (![...numbers, runCount, acknowledgedCount].every(Number.isSafeInteger)) {
-    throw discarded("the answer holds something else where a number belongs");
+    throw discarded("a number is missing in the answer");
   }
-  if (after.nonce !== command.nonce || check.nonce !== command.nonce) throw discarded("the answer bears another nonce");
+  if (after.nonce !== command.nonce || check.nonce !== command.nonce) throw discarded("the answer has another nonce");
   if (after.storeId !== command.storeId) {
     throw new CoordinatorError(
       "store_id_mismatch",
-      `store ${after.storeId} answered for store ${command.storeId}; what it granted was discarded. Bring the right store back`,
+      `store ${after.storeId} answered for store ${command.storeId}; its runs were discarded. Restore the right store`,
     );
   }
   const quorum = quorumOf(after.nodeCount);
   if (acknowledgedCount < quorum) {
     throw new CoordinatorError(
       "quorum_missing",
-      `${acknowledgedCount} of ${quorum} other nodes acknowledged the write in time: this server may be alone on its side of a ` +
-        "cut. What it granted was discarded. Leasing goes on where the majority is; see that the replicas follow",
+      `${acknowledgedCount} of ${quorum} other nodes acknowledged the write in time: this server may be isolated. ` +
+        "Its runs were discarded. Check that the replicas are running and connected",
     );
   }
   if (check.role !== "master") throw discarded(`the server became a ${check.role} meanwhile`);
@@ -87,20 +87,17 @@ export function verifyAboveHighWaterMark(
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
   if (highWaterMark > ceilingAt(id, version, nowMs + epsMs))
-    throw discarded(`run ${highWaterMark} lies above the clock line`);
+    throw discarded(`run ${highWaterMark} is above the run ceiling`);
 }
 
 /** Verifies that a lease granted runs, and no more than requested. @throws CoordinatorError `lease_discarded`. */
 export function verifyRequestedCount({ runCount }: Outcome, command: StepCommand): void {
   if (command.step !== "lease" || (runCount >= 1 && runCount <= command.runCount)) return;
-  throw discarded(`${runCount} runs were granted where ${command.runCount} were asked for`);
+  throw discarded(`${runCount} runs were granted, but ${command.runCount} were requested`);
 }
 
 function discarded(reason: string): CoordinatorError {
-  return new CoordinatorError(
-    "lease_discarded",
-    `what the store granted was discarded: ${reason}. The same request may be made again`,
-  );
+  return new CoordinatorError("lease_discarded", `the lease was discarded: ${reason}. Repeat the request`);
 }
 
 interface StepPlace {
