@@ -1,8 +1,8 @@
 --[[
-  Goes on to the next version, at run 1 of it, once the line of this one has passed its end; a store in doubt is left to be claimed, and
-  then jumps onto the line of the next version.
+  Continues in the next version, at run 1 of it, once the ceiling of this one has passed its last run. A store that may have rolled back is
+  left to be claimed, and its recovery goes to the ceiling of the next version.
   ARGV 8 floor · 9 least generation · 10 version as it was seen
-  Refuses as `checkOwned`, and: RACED <generation>, EXHAUSTED (the last version), EARLY <ms until the line ends>, OPERATOR epoch.
+  Refuses as `checkOwned`, and: RACED <generation>, EXHAUSTED (the last version), EARLY <ms until then>, OPERATOR epoch.
   Guarantees: G12 (docs/guarantees.md).
 ]]
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)

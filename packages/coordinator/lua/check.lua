@@ -1,5 +1,5 @@
 --[[
-  How the store stands a moment after a step: the same server, in the same life, with nobody else's claim?
+  Reads server and record a moment after a step: is it the same server and epoch, without another claim?
   KEYS 1 record
   ARGV 1 nonce
   Answers { nonce, role, epoch, generation }; "-" for what can't be read.

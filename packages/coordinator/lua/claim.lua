@@ -1,5 +1,5 @@
 --[[
-  The first half of settling a doubt. The mark stays: before the quorum has the claim, another node may still lease.
+  The first half of a recovery. The mark stays: before the quorum has the claim, another node may still lease.
   ARGV 8 generation as it was seen · 9 least generation
   Refuses as `checkOwned`, and: RACED <generation>.
   Guarantees: G3 (docs/guarantees.md).

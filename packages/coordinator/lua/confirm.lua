@@ -1,5 +1,5 @@
 --[[
-  The second half, once the quorum has the claim: onto the line, past everything that could have been leased and forgotten.
+  The second half, once the quorum has the claim: moves the mark to the ceiling, past everything that could have been leased and lost.
   ARGV 8 generation of the claim · 9 floor
   Refuses as `checkOwned`, and: RACED <generation>, OPERATOR line, EXHAUSTED.
   Guarantees: G3 (docs/guarantees.md).

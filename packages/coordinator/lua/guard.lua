@@ -1,10 +1,10 @@
 --[[
-  What the steps of the guard share; the same checks as src/guard/checks.ts and ceiling.ts, under the same names. Stands behind record.lua in
-  front of each step.
+  What the steps of the guard share; the same checks as src/guard/checks.ts and ceiling.ts, under the same names. Comes after record.lua,
+  before each step.
 
   KEYS of every step  1 record · 2 ledger (STREAM) · 3 holders (HASH)
   ARGV of every step  1 namespace · 2 nonce · 3 store id · 4 the coordinator's clock, ms · 5 eps, ms · 6 gap, ms
-                      7 whether a long silence is accepted, 0 or 1 · from 8 on: the step's own
+                      7 whether a long heartbeat gap is accepted, 0 or 1 · from 8 on: the step's own
   Answers             { nonce, store id, version, mark, t, epoch, generation, nodes, runs granted }; lease.lua has its own
   Guarantees: G2 (docs/guarantees.md).
 ]]
@@ -15,7 +15,7 @@ local SILENCE_MAX_MS = 30 * 24 * 3600 * 1000
 local RELEASED_AT_MS = 1793491200000
 
 nonce = ARGV[2]
-local NAMESPACE, STORE_ID_ASKED = ARGV[1], ARGV[3]
+local NAMESPACE, EXPECTED_STORE_ID = ARGV[1], ARGV[3]
 local coordinatorMs, epsMs, gapMs = whole(ARGV[4], NUMBER_MAX), whole(ARGV[5], NUMBER_MAX), whole(ARGV[6], NUMBER_MAX)
 if not coordinatorMs or not epsMs or not gapMs or not whole(ARGV[7], 1) then
   return refuse('MISUSE', 'every step takes clock, eps, gap and a switch')
@@ -38,7 +38,7 @@ function whenCeilingReaches(id, version, run)
   return beginOf(id, version) + math.ceil(((run - firstRunOf(id, version) - BURST_RUNS) * 1000) / id.rate)
 end
 
--- INFO and TIME in the same step as the write: what they say can't change in between.
+-- INFO and TIME in the same step as the write: it can't change in between.
 local server = { time = nowMs() }
 do
   -- A replica that forgot what it had acknowledged elsewhere comes back in full, or from its RDB in part: both must be noticed.
@@ -63,7 +63,7 @@ local function checkLedger()
   if not isAbsentOr(KEYS[3], 'hash') then return 'CORRUPT', 'the holders are no hash' end
 end
 
--- recover.lua says so of a key of another type, which holds none of our leases.
+-- Set by recover.lua for a key of another type, which holds none of our leases.
 local isLedgerForeign = false
 local function ledgerMark()
   if isLedgerForeign then return 0 end
@@ -88,14 +88,14 @@ local function checkHeartbeat(record)
   if latestMs - record.t > SILENCE_MAX_MS and not isSilenceAccepted then return 'OPERATOR', 'silence' end
 end
 
--- The record, when it is ours, the server is the one to ask, and no clock lies; or nil, word and detail. A record that has
--- `ownSeal` passes, however long it was silent.
+-- The record, when it is this store's, the server is the master, and the clocks agree; or nil, word and detail. A record that has
+-- `ownSeal` passes, however long its heartbeat gap.
 local function checkOwned(ownSeal)
   local record, word, detail = readRecord(KEYS[1], NAMESPACE)
   if not record then return nil, word, detail end
   word, detail = checkLedger()
   if word then return nil, word, detail end
-  if record.sid ~= STORE_ID_ASKED then return nil, 'FOREIGN', record.sid end
+  if record.sid ~= EXPECTED_STORE_ID then return nil, 'FOREIGN', record.sid end
   word, detail = checkServer(record.n)
   if not word then word, detail = checkClocks() end
   if word then return nil, word, detail end
@@ -108,8 +108,8 @@ local function checkOwned(ownSeal)
   return record
 end
 
--- Word and detail of what speaks against a record of ours, for a caller who remembers that much; nil when the store still remembers
--- everything, as far as anybody can tell. `known`: ledger id of the newest ledger entry.
+-- Checks the record against what the caller has seen: word and detail of the refusal, nil when nothing indicates a rollback.
+-- `known`: ledger id of the newest ledger entry.
 local function checkCheckpoint(record, floor, generationMin, known)
   local generation = digits(record.g)
   if record.g < generationMin then return 'STALEGEN', generation end
@@ -124,7 +124,7 @@ local function checkCheckpoint(record, floor, generationMin, known)
   if ledgerIdOf(record.ver, record.c) < math.max(floor, known) then return 'ROLLBACK', generation end
 end
 
--- The record, when the store still remembers everything; or nil, word and detail.
+-- The record, when nothing indicates that the store rolled back; or nil, word and detail.
 local function checkHealthy(floor, generationMin)
   local record, word, detail = checkOwned()
   if not record then return nil, word, detail end
@@ -138,7 +138,7 @@ local function checkGeneration(generation)
   if generation > NUMBER_MAX then return 'CORRUPT', 'the generation has reached its end' end
 end
 
--- The run to jump to, or nil, word and detail.
+-- The mark after a recovery, or nil, word and detail.
 local function markAfterRecovery(id, version, mark, floor)
   local target = ceilingAt(id, version, latestMs + 2 * epsMs)
   -- First: whatever is known of a later version, an advance is the way on.

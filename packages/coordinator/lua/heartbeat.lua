@@ -1,5 +1,5 @@
 --[[
-  Writes the time, so that no silence arises while a coordinator runs.
+  Writes the time, so that no gap arises while a coordinator runs.
   ARGV 8 floor · 9 least generation
   Refuses as `checkHealthy`.
 ]]

@@ -1,10 +1,10 @@
 --[[
-  Raises the mark and writes the ledger entries of leases that were asked for at the same moment, in one step: as if each had come
+  Raises the mark and writes the ledger entries of leases that were requested at the same moment, in one step: as if each had come
   alone, one after the other, with nothing in between.
   KEYS 2 ledger (entry id <ledger id of the last run>-0)
   ARGV 2 the first lease's nonce
        from 8 on, a word for each lease, its parts separated by spaces: its nonce · floor: greatest ledger id known to be leased · least
-       generation · runs asked · ledger id of a run that a holder proved to have, 0 for none · nonce of the request, which only its
+       generation · runs requested · ledger id of a run that a holder proved to have, 0 for none · nonce of the request, which only its
        holder knows · holder as JSON
   Answers { store id, version, t, epoch, generation, nodes, and a word for each lease: its nonce, its mark and the runs granted,
        or its nonce, the word and the detail of its own refusal }
@@ -18,19 +18,19 @@
 local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
 local LEASE = '^(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) ({.*})$'
 
-local function askedIn(text)
+local function requestIn(text)
   local nonce, floor, generationMin, runs, held, leaseNonce, holder = string.match(text, LEASE)
-  local asked = {
+  local request = {
     nonce = nonce, floor = whole(floor, LEDGER_ID_MAX), generationMin = whole(generationMin, NUMBER_MAX),
     runs = whole(runs, RUN_MAX), held = whole(held, LEDGER_ID_MAX), leaseNonce = leaseNonce, holder = holder,
   }
-  local isSound = asked.floor and asked.generationMin and asked.runs and asked.runs >= 1 and asked.held
-  return isSound and asked or nil
+  local isSound = request.floor and request.generationMin and request.runs and request.runs >= 1 and request.held
+  return isSound and request or nil
 end
 
 local leases = {}
 for at = 8, math.max(#ARGV, 8) do
-  local lease = askedIn(ARGV[at] or '')
+  local lease = requestIn(ARGV[at] or '')
   if not lease then return refuse('MISUSE', 'lease takes numbers') end
   leases[#leases + 1] = lease
 end
@@ -49,26 +49,26 @@ local function refusalOf(lease)
   end
 end
 
-local granted, told = {}, {}
+local granted, results = {}, {}
 for i, lease in ipairs(leases) do
   word, detail = refusalOf(lease)
   if not word then
     -- From the old mark upwards: a range cut short by the end of the run space must not begin below it.
-    local room = ceilingAt(record.id, record.ver, earliestMs) - record.c
-    lease.count = math.min(lease.runs, math.max(math.floor(room / ROOM_SHARE), 1), RUN_MAX - record.c)
+    local headroom = ceilingAt(record.id, record.ver, earliestMs) - record.c
+    lease.count = math.min(lease.runs, math.max(math.floor(headroom / ROOM_SHARE), 1), RUN_MAX - record.c)
     record.c = record.c + lease.count
     lease.mark = record.c
     granted[#granted + 1] = lease
     word, detail = digits(lease.mark), digits(lease.count)
   end
-  told[i] = table.concat({ lease.nonce, word, detail }, ' ')
+  results[i] = table.concat({ lease.nonce, word, detail }, ' ')
 end
 
 local head = { record.sid, digits(record.ver), '', record.ep, digits(record.g), digits(record.n) }
 if granted[1] then
   head[3] = save(record).t
 
-  -- Holders stand once each, under a number: the ledger names them by it and stays small.
+  -- Holders are stored once each, under a number: the ledger names them by it and stays small.
   local holders, fresh = {}, {}
   for i, lease in ipairs(granted) do holders[i] = lease.holder end
   local numbers = redis.call('HMGET', KEYS[3], unpack(holders))
@@ -89,5 +89,5 @@ if granted[1] then
     redis.call('XADD', KEYS[2], id, 'n', digits(lease.count), 't', head[3], 'h', lease.number, 'x', lease.leaseNonce)
   end
 end
-for _, text in ipairs(told) do head[#head + 1] = text end
+for _, text in ipairs(results) do head[#head + 1] = text end
 return head

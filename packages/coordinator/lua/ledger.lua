@@ -15,7 +15,7 @@ local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
 local REPORT = '>BBHBI4H'
 local REPORT_BYTES = 11
 -- So that two leases of the greatest size still share a field, which takes more memory than the reports in it. Not more: each
--- report writes its whole field anew.
+-- report writes its whole field again.
 local LEDGER_IDS_PER_FIELD = 128
 
 local function faultOfKeys(kinds)

@@ -66,7 +66,7 @@ local function nowMs()
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
--- A section of INFO, nil when the user may not ask; and a line in it.
+-- A section of INFO, nil when the user may not read it; and a line in it.
 local function infoText(section)
   local text = redis.pcall('INFO', section)
   return type(text) == 'string' and text or nil

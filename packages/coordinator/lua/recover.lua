@@ -1,5 +1,5 @@
 --[[
-  Makes the record anew on the line, and leaves it to be claimed by the next coordinator. For an operator.
+  Makes the record again at the ceiling, and leaves it to be claimed by the next coordinator. For an operator.
   KEYS 4 to 6 free names, to which a key of another type under the first three is renamed: it is another program's, and stays
   ARGV 8 floor · 9 least generation · 10 nodes, 0: as before · 11 key of the receipts, for a record that is gone
   Answers  as every step, then the keys that were renamed
@@ -7,7 +7,7 @@
 ]]
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)
 local nodes = whole(ARGV[10], NODE_COUNT_MAX)
-local id = parseStoreId(STORE_ID_ASKED)
+local id = parseStoreId(EXPECTED_STORE_ID)
 if not id then return refuse('MISUSE', 'not a store id') end
 if not floor or not generationMin or not nodes or not matchesWhole(ARGV[11], '^[0-9a-f]+$', 64, 64) then
   return refuse('MISUSE', 'recover takes numbers and a key')
@@ -33,12 +33,12 @@ local kept, word, detail
 if kindOf(KEYS[1]) == 'hash' then
   local fields = foundFields(KEYS[1])
   kept, word, detail = recordIn(fields, NAMESPACE)
-  if kept and kept.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', kept.sid) end
-  -- A record that was edited may be recovered only as what it still says it is.
+  if kept and kept.sid ~= EXPECTED_STORE_ID then return refuse('FOREIGN', kept.sid) end
+  -- A record that was edited may be recovered only as the store that it still names.
   if not kept and word ~= 'CORRUPT' then return refuse(word, detail) end
   -- What names no store may be another program's.
   if not kept and not parseStoreId(fields.sid) then table.insert(foreign, 1, 1)
-  elseif not kept and fields.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', fields.sid) end
+  elseif not kept and fields.sid ~= EXPECTED_STORE_ID then return refuse('FOREIGN', fields.sid) end
 end
 
 local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)
@@ -61,7 +61,7 @@ local versionKnown = math.floor(math.max(floor, ledgerMark()) / VERSION_WEIGHT)
 -- A greater one could be written, but never be read again.
 if versionKnown > VERSION_MAX then return refuse('OPERATOR', 'line') end
 local record = kept or {
-  ns = NAMESPACE, sid = STORE_ID_ASKED, id = id, ver = math.max(versionKnown, id.ver),
+  ns = NAMESPACE, sid = EXPECTED_STORE_ID, id = id, ver = math.max(versionKnown, id.ver),
   c = versionKnown <= id.ver and id.first - 1 or 0,
   t = 0, g = 0, rk = ARGV[11],
 }

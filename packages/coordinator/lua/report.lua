@@ -35,7 +35,7 @@ local behind = last - id
 local time = nowMs()
 if at <= #packed then
   local _, knownBehind, knownUsed, knownState, seconds, ms = struct.unpack(REPORT, packed, at)
-  -- What a holder says stands above a coordinator's "discarded", whichever came first.
+  -- A holder's report takes precedence over a coordinator's "discarded", whichever came first.
   if state == DISCARDED and knownState ~= DISCARDED then return redis.status_reply('OK') end
   time = math.max(time, seconds * 1000 + ms)
   local isFarther = knownBehind < behind or (knownBehind == behind and knownUsed > used)

@@ -2,7 +2,7 @@
   Ends leasing: permanently for a store that moves, until `recover` for one of two copies.
   ARGV 8 floor · 9 least generation · 10 seal: "moved" and the store id and place it moves to, or "forked"
   Refuses as `checkHealthy`, and: RACED <generation>, for a move to a store that would begin in a version which this one has reached.
-  The seal of a move is set again where it is set already: only an answer to this very step says that the quorum has it.
+  The seal of a move is set again where it is set already: only an answer to this very step proves that the quorum has it.
   Guarantees: G13 (docs/guarantees.md).
 ]]
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)

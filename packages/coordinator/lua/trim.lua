@@ -13,11 +13,11 @@ local leaseMax, expected, through = whole(ARGV[2], NUMBER_MAX), whole(ARGV[4], L
 local leasedAt = whole(ARGV[6], NUMBER_MAX)
 local isSound = leaseMax and expected and through and leasedAt and expected <= through
 isSound = isSound and #ARGV % 2 == 0 and #ARGV <= 6 + 2 * leaseMax
-local asked = {}
+local requested = {}
 for at = 7, isSound and #ARGV or 0, 2 do
   local last, reported = whole(ARGV[at], LEDGER_ID_MAX), ARGV[at + 1]
   isSound = isSound and last and last <= through and (reported == '-' or whole(reported, NUMBER_MAX))
-  asked[#asked + 1] = { last = last, reported = tonumber(reported) }
+  requested[#requested + 1] = { last = last, reported = tonumber(reported) }
 end
 if not isSound then return refuse('MISUSE', 'trim takes leases up to where it trims') end
 
@@ -33,7 +33,7 @@ end
 local known = whole(redis.call('HGET', KEYS[4], 'through') or '0', LEDGER_ID_MAX)
 if not known then return refuse('CORRUPT', 'where it was trimmed is no ledger id') end
 if known ~= expected then return 0 end
-if asked[1] then
+if requested[1] then
   local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
   if through >= (newest and idOf(newest) or 0) then return refuse('MISUSE', 'the newest lease is never trimmed') end
 end
@@ -48,9 +48,9 @@ local function fieldAt(number)
 end
 
 local entries = redis.call('XRANGE', KEYS[2], '-', digits(through) .. '-0', 'COUNT', leaseMax + 1)
-if #entries ~= #asked then return 0 end
+if #entries ~= #requested then return 0 end
 local ids = {}
-for i, lease in ipairs(asked) do
+for i, lease in ipairs(requested) do
   local field = fieldAt(reportFieldOf(lease.last))
   if not field.places then return refuse('CORRUPT', 'a report is cut short') end
   local at, reported = field.places[lease.last % LEDGER_IDS_PER_FIELD], nil
