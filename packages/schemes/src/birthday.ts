@@ -2,25 +2,25 @@
 
 /**
  * The chance that `drawn` draws of `space` equally likely values are not all different; 1 where there are more draws than values.
- * @throws RangeError where one is no whole number, `space` is less than 1 or beyond the doubles (1.8e308), or `drawn` less than 0.
+ * @throws RangeError where one is no whole number, `space` is less than 1, or `drawn` less than 0.
  */
-export function chanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
+export function chanceOfRepeat(space: number, drawn: number): number {
   assertCounts(space, drawn);
   if (drawn > space) return 1;
-  return atLeastOne(logOfAllDifferent(Number(space), Number(drawn)));
+  return atLeastOne(drawn <= SUMMED_UP_TO ? sumOfLogs(space, drawn) : stirling(space, drawn));
 }
 
 /** The rule of thumb that most documents print, 1 - e^(-n(n-1)/2s). Too small by some per cent where the chance is large. */
-export function approximateChanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
+export function approximateChanceOfRepeat(space: number, drawn: number): number {
   assertCounts(space, drawn);
-  return atLeastOne((-Number(drawn) * (Number(drawn) - 1)) / (2 * Number(space)));
+  return atLeastOne((-drawn * (drawn - 1)) / (2 * space));
 }
 
 /**
  * The fewest draws of `space` values among which a repeat has at least that chance (above 0, below 1). Beyond 2^53 draws to the digits of
  * a double.
  */
-export function drawsForChance(space: number | bigint, chance: number): number {
+export function drawsForChance(space: number, chance: number): number {
   assertCounts(space, 0);
   let few = 1;
   let enough = 2;
@@ -58,10 +58,6 @@ const SUMMED_UP_TO = 100_000;
 const SERIES_BELOW = 0.1;
 const TERM_COUNT = 20;
 
-function logOfAllDifferent(space: number, drawn: number): number {
-  return drawn <= SUMMED_UP_TO ? sumOfLogs(space, drawn) : stirling(space, drawn);
-}
-
 /** The smallest terms come first, so that they count. */
 function sumOfLogs(space: number, drawn: number): number {
   let sum = 0;
@@ -86,13 +82,9 @@ function stirling(space: number, drawn: number): number {
   return -drawn * sum - half;
 }
 
-function assertCounts(space: number | bigint, drawn: number | bigint): void {
-  if (!(isWhole(space) && space >= 1 && Number.isFinite(Number(space)))) {
-    throw new RangeError(`a space must be a whole number from 1 to 1.8e308, not ${space}`);
-  }
-  if (!(isWhole(drawn) && drawn >= 0)) throw new RangeError(`draws must be a whole number from 0 on, not ${drawn}`);
-}
-
-function isWhole(value: number | bigint): boolean {
-  return typeof value === "bigint" || Number.isInteger(value);
+function assertCounts(space: number, drawn: number): void {
+  if (!(Number.isInteger(space) && space >= 1))
+    throw new RangeError(`a space must be a whole number from 1 on, not ${space}`);
+  if (!(Number.isInteger(drawn) && drawn >= 0))
+    throw new RangeError(`draws must be a whole number from 0 on, not ${drawn}`);
 }

@@ -33,8 +33,8 @@ describe("the chance of a repeat", () => {
   test("is that of all 21 vectors, to the last of their twelve digits, exact and by the rule of thumb", () => {
     expect(probabilities).toHaveLength(21);
     for (const { in: given, pCollision, approx } of probabilities) {
-      expect(chanceOfRepeat(BigInt(given.space), given.drawn).toFixed(12)).toBe(pCollision);
-      expect(approximateChanceOfRepeat(BigInt(given.space), given.drawn).toFixed(12)).toBe(approx);
+      expect(chanceOfRepeat(Number(given.space), given.drawn).toFixed(12)).toBe(pCollision);
+      expect(approximateChanceOfRepeat(Number(given.space), given.drawn).toFixed(12)).toBe(approx);
     }
   });
 
@@ -72,7 +72,7 @@ describe("the chance of a repeat", () => {
   });
 
   test("rises with the draws, and is never beyond 0 and 1", () => {
-    const space = fc.bigInt({ min: 1n, max: 2n ** 128n });
+    const space = fc.bigInt({ min: 1n, max: 2n ** 128n }).map(Number);
     const property = fc.property(space, fc.nat({ max: 300_000 }), fc.nat({ max: 1_000 }), (space, drawn, more) => {
       const [fewer, greater] = [chanceOfRepeat(space, drawn), chanceOfRepeat(space, drawn + more)];
       expect(fewer).toBeGreaterThanOrEqual(0);
@@ -86,7 +86,7 @@ describe("the chance of a repeat", () => {
     expect(chanceOfRepeat(365, 1)).toBe(0);
     expect(chanceOfRepeat(365, 366)).toBe(1);
     expect(drawsForChance(1, 0.5)).toBe(2);
-    for (const space of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 62n ** 200n])
+    for (const space of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => chanceOfRepeat(space, 2)).toThrow(RangeError);
     for (const drawn of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => chanceOfRepeat(365, drawn)).toThrow(RangeError);

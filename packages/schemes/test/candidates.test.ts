@@ -33,7 +33,7 @@ function madeUp({ name, fields = [], today = "x", readings }: MadeUp): Scheme {
     mint: () => ({ outcome: "wait", untilMs: 0 }),
     parse: () => ({ matches: true, ...first, otherReadings }),
     format: () => today,
-    encodings: () => [],
+    encodings: () => ({}),
     facts: {} as Scheme["facts"],
   };
 }

@@ -8,16 +8,8 @@ import { sized } from "../../../test/size-of-run.js";
 import { chanceOfRepeat } from "../src/birthday.js";
 import { defineScheme } from "../src/define-scheme.js";
 import { decimal } from "../src/encodings.js";
-import {
-  type Field,
-  type Load,
-  SCHEMES,
-  type Scheme,
-  type SequenceScope,
-  type Source,
-  schemeNamed,
-} from "../src/index.js";
-import { contextWith, mintedStep, mustMatch } from "./helpers.js";
+import { type Field, type Load, SCHEMES, type Scheme, type SequenceScope, type Source } from "../src/index.js";
+import { contextWith, mintedStep, mustMatch, schemeNamed } from "./helpers.js";
 
 const DAY_SECONDS = 86_400;
 const YEAR_SECONDS = 365.25 * DAY_SECONDS;

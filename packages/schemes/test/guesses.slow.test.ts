@@ -3,8 +3,8 @@ import { describe, expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { defineScheme } from "../src/define-scheme.js";
 import { decimal } from "../src/encodings.js";
-import { type Load, SCHEMES, type Scheme, type Source, schemeNamed } from "../src/index.js";
-import { contextWith, fieldsOf, minted } from "./helpers.js";
+import { type Load, SCHEMES, type Scheme, type Source } from "../src/index.js";
+import { contextWith, fieldsOf, minted, schemeNamed } from "./helpers.js";
 
 const YEAR_SECONDS = 365.25 * 86_400;
 const LOAD: Load = { perSecond: 1_000, seconds: 10 * YEAR_SECONDS, nodes: 10 };

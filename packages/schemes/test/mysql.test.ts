@@ -1,8 +1,7 @@
 /** The schemes made in databases: two of MySQL, as published, as its code made them and corrected; and the ticket servers. */
 import { describe, expect, test } from "vitest";
-import { mysql119 } from "../src/schemes/mysql-11-9.js";
-import { mysql1361 } from "../src/schemes/mysql-13-6-1.js";
-import { tickets } from "../src/schemes/tickets.js";
+import { tickets } from "../src/schemes/clockless.js";
+import { mysql119, mysql1361 } from "../src/schemes/mysql.js";
 import { contextWith, draws, fieldsOf, minted, mustMatch, readingsOf, vectorsOf } from "./helpers.js";
 
 describe("13 digits of milliseconds, 6 random, 1 server", () => {

@@ -2,12 +2,13 @@
 import { describe, expect, test } from "vitest";
 import { defineScheme } from "../src/define-scheme.js";
 import { decimal } from "../src/encodings.js";
-import { type Field, SCHEMES, type Scheme, schemeNamed } from "../src/index.js";
+import { type Field, SCHEMES, type Scheme } from "../src/index.js";
 import { hashOfMacs } from "../src/minting.js";
 import { seededRandom } from "../src/simulation/random.js";
 import { distinctMacs, macsWithOneHash } from "../src/simulation/scenarios.js";
-import { type Outcome, SCENARIOS, type Simulation, simulate } from "../src/simulation/simulate.js";
+import { type Outcome, SCENARIOS, type Scenario, type Simulation, simulate } from "../src/simulation/simulate.js";
 import { expectedRepeats, isPlausible } from "../src/simulation/theory.js";
+import { schemeNamed } from "./helpers.js";
 
 const NODES = 8;
 const NUMBERS = 3_200;
@@ -35,13 +36,23 @@ const DRAWN = new Set(["mysql-13-6-1", "mysql-11-9", "millis-41-10-13", "uuid", 
 
 const named = (...names: readonly string[]) => SCENARIOS.filter(({ name }) => names.includes(name));
 
-function run(given: Partial<Simulation> = {}): readonly Outcome[] {
-  const usual = { nodes: NODES, numbers: NUMBERS, perSecond: PER_SECOND, seed: 1 };
-  return [...simulate({ schemes: SCHEMES, scenarios: SCENARIOS, ...usual, ...given })];
+const usual = {
+  schemes: SCHEMES,
+  scenarios: SCENARIOS,
+  nodes: NODES,
+  numbers: NUMBERS,
+  perSecond: PER_SECOND,
+  seed: 1,
+};
+
+function run(given: Partial<Simulation> = {}): readonly (Outcome & { readonly scenario: Scenario })[] {
+  return [...simulate({ ...usual, ...given })].flatMap(({ scenario, outcomes }) => {
+    return outcomes.map((outcome) => Object.assign({ scenario }, outcome));
+  });
 }
 
 const outcomes = run();
-function outcomeOf(scenario: string, scheme: string): Outcome {
+function outcomeOf(scenario: string, scheme: string): (typeof outcomes)[number] {
   const found = outcomes.find((outcome) => outcome.scenario.name === scenario && outcome.scheme.name === scheme);
   return found ?? expect.fail(`there is no outcome of ${scheme} in ${scenario}`);
 }
@@ -129,8 +140,7 @@ describe("every scheme in every scenario", () => {
     { perSecond: Number.POSITIVE_INFINITY },
     { perSecond: 1e-5 },
   ])("simulate() rejects %j before anything is simulated", (given) => {
-    const usual = { nodes: NODES, numbers: NUMBERS, perSecond: PER_SECOND, seed: 1 };
-    expect(() => simulate({ schemes: SCHEMES, scenarios: SCENARIOS, ...usual, ...given })).toThrow(RangeError);
+    expect(() => simulate({ ...usual, ...given })).toThrow(RangeError);
   });
 
   test("any number of nodes, of numbers and any rate are plausible", () => {

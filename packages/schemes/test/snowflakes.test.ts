@@ -1,8 +1,6 @@
 /** Twitter's Snowflake and similar schemes: what they mint and refuse, and their clocks. */
 import { describe, expect, test } from "vitest";
-import { millis411013 } from "../src/schemes/millis-41-10-13.js";
-import { snowflake2015 } from "../src/schemes/snowflake-2015.js";
-import { twitterSnowflake } from "../src/schemes/twitter-snowflake.js";
+import { millis411013, snowflake2015, twitterSnowflake } from "../src/schemes/snowflakes.js";
 import { contextWith, draws, fieldsOf, minted, vectorsOf } from "./helpers.js";
 
 interface In {

@@ -1,9 +1,9 @@
 /** UUIDs and ObjectIds: their vectors, what is minted of them and what is only read. */
 import { describe, expect, test } from "vitest";
 import type { Values } from "../src/index.js";
-import { objectid } from "../src/schemes/objectid.js";
+import { objectid } from "../src/schemes/snowflakes.js";
 import { uuid } from "../src/schemes/uuid.js";
-import { contextWith, draws, encodingsOf, fieldsOf, minted, mintedStep, mustMatch, vectorsOf } from "./helpers.js";
+import { contextWith, draws, fieldsOf, minted, mintedStep, mustMatch, vectorsOf } from "./helpers.js";
 
 describe("a UUID", () => {
   const { vectors } = vectorsOf<{
@@ -32,7 +32,7 @@ describe("a UUID", () => {
       expect(parsed.notes.variant).toBe(variant);
       expect(parsed.notes.version).toMatch(version === null ? /^none, the nil UUID$/ : new RegExp(`^${version}, `));
       expect(uuid.format(parsed.values)).toBe(text);
-      expect(encodingsOf(uuid, parsed.values)).toEqual({
+      expect(uuid.encodings(parsed.values)).toEqual({
         "lower case": text,
         base62,
         "upper case": text.toUpperCase(),
