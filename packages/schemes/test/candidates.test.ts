@@ -74,7 +74,7 @@ describe("the likeliest scheme", () => {
   ])("is asked whether its time can be: one that %s", (_, timeMs, epochMs, isPlausible) => {
     expect(candidatesOf("x", [timed("a", timeMs, epochMs)], NOW_MS)[0]).toMatchObject({
       isPlausible,
-      doubt: isPlausible ? "" : expect.stringContaining("its time"),
+      mismatch: isPlausible ? "" : expect.stringContaining("its time"),
     });
   });
 

@@ -1,5 +1,6 @@
 /** Minting by command: what the machine gives, waits and batches, and the state file, which is on the disk before a number is written. */
 import {
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -172,11 +173,14 @@ describe("the state file", () => {
     expect(valueIn(path)).toBe(43n);
   });
 
-  test("is rejected where it is a link whose target is missing: numbers would start again elsewhere", () => {
+  test("is rejected where numbers would start again elsewhere: a broken link, a hard link", () => {
     const directory = newDirectory();
     symlinkSync(join(directory, "unmounted", "state.json"), join(directory, "link.json"));
     expect(() => openStateFile(join(directory, "link.json"), true)).toThrow(/can't be used \(ENOENT\)/);
-    expect(readdirSync(directory)).toEqual(["link.json"]);
+    write41(join(directory, "state.json"));
+    linkSync(join(directory, "state.json"), join(directory, "second.json"));
+    expect(() => openStateFile(join(directory, "state.json"), false)).toThrow(/hard link/);
+    expect(readdirSync(directory).sort()).toEqual(["link.json", "second.json", "state.json"]);
   });
 
   test("that is a device, a directory or in none is an error with a code, and leaves no lock", () => {

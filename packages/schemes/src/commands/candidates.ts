@@ -1,11 +1,4 @@
-/**
- * Which schemes a text could be a number of, likeliest first. In this order:
- * 1. what can be checked is right: the time is one at which numbers were made, a fixed field has its value; then numbers in which nothing
- *    can be checked; last those with a wrong time or fixed field;
- * 2. the text is written as the scheme writes its numbers today, before any other encoding;
- * 3. among those with a plausible time, the scheme of fewer bits: to be one of few numbers by chance is less likely;
- * 4. the order in which the schemes are listed.
- */
+/** Which schemes a text could be a number of, the likeliest first, in the order that docs/schemes.md explains. */
 import { fieldsOfKind } from "../fields.js";
 import type { Reading, Scheme } from "../scheme.js";
 import { formatDay } from "./format.js";
@@ -16,7 +9,7 @@ export interface Candidate {
   /** Undefined where nothing can be checked. */
   readonly isPlausible: boolean | undefined;
   /** What is wrong; empty where nothing is. */
-  readonly doubt: string;
+  readonly mismatch: string;
   readonly isToday: boolean;
 }
 
@@ -59,9 +52,9 @@ export function candidatesOf(text: string, schemes: readonly Scheme[], nowMs: nu
 
 function candidate(scheme: Scheme, reading: Reading, text: string, nowMs: number): Candidate {
   const checks = checksOf(scheme, reading, nowMs);
-  const doubt = checks.filter((check) => check !== "").join("; ");
-  const isPlausible = checks.length === 0 ? undefined : doubt === "";
-  return { scheme, reading, isPlausible, doubt, isToday: scheme.format(reading.values) === text };
+  const mismatch = checks.filter((check) => check !== "").join("; ");
+  const isPlausible = checks.length === 0 ? undefined : mismatch === "";
+  return { scheme, reading, isPlausible, mismatch, isToday: scheme.format(reading.values) === text };
 }
 
 function rankOf({ isPlausible }: Candidate): number {

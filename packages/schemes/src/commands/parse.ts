@@ -92,13 +92,13 @@ function reasonsAgainst(text: string, schemes: readonly Scheme[]): LabeledRows {
 /** @param candidates at least one. */
 export function candidatesInFull(text: string, candidates: readonly Candidate[], width: number): string {
   const [likeliest, ...others] = candidates as readonly [Candidate, ...Candidate[]];
-  const { scheme, reading, doubt } = likeliest;
+  const { scheme, reading, mismatch } = likeliest;
   const fields: LabeledRows = scheme.fields.map(({ name }) => [name, String(reading.values[name])]);
   const time: LabeledRows = reading.timeMs === undefined ? [] : [["made at", formatTime(reading.timeMs)]];
   return [
     `${text}  ${others.length === 0 ? "is a number of" : "is most likely a number of"} ${scheme.name}`,
     ...wrapped(scheme.title, width - 2).map((line) => `  ${line}`),
-    ...(doubt === "" ? [] : [`  but ${doubt}`]),
+    ...(mismatch === "" ? [] : [`  but ${mismatch}`]),
     "",
     ...labeledLines([...fields, ...time, ...Object.entries(reading.notes)], width),
     "",
@@ -111,8 +111,8 @@ export function candidatesInFull(text: string, candidates: readonly Candidate[],
 
 /** Unlikely ones are named only: a small number is one of every scheme on its first day. */
 function otherLines(others: readonly Candidate[], width: number): readonly string[] {
-  const likely = others.filter(({ doubt }) => doubt === "");
-  const unlikely = new Set(others.filter(({ doubt }) => doubt !== "").map(({ scheme }) => scheme.name));
+  const likely = others.filter(({ mismatch }) => mismatch === "");
+  const unlikely = new Set(others.filter(({ mismatch }) => mismatch !== "").map(({ scheme }) => scheme.name));
   const lines: string[] = [];
   if (likely.length > 0) lines.push("", "Could also be a number of", ...labeledLines(likely.map(otherRow), width));
   if (unlikely.size > 0) {
@@ -130,11 +130,11 @@ function otherRow({ scheme, reading, isPlausible, isToday }: Candidate): readonl
   return [scheme.name, notes.join("; ") || scheme.title];
 }
 
-function candidateAsJson({ scheme, reading, isPlausible, doubt, isToday }: Candidate): object {
+function candidateAsJson({ scheme, reading, isPlausible, mismatch, isToday }: Candidate): object {
   return {
     scheme: scheme.name,
     plausible: isPlausible ?? null,
-    doubt: doubt === "" ? null : doubt,
+    doubt: mismatch === "" ? null : mismatch,
     encoding: reading.encoding,
     writtenAsToday: isToday,
     number: String(reading.number),

@@ -105,6 +105,11 @@ function readState(path: string, create: boolean): Map<string, bigint> {
   }
   // A pipe would block the process, and a device has no end.
   if (!stats.isFile()) throw new StateFileError(`${path} is no file`);
+  if (stats.nlink > 1) {
+    throw new StateFileError(
+      `${path} has a second name (a hard link), under which it would stay as it is now, and numbers repeat. Remove the other name`,
+    );
+  }
   const values = valuesIn(readFileSync(path, "utf8"));
   if (values !== undefined) return values;
   throw new StateFileError(
