@@ -1,18 +1,16 @@
-/** The birthday problem: how likely two of some random values are the same. Exact to the digits of a double. */
-
 /**
- * The chance that `drawn` draws of `space` equally likely values are not all different; 1 where there are more draws than values.
- * @throws RangeError where one is no whole number, `space` is less than 1, or `drawn` less than 0.
+ * The birthday problem: how likely two of some random values are the same. Exact to the digits of a double. `space` and `drawn` are whole
+ * numbers up to the greatest double: there is at least one value to draw.
  */
+
+/** The chance that `drawn` draws of `space` equally likely values are not all different; 1 where there are more draws than values. */
 export function chanceOfRepeat(space: number, drawn: number): number {
-  assertCounts(space, drawn);
   if (drawn > space) return 1;
   return atLeastOne(drawn <= SUMMED_UP_TO ? sumOfLogs(space, drawn) : stirling(space, drawn));
 }
 
 /** The rule of thumb that most documents print, 1 - e^(-n(n-1)/2s). Too small by some per cent where the chance is large. */
 export function approximateChanceOfRepeat(space: number, drawn: number): number {
-  assertCounts(space, drawn);
   return atLeastOne((-drawn * (drawn - 1)) / (2 * space));
 }
 
@@ -21,7 +19,6 @@ export function approximateChanceOfRepeat(space: number, drawn: number): number 
  * a double.
  */
 export function drawsForChance(space: number, chance: number): number {
-  assertCounts(space, 0);
   let few = 1;
   let enough = 2;
   while (chanceOfRepeat(space, enough) < chance) {
@@ -80,11 +77,4 @@ function stirling(space: number, drawn: number): number {
   let sum = 0;
   for (let power = TERM_COUNT; power >= 2; power--) sum = part * (sum + 1 / (power * (power - 1)));
   return -drawn * sum - half;
-}
-
-function assertCounts(space: number, drawn: number): void {
-  if (!(Number.isInteger(space) && space >= 1))
-    throw new RangeError(`a space must be a whole number from 1 on, not ${space}`);
-  if (!(Number.isInteger(drawn) && drawn >= 0))
-    throw new RangeError(`draws must be a whole number from 0 on, not ${drawn}`);
 }

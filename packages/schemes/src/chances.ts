@@ -5,9 +5,10 @@ import type { Shape } from "./shape.js";
 
 /** How much a scheme is used. */
 export interface Load {
-  /** Numbers made a second, by all nodes together. */
+  /** Numbers made a second, by all nodes together; 0 or more. */
   readonly perSecond: number;
   readonly seconds: number;
+  /** 1 or more. */
   readonly nodes: number;
 }
 

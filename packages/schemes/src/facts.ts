@@ -4,26 +4,32 @@ import type { Field } from "./fields.js";
 import { type Shape, shapeOf } from "./shape.js";
 
 /** How numbers that were made one after the other compare. */
-export type Order =
-  /** Each greater than the one before, whichever process made it. */
-  | "strict"
-  /** Greater than those of an earlier unit of the clock, if the clocks agree. */
-  | "by time"
-  /** Each greater than the one before of the same node. */
-  | "within a node"
-  /** Made in order and written in another one. Anyone can compute it back. */
-  | "shuffled"
-  | "none";
+export const ORDERS = {
+  strict: "each number is greater than the one made before it, by any process",
+  "by time": "later numbers are greater, as far as the clocks of the nodes agree",
+  "within a node": "each number is greater than the one that the same node made before",
+  shuffled: "made in order, and written so that the eye sees none; anyone can compute it back",
+  none: "numbers are in the order in which they were drawn",
+} as const;
+export type Order = keyof typeof ORDERS;
 
 /** What all processes must have agreed on, or must request, so that no number repeats. */
-export type Coordination =
-  | "nothing"
-  | "a number for each node"
-  | "one request for each run"
-  | "one request for each number";
+export const COORDINATIONS = {
+  nothing: "nothing: every process mints alone",
+  "a number for each node": "a number for each node: an operator keeps the list",
+  "one request for each run": "one request to the coordinator for each run; no other for the numbers in it",
+  "one request for each number": "one request to the counter for each number",
+} as const;
+export type Coordination = keyof typeof COORDINATIONS;
 
 /** What a reader of one number learns. */
-export type Reveals = "when" | "where" | "how many" | "nothing";
+export const REVEALED = {
+  when: "when it was made",
+  where: "where it was made",
+  "how many": "how many were made before",
+  nothing: "nothing",
+} as const;
+export type Reveals = keyof typeof REVEALED;
 
 /** What causes the first repeat, or the first refusal. */
 export type Failure = "clock goes back" | "two nodes alike" | "space used up" | "birthday" | "counter set back";
@@ -45,25 +51,21 @@ export interface Facts {
   /**
    * The probability that the best guess of a person who knows the scheme and the second, but no number, hits one that was made in that
    * second by all nodes that can exist. Without a clock: one of all that were made; a counter is guessed at its first value.
-   * @throws RangeError as `repeats` does.
    */
   guessed(load: Load): number;
   /**
    * The probability that a reader of one number, who knows the scheme and its load, can name another that exists: the one before it where
    * numbers are counted, else the likeliest.
-   * @throws RangeError as `repeats` does.
    */
   neighbor(load: Load): number;
   /**
    * Seconds until every number is used at this rate; with a clock, the whole time that its field can hold, at any rate.
-   * @throws RangeError for a rate below 0.
    */
   lastsSeconds(perSecond: number): number;
   /**
    * The probability of at least one repeat among the numbers of that load, while the scheme is run as intended: clocks right, counters
    * never set back, assigned node numbers all different while there are enough of them. Numbers come at random moments, equally many from
    * each node; without a clock, exactly so many are drawn.
-   * @throws RangeError where an amount is below 0, not finite, or there is less than 1 node.
    */
   repeats(load: Load): number;
   /** In the order in which they are met in practice. */
@@ -86,13 +88,10 @@ export function factsOf(fields: readonly Field[], greatest: bigint, characters: 
     nodes: nodes?.count ?? Number.POSITIVE_INFINITY,
     perSecond: clock === undefined ? Number.POSITIVE_INFINITY : unitsIn(shape, 1) * numbersPerUnit(shape),
     endsMs: clock?.endsMs,
-    guessed: (load) => guessChance(shape, assertLoad(load)),
-    neighbor: (load) => neighborChance(shape, assertLoad(load)),
-    lastsSeconds: (perSecond) => {
-      assertAmount("perSecond", perSecond);
-      return clock === undefined ? count / perSecond : (clock.unitCount * clock.unitMs) / 1_000;
-    },
-    repeats: (load) => repeatChance(shape, assertLoad(load)),
+    guessed: (load) => guessChance(shape, load),
+    neighbor: (load) => neighborChance(shape, load),
+    lastsSeconds: (perSecond) => (clock === undefined ? count / perSecond : (clock.unitCount * clock.unitMs) / 1_000),
+    repeats: (load) => repeatChance(shape, load),
     failures: failuresOf(shape),
   };
 }
@@ -131,17 +130,4 @@ function failuresOf({ nodes, counter, sequence, drawn }: Shape): readonly Failur
 function numbersPerUnit({ nodes, sequence, drawn }: Shape): number {
   const drawnCount = drawn.reduce((sum, { count }) => sum + count, 0) || 1;
   return (nodes?.count ?? 1) * (sequence?.count ?? 1) * drawnCount;
-}
-
-function assertLoad(load: Load): Load {
-  assertAmount("perSecond", load.perSecond);
-  assertAmount("seconds", load.seconds);
-  assertAmount("nodes", load.nodes);
-  if (load.nodes < 1) throw new RangeError(`nodes must be 1 or more, not ${load.nodes}`);
-  return load;
-}
-
-function assertAmount(name: string, value: number): void {
-  if (Number.isFinite(value) && value >= 0) return;
-  throw new RangeError(`${name} must be a number from 0 on, not ${value}`);
 }

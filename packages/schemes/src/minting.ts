@@ -115,33 +115,33 @@ function drawBelow({ random }: MintContext, bound: number): number {
   return Number(assertFits("a random number", random.below(bound), BigInt(bound)));
 }
 
-interface SequenceState {
+interface SequenceStep {
   readonly context: MintContext;
   /** Before each name in a memory, so that schemes can share one. */
   readonly scheme: string;
   readonly unit: bigint;
   /** The numbers of the nodes, for state that belongs to one of them. */
   readonly nodes: readonly bigint[];
+  readonly capacity: bigint;
+  readonly firstValue: () => bigint;
   readonly newRun: () => bigint;
 }
 
-interface SequenceStep extends SequenceState {
-  readonly capacity: bigint;
-  readonly firstValue: () => bigint;
+/** @throws SchemeError `clock_moved_backward` or `number_space_exhausted`; nothing is remembered then. */
+function nextInSequence(field: FieldOf<"sequence">, step: Omit<SequenceStep, "capacity" | "firstValue">): Next {
+  const { within, first } = field.source;
+  const capacity = capacityOf(field);
+  const firstValue = () => BigInt(first === "random" ? drawBelow(step.context, Number(capacity)) : first);
+  return SCOPES[within]({ ...step, capacity, firstValue });
 }
 
 /** `run`: of a sequence that counts within one. */
 type Next = { readonly value: bigint; readonly run?: bigint } | "wait";
 
-/** @throws SchemeError `clock_moved_backward` or `number_space_exhausted`; nothing is remembered then. */
-function nextInSequence(field: FieldOf<"sequence">, state: SequenceState): Next {
-  const { within, first } = field.source;
-  const capacity = capacityOf(field);
-  const firstValue = () => BigInt(first === "random" ? drawBelow(state.context, Number(capacity)) : first);
-  return SCOPES[within]({ ...state, capacity, firstValue });
-}
-
-/** The order of two writes to a memory is chosen so that a failure between them loses numbers; the other order would repeat some. */
+/**
+ * The next value, by where the sequence restarts. The order of two writes to a memory is chosen so that a failure between them loses numbers;
+ * the other order would repeat some.
+ */
 const SCOPES: Readonly<Record<SequenceScope, (step: SequenceStep) => Next>> = {
   "clock unit": ({ context: { memory }, scheme, unit, capacity, firstValue }) => {
     const last = memory.get(`${scheme}/unit`);

@@ -82,15 +82,10 @@ describe("the chance of a repeat", () => {
     fc.assert(property, { numRuns: 200 });
   });
 
-  test("is none for one draw, certain for more draws than values, and refused where there is nothing to draw", () => {
+  test("is none for one draw, and certain for more draws than values", () => {
     expect(chanceOfRepeat(365, 1)).toBe(0);
     expect(chanceOfRepeat(365, 366)).toBe(1);
     expect(drawsForChance(1, 0.5)).toBe(2);
-    for (const space of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
-      expect(() => chanceOfRepeat(space, 2)).toThrow(RangeError);
-    for (const drawn of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect(() => chanceOfRepeat(365, drawn)).toThrow(RangeError);
-    }
   });
 
   test("of numbers that come at random moments is the Poisson sum over how many came", () => {

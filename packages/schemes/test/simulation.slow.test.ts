@@ -129,18 +129,8 @@ describe("every scheme in every scenario", () => {
     expect(alone).toEqual([outcomeOf("one-number", "twitter-snowflake")]);
   });
 
-  test.each([
-    { nodes: 1 },
-    { nodes: 1_001 },
-    { nodes: 2.5 },
-    { numbers: 0 },
-    { numbers: Number.NaN },
-    { perSecond: 0 },
-    { perSecond: Number.NaN },
-    { perSecond: Number.POSITIVE_INFINITY },
-    { perSecond: 1e-5 },
-  ])("simulate() rejects %j before anything is simulated", (given) => {
-    expect(() => simulate({ ...usual, ...given })).toThrow(RangeError);
+  test("simulate() rejects a rate that takes longer than a year, before anything is simulated", () => {
+    expect(() => simulate({ ...usual, perSecond: 1e-5 })).toThrow(RangeError);
   });
 
   test("any number of nodes, of numbers and any rate are plausible", () => {

@@ -1,32 +1,10 @@
 /** Describes the facts of a scheme in sentences, each with its figures, for one load. */
 import { chanceOfRepeat } from "../birthday.js";
 import type { Load } from "../chances.js";
-import type { Coordination, Facts, Failure, Order, Reveals } from "../facts.js";
+import { COORDINATIONS, type Facts, type Failure, ORDERS, REVEALED } from "../facts.js";
 import { fieldsOfKind, nodeSourcesOf } from "../fields.js";
 import type { Scheme } from "../scheme.js";
 import { formatChance, formatCount, formatDay, formatRate, formatSpan, type LabeledRows } from "./format.js";
-
-const ORDERS: Readonly<Record<Order, string>> = {
-  strict: "each number is greater than the one made before it, by any process",
-  "by time": "later numbers are greater, as far as the clocks of the nodes agree",
-  "within a node": "each number is greater than the one that the same node made before",
-  shuffled: "made in order, and written so that the eye sees none; anyone can compute it back",
-  none: "numbers are in the order in which they were drawn",
-};
-
-const COORDINATIONS: Readonly<Record<Coordination, string>> = {
-  nothing: "nothing: every process mints alone",
-  "a number for each node": "a number for each node: an operator keeps the list",
-  "one request for each run": "one request to the coordinator for each run; no other for the numbers in it",
-  "one request for each number": "one request to the counter for each number",
-};
-
-const REVEALED: Readonly<Record<Reveals, string>> = {
-  when: "when it was made",
-  where: "where it was made",
-  "how many": "how many were made before",
-  nothing: "nothing",
-};
 
 export function factRows(scheme: Scheme, load: Load): LabeledRows {
   const { facts } = scheme;
