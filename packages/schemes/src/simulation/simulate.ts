@@ -3,7 +3,7 @@ import { nodeSourcesOf } from "../fields.js";
 import { type MintContext, type Scheme, SchemeError, type SchemeErrorCode } from "../scheme.js";
 import { createNodes, pidGenerator, SimulatedCounters, type SimulatedNode } from "./nodes.js";
 import { seededRandom } from "./random.js";
-import type { Scenario } from "./scenarios.js";
+import { distinctMacs, type Scenario } from "./scenarios.js";
 import { type Expectation, isPlausible, RepeatTheory } from "./theory.js";
 
 export { SCENARIOS, type Scenario } from "./scenarios.js";
@@ -60,7 +60,7 @@ export function simulate(simulation: Simulation): Iterable<ScenarioOutcomes> {
 function* simulated(simulation: Simulation): Generator<ScenarioOutcomes, void> {
   const { schemes, scenarios, nodes, seed } = simulation;
   for (const scenario of scenarios) {
-    const macs = scenario.macs(nodes, seededRandom(`${seed} ${scenario.name}`));
+    const macs = distinctMacs(nodes, seededRandom(`${seed} ${scenario.name}`), scenario.macs);
     yield { scenario, outcomes: schemes.map((scheme) => outcomeOf(scheme, scenario, macs, simulation)) };
   }
 }
