@@ -38,7 +38,7 @@ describe("the chance of a repeat", () => {
     }
   });
 
-  test("is one in two for as many draws as the vectors say, and not for one fewer", () => {
+  test("reaches one half at the draws of the vectors, and not one earlier", () => {
     expect(Object.keys(halves)).toHaveLength(6);
     for (const [name, drawn] of Object.entries(halves)) {
       const [base, power = 1] = name.split("^").map(Number) as [number, number?];
@@ -57,7 +57,7 @@ describe("the chance of a repeat", () => {
     }
   });
 
-  test("beyond the draws that are summed one by one goes on as it was: series and sum agree to twelve digits", () => {
+  test("is the same by the series for many draws as by the sum, to twelve digits", () => {
     for (const space of [2 ** 34, 2 ** 40, 62 ** 8, 2 ** 122]) {
       const [before, at, after] = [99_999, 100_000, 100_001].map((drawn) => chanceOfRepeat(space, drawn)) as [
         number,

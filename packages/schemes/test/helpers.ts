@@ -12,14 +12,17 @@ import {
   type Values,
 } from "../src/index.js";
 
+/** A vector has the fields under `in`; the rest is text or numbers by names of its own. */
+export type Vector = Readonly<Record<string, string>> & { readonly in: Readonly<Record<string, number>> };
+
 interface VectorFile {
   readonly schemes: Readonly<Record<string, unknown>>;
 }
 
 const file = JSON.parse(readFileSync(new URL("../test-vectors/schemes.json", import.meta.url), "utf8")) as VectorFile;
 
-/** One part of the file, in the shape that the caller names. */
-export function vectorsOf<Shape>(part: string): Shape {
+/** One part of the file, in the shape that the caller names; without one, its vectors. */
+export function vectorsOf<Shape = { readonly vectors: readonly Vector[] }>(part: string): Shape {
   if (!Object.hasOwn(file.schemes, part)) throw new Error(`there are no vectors of "${part}"`);
   return file.schemes[part] as Shape;
 }
@@ -42,7 +45,7 @@ export function memoryFailingAt(failing: number): Map<string, bigint> {
   return memory;
 }
 
-interface Given extends Partial<Omit<MintContext, "node" | "clock">> {
+export interface Given extends Partial<Omit<MintContext, "node" | "clock">> {
   readonly nowMs?: number;
   readonly node?: Partial<NodeIdentity>;
 }

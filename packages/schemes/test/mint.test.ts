@@ -19,13 +19,13 @@ import { openStateFile, StateFileError } from "../src/commands/state-file.js";
 import { type MintContext, type MintStep, SCHEMES, type Scheme, SchemeError } from "../src/index.js";
 import { schemeNamed } from "./helpers.js";
 
-describe("the context of a machine", () => {
+describe("minting on this machine", () => {
   const uuid = schemeNamed("uuid");
   const { random } = machineContext(uuid, nodeIdentity(uuid, {}), () => new Map());
   const DRAWN = 20_000;
 
   test.each([1, 2, 3, 62, 2 ** 32, 2 ** 48 - 1, 2 ** 48, 2 ** 48 + 1, 3 * 2 ** 51, 2 ** 53 - 1])(
-    "random numbers below %d are within, and in the middle on average",
+    "draws random numbers below %d, on average half of it",
     (bound) => {
       const drawn = Array.from({ length: DRAWN }, () => random.below(bound));
       expect(drawn.every((value) => Number.isSafeInteger(value) && value >= 0 && value < bound)).toBe(true);
@@ -158,7 +158,7 @@ describe("the state file", () => {
     expect(readdirSync(join(path, ".."))).toEqual(["state.json"]);
   });
 
-  test("has one lock, whatever name the file is opened by, and a link stays one", () => {
+  test("has one lock for all its names, and a link stays a link", () => {
     const directory = newDirectory();
     const [path, link] = [join(directory, "state.json"), join(directory, "link.json")];
     write41(path);
@@ -183,7 +183,7 @@ describe("the state file", () => {
     expect(readdirSync(directory).sort()).toEqual(["link.json", "second.json", "state.json"]);
   });
 
-  test("that is a device, a directory or in none is an error with a code, and leaves no lock", () => {
+  test("fails with a code and leaves no lock for a device, a directory or a missing directory", () => {
     const directory = newDirectory();
     mkdirSync(join(directory, "state.json"));
     for (const path of ["/dev/zero", join(directory, "state.json"), join(directory, "none", "state.json")]) {

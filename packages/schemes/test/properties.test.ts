@@ -32,7 +32,7 @@ const { vectors } = vectorsOf<{
   readonly vectors: readonly { readonly int: string; readonly base62: string; readonly pad8: string }[];
 }>("base62");
 
-test("each of the 27 numbers is written in base62, with and without leading zeros, and read", () => {
+test("base62 encodes and decodes the 27 vectors, with and without leading zeros", () => {
   expect(vectors).toHaveLength(27);
   for (const { int, base62, pad8 } of vectors) {
     expect(inDigits(BigInt(int), BASE62)).toBe(base62);
@@ -42,7 +42,7 @@ test("each of the 27 numbers is written in base62, with and without leading zero
   }
 });
 
-test("every number comes back, and a text with another sign is none", () => {
+test("base62 encodes every number so that it decodes to the same, and decodes no other character", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 200n }), (number) => {
       expect(fromDigits(inDigits(number, BASE62), BASE62)).toBe(number);
@@ -51,7 +51,7 @@ test("every number comes back, and a text with another sign is none", () => {
   for (const text of ["", "-", "0-", "é", "0\n", "１"]) expect(fromDigits(text, BASE62)).toBeUndefined();
 });
 
-test("a field that is the same in every number is so in the middle too: other numbers are none", () => {
+test("a fixed field in the middle must have its value", () => {
   const scheme = defineScheme({
     name: "marked",
     title: "Marked",
@@ -68,7 +68,7 @@ test("a field that is the same in every number is so in the middle too: other nu
   expect(() => scheme.format({ upper: 1, mark: 8, lower: 2 })).toThrow("mark must be 9, not 8");
 });
 
-test("what does not fit its field is refused, whether it is declared so or a memory was changed", () => {
+test("a value that does not fit its field is rejected, from a wrong declaration or a changed memory", () => {
   const fields = [
     { name: "upper", width: { bits: 3 }, source: { kind: "fixed", value: 0, others: "read" } },
     { name: "lower", width: { bits: 3 }, source: { kind: "random", from: 0, to: 8 } },
@@ -84,7 +84,7 @@ test("what does not fit its field is refused, whether it is declared so or a mem
 });
 
 describe.each(byName)("%s", (_, scheme) => {
-  test("reads what it writes, in every encoding, and its own encoding first", () => {
+  test("parses what it formats, in every encoding, that of today first", () => {
     const property = fc.property(valuesIn(scheme), (values) => {
       fc.pre(fits(scheme, values));
       const text = scheme.format(values);
@@ -98,7 +98,7 @@ describe.each(byName)("%s", (_, scheme) => {
     fc.assert(property, { numRuns: 500 });
   });
 
-  test("never throws on a text, and reads only what it writes letter by letter", () => {
+  test("parses any text without throwing, and only one that it formats exactly so", () => {
     const property = fc.property(textsNear(scheme), (text) => {
       const readings = readingsOf(scheme, text);
       for (const { values, encoding, number } of readings) {
@@ -110,7 +110,7 @@ describe.each(byName)("%s", (_, scheme) => {
     fc.assert(property, { numRuns: 1_000 });
   });
 
-  test("does not read a text with a blank, a line end or a sign more, nor one that is very long", () => {
+  test("rejects a text with another blank, line end or sign, and a very long one", () => {
     const property = fc.property(
       valuesIn(scheme),
       fc.constantFrom(" ", "\n", "\t", "+", "\0", "é"),
@@ -128,7 +128,7 @@ describe.each(byName)("%s", (_, scheme) => {
     }
   });
 
-  test("refuses values that miss a field, have another, or do not fit one", () => {
+  test("rejects values that miss a field, have another, or do not fit one", () => {
     const { values } = mintedStep(scheme.mint(contextWith()));
     expect(() => scheme.format({ ...values, other: 1 })).toThrow('there is no field "other"');
     for (const field of scheme.fields) {
@@ -152,7 +152,18 @@ describe.each(byName)("%s", (_, scheme) => {
     fc.assert(property, { numRuns: 100 });
   });
 
-  test("mints what it reads", () => {
+  test("repeats no number when a memory fails at any of its writings", () => {
+    for (let failing = 1; failing <= 40; failing++) {
+      const context = contextWith({
+        memory: memoryFailingAt(failing),
+        disk: memoryFailingAt(failing),
+        random: { below: drawsThatRise() },
+      });
+      expectNoRepeat(scheme, context);
+    }
+  });
+
+  test("mints what it parses", () => {
     const random = { below: (bound: number) => Math.floor(bound / 3) };
     const context = contextWith({ random });
     for (let count = 0; count < 50; count++) {
@@ -209,19 +220,6 @@ function textsNear(scheme: Scheme): fc.Arbitrary<string> {
   );
 }
 
-describe.each(byName)("%s, when a memory fails", (_, scheme) => {
-  test("repeats no number when a memory fails at any of its writings", () => {
-    for (let failing = 1; failing <= 40; failing++) {
-      const context = contextWith({
-        memory: memoryFailingAt(failing),
-        disk: memoryFailingAt(failing),
-        random: { below: drawsThatRise() },
-      });
-      expectNoRepeat(scheme, context);
-    }
-  });
-});
-
 /** Steps of the clock in which a unit comes twice, after it was left for the next. */
 function expectNoRepeat(scheme: Scheme, context: ReturnType<typeof contextWith>): void {
   const startMs = context.clock.at;
@@ -231,7 +229,7 @@ function expectNoRepeat(scheme: Scheme, context: ReturnType<typeof contextWith>)
     try {
       texts.push(mintedStep(scheme.mint(context)).text);
     } catch {
-      // A refusal, or the memory: no number either way.
+      // The scheme or the memory failed: no number either way.
     }
   }
   expect(texts.length).toBeGreaterThan(3);

@@ -58,7 +58,7 @@ function outcomeOf(scenario: string, scheme: string): (typeof outcomes)[number] 
 }
 
 describe("every scheme in every scenario", () => {
-  test("makes or refuses each number that is requested, and its repeats are plausible", () => {
+  test("mints or rejects each number that is requested, and its repeats are plausible", () => {
     expect(outcomes).toHaveLength(SCENARIOS.length * SCHEMES.length);
     expect(SCENARIOS.map(({ name }) => name)).toEqual(Object.keys(REPEATING));
     expect(outcomes.filter(({ plausible }) => !plausible)).toEqual([]);
@@ -98,7 +98,7 @@ describe("every scheme in every scenario", () => {
     expect(ofSeconds).toBeGreaterThan(3 * outcomeOf("clock-back-restart", "twitter-snowflake").repeats);
   });
 
-  test("a clock that is set back while the process runs makes three schemes refuse for as long, and no other", () => {
+  test("a clock that is set back while the process runs makes three schemes fail for as long, and no other", () => {
     const refusing = outcomes.filter(({ refused }) => refused.clock_moved_backward > 0);
     expect(refusing.map(({ scenario, scheme }) => `${scenario.name} ${scheme.name}`)).toEqual(
       ["chibrary-3-32-8-4", "snowflake-2015", "twitter-snowflake"].map((name) => `clock-back ${name}`),
@@ -112,7 +112,7 @@ describe("every scheme in every scenario", () => {
     }
   });
 
-  test("a scheme with too few numbers in a second waits after every 256 of a node, and twins of it still repeat", () => {
+  test("a scheme with 256 numbers in a second waits after each 256 of a node, and its twins still repeat", () => {
     const { scenario, waited } = outcomeOf("heavy-rate", "chibrary-3-32-8-4");
     expect(waited).toBe(NODES * (Math.ceil((PER_NODE * scenario.times.asMany) / 256) - 1));
     const schemes = [schemeNamed("chibrary-3-32-8-4")];
@@ -121,7 +121,7 @@ describe("every scheme in every scenario", () => {
     expect(twins?.waited).toBeGreaterThan(0);
   });
 
-  test("the same seed gives the same, whichever others are simulated, and another one another", () => {
+  test("the same seed gives the same outcomes, whichever others are simulated", () => {
     const text = (seed: number) => JSON.stringify(run({ seed, numbers: 200 }));
     expect(text(5)).toEqual(text(5));
     expect(text(5)).not.toEqual(text(6));
