@@ -1,128 +1,98 @@
-/** `callnumber schemes mint` as real processes: numbers that are right, none twice, and never one that belongs to somebody else. */
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+/** `callnumber schemes mint` as real processes: numbers that are right, none twice, and never one that belongs to another message. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SCHEMES } from "@callnumber/schemes";
 import { describe, expect, test } from "vitest";
 import { callnumber, callnumberProcess, folderForTest, shell, startProcess } from "../../../test/processes/command.js";
 
-/** What each scheme must be told; those that keep state are told a file besides. */
-const TOLD: Readonly<Record<string, readonly string[]>> = {
-  "chibrary-4-16-20": ["--server", "2"],
-  "chibrary-3-32-8-4": ["--server", "3"],
-  "mysql-13-6-1": ["--server", "1"],
-  "millis-41-10-13": ["--node", "7"],
-  "snowflake-2015": ["--node", "7"],
-  "twitter-snowflake": ["--node", "7"],
-  objectid: ["--node", "7"],
-  tickets: ["--server", "1"],
+/** What must be stated for each scheme; those that keep state need a file, too. */
+const STATED: Readonly<Record<string, string>> = {
+  "chibrary-4-16-20": "--server 2",
+  "chibrary-3-32-8-4": "--server 3",
+  "mysql-13-6-1": "--server 1",
+  "millis-41-10-13": "--node 7",
+  "snowflake-2015": "--node 7",
+  "twitter-snowflake": "--node 7",
+  objectid: "--node 7",
+  tickets: "--server 1",
 };
-const KEEPING: ReadonlySet<string> = new Set(["chibrary-4-16-20", "tickets"]);
 const MINTABLE = SCHEMES.filter(({ name }) => name !== "call-number");
+const KEEPING: ReadonlySet<string> = new Set(["chibrary-4-16-20", "tickets"]);
 
 const linesOf = (text: string) => text.trimEnd().split("\n");
+const wordsOf = (options: string, more: readonly string[] = []) => [
+  ...`schemes mint ${options}`.trim().split(/ +/),
+  ...more,
+];
+const mint = (options: string, ...more: readonly string[]) => callnumber(wordsOf(options, more));
 
 describe("callnumber schemes mint", () => {
-  test.each(MINTABLE.map((scheme) => [scheme.name, scheme] as const))(
-    "makes numbers of %s that are taken apart again",
-    async (name, scheme) => {
-      const state = KEEPING.has(name) ? ["--state", join(await folderForTest(), "state.json"), "--create"] : [];
-      const { code, stdout, stderr } = await callnumber([
-        "schemes",
-        "mint",
-        "--scheme",
-        name,
-        "-n",
-        "300",
-        ...(TOLD[name] ?? []),
-        ...state,
-      ]);
-      // A process id of more bits than the scheme has is no fault of the command; it must say so.
-      if (code === 2) return expect(stderr).toMatch(/process ids up to 65535; this process is \d{6,}/);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      const numbers = linesOf(stdout);
-      expect(numbers).toHaveLength(300);
-      // What is drawn may repeat, in this scheme as in any hands; what counts may not.
-      if (!scheme.facts.failures.includes("birthday")) expect(new Set(numbers).size).toBe(300);
-      for (const text of numbers) expect(scheme.parse(text)).toMatchObject({ matches: true });
-      const parsed = scheme.parse(numbers[0] as string);
-      if (parsed.matches && parsed.timeMs !== undefined)
-        expect(Math.abs(parsed.timeMs - Date.now())).toBeLessThan(600_000);
-    },
-  );
-
-  test("--json has each number with its fields, a line each", async () => {
-    const { stdout } = await callnumber([
-      "schemes",
-      "mint",
-      "--scheme",
-      "twitter-snowflake",
-      "--node",
-      "37",
-      "-n",
-      "2",
-      "--json",
-    ]);
-    const numbers = linesOf(stdout).map((line) => JSON.parse(line) as object);
-    expect(numbers).toHaveLength(2);
-    for (const number of numbers) {
-      expect(number).toMatchObject({
-        text: expect.stringMatching(/^\d{19}$/),
-        fields: { sign: 0, datacenter: 1, worker: 5 },
-      });
-    }
+  test.each(MINTABLE)("makes numbers of $name that parse again", async (scheme) => {
+    const { name } = scheme;
+    const state = KEEPING.has(name) ? ["--state", join(await folderForTest(), "state.json"), "--create"] : [];
+    const { code, stdout, stderr } = await mint(`--scheme ${name} -n 300 ${STATED[name] ?? ""}`, ...state);
+    // A process id of more bits than the scheme has is no fault of the command.
+    if (code === 2) return expect(stderr).toMatch(/process ids up to 65535; this process is \d{6,}/);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const numbers = linesOf(stdout);
+    expect(numbers).toHaveLength(300);
+    // What is drawn may repeat; what counts may not.
+    if (!scheme.facts.failures.includes("birthday")) expect(new Set(numbers).size).toBe(300);
+    for (const text of numbers) expect(scheme.parse(text)).toMatchObject({ matches: true });
+    const parsed = scheme.parse(numbers[0] as string);
+    if (parsed.matches && parsed.timeMs !== undefined)
+      expect(Math.abs(parsed.timeMs - Date.now())).toBeLessThan(600_000);
   });
 
-  test("makes more than a millisecond has room for: it waits, and none comes twice", async () => {
-    const { stdout } = await callnumber([
-      "schemes",
-      "mint",
-      "--scheme",
-      "twitter-snowflake",
-      "--node",
-      "1",
-      "-n",
-      "30000",
-    ]);
-    const numbers = linesOf(stdout);
+  test("--json prints each number with its fields on a line", async () => {
+    const { stdout } = await mint("--scheme twitter-snowflake --node 37 -n 2 --json");
+    const numbers = linesOf(stdout).map((line) => JSON.parse(line) as object);
+    const number = { text: expect.stringMatching(/^\d{19}$/), fields: { sign: 0, datacenter: 1, worker: 5 } };
+    expect(numbers).toMatchObject([number, number]);
+  });
+
+  test("waits for the next millisecond when this one has no number left, and repeats none", async () => {
+    const numbers = linesOf((await mint("--scheme twitter-snowflake --node 1 -n 30000")).stdout);
     expect(new Set(numbers).size).toBe(30_000);
     expect(numbers.toSorted()).toEqual(numbers);
   });
 
-  test("never makes a call number: that would be one of a run which belongs to somebody", async () => {
-    for (const more of [[], ["-n", "3"], ["--json"]]) {
-      expect(await callnumber(["schemes", "mint", "--scheme", "call-number", ...more])).toMatchObject({
+  test.each(["", "-n 3", "--json"])(
+    "makes no call number, which would be one of a leased run, with %j",
+    async (more) => {
+      expect(await mint(`--scheme call-number ${more}`)).toMatchObject({
         code: 2,
         stdout: "",
         stderr: expect.stringContaining("callnumber next"),
       });
-    }
-  });
+    },
+  );
 
   test.each([
-    [["schemes", "mint"], "required option '--scheme <name>'"],
-    [["schemes", "mint", "--scheme", "snowflake"], "The schemes are call-number"],
-    [["schemes", "mint", "--scheme", "uuid", "-n", "0"], "from 1 to 1,000,000,000"],
-    [["schemes", "mint", "--scheme", "uuid", "-n", "-1"], "from 1 to 1,000,000,000"],
-    [["schemes", "mint", "--scheme", "uuid", "-n", "1e9"], "from 1 to 1,000,000,000"],
-    [["schemes", "mint", "--scheme", "uuid", "--node", "1"], "no place for --node"],
-    [["schemes", "mint", "--scheme", "twitter-snowflake"], "--node N, from 0 to 1023"],
-    [["schemes", "mint", "--scheme", "twitter-snowflake", "--node", "1024"], "from 0 to 1023"],
-    [["schemes", "mint", "--scheme", "twitter-snowflake", "--node", "-1"], "must be a whole number"],
-    [["schemes", "mint", "--scheme", "mysql-13-6-1"], "--server N, from 0 to 9"],
-    [["schemes", "mint", "--scheme", "mysql-13-6-1", "--server", "10"], "from 0 to 9"],
-    [["schemes", "mint", "--scheme", "tickets", "--server", "1"], "--state FILE"],
-    [["schemes", "mint", "--scheme", "uuid", "--create"], "--create needs a state file"],
-  ])("%j is refused with a word that helps", async (parameters, said) => {
-    expect(await callnumber(parameters)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(said) });
+    ["", "required option '--scheme <name>'"],
+    ["--scheme snowflake", "The schemes are call-number"],
+    ["--scheme uuid -n 0", "from 1 to 1,000,000,000"],
+    ["--scheme uuid -n -1", "from 1 to 1,000,000,000"],
+    ["--scheme uuid -n 1e9", "from 1 to 1,000,000,000"],
+    ["--scheme uuid --node 1", "no place for --node"],
+    ["--scheme twitter-snowflake", "--node N, from 0 to 1023"],
+    ["--scheme twitter-snowflake --node 1024", "from 0 to 1023"],
+    ["--scheme twitter-snowflake --node -1", "must be a whole number"],
+    ["--scheme mysql-13-6-1", "--server N, from 0 to 9"],
+    ["--scheme mysql-13-6-1 --server 10", "from 0 to 9"],
+    ["--scheme tickets --server 1", "--state FILE"],
+    ["--scheme uuid --create", "--create needs a state file"],
+  ])("rejects %j with a message that helps", async (options, message) => {
+    expect(await mint(options)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
   });
 
   test("--node takes precedence over the MAC addresses of the machine", async () => {
-    const { stdout } = await callnumber(["schemes", "mint", "--scheme", "snowflake-2015", "--json", "--node", "5"]);
+    const { stdout } = await mint("--scheme snowflake-2015 --json --node 5");
     expect(JSON.parse(stdout)).toMatchObject({ fields: { node: 5 } });
   });
 
-  test("a reader that leaves ends it quietly, and the state stays good", async () => {
+  test("ends quietly when its reader leaves, and the state stays usable", async () => {
     const state = join(await folderForTest(), "state.json");
     const mint = `callnumber schemes mint --scheme tickets --server 1 --state ${state}`;
     const { code, stdout, stderr } = await shell(`set +o pipefail; ${mint} --create -n 1000000 | head -1; ${mint}`);
@@ -133,7 +103,7 @@ describe("callnumber schemes mint", () => {
     expect(existsSync(`${state}.lock`)).toBe(false);
   });
 
-  test("a full disk behind standard output is a failure", async ({ skip }) => {
+  test("fails when the disk behind standard output is full", async ({ skip }) => {
     if (!existsSync("/dev/full")) skip("no /dev/full here");
     const { code, stderr } = await shell("callnumber schemes mint --scheme uuid -n 100000 > /dev/full");
     expect(code).toBe(1);
@@ -142,31 +112,21 @@ describe("callnumber schemes mint", () => {
 });
 
 describe("the state file", () => {
-  const words = (state: string, more: readonly string[]) => [
-    "schemes",
-    "mint",
-    "--scheme",
-    "tickets",
-    "--server",
-    "1",
-    "--state",
-    state,
-    ...more,
-  ];
-  const tickets = (state: string, ...more: readonly string[]) => callnumber(words(state, more));
+  const TICKETS = "--scheme tickets --server 1";
+  const tickets = (state: string, ...more: readonly string[]) => mint(TICKETS, "--state", state, ...more);
   /** Goes on until it is stopped. */
   const startTickets = (state: string, ...more: readonly string[]) =>
-    startProcess(words(state, [...more, "-n", "100000000"]));
+    startProcess(wordsOf(TICKETS, ["--state", state, ...more, "-n", "100000000"]));
 
-  test("carries a counter from call to call; of two servers one is odd and one even", async () => {
+  test("keeps a counter from call to call; of two servers one is odd and one even", async () => {
     const state = join(await folderForTest(), "state.json");
     expect((await tickets(state, "--create", "-n", "3")).stdout).toBe("1\n3\n5\n");
     expect((await tickets(state, "-n", "2")).stdout).toBe("7\n9\n");
-    const even = await callnumber(["schemes", "mint", "--scheme", "tickets", "--server", "0", "--state", state]);
+    const even = await mint("--scheme tickets --server 0", "--state", state);
     expect(Number(even.stdout) % 2).toBe(0);
   });
 
-  test("is not made by itself, and not taken when it is damaged", async () => {
+  test("is not created without --create, and rejected when it is damaged", async () => {
     const state = join(await folderForTest(), "state.json");
     expect(await tickets(state)).toMatchObject({
       code: 1,
@@ -182,28 +142,18 @@ describe("the state file", () => {
     expect(readFileSync(state, "utf8")).toBe("{}");
   });
 
-  test("what is refused for another reason makes no file", async () => {
+  test("is not created when the command fails for another reason", async () => {
     const folder = await folderForTest();
-    await callnumber([
-      "schemes",
-      "mint",
-      "--scheme",
-      "tickets",
-      "--server",
-      "2",
-      "--state",
-      join(folder, "a"),
-      "--create",
-    ]);
-    await callnumber(["schemes", "mint", "--scheme", "call-number", "--state", join(folder, "b"), "--create"]);
+    await mint("--scheme tickets --server 2 --create", "--state", join(folder, "a"));
+    await mint("--scheme call-number --create", "--state", join(folder, "b"));
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("twelve processes at once on one file make no number twice: each has it alone, or says so", async () => {
+  test("is used by one of twelve concurrent processes at a time: the others fail, and no number repeats", async () => {
     const state = join(await folderForTest(), "state.json");
     await tickets(state, "--create");
     const finished = await Promise.all(
-      Array.from({ length: 12 }, () => callnumberProcess(words(state, ["-n", "3000"]))),
+      Array.from({ length: 12 }, () => callnumberProcess(wordsOf(TICKETS, ["--state", state, "-n", "3000"]))),
     );
     const numbers = finished.flatMap(({ stdout }) => (stdout === "" ? [] : linesOf(stdout)));
     expect(new Set(numbers).size).toBe(numbers.length);
@@ -219,7 +169,7 @@ describe("the state file", () => {
     }
   });
 
-  test("killed at any moment, the next process repeats nothing that came out; its lock must be removed by hand", async () => {
+  test("repeats no printed number after a kill; its lock must be removed manually", async () => {
     const state = join(await folderForTest(), "state.json");
     await tickets(state, "--create");
     const seen = new Set<string>();
@@ -241,7 +191,7 @@ describe("the state file", () => {
     expect(seen.has(stdout.trim())).toBe(false);
   });
 
-  test("asked to stop, it lets the file go", async () => {
+  test("is unlocked when the command is stopped", async () => {
     const state = join(await folderForTest(), "state.json");
     const running = startTickets(state, "--create");
     while (running.output().stdout === "") await delay(5);
@@ -249,30 +199,32 @@ describe("the state file", () => {
     expect((await tickets(state)).code).toBe(0);
   });
 
-  test("remembers the last time of a clock: a clock that went back is refused by the next process", async () => {
+  test("remembers the last time of a clock: the next process fails when the clock went back", async () => {
     const state = join(await folderForTest(), "state.json");
-    const mint = (...more: readonly string[]) =>
-      callnumber(["schemes", "mint", "--scheme", "twitter-snowflake", "--node", "1", "--state", state, ...more]);
-    expect((await mint("--create")).code).toBe(0);
+    const snowflake = (...more: readonly string[]) =>
+      mint("--scheme twitter-snowflake --node 1", "--state", state, ...more);
+    expect((await snowflake("--create")).code).toBe(0);
     // As if it had been minted an hour from now.
     const text = readFileSync(state, "utf8");
     const [, unit = ""] = /unit": "(\d+)"/.exec(text) ?? [];
     writeFileSync(state, text.replace(unit, String(Number(unit) + 3_600_000)));
-    expect(await mint()).toMatchObject({
+    expect(await snowflake()).toMatchObject({
       code: 1,
       stdout: "",
       stderr: expect.stringMatching(/went back.*\(clock_moved_backward\)/),
     });
   });
 
-  test("that can't be written makes no number", async ({ skip }) => {
-    if (process.getuid?.() === 0) skip("root may write everywhere");
-    const folder = await folderForTest();
-    const state = join(folder, "state.json");
+  test("stops minting when it can't be written, before a number is printed", async () => {
+    const state = join(await folderForTest(), "state.json");
     await tickets(state, "--create");
-    chmodSync(folder, 0o500);
-    const refused = await tickets(state);
-    chmodSync(folder, 0o700);
-    expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("mint_state_unusable") });
+    // Takes the name of the new file that would replace the old one.
+    mkdirSync(`${state}.unfinished`);
+    expect(await tickets(state)).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("mint_state_unusable"),
+    });
+    expect(existsSync(`${state}.lock`)).toBe(false);
   });
 });

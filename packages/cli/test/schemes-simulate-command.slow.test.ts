@@ -1,4 +1,4 @@
-/** `callnumber schemes simulate` as somebody runs it who wants to see what goes wrong with which scheme. */
+/** `callnumber schemes simulate` as a user runs it who wants to see what goes wrong with which scheme. */
 import { SCHEMES } from "@callnumber/schemes";
 import { SCENARIOS } from "@callnumber/schemes/simulation";
 import { describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { callnumber, shell } from "../../../test/processes/command.js";
 const COLUMNS = 80;
 const SMALL = ["--numbers", "1000", "--seed", "1"];
 
-interface Told {
+interface Simulated {
   readonly seed: number;
   readonly scenarios: readonly {
     readonly name: string;
@@ -22,14 +22,14 @@ interface Told {
   }[];
 }
 
-async function toldAsJson(...parameters: readonly string[]): Promise<Told> {
+async function simulatedAsJson(...parameters: readonly string[]): Promise<Simulated> {
   const { code, stdout, stderr } = await callnumber(["schemes", "simulate", "--json", ...parameters]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  return JSON.parse(stdout) as Told;
+  return JSON.parse(stdout) as Simulated;
 }
 
 describe("callnumber schemes simulate", () => {
-  test("has every scheme in every scenario, in no more than 80 columns, and repeats are no failure", async () => {
+  test("shows every scheme in every scenario, in no more than 80 columns, and exits with 0 for repeats", async () => {
     const { code, stdout, stderr } = await callnumber(["schemes", "simulate", ...SMALL]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n").filter((line) => line.length > COLUMNS)).toEqual([]);
@@ -44,7 +44,7 @@ describe("callnumber schemes simulate", () => {
     expect(stdout).toContain("is not in this simulation");
   });
 
-  test("plays the same again with the seed that it printed, and another without", async () => {
+  test("repeats a simulation with the seed that it printed, and runs another without", async () => {
     const asked = ["schemes", "simulate", "--scenario", "one-hash", "--scheme", "snowflake-2015", "--numbers", "3,000"];
     const { stdout: first } = await callnumber(asked);
     const seed = /--seed (\d+)/.exec(first)?.[1] as string;
@@ -52,8 +52,8 @@ describe("callnumber schemes simulate", () => {
     expect((await callnumber(asked)).stdout).not.toBe(first);
   });
 
-  test("--json has all that the table has, and the figures in full", async () => {
-    const { seed, scenarios } = await toldAsJson("--scenario", "heavy-rate,counter-back", "good-clocks", ...SMALL);
+  test("prints all that the table shows with --json, and the figures in full", async () => {
+    const { seed, scenarios } = await simulatedAsJson("--scenario", "heavy-rate,counter-back", "good-clocks", ...SMALL);
     expect(seed).toBe(1);
     expect(scenarios.map(({ name }) => name)).toEqual(["heavy-rate", "counter-back", "good-clocks"]);
     for (const { outcomes } of scenarios) {
@@ -74,9 +74,9 @@ describe("callnumber schemes simulate", () => {
     expect(uuid?.expected).toBeCloseTo((1_000 * 999) / 2 / 2 ** 122, 45);
   });
 
-  test("--nodes, --rate and --scheme say what is played", async () => {
+  test("simulates what --nodes, --rate and --scheme select", async () => {
     const asked = ["--scenario", "good-clocks", "--scheme", "chibrary-3-32-8-4", "--nodes", "2", "--rate", "1M/s"];
-    const { scenarios } = await toldAsJson(...asked, ...SMALL);
+    const { scenarios } = await simulatedAsJson(...asked, ...SMALL);
     expect(scenarios[0]?.outcomes).toMatchObject([{ minted: 1_000, waited: 2, repeats: 0 }]);
   });
 
@@ -92,13 +92,13 @@ describe("callnumber schemes simulate", () => {
     [["--rate", "0"], "must be above zero"],
     [["--seed", "-1"], "must be a whole number from 0 to"],
     [["--scenraio", "x"], "--scenario"],
-  ])("%j is refused, and what is meant is said", async (parameters, words) => {
+  ])("rejects %j with a message that helps", async (parameters, words) => {
     const { code, stdout, stderr } = await callnumber(["schemes", "simulate", ...parameters]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(words);
   });
 
-  test("--help names every scenario, says what the exit code is, and its examples are real", async () => {
+  test("--help lists every scenario and the exit code, and its examples run", async () => {
     const { stdout } = await callnumber(["schemes", "simulate", "--help"]);
     for (const { name } of SCENARIOS) expect(stdout).toMatch(new RegExp(`^  ${name} +[A-Z]`, "m"));
     expect(stdout).toMatch(/no\s+failure/);
@@ -114,7 +114,7 @@ describe("callnumber schemes simulate", () => {
     }
   });
 
-  test("ends quietly when its reader has seen enough", async () => {
+  test("ends quietly when its reader leaves", async () => {
     const { code, stdout, stderr } = await shell(
       `${process.execPath} packages/cli/bin/callnumber.js schemes simulate --numbers 200 --seed 1 | head -n 1`,
     );

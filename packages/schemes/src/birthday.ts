@@ -1,27 +1,24 @@
-/** The birthday problem: how likely two of some random values are the same. Exact to the digits of a double. */
-
 /**
- * The chance that `drawn` draws of `space` equally likely values are not all different; 1 where there are more draws than values.
- * @throws RangeError where one is no whole number, `space` is less than 1 or beyond the doubles (1.8e308), or `drawn` less than 0.
+ * The birthday problem: how likely two of some random values are the same. Exact to the digits of a double. `space` and `drawn` are whole
+ * numbers up to the greatest double: there is at least one value to draw.
  */
-export function chanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
-  assertCounts(space, drawn);
+
+/** The chance that `drawn` draws of `space` equally likely values are not all different; 1 where there are more draws than values. */
+export function chanceOfRepeat(space: number, drawn: number): number {
   if (drawn > space) return 1;
-  return atLeastOne(logOfAllDifferent(Number(space), Number(drawn)));
+  return atLeastOne(drawn <= SUMMED_UP_TO ? sumOfLogs(space, drawn) : stirling(space, drawn));
 }
 
 /** The rule of thumb that most documents print, 1 - e^(-n(n-1)/2s). Too small by some per cent where the chance is large. */
-export function approximateChanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
-  assertCounts(space, drawn);
-  return atLeastOne((-Number(drawn) * (Number(drawn) - 1)) / (2 * Number(space)));
+export function approximateChanceOfRepeat(space: number, drawn: number): number {
+  return atLeastOne((-drawn * (drawn - 1)) / (2 * space));
 }
 
 /**
  * The fewest draws of `space` values among which a repeat has at least that chance (above 0, below 1). Beyond 2^53 draws to the digits of
  * a double.
  */
-export function drawsForChance(space: number | bigint, chance: number): number {
-  assertCounts(space, 0);
+export function drawsForChance(space: number, chance: number): number {
   let few = 1;
   let enough = 2;
   while (chanceOfRepeat(space, enough) < chance) {
@@ -58,10 +55,6 @@ const SUMMED_UP_TO = 100_000;
 const SERIES_BELOW = 0.1;
 const TERM_COUNT = 20;
 
-function logOfAllDifferent(space: number, drawn: number): number {
-  return drawn <= SUMMED_UP_TO ? sumOfLogs(space, drawn) : stirling(space, drawn);
-}
-
 /** The smallest terms come first, so that they count. */
 function sumOfLogs(space: number, drawn: number): number {
   let sum = 0;
@@ -84,15 +77,4 @@ function stirling(space: number, drawn: number): number {
   let sum = 0;
   for (let power = TERM_COUNT; power >= 2; power--) sum = part * (sum + 1 / (power * (power - 1)));
   return -drawn * sum - half;
-}
-
-function assertCounts(space: number | bigint, drawn: number | bigint): void {
-  if (!(isWhole(space) && space >= 1 && Number.isFinite(Number(space)))) {
-    throw new RangeError(`a space must be a whole number from 1 to 1.8e308, not ${space}`);
-  }
-  if (!(isWhole(drawn) && drawn >= 0)) throw new RangeError(`draws must be a whole number from 0 on, not ${drawn}`);
-}
-
-function isWhole(value: number | bigint): boolean {
-  return typeof value === "bigint" || Number.isInteger(value);
 }

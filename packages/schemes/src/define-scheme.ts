@@ -1,10 +1,9 @@
-/** Builds a scheme from its declaration: the one place where layout, encodings, minting, parsing and facts meet. */
+/** Builds a scheme from its declaration: the one place where fields, encodings, minting, parsing and facts meet. */
 import type { EncodingRule } from "./encodings.js";
 import { factsOf } from "./facts.js";
-import type { Field } from "./field.js";
-import { greatestOf, joinValues, type PlacedField, placeFields, splitNumber } from "./layout.js";
+import { type Field, fieldsOfKind, greatestOf, joinValues, splitNumber, type Values } from "./fields.js";
 import { minterOf } from "./minting.js";
-import { type Encoded, type Parsed, type Reading, type Scheme, SchemeError, type Values } from "./scheme.js";
+import { type Reading, type Scheme, SchemeError } from "./scheme.js";
 
 export interface Declaration {
   /** Lower case, with hyphens. Never changes. */
@@ -25,19 +24,19 @@ export interface Declaration {
   readonly notes?: (values: Values, number: bigint) => Readonly<Record<string, string>>;
 }
 
+const UNSHUFFLED = { shuffled: (number: bigint) => number, unshuffled: (number: bigint) => number };
+
 export function defineScheme(declaration: Declaration): Scheme {
-  const { name, title, fields, encodings, adjust = (values) => values } = declaration;
-  const placed = placeFields(fields);
-  const greatest = declaration.greatest ?? greatestOf(placed);
-  const shuffled = declaration.shuffle?.shuffled ?? ((number) => number);
+  const { name, title, fields, encodings, shuffle = UNSHUFFLED, adjust = (values) => values } = declaration;
+  const greatest = declaration.greatest ?? greatestOf(fields);
   const mintStep = minterOf(name, fields);
-  const [today] = encodings;
-  const write = (number: bigint): string => today.write(number) as string;
+  const write = (number: bigint): string => encodings[0].write(number) as string;
+  const tooGreat = (number: bigint) => `${number} is beyond the greatest number, ${greatest}`;
 
   const numberOf = (values: Values): bigint => {
-    const number = shuffled(joinValues(placed, values));
+    const number = shuffle.shuffled(joinValues(fields, values));
     if (number <= greatest) return number;
-    throw new RangeError(`${number} is beyond the greatest number, ${greatest}`);
+    throw new RangeError(tooGreat(number));
   };
 
   return {
@@ -48,51 +47,31 @@ export function defineScheme(declaration: Declaration): Scheme {
       const step = mintStep(context);
       if (step.outcome === "wait") return step;
       const values = adjust(step.values);
-      const number = shuffled(joinValues(placed, values));
+      const number = shuffle.shuffled(joinValues(fields, values));
       if (number <= greatest) return { outcome: "minted", text: write(number), values };
-      throw new SchemeError("number_space_exhausted", `${number} is beyond the greatest number, ${greatest}`);
+      throw new SchemeError("number_space_exhausted", tooGreat(number));
     },
-    parse: parserOf(declaration, placed, greatest),
+    parse: parserOf(declaration, greatest, shuffle.unshuffled),
     format: (values) => write(numberOf(values)),
     encodings: (values) => {
       const number = numberOf(values);
-      return encodings.flatMap((encoding): Encoded[] => {
-        const text = encoding.write(number);
-        return text === undefined ? [] : [{ name: encoding.name, text }];
-      });
+      const written = encodings.map((encoding) => [encoding.name, encoding.write(number)] as const);
+      return Object.fromEntries(written.filter((entry): entry is [string, string] => entry[1] !== undefined));
     },
-    facts: factsOf(fields, {
-      greatest,
-      characters: write(greatest).length,
-      isShuffled: declaration.shuffle !== undefined,
-    }),
+    facts: factsOf(fields, greatest, write(greatest).length, declaration.shuffle !== undefined),
   };
 }
 
 /**
  * Returns the `parse` of this declaration: it finds every number that a text may mean, the first of them in the encoding of today.
- * Never throws, and the reason never repeats the text, which is untrusted.
+ * The reason never repeats the text, which is untrusted.
  */
 function parserOf(
-  declaration: Declaration,
-  placed: readonly PlacedField[],
+  { encodings, fields, notes = () => ({}), timeMs: timeMsOf = clockTimeMs(fields) }: Declaration,
   greatest: bigint,
-): (text: string) => Parsed {
-  const { encodings, fields, shuffle, notes } = declaration;
-  const timeMsOf = declaration.timeMs ?? clockTimeMs(fields);
+  unshuffled: (number: bigint) => bigint,
+): Scheme["parse"] {
   const looks = new Set(encodings.map(({ looksLike }) => looksLike));
-
-  const readingOf = (number: bigint, values: Values, encoding: string): Reading => {
-    const timeMs = timeMsOf(values);
-    return {
-      values,
-      number,
-      encoding,
-      ...(timeMs === undefined ? {} : { timeMs }),
-      notes: notes?.(values, number) ?? {},
-    };
-  };
-
   return (text) => {
     const readings = new Map<bigint, Reading>();
     let reason = `it is none of: ${[...looks].join("; ")}`;
@@ -104,10 +83,15 @@ function parserOf(
           continue;
         }
         if (encoding.write(number) !== text) continue;
-        const values = splitNumber(placed, shuffle === undefined ? number : shuffle.unshuffled(number));
+        const values = splitNumber(fields, unshuffled(number));
         const mismatch = fixedFieldMismatch(fields, values);
-        if (mismatch === undefined) readings.set(number, readingOf(number, values, encoding.name));
-        else reason = mismatch;
+        if (mismatch !== undefined) {
+          reason = mismatch;
+          continue;
+        }
+        const timeMs = timeMsOf(values);
+        const time = timeMs === undefined ? {} : { timeMs };
+        readings.set(number, { values, number, encoding: encoding.name, ...time, notes: notes(values, number) });
       }
     }
     const [first, ...otherReadings] = readings.values();
@@ -116,16 +100,16 @@ function parserOf(
 }
 
 function fixedFieldMismatch(fields: readonly Field[], values: Values): string | undefined {
-  for (const { name, source } of fields) {
-    if (source.kind !== "fixed" || source.others === "read") continue;
-    if (Number(values[name]) !== source.value) return `${name} is ${values[name]}, and ${source.value} in every number`;
+  for (const { name, source } of fieldsOfKind(fields, "fixed")) {
+    if (source.others === "read" || Number(values[name]) === source.value) continue;
+    return `${name} is ${values[name]}, and ${source.value} in every number`;
   }
   return undefined;
 }
 
 function clockTimeMs(fields: readonly Field[]): (values: Values) => number | undefined {
-  for (const { name, source } of fields) {
-    if (source.kind === "clock") return (values) => source.epochMs + Number(values[name]) * source.unitMs;
-  }
-  return () => undefined;
+  const [clock] = fieldsOfKind(fields, "clock");
+  if (clock === undefined) return () => undefined;
+  const { epochMs, unitMs } = clock.source;
+  return (values) => epochMs + Number(values[clock.name]) * unitMs;
 }

@@ -16,47 +16,28 @@ export interface EncodingRule {
   read(text: string): readonly bigint[];
 }
 
-/** No leading zeros, up to `digitCountMax` digits. */
-export function decimal(name: string, digitCountMax: number): EncodingRule {
-  const shape = new RegExp(`^(0|[1-9][0-9]{0,${digitCountMax - 1}})$`);
-  return {
-    name,
-    looksLike: `a whole number of up to ${digitCountMax} digits`,
-    write: String,
-    read: (text) => (shape.test(text) ? [BigInt(text)] : []),
-  };
+/** Up to `digitCountMax` decimal digits; without leading zeros, unless `write` adds some. */
+export function decimal(
+  name: string,
+  digitCountMax: number,
+  looksLike = `a whole number of up to ${digitCountMax} digits`,
+  write: EncodingRule["write"] = String,
+): EncodingRule {
+  const shape = new RegExp(`^[0-9]{1,${digitCountMax}}$`);
+  return { name, looksLike, write, read: (text) => (shape.test(text) ? [BigInt(text)] : []) };
 }
 
 /** Leading zeros up to exactly `width` digits. */
 export function paddedDecimal(name: string, width: number): EncodingRule {
-  return fixedWidth(name, "0123456789", width, "", `${width} decimal digits`);
-}
-
-/** As a signed BIGINT column shows 64 bits: from 2^63 on, negative. */
-export function signed64(name: string): EncodingRule {
-  const shape = /^(0|-?[1-9][0-9]{0,18})$/;
-  return {
-    name,
-    looksLike: "a signed whole number of 64 bits",
-    write: (number) => String(BigInt.asIntN(64, number)),
-    read: (text) => (shape.test(text) ? [BigInt.asUintN(64, BigInt(text))] : []),
-  };
+  return decimal(name, width, `${width} decimal digits`, (number) => String(number).padStart(width, "0"));
 }
 
 export function base62(name: string, width: number, alphabet = BASE62): EncodingRule {
-  const base = alphabet.length;
-  return fixedWidth(name, alphabet, width, "", `${width} base${base} characters`);
+  return fixedWidth(name, alphabet, width, "", `${width} base${alphabet.length} characters`);
 }
 
-/** With `0x` before it, so that it is never taken for a decimal. */
-export function hex(bits: number): EncodingRule {
-  return fixedWidth("hex", BASE16, Math.ceil(bits / 4), "0x", `0x and ${Math.ceil(bits / 4)} lower-case hex digits`);
-}
-
-/** With `0b` before it, so that it is never taken for a decimal. */
-export function binary(bits: number): EncodingRule {
-  return fixedWidth("binary", "01", bits, "0b", `0b and ${bits} binary digits`);
-}
+/** 64 bits, with `0x` before them, so that they are never taken for a decimal. */
+export const hex64 = fixedWidth("hex", BASE16, 16, "0x", "0x and 16 lower-case hex digits");
 
 /** Exactly `width` digits of `alphabet` behind `prefix`. */
 export function fixedWidth(

@@ -1,30 +1,35 @@
 /** The comparison of schemes: words of closed lists and figures, all of them computed from the fields. */
-import { atLeastOne, chanceOfRepeat, logOfNoCellTwice } from "./birthday.js";
-import type { Field, SequenceScope } from "./field.js";
-import { guessChance, neighborChance } from "./guesses.js";
-import { type Load, perNodeAndUnit, type Shape, shapeOf, unitsIn } from "./shape.js";
+import { guessChance, type Load, neighborChance, repeatChance, unitsIn } from "./chances.js";
+import type { Field } from "./fields.js";
+import { type Shape, shapeOf } from "./shape.js";
 
 /** How numbers that were made one after the other compare. */
-export type Order =
-  /** Each greater than the one before, whichever process made it. */
-  | "strict"
-  /** Greater than those of an earlier unit of the clock, if the clocks agree. */
-  | "by time"
-  /** Each greater than the one before of the same node. */
-  | "within a node"
-  /** Made in order and written in another one. Anyone can compute it back. */
-  | "shuffled"
-  | "none";
+export const ORDERS = {
+  strict: "each number is greater than the one made before it, by any process",
+  "by time": "later numbers are greater, as far as the clocks of the nodes agree",
+  "within a node": "each number is greater than the one that the same node made before",
+  shuffled: "made in order, and written so that the eye sees none; anyone can compute it back",
+  none: "numbers are in the order in which they were drawn",
+} as const;
+export type Order = keyof typeof ORDERS;
 
 /** What all processes must have agreed on, or must request, so that no number repeats. */
-export type Coordination =
-  | "nothing"
-  | "a number for each node"
-  | "one request for each run"
-  | "one request for each number";
+export const COORDINATIONS = {
+  nothing: "nothing: every process mints alone",
+  "a number for each node": "a number for each node: an operator keeps the list",
+  "one request for each run": "one request to the coordinator for each run; no other for the numbers in it",
+  "one request for each number": "one request to the counter for each number",
+} as const;
+export type Coordination = keyof typeof COORDINATIONS;
 
 /** What a reader of one number learns. */
-export type Reveals = "when" | "where" | "how many" | "nothing";
+export const REVEALED = {
+  when: "when it was made",
+  where: "where it was made",
+  "how many": "how many were made before",
+  nothing: "nothing",
+} as const;
+export type Reveals = keyof typeof REVEALED;
 
 /** What causes the first repeat, or the first refusal. */
 export type Failure = "clock goes back" | "two nodes alike" | "space used up" | "birthday" | "counter set back";
@@ -46,56 +51,47 @@ export interface Facts {
   /**
    * The probability that the best guess of a person who knows the scheme and the second, but no number, hits one that was made in that
    * second by all nodes that can exist. Without a clock: one of all that were made; a counter is guessed at its first value.
-   * @throws RangeError as `repeats` does.
    */
   guessed(load: Load): number;
   /**
    * The probability that a reader of one number, who knows the scheme and its load, can name another that exists: the one before it where
    * numbers are counted, else the likeliest.
-   * @throws RangeError as `repeats` does.
    */
   neighbor(load: Load): number;
   /**
    * Seconds until every number is used at this rate; with a clock, the whole time that its field can hold, at any rate.
-   * @throws RangeError for a rate below 0.
    */
   lastsSeconds(perSecond: number): number;
   /**
    * The probability of at least one repeat among the numbers of that load, while the scheme is run as intended: clocks right, counters
    * never set back, assigned node numbers all different while there are enough of them. Numbers come at random moments, equally many from
    * each node; without a clock, exactly so many are drawn.
-   * @throws RangeError where an amount is below 0, not finite, or there is less than 1 node.
    */
   repeats(load: Load): number;
   /** In the order in which they are met in practice. */
   readonly failures: readonly Failure[];
 }
 
-interface Given {
-  readonly greatest: bigint;
-  readonly characters: number;
-  readonly isShuffled: boolean;
-}
-
-export function factsOf(fields: readonly Field[], { greatest, characters, isShuffled }: Given): Facts {
+/**
+ * @param greatest the greatest number of the scheme.
+ * @param characters the length of its text.
+ */
+export function factsOf(fields: readonly Field[], greatest: bigint, characters: number, isShuffled: boolean): Facts {
   const shape = shapeOf(fields, greatest);
-  const { clock, nodes } = shape;
+  const { clock, nodes, count } = shape;
   return {
-    bits: Math.log2(Number(shape.count)),
+    bits: Math.log2(count),
     characters,
     order: isShuffled ? "shuffled" : orderOf(shape),
     coordination: coordinationOf(shape),
     reveals: revealsOf(shape),
-    nodes: nodes === undefined ? Number.POSITIVE_INFINITY : Number(nodes.count),
+    nodes: nodes?.count ?? Number.POSITIVE_INFINITY,
     perSecond: clock === undefined ? Number.POSITIVE_INFINITY : unitsIn(shape, 1) * numbersPerUnit(shape),
-    endsMs: clock && clock.epochMs + clock.unitCount * clock.unitMs - 1,
-    guessed: (load) => guessChance(shape, assertLoad(load)),
-    neighbor: (load) => neighborChance(shape, assertLoad(load)),
-    lastsSeconds: (perSecond) =>
-      clock === undefined
-        ? Number(shape.count) / assertAmount("perSecond", perSecond)
-        : (clock.unitCount * clock.unitMs) / 1_000,
-    repeats: (load) => repeatChance(shape, assertLoad(load)),
+    endsMs: clock?.endsMs,
+    guessed: (load) => guessChance(shape, load),
+    neighbor: (load) => neighborChance(shape, load),
+    lastsSeconds: (perSecond) => (clock === undefined ? count / perSecond : (clock.unitCount * clock.unitMs) / 1_000),
+    repeats: (load) => repeatChance(shape, load),
     failures: failuresOf(shape),
   };
 }
@@ -108,9 +104,8 @@ function orderOf({ leading, nodes }: Shape): Order {
 }
 
 function coordinationOf({ counter, nodes }: Shape): Coordination {
-  if (counter !== undefined)
-    return counter === "for each run" ? "one request for each run" : "one request for each number";
-  return nodes?.given ? "a number for each node" : "nothing";
+  if (counter !== undefined) return `one request ${counter}`;
+  return nodes?.isGiven ? "a number for each node" : "nothing";
 }
 
 function revealsOf({ clock, nodes, counter, sequence }: Shape): readonly Reveals[] {
@@ -132,58 +127,7 @@ function failuresOf({ nodes, counter, sequence, drawn }: Shape): readonly Failur
   return [...failures, "space used up"];
 }
 
-function numbersPerUnit({ nodes, sequence, drawnCount }: Shape): number {
-  return Number((nodes?.count ?? 1n) * (sequence?.count ?? 1n) * drawnCount);
-}
-
-function repeatChance(shape: Shape, load: Load): number {
-  const { clock, nodes, sequence, counter, drawn } = shape;
-  const total = load.perSecond * load.seconds;
-  if (counter !== undefined || total === 0) return 0;
-  if (sequence !== undefined)
-    return nodesAlikeChance(shape, load.nodes) * REPEAT_OF_TWINS[sequence.within](shape, load);
-  if (clock === undefined) return chanceOfRepeat(shape.count, Math.round(total));
-  const cells = unitsIn(shape, load.seconds) * Math.min(load.nodes, Number(nodes?.count ?? 1n));
-  const logsOfNone = drawn.map(({ count, share }) => logOfNoCellTwice(cells * count, (total / cells) * share));
-  return atLeastOne(logsOfNone.reduce((sum, log) => sum + log, 0));
-}
-
-/** Assigned node numbers differ as long as there are enough of them; those that machines derive may not. */
-function nodesAlikeChance({ nodes }: Shape, count: number): number {
-  if (nodes === undefined) return 0;
-  if (nodes.hashed) return chanceOfRepeat(nodes.count, Math.round(count));
-  return BigInt(Math.ceil(count)) > nodes.count ? 1 : 0;
-}
-
-/** The probability of a repeat between two nodes that have the same number. */
-const REPEAT_OF_TWINS: Readonly<Record<SequenceScope, (shape: Shape, load: Load) => number>> = {
-  /** Both start at the same value, so one unit in which both make a number is enough. */
-  "clock unit": (shape, load) => {
-    const busy = atLeastOne(-perNodeAndUnit(shape, load));
-    return atLeastOne(unitsIn(shape, load.seconds) * Math.log1p(-busy * busy));
-  },
-  /**
-   * Each started at a random value. In a unit, m numbers of one and n of the other have one in common for m + n - 1 of all distances of their
-   * starts. Counted as if they started again in each unit: rather too likely than too unlikely, because twins that are far apart stay so.
-   */
-  process: (shape, load) => {
-    const perUnit = perNodeAndUnit(shape, load);
-    const busy = atLeastOne(-perUnit);
-    const near = Math.min(1, (2 * perUnit * busy - busy * busy) / Number(shape.sequence?.count));
-    return atLeastOne(unitsIn(shape, load.seconds) * Math.log1p(-near));
-  },
-  kept: () => 1,
-  run: () => 0,
-};
-
-function assertLoad(load: Load): Load {
-  assertAmount("perSecond", load.perSecond);
-  assertAmount("seconds", load.seconds);
-  if (assertAmount("nodes", load.nodes) < 1) throw new RangeError(`nodes must be 1 or more, not ${load.nodes}`);
-  return load;
-}
-
-function assertAmount(name: string, value: number): number {
-  if (Number.isFinite(value) && value >= 0) return value;
-  throw new RangeError(`${name} must be a number from 0 on, not ${value}`);
+function numbersPerUnit({ nodes, sequence, drawn }: Shape): number {
+  const drawnCount = drawn.reduce((sum, { count }) => sum + count, 0) || 1;
+  return (nodes?.count ?? 1) * (sequence?.count ?? 1) * drawnCount;
 }

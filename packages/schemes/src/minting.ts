@@ -1,130 +1,192 @@
 /**
  * One step of minting: fills each field from its source. Reads the clock once.
- * What can be refused is refused first; what is remembered is written last, before the number is returned.
+ * A sequence never returns a value twice within its scope: it waits, requests a run or fails instead.
  */
-import { capacityOf, type Field, type Source } from "./field.js";
-import { assertFits, exactValue, type PlacedField, placeFields } from "./layout.js";
-import { type MintContext, SchemeError, type Values } from "./scheme.js";
-import { drawBelow, nextFromCounter, nextInSequence, type StepState } from "./sequence.js";
+import {
+  assertFits,
+  capacityOf,
+  type Field,
+  type FieldOf,
+  fieldsOfKind,
+  fieldsSharing,
+  type NodeSource,
+  namesOf,
+  nodeFields,
+  nodeSourcesOf,
+  type SequenceScope,
+  splitNumber,
+  type Values,
+} from "./fields.js";
+import { type MintContext, type NodeIdentity, SchemeError } from "./scheme.js";
 
 type Step =
   | { readonly outcome: "minted"; readonly values: Values }
   | { readonly outcome: "wait"; readonly untilMs: number };
 
-/** Fields with one source in common, and how many values all of them together can have. */
-interface Part {
-  readonly placed: readonly PlacedField[];
-  readonly source: Source;
-  readonly capacity: bigint;
-}
-
 /** Returns what `mint` of a scheme of these fields does. */
 export function minterOf(scheme: string, fields: readonly Field[]): (context: MintContext) => Step {
-  const parts = partsOf(fields);
-  const sequence = parts.find(({ source }) => source.kind === "sequence");
-  const counter = parts.find(({ source }) => source.kind === "counter");
+  const counters = fieldsOfKind(fields, "counter");
+  const [sequence] = fieldsOfKind(fields, "sequence");
   return (context) => {
-    const filled = new Map<Part, bigint>();
-    for (const part of parts) if (part.source.kind === "node") filled.set(part, nodeValue(part, context));
-    const state: StepState = { ...readClock(parts, context), context, nodes: [...filled.values()], scheme };
-    for (const part of parts) {
-      const value = statelessValue(part, state);
-      if (value !== undefined) filled.set(part, value);
-    }
-    if (sequence?.source.kind === "sequence") {
-      const next = nextInSequence(sequence.source, sequence.capacity, state, counter?.capacity);
-      if (next.outcome === "wait") return next;
-      filled.set(sequence, next.value);
-      if (counter !== undefined) filled.set(counter, next.run);
-    } else if (counter !== undefined) filled.set(counter, nextFromCounter(context, counter.capacity));
-    return { outcome: "minted", values: valuesOf(fields, filled) };
+    const nodes = new Map(nodeSourcesOf(fields).map((from) => [from, nodeNumber(fields, from, context.node)]));
+    const { unit, nextUnitMs } = readClock(fields, context);
+    const newRun = () => nextFromCounter(context, capacityOf(...counters));
+    const next = sequence && nextInSequence(sequence, { context, scheme, unit, nodes: [...nodes.values()], newRun });
+    if (next === "wait") return { outcome: "wait", untilMs: nextUnitMs };
+    const counted = counters.length === 0 ? undefined : (next?.run ?? newRun());
+
+    const numberFor = (field: Field): bigint | undefined => {
+      const { source } = field;
+      switch (source.kind) {
+        case "fixed":
+          return BigInt(source.value);
+        case "clock":
+          return unit;
+        case "node":
+          return nodes.get(source.from);
+        case "random":
+          return BigInt(source.from + drawBelow(context, source.to - source.from + 1));
+        case "remainder":
+          return BigInt(drawBelow(context, source.drawnBelow)) % capacityOf(field);
+        case "sequence":
+          return next?.value;
+        case "counter":
+          return counted;
+      }
+    };
+    const values = fields.map((field) => {
+      return [field.name, splitNumber(fieldsSharing(fields, field), numberFor(field) as bigint)[field.name]] as const;
+    });
+    return { outcome: "minted", values: Object.fromEntries(values) as Values };
   };
 }
 
-/** Undefined for a source that is filled before or after: a node, a sequence, a counter. */
-function statelessValue({ source, capacity }: Part, { context, unit }: StepState): bigint | undefined {
-  switch (source.kind) {
-    case "fixed":
-      return BigInt(source.value);
-    case "clock":
-      return BigInt(unit as number);
-    case "random":
-      return BigInt(source.from + drawBelow(context, source.to - source.from + 1));
-    case "remainder":
-      return BigInt(drawBelow(context, source.drawnBelow)) % capacity;
-    default:
-      return undefined;
+/** `unit` is 0 where there is no clock field. */
+function readClock(fields: readonly Field[], { clock }: MintContext): { unit: bigint; nextUnitMs: number } {
+  const [field] = fieldsOfKind(fields, "clock");
+  if (field === undefined) return { unit: 0n, nextUnitMs: Number.NaN };
+  const { epochMs, unitMs } = field.source;
+  const nowMs = clock.nowMs();
+  const unit = Math.floor((nowMs - epochMs) / unitMs);
+  if (!(Number.isSafeInteger(unit) && unit >= 0)) {
+    throw new RangeError(`the clock must be at ${epochMs} ms or later, not at ${nowMs}`);
   }
-}
-
-function partsOf(fields: readonly Field[]): readonly Part[] {
-  const parts = new Map<string, Field[]>();
-  for (const field of fields) {
-    const key = sharedSource(field.source) ?? `field ${field.name}`;
-    parts.set(key, [...(parts.get(key) ?? []), field]);
+  const greatest = capacityOf(field) - 1n;
+  if (unit > greatest) {
+    throw new SchemeError("number_space_exhausted", `${field.name} is ${unit}, the greatest is ${greatest}`);
   }
-  return [...parts.values()].map((together) => ({
-    placed: placeFields(together),
-    source: (together[0] as Field).source,
-    capacity: together.reduce((product, field) => product * capacityOf(field), 1n),
-  }));
+  return { unit: BigInt(unit), nextUnitMs: epochMs + (unit + 1) * unitMs };
 }
 
-function sharedSource(source: Source): string | undefined {
-  if (source.kind === "node") return `node ${source.from}`;
-  return source.kind === "counter" ? "counter" : undefined;
-}
-
-function readClock(parts: readonly Part[], { clock }: MintContext): Pick<StepState, "unit" | "nextUnitMs"> {
-  for (const { source, capacity, placed } of parts) {
-    if (source.kind !== "clock") continue;
-    const nowMs = clock.nowMs();
-    const unit = Math.floor((nowMs - source.epochMs) / source.unitMs);
-    if (!(Number.isSafeInteger(unit) && unit >= 0)) {
-      throw new RangeError(`the clock must be at ${source.epochMs} ms or later, not at ${nowMs}`);
-    }
-    if (BigInt(unit) >= capacity) {
-      throw new SchemeError(
-        "number_space_exhausted",
-        `${placed[0]?.field.name} is ${unit}, the greatest is ${capacity - 1n}`,
-      );
-    }
-    return { unit, nextUnitMs: source.epochMs + (unit + 1) * source.unitMs };
-  }
-  return { unit: undefined, nextUnitMs: Number.NaN };
-}
-
-function nodeValue({ source, capacity, placed }: Part, { node }: MintContext): bigint {
-  const { from } = source as Extract<Source, { kind: "node" }>;
+function nodeNumber(fields: readonly Field[], from: NodeSource, node: NodeIdentity): bigint {
+  const sharing = nodeFields(fields, from);
+  const capacity = capacityOf(...sharing);
   if (from === "mac hash" && node.macs.length > 0) return hashOfMacs(node.macs) % capacity;
-  const known = from === "mac hash" ? "given" : from;
-  return assertFits(placed.map(({ field }) => field.name).join(" and "), node[known], capacity);
-}
-
-/** In the order of the fields; where several share a source, each takes its digits of it. */
-function valuesOf(fields: readonly Field[], filled: ReadonlyMap<Part, bigint>): Values {
-  const values = new Map<Field, number | bigint>();
-  for (const [part, whole] of filled) {
-    for (const { field, capacity, weight } of part.placed) {
-      // From a memory that another program changed, or a declaration that draws too much: it would spill into the field above.
-      if (whole < 0n || whole >= part.capacity) throw new RangeError(`${whole} does not fit ${field.name}`);
-      values.set(field, exactValue(capacity, (whole / weight) % capacity));
-    }
-  }
-  return Object.fromEntries(fields.map((field) => [field.name, values.get(field) as number | bigint]));
+  return assertFits(namesOf(sharing), node[from === "mac hash" ? "given" : from], capacity);
 }
 
 const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i;
 
 /**
- * The number that a machine takes from its own MAC addresses: Java's `hashCode` of all addresses in upper-case hex without separators, as
- * 32 unsigned bits. A field takes the lowest. Its 1,024 nodes are fewer than they look: 38 machines repeat one more often than not.
+ * Returns the number that a machine takes from its own MAC addresses: Java's `hashCode` of all addresses in upper-case hex without separators,
+ * as 32 unsigned bits. A field takes the lowest. Its 1,024 nodes are fewer than they look: 38 machines repeat one more often than not.
  * @throws RangeError where an address is none.
  */
 export function hashOfMacs(macs: readonly string[]): bigint {
   if (!macs.every((mac) => MAC.test(mac))) throw new RangeError("a MAC address must be written as de:ad:be:ef:00:01");
-  const text = macs.map((mac) => mac.replaceAll(":", "").toUpperCase()).join("");
+  const text = macs.join("").replaceAll(":", "").toUpperCase();
   let hash = 0;
   for (let index = 0; index < text.length; index++) hash = (Math.imul(hash, 31) + text.charCodeAt(index)) | 0;
   return BigInt(hash >>> 0);
 }
+
+/** @throws SchemeError `number_space_exhausted` where the fields can't hold the next value. */
+function nextFromCounter({ counter }: MintContext, capacity: bigint): bigint {
+  const value = counter.next();
+  if (value < 1n) throw new RangeError(`a counter must return whole numbers from 1 on, not ${value}`);
+  if (value >= capacity) {
+    throw new SchemeError("number_space_exhausted", `the counter is at ${value}, the greatest is ${capacity - 1n}`);
+  }
+  return value;
+}
+
+/** A random number of the context, which may be one of a caller. */
+function drawBelow({ random }: MintContext, bound: number): number {
+  return Number(assertFits("a random number", random.below(bound), BigInt(bound)));
+}
+
+interface SequenceStep {
+  readonly context: MintContext;
+  /** Before each name in a memory, so that schemes can share one. */
+  readonly scheme: string;
+  readonly unit: bigint;
+  /** The numbers of the nodes, for state that belongs to one of them. */
+  readonly nodes: readonly bigint[];
+  readonly capacity: bigint;
+  readonly firstValue: () => bigint;
+  readonly newRun: () => bigint;
+}
+
+/** @throws SchemeError `clock_moved_backward` or `number_space_exhausted`; nothing is remembered then. */
+function nextInSequence(field: FieldOf<"sequence">, step: Omit<SequenceStep, "capacity" | "firstValue">): Next {
+  const { within, first } = field.source;
+  const capacity = capacityOf(field);
+  const firstValue = () => BigInt(first === "random" ? drawBelow(step.context, Number(capacity)) : first);
+  return SCOPES[within]({ ...step, capacity, firstValue });
+}
+
+/** `run`: of a sequence that counts within one. */
+type Next = { readonly value: bigint; readonly run?: bigint } | "wait";
+
+/**
+ * The next value, by where the sequence restarts. The order of two writes to a memory is chosen so that a failure between them loses numbers;
+ * the other order would repeat some.
+ */
+const SCOPES: Readonly<Record<SequenceScope, (step: SequenceStep) => Next>> = {
+  "clock unit": ({ context: { memory }, scheme, unit, capacity, firstValue }) => {
+    const last = memory.get(`${scheme}/unit`);
+    if (last !== undefined && unit < last) {
+      const message = `the clock went back by ${last - unit} units, from ${last} to ${unit}; numbers made now could repeat`;
+      throw new SchemeError("clock_moved_backward", message);
+    }
+    const value = unit === last ? (memory.get(`${scheme}/sequence`) ?? -1n) + 1n : firstValue();
+    if (value >= capacity) return "wait";
+    memory.set(`${scheme}/unit`, unit);
+    memory.set(`${scheme}/sequence`, value);
+    return { value };
+  },
+
+  process: ({ context: { memory }, scheme, unit, capacity, firstValue }) => {
+    const before = memory.get(`${scheme}/sequence`);
+    const isSameUnit = unit === memory.get(`${scheme}/unit`);
+    const madeInUnit = (isSameUnit ? memory.get(`${scheme}/made in unit`) : undefined) ?? 0n;
+    if (madeInUnit >= capacity) return "wait";
+    const value = before === undefined ? firstValue() : (before + 1n) % capacity;
+    memory.set(`${scheme}/unit`, unit);
+    memory.set(`${scheme}/made in unit`, madeInUnit + 1n);
+    memory.set(`${scheme}/sequence`, value);
+    return { value };
+  },
+
+  run: ({ context: { memory }, scheme, newRun, capacity, firstValue }) => {
+    const current = memory.get(`${scheme}/run`);
+    const last = memory.get(`${scheme}/sequence`);
+    const isUsedUp = current === undefined || last === undefined || last + 1n >= capacity;
+    const run = isUsedUp ? newRun() : current;
+    const value = isUsedUp ? firstValue() : last + 1n;
+    memory.set(`${scheme}/run`, run);
+    memory.set(`${scheme}/sequence`, value);
+    return { value, run };
+  },
+
+  kept: ({ context: { disk }, scheme, nodes, capacity, firstValue }) => {
+    const key = `${scheme}/${nodes.join("/")}`;
+    const last = disk.get(key);
+    const value = last === undefined ? firstValue() : last + 1n;
+    if (value >= capacity) {
+      throw new SchemeError("number_space_exhausted", `the sequence of ${key} is at its greatest, ${capacity - 1n}`);
+    }
+    disk.set(key, value);
+    return { value };
+  },
+};

@@ -1,16 +1,6 @@
 /** The one interface of all schemes, and what minting needs from outside. Nothing in this package reads the time, draws or waits by itself. */
 import type { Facts } from "./facts.js";
-import type { Field } from "./field.js";
-
-/** The value of each field, by its name: a number where every value of the field is exact as one (up to 53 bits), else a bigint. */
-export type Values = Readonly<Record<string, number | bigint>>;
-
-/** One way to write a number of the scheme. */
-export interface Encoded {
-  /** The encoding's name: `decimal`, `base62`, `hex`, `as written`. */
-  readonly name: string;
-  readonly text: string;
-}
+import type { Field, Values } from "./fields.js";
 
 /** A step of minting: a number, or the time at which to try again. */
 export type MintStep = Minted | { readonly outcome: "wait"; readonly untilMs: number };
@@ -63,8 +53,8 @@ export interface Scheme {
    * @throws RangeError where a value is missing, is no field of this scheme or does not fit its field.
    */
   format(values: Values): string;
-  /** Returns every way to write these values, that of `format` first. Wrong forms that were published are among them. */
-  encodings(values: Values): readonly Encoded[];
+  /** Returns every way to write these values by its name, that of `format` first. Wrong forms that were published are among them. */
+  encodings(values: Values): Readonly<Record<string, string>>;
   readonly facts: Facts;
 }
 
@@ -91,7 +81,8 @@ export interface MintContext {
   readonly memory: Memory;
   /** Outlives the process, on this machine. */
   readonly disk: Memory;
-  readonly counter: CentralCounter;
+  /** A counter that all nodes share, and that survives them. The first value is 1. */
+  readonly counter: { next(): bigint };
 }
 
 export interface Clock {
@@ -104,7 +95,7 @@ export interface Random {
   below(bound: number): number;
 }
 
-/** What tells one process from all others. Two processes with the same identity are a node collision. */
+/** What distinguishes one process from all others. Two processes with the same identity are a node collision. */
 export interface NodeIdentity {
   /** Assigned from a list of nodes that an operator keeps. */
   readonly given: number;
@@ -119,10 +110,4 @@ export interface NodeIdentity {
 export interface Memory {
   get(name: string): bigint | undefined;
   set(name: string, value: bigint): void;
-}
-
-/** A counter that all nodes share, and that survives them. */
-export interface CentralCounter {
-  /** The first value is 1. */
-  next(): bigint;
 }

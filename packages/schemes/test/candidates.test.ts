@@ -33,7 +33,7 @@ function madeUp({ name, fields = [], today = "x", readings }: MadeUp): Scheme {
     mint: () => ({ outcome: "wait", untilMs: 0 }),
     parse: () => ({ matches: true, ...first, otherReadings }),
     format: () => today,
-    encodings: () => [],
+    encodings: () => ({}),
     facts: {} as Scheme["facts"],
   };
 }
@@ -53,7 +53,7 @@ const timed = (name: string, timeMs: number, epochMs = Date.UTC(2010, 10, 4)) =>
 const order = (...schemes: readonly Scheme[]) => candidatesOf("x", schemes, NOW_MS).map(({ scheme }) => scheme.name);
 
 describe("the likeliest scheme", () => {
-  test("is one whose time can be, then one without a time, and last one whose time can't be", () => {
+  test("has a plausible time; then come schemes without a time, then those with an implausible one", () => {
     const future = timed("future", NOW_MS + 2 * DAY_MS);
     const none = madeUp({ name: "none", readings: [{}] });
     const plausible = timed("plausible", Date.UTC(2018, 5, 9));
@@ -71,14 +71,14 @@ describe("the likeliest scheme", () => {
     ],
     ["is on the second day of its scheme", Date.UTC(2010, 0, 2), Date.UTC(2010, 0, 1), true],
     ["is of 1984, in a scheme that counts from 1970", Date.UTC(1984, 0, 1), 0, false],
-  ])("is asked whether its time can be: one that %s", (_, timeMs, epochMs, isPlausible) => {
+  ])("needs a plausible time: one that %s", (_, timeMs, epochMs, isPlausible) => {
     expect(candidatesOf("x", [timed("a", timeMs, epochMs)], NOW_MS)[0]).toMatchObject({
       isPlausible,
-      doubt: isPlausible ? "" : expect.stringContaining("its time"),
+      mismatch: isPlausible ? "" : expect.stringContaining("its time"),
     });
   });
 
-  test("is not one whose fixed field has another value; where such numbers are refused it tells nothing", () => {
+  test("has the usual value of a fixed field, unless other values are rejected anyway", () => {
     const made = (name: string, value: number, others: "read" | "refused") =>
       madeUp({ name, fields: [version(others)], readings: [{ values: { version: value } }] });
     expect(order(made("another", 1, "read"), made("refusing", 0, "refused"), made("same", 0, "read"))).toEqual([
@@ -95,7 +95,7 @@ describe("the likeliest scheme", () => {
     expect(order(former, first, second)).toEqual(["first", "second", "former"]);
   });
 
-  test("is judged by each reading of the text", () => {
+  test("is found by each reading of the text", () => {
     const scheme = madeUp({
       name: "two",
       fields: [clock(Date.UTC(2010, 0, 1))],
@@ -132,7 +132,7 @@ describe("any text", () => {
   });
 });
 
-describe("what was pasted", () => {
+describe("pasted text", () => {
   test.each([
     ["2VznWE2i", "2VznWE2i"],
     ["https://lists.example.org/message/2VznWE2i?x=1#top", "2VznWE2i"],
@@ -149,11 +149,11 @@ describe("what was pasted", () => {
     ["not a number", "not a number"],
     ["/", "/"],
     ["", ""],
-  ])("%s holds %s", (text, number) => {
+  ])("numberIn(%j) is %j", (text, number) => {
     expect(numberIn(text, SCHEMES)).toBe(number);
   });
 
-  test("of a long path the last parts are looked at", () => {
+  test("numberIn() searches the last parts of a long path", () => {
     expect(numberIn(`${"x y/".repeat(100)}2VznWE2i`, SCHEMES)).toBe("2VznWE2i");
     expect(numberIn(`/2VznWE2i${"/x y".repeat(64)}`, SCHEMES)).toBe("x y");
   });

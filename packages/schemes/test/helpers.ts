@@ -1,16 +1,19 @@
-/** The reference vectors, an outside for minting that a test controls, and what a scheme reads and writes in the shape in which tests compare it. */
+/** The reference vectors, a minting context that a test controls, and what a scheme parses in the shape in which tests compare it. */
 import { readFileSync } from "node:fs";
-import type {
-  Memory,
-  MintContext,
-  Minted,
-  MintStep,
-  NodeIdentity,
-  Parsed,
-  Reading,
-  Scheme,
-  Values,
+import {
+  type MintContext,
+  type Minted,
+  type MintStep,
+  type NodeIdentity,
+  type Parsed,
+  type Reading,
+  SCHEMES,
+  type Scheme,
+  type Values,
 } from "../src/index.js";
+
+/** A vector has the fields under `in`; the rest is text or numbers by names of its own. */
+export type Vector = Readonly<Record<string, string>> & { readonly in: Readonly<Record<string, number>> };
 
 interface VectorFile {
   readonly schemes: Readonly<Record<string, unknown>>;
@@ -18,48 +21,42 @@ interface VectorFile {
 
 const file = JSON.parse(readFileSync(new URL("../test-vectors/schemes.json", import.meta.url), "utf8")) as VectorFile;
 
-/** One part of the file, in the shape that the caller names. */
-export function vectorsOf<Shape>(part: string): Shape {
+/** One part of the file, in the shape that the caller names; without one, its vectors. */
+export function vectorsOf<Shape = { readonly vectors: readonly Vector[] }>(part: string): Shape {
   if (!Object.hasOwn(file.schemes, part)) throw new Error(`there are no vectors of "${part}"`);
   return file.schemes[part] as Shape;
 }
 
-export class MapMemory implements Memory {
-  readonly kept = new Map<string, bigint>();
-
-  get(name: string): bigint | undefined {
-    return this.kept.get(name);
-  }
-
-  set(name: string, value: bigint): void {
-    this.kept.set(name, value);
-  }
+export function schemeNamed(name: string): Scheme {
+  const found = SCHEMES.find((scheme) => scheme.name === name);
+  if (found === undefined) throw new Error(`there is no scheme "${name}"`);
+  return found;
 }
 
-/** One whose so many-th writing fails, and no other. */
-export function memoryFailingAt(failing: number): MapMemory {
-  const memory = new MapMemory();
+/** A memory of which the n-th write fails, and no other. */
+export function memoryFailingAt(failing: number): Map<string, bigint> {
+  const memory = new Map<string, bigint>();
   const set = memory.set.bind(memory);
   let writes = 0;
   memory.set = (name, value) => {
     if (++writes === failing) throw new Error("not written");
-    set(name, value);
+    return set(name, value);
   };
   return memory;
 }
 
-interface Given extends Partial<Omit<MintContext, "node" | "clock">> {
+export interface Given extends Partial<Omit<MintContext, "node" | "clock">> {
   readonly nowMs?: number;
   readonly node?: Partial<NodeIdentity>;
 }
 
 interface TestContext extends MintContext {
   readonly clock: { at: number; nowMs(): number };
-  readonly memory: MapMemory;
-  readonly disk: MapMemory;
+  readonly memory: Map<string, bigint>;
+  readonly disk: Map<string, bigint>;
 }
 
-/** A clock that stands until it is set, draws that answer 0, a counter from 1 on, unless given otherwise. */
+/** A clock that stands still until it is set, draws of 0, a counter from 1 on, unless given otherwise. */
 export function contextWith({ nowMs = 1_600_000_000_000, node = {}, ...given }: Given = {}): TestContext {
   let counted = 0n;
   const clock = { at: nowMs, nowMs: () => clock.at };
@@ -67,14 +64,14 @@ export function contextWith({ nowMs = 1_600_000_000_000, node = {}, ...given }: 
     clock,
     random: { below: () => 0 },
     counter: { next: () => ++counted },
-    memory: new MapMemory(),
-    disk: new MapMemory(),
+    memory: new Map(),
+    disk: new Map(),
     node: { given: 1, server: 1, pid: 4_711, macs: [], ...node },
     ...given,
   } as TestContext;
 }
 
-/** Draws that answer these, one after the other. */
+/** Draws that return these, one after the other. */
 export function draws(values: readonly number[]): MintContext["random"] {
   const left = [...values];
   return {
@@ -96,10 +93,6 @@ export function mintedStep(step: MintStep): Minted {
   throw new Error(`it waits until ${step.untilMs}`);
 }
 
-export function encodingsOf(scheme: Scheme, values: Values): Record<string, string> {
-  return Object.fromEntries(scheme.encodings(values).map(({ name, text }) => [name, text]));
-}
-
 /** The values of a text that must match. */
 export function fieldsOf(scheme: Scheme, text: string): Values {
   return mustMatch(scheme.parse(text)).values;
@@ -110,7 +103,7 @@ export function mustMatch(parsed: Parsed): Extract<Parsed, { matches: true }> {
   throw new Error(parsed.reason);
 }
 
-/** All that a text stands for, the first reading first. */
+/** All numbers that a text may mean, the likeliest first. */
 export function readingsOf(scheme: Scheme, text: string): readonly Reading[] {
   const parsed = scheme.parse(text);
   return parsed.matches ? [parsed, ...parsed.otherReadings] : [];

@@ -1,33 +1,10 @@
-/** Twitter's Snowflake and similar schemes: what they mint and refuse, and their clocks. */
+/** Schemes with a time before a node: what they mint and reject, and their clocks. */
 import { describe, expect, test } from "vitest";
-import { millis411013 } from "../src/schemes/millis-41-10-13.js";
-import { snowflake2015 } from "../src/schemes/snowflake-2015.js";
-import { twitterSnowflake } from "../src/schemes/twitter-snowflake.js";
-import { contextWith, draws, fieldsOf, minted, vectorsOf } from "./helpers.js";
-
-interface In {
-  readonly unixMs: string;
-  readonly node: number;
-  readonly sequence: number;
-}
-
-interface Vector<In> {
-  readonly in: In;
-  readonly id: string;
-}
+import { millis411013, objectid, snowflake2015, twitterSnowflake } from "../src/schemes/snowflakes.js";
+import { contextWith, draws, fieldsOf, minted, mintedStep, vectorsOf } from "./helpers.js";
 
 describe("Twitter's Snowflake", () => {
-  const { vectors } = vectorsOf<{ readonly vectors: readonly Vector<In>[] }>("twitter_snowflake_epoch_1288834974657");
-
-  test("is minted with the two halves of the node's number", () => {
-    for (const { in: values, id } of vectors.filter((vector) => vector.in.sequence === 0)) {
-      expect(
-        minted(twitterSnowflake, contextWith({ nowMs: Number(values.unixMs), node: { given: values.node } })),
-      ).toBe(id);
-    }
-  });
-
-  test("is refused for a node beyond ten bits, before the epoch, and beyond the last millisecond", () => {
+  test("rejects a node beyond ten bits, a time before the epoch, and one after the last millisecond", () => {
     const at =
       (nowMs: number, given = 0) =>
       () =>
@@ -53,7 +30,7 @@ describe("the Snowflake of 2015", () => {
     readonly last?: readonly { readonly id: string }[];
   }
 
-  const { nodeFromMac, traces, invalid } = vectorsOf<{
+  const { nodeFromMac, traces } = vectorsOf<{
     readonly nodeFromMac: readonly {
       readonly macs: readonly string[];
       readonly string: string;
@@ -61,19 +38,10 @@ describe("the Snowflake of 2015", () => {
       readonly nodeId: number;
     }[];
     readonly traces: readonly Trace[];
-    readonly invalid: readonly In[];
   }>("snowflake_1_41_10_12_epoch2015");
 
   const EPOCH_MS = 1_420_070_400_000;
-  const fieldsIn = ({ unixMs, node, sequence }: In) => ({ sign: 0, time: Number(unixMs) - EPOCH_MS, node, sequence });
-
-  test("is refused for each of the invalid vectors", () => {
-    expect(invalid).toHaveLength(4);
-    for (const given of invalid)
-      expect(() => snowflake2015.format(fieldsIn(given)), JSON.stringify(given)).toThrow(RangeError);
-  });
-
-  test("takes its node from the MAC addresses, as each of the 20 vectors does", () => {
+  test("takes its node from the MAC addresses as the 20 vectors do", () => {
     expect(nodeFromMac).toHaveLength(20);
     for (const { macs, string, javaHashCode, nodeId } of nodeFromMac) {
       const text = minted(snowflake2015, contextWith({ node: { macs, given: 7 } }));
@@ -82,7 +50,7 @@ describe("the Snowflake of 2015", () => {
     }
   });
 
-  test("takes the node that is given where there is no MAC address, and refuses an address that is none", () => {
+  test("takes the given node without a MAC address, and rejects a malformed address", () => {
     expect(fieldsOf(snowflake2015, minted(snowflake2015, contextWith({ node: { given: 786 } })))).toMatchObject({
       node: 786,
     });
@@ -90,7 +58,7 @@ describe("the Snowflake of 2015", () => {
     expect(() => snowflake2015.mint(contextWith({ node: { macs: ["deadbeef0001"] } }))).toThrow(RangeError);
   });
 
-  test.each(traces.map((trace) => [trace.name, trace] as const))("follows the trace: %s", (_, trace) => {
+  test.each(traces.map((trace) => [trace.name, trace] as const))("mints the trace: %s", (_, trace) => {
     const readings = trace.clock ?? (trace.clockRuns ?? []).flatMap(([ms, times]) => Array<number>(times).fill(ms));
     const context = contextWith({ node: { given: trace.node } });
     const results: ({ id: string } | { error: string })[] = [];
@@ -132,33 +100,13 @@ describe("41 milliseconds, 10 generator, 13 random", () => {
     readonly random: number;
   }
 
-  const {
-    vectors,
-    invalid,
-    unmasked_seed_code: unmasked,
-  } = vectorsOf<{
-    readonly vectors: readonly Vector<MillisIn>[];
-    readonly invalid: readonly MillisIn[];
+  const { unmasked_seed_code: unmasked } = vectorsOf<{
     readonly unmasked_seed_code: readonly (MillisIn & { readonly id: string; readonly decodesAs: MillisIn })[];
   }>("nonsequential_41_10_13");
 
   const fieldsIn = ({ unixMs, generator, random }: MillisIn) => ({ time: Number(unixMs), generator, random });
 
-  test("is minted with what is drawn, which is never 0", () => {
-    for (const { in: given, id } of vectors.filter((vector) => vector.in.random > 0)) {
-      const node = { given: given.generator };
-      const context = contextWith({ nowMs: Number(given.unixMs), node, random: draws([given.random - 1]) });
-      expect(minted(millis411013, context)).toBe(id);
-    }
-  });
-
-  test("is refused for each of the invalid vectors", () => {
-    expect(invalid).toHaveLength(4);
-    for (const given of invalid)
-      expect(() => millis411013.format(fieldsIn(given)), JSON.stringify(given)).toThrow(RangeError);
-  });
-
-  test("of a generator beyond ten bits is refused, where the published code spilt it into the time", () => {
+  test("rejects a generator beyond ten bits, which changed the time in the published code", () => {
     expect(unmasked).toHaveLength(1);
     for (const { id, decodesAs, ...given } of unmasked) {
       expect(() => millis411013.format(fieldsIn(given))).toThrow(
@@ -170,9 +118,34 @@ describe("41 milliseconds, 10 generator, 13 random", () => {
     }
   });
 
-  test("of a draw that is out of its bounds is refused", () => {
+  test("rejects a draw out of its bounds", () => {
     for (const wrong of [8_191, -1, 0.5, Number.NaN]) {
       expect(() => millis411013.mint(contextWith({ random: { below: () => wrong } }))).toThrow(RangeError);
     }
+  });
+});
+
+describe("an ObjectId", () => {
+  test("rejects a pid that does not fit", () => {
+    expect(() => objectid.mint(contextWith({ node: { pid: 70_000 } }))).toThrow(
+      "pid must be a whole number from 0 to 65535, not 70000",
+    );
+  });
+
+  test("wraps its counter around across seconds, also when the clock goes back", () => {
+    const context = contextWith({ nowMs: 5_000, random: draws([2 ** 24 - 2]) });
+    const counters = [5_000, 5_999, 6_000, 3_000, 6_000].map((at) => {
+      context.clock.at = at;
+      return mintedStep(objectid.mint(context)).values.counter;
+    });
+    expect(counters).toEqual([2 ** 24 - 2, 2 ** 24 - 1, 0, 1, 2]);
+  });
+
+  test("waits when a second has no counter left", () => {
+    const context = contextWith({ nowMs: 5_000 });
+    minted(objectid, context);
+    context.memory.set("objectid/made in unit", 2n ** 24n - 1n);
+    minted(objectid, context);
+    expect(objectid.mint(context)).toEqual({ outcome: "wait", untilMs: 6_000 });
   });
 });

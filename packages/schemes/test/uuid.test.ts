@@ -1,9 +1,8 @@
-/** UUIDs and ObjectIds: their vectors, what is minted of them and what is only read. */
+/** UUIDs: their vectors, what is minted of them and what is only read. */
 import { describe, expect, test } from "vitest";
 import type { Values } from "../src/index.js";
-import { objectid } from "../src/schemes/objectid.js";
 import { uuid } from "../src/schemes/uuid.js";
-import { contextWith, draws, encodingsOf, fieldsOf, minted, mintedStep, mustMatch, vectorsOf } from "./helpers.js";
+import { contextWith, draws, fieldsOf, minted, mustMatch, vectorsOf } from "./helpers.js";
 
 describe("a UUID", () => {
   const { vectors } = vectorsOf<{
@@ -24,7 +23,7 @@ describe("a UUID", () => {
   }>("uuid");
   const ofKind = (kind: string) => vectors.filter((vector) => vector.in.kind === kind);
 
-  test("of each of the 23 vectors is read and written, in 22 characters of base62 and in upper case too", () => {
+  test("parses and formats the 23 vectors, also in base62 and in upper case", () => {
     expect(vectors).toHaveLength(23);
     for (const { uuid: text, int, base62, version, variant } of vectors) {
       const parsed = mustMatch(uuid.parse(text));
@@ -32,7 +31,7 @@ describe("a UUID", () => {
       expect(parsed.notes.variant).toBe(variant);
       expect(parsed.notes.version).toMatch(version === null ? /^none, the nil UUID$/ : new RegExp(`^${version}, `));
       expect(uuid.format(parsed.values)).toBe(text);
-      expect(encodingsOf(uuid, parsed.values)).toEqual({
+      expect(uuid.encodings(parsed.values)).toEqual({
         "lower case": text,
         base62,
         "upper case": text.toUpperCase(),
@@ -42,7 +41,7 @@ describe("a UUID", () => {
     }
   });
 
-  test("of version 4 is minted of 122 random bits", () => {
+  test("is minted as version 4 from 122 random bits", () => {
     expect(ofKind("v4")).toHaveLength(10);
     for (const { in: given, uuid: text } of ofKind("v4")) {
       const bits = BigInt(`0x${given.random16}`);
@@ -52,7 +51,7 @@ describe("a UUID", () => {
     }
   });
 
-  test("of version 1 says when, by which clock sequence and by which node", () => {
+  test("shows time, clock sequence and node in version 1", () => {
     expect(ofKind("v1")).toHaveLength(10);
     for (const { uuid: text, v1 } of ofKind("v1")) {
       const { values, timeMs, notes } = mustMatch(uuid.parse(text));
@@ -66,7 +65,7 @@ describe("a UUID", () => {
     }
   });
 
-  test("of another version or another variant has no time", () => {
+  test("has no time in another version or variant", () => {
     for (const { uuid: text } of vectors.filter((vector) => vector.in.kind !== "v1")) {
       expect(mustMatch(uuid.parse(text)).timeMs).toBeUndefined();
     }
@@ -94,46 +93,3 @@ describe("a UUID", () => {
 function hex(values: Values, name: string, width: number): string {
   return Number(values[name]).toString(16).padStart(width, "0");
 }
-
-describe("an ObjectId", () => {
-  const { vectors } = vectorsOf<{
-    readonly vectors: readonly {
-      readonly in: {
-        readonly seconds: number;
-        readonly machine: number;
-        readonly pid: number;
-        readonly counter: number;
-      };
-      readonly id: string;
-    }[];
-  }>("objectid_4_3_2_3");
-
-  test("is minted of the second, the machine, the pid and a counter that began anywhere", () => {
-    for (const { in: values, id } of vectors) {
-      const node = { given: values.machine, pid: values.pid };
-      expect(
-        minted(objectid, contextWith({ nowMs: values.seconds * 1_000 + 999, node, random: draws([values.counter]) })),
-      ).toBe(id);
-    }
-    expect(() => objectid.mint(contextWith({ node: { pid: 70_000 } }))).toThrow(
-      "pid must be a whole number from 0 to 65535, not 70000",
-    );
-  });
-
-  test("goes round with its counter, over the seconds, also when the clock goes back", () => {
-    const context = contextWith({ nowMs: 5_000, random: draws([2 ** 24 - 2]) });
-    const counters = [5_000, 5_999, 6_000, 3_000, 6_000].map((at) => {
-      context.clock.at = at;
-      return mintedStep(objectid.mint(context)).values.counter;
-    });
-    expect(counters).toEqual([2 ** 24 - 2, 2 ** 24 - 1, 0, 1, 2]);
-  });
-
-  test("waits when one second has had all its counters", () => {
-    const context = contextWith({ nowMs: 5_000 });
-    minted(objectid, context);
-    context.memory.set("objectid/made in unit", 2n ** 24n - 1n);
-    minted(objectid, context);
-    expect(objectid.mint(context)).toEqual({ outcome: "wait", untilMs: 6_000 });
-  });
-});

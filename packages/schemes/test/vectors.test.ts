@@ -1,10 +1,17 @@
-/** Every reference vector, of each scheme: its fields are encoded as it says in every encoding, and each text is parsed back. */
+/** Every reference vector, of each scheme: its fields are encoded in every encoding, each text is parsed back, and what can be minted is. */
 import { describe, expect, test } from "vitest";
-import { schemeNamed, type Values } from "../src/index.js";
-import { encodingsOf, fieldsOf, readingsOf, vectorsOf } from "./helpers.js";
-
-/** A vector has the fields under `in`; the rest is text or numbers by names of its own. */
-type Vector = Readonly<Record<string, string>> & { readonly in: Readonly<Record<string, number>> };
+import { type Values } from "../src/index.js";
+import {
+  contextWith,
+  draws,
+  fieldsOf,
+  type Given,
+  minted,
+  readingsOf,
+  schemeNamed,
+  type Vector,
+  vectorsOf,
+} from "./helpers.js";
 
 interface Expected {
   readonly values: Values;
@@ -12,6 +19,9 @@ interface Expected {
   /** That of today first. */
   readonly encodings: Readonly<Record<string, string | undefined>>;
   readonly timeMs?: number;
+  readonly notes?: Readonly<Record<string, string>>;
+  /** In which the number is minted, where it is the first of its unit. */
+  readonly context?: Given | undefined;
 }
 
 const TABLE: readonly (readonly [scheme: string, part: string, count: number, (vector: Vector) => Expected])[] = [
@@ -45,18 +55,20 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
     "mysql-13-6-1",
     "mysql_bigint_13_6_1",
     26,
-    ({ in: { timeMs, random = 0, server = 0 }, id, padded20, javaString }) => ({
+    ({ in: { timeMs, random = 0, server = 0 }, id, padded20, javaString, fitsSignedBigint }) => ({
       values: { time: Number(timeMs), random, server },
       number: id,
       encodings: { decimal: id, "as printed": padded20, "as the code makes it": javaString },
       timeMs: Date.UTC(2011, 0, 1) + Number(timeMs),
+      notes: { "signed BIGINT": fitsSignedBigint ? "fits" : "does not fit" },
+      context: { node: { server }, random: draws([random]) },
     }),
   ],
   [
     "mysql-11-9",
     "mysql_sql_11_9",
     27,
-    ({ in: { seconds = 0 }, id, right9 = "", asWritten, fixed20 }) => ({
+    ({ in: { seconds = 0, uuidFirst8 }, id, right9 = "", asWritten, fixed20 }) => ({
       values: { seconds, uuid: Number(right9) },
       number: id,
       encodings: {
@@ -67,6 +79,7 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
         [right9.length < 9 ? "as written, zeros lost" : "as written"]: asWritten,
       },
       timeMs: 1_293_858_000_000 + seconds * 1_000,
+      context: { random: draws([Number(`0x${uuidFirst8}`)]) },
     }),
   ],
   [
@@ -78,6 +91,8 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
       number: id,
       encodings: { decimal: id, signed: signed64, hex: `0x${hex}`, binary: `0b${binary.padStart(64, "0")}` },
       timeMs: Number(unixMs),
+      // 0 is never drawn.
+      context: random === 0 ? undefined : { node: { given: generator }, random: draws([random - 1]) },
     }),
   ],
   [
@@ -89,17 +104,19 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
       number: id,
       encodings: { decimal: id, hex: `0x${hex}` },
       timeMs: Number(unixMs),
+      context: sequence === 0 ? { node: { given: node } } : undefined,
     }),
   ],
   [
     "twitter-snowflake",
     "twitter_snowflake_epoch_1288834974657",
     27,
-    ({ in: { unixMs, sequence = 0 }, sinceEpoch, datacenter, worker, id, hex }) => ({
+    ({ in: { unixMs, node = 0, sequence = 0 }, sinceEpoch, datacenter, worker, id, hex }) => ({
       values: { sign: 0, time: Number(sinceEpoch), datacenter: Number(datacenter), worker: Number(worker), sequence },
       number: id,
       encodings: { decimal: id, hex: `0x${hex}` },
       timeMs: Number(unixMs),
+      context: sequence === 0 ? { node: { given: node } } : undefined,
     }),
   ],
   [
@@ -111,6 +128,10 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
       number: int,
       encodings: { hex: id },
       timeMs: Date.parse(time ?? ""),
+      context: {
+        node: { given: values["machine"] ?? 0, pid: values["pid"] ?? 0 },
+        random: draws([values["counter"] ?? 0]),
+      },
     }),
   ],
   [
@@ -121,23 +142,44 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
   ],
 ];
 
-describe("the vectors", () => {
-  test.each(TABLE)("of %s are encoded and parsed", (name, part, count, expectedOf) => {
+describe("vectors", () => {
+  test.each(TABLE)("of %s are encoded, parsed and minted as published", (name, part, count, expectedOf) => {
     const scheme = schemeNamed(name);
     // One number of mysql-13-6-1 is beyond BIGINT UNSIGNED: `mysql.test.ts` has it.
     const vectors = vectorsOf<{ vectors: readonly Vector[] }>(part).vectors.filter(
       ({ fitsUnsignedBigint }) => String(fitsUnsignedBigint) !== "false",
     );
     expect(vectors).toHaveLength(count);
-    for (const { values, number, encodings, timeMs } of vectors.map(expectedOf)) {
+    for (const { values, number, encodings, context, ...rest } of vectors.map(expectedOf)) {
       const [today] = Object.values(encodings) as [string];
       expect(scheme.format(values)).toBe(today);
-      expect(encodingsOf(scheme, values)).toEqual(encodings);
+      expect(scheme.encodings(values)).toEqual(encodings);
       expect(fieldsOf(scheme, today)).toEqual(values);
-      const reading = { values, number: BigInt(number ?? -1), ...(timeMs !== undefined && { timeMs }) };
+      const reading = { values, number: BigInt(number ?? -1), ...rest };
       for (const text of Object.values(encodings) as string[]) {
         expect(readingsOf(scheme, text)).toContainEqual(expect.objectContaining(reading));
       }
+      // The last millisecond of the unit, which no number of seconds shows.
+      const lastMs = name === "objectid" || name === "mysql-11-9" ? 999 : 0;
+      if (context !== undefined && rest.timeMs !== undefined)
+        expect(minted(scheme, contextWith({ nowMs: rest.timeMs + lastMs, ...context }))).toBe(today);
+    }
+  });
+
+  test.each<readonly [string, string, number, (given: Vector["in"]) => Values]>([
+    ["chibrary-4-16-20", "chibrary_4_16_20", 3, (given) => given],
+    [
+      "snowflake-2015",
+      "snowflake_1_41_10_12_epoch2015",
+      4,
+      ({ unixMs, ...given }) => ({ sign: 0, time: Number(unixMs) - Date.UTC(2015, 0, 1), ...given }),
+    ],
+    ["millis-41-10-13", "nonsequential_41_10_13", 4, ({ unixMs, ...given }) => ({ time: Number(unixMs), ...given })],
+  ])("that are invalid are rejected by %s", (name, part, count, valuesIn) => {
+    const { invalid } = vectorsOf<{ readonly invalid: readonly Vector["in"][] }>(part);
+    expect(invalid).toHaveLength(count);
+    for (const given of invalid) {
+      expect(() => schemeNamed(name).format(valuesIn(given)), JSON.stringify(given)).toThrow(RangeError);
     }
   });
 });

@@ -1,12 +1,6 @@
-/**
- * Which schemes a text could be a number of, likeliest first. In this order:
- * 1. what can be checked is right: the time is one at which numbers were made, a fixed field has its value; then numbers in which nothing
- *    can be checked; last those with a wrong time or fixed field;
- * 2. the text is written as the scheme writes its numbers today, before any other encoding;
- * 3. among those with a plausible time, the scheme of fewer bits: to be one of few numbers by chance is less likely;
- * 4. the order in which the schemes are listed.
- */
-import type { Field, Reading, Scheme } from "../index.js";
+/** Which schemes a text could be a number of, the likeliest first, in the order that docs/schemes.md explains. */
+import { fieldsOfKind } from "../fields.js";
+import type { Reading, Scheme } from "../scheme.js";
 import { formatDay } from "./format.js";
 
 export interface Candidate {
@@ -15,7 +9,7 @@ export interface Candidate {
   /** Undefined where nothing can be checked. */
   readonly isPlausible: boolean | undefined;
   /** What is wrong; empty where nothing is. */
-  readonly doubt: string;
+  readonly mismatch: string;
   readonly isToday: boolean;
 }
 
@@ -57,16 +51,10 @@ export function candidatesOf(text: string, schemes: readonly Scheme[], nowMs: nu
 }
 
 function candidate(scheme: Scheme, reading: Reading, text: string, nowMs: number): Candidate {
-  const checks = [timeDoubt(scheme, reading, nowMs), ...scheme.fields.map((field) => fixedDoubt(field, reading))];
-  const done = checks.filter((check) => check !== undefined);
-  const doubt = done.filter((check) => check !== "").join("; ");
-  return {
-    scheme,
-    reading,
-    isPlausible: done.length === 0 ? undefined : doubt === "",
-    doubt,
-    isToday: scheme.format(reading.values) === text,
-  };
+  const checks = checksOf(scheme, reading, nowMs);
+  const mismatch = checks.filter((check) => check !== "").join("; ");
+  const isPlausible = checks.length === 0 ? undefined : mismatch === "";
+  return { scheme, reading, isPlausible, mismatch, isToday: scheme.format(reading.values) === text };
 }
 
 function rankOf({ isPlausible }: Candidate): number {
@@ -78,18 +66,18 @@ function bitsToHit({ isPlausible, scheme }: Candidate): number {
   return isPlausible === true ? scheme.facts.bits : 0;
 }
 
-/** What is wrong with the time; empty where nothing is, undefined where there is none. */
-function timeDoubt({ fields }: Scheme, { timeMs }: Reading, nowMs: number): string | undefined {
-  if (timeMs === undefined) return undefined;
-  if (timeMs > nowMs + DAY_MS) return "its time is in the future";
-  const epochs = fields.flatMap(({ source }) => (source.kind === "clock" ? [source.epochMs] : []));
-  const earliestMs = Math.max(EARLIEST_MS, ...epochs.map((epochMs) => epochMs + DAY_MS));
-  return timeMs < earliestMs ? `its time is before ${formatDay(earliestMs)}` : "";
-}
-
-function fixedDoubt({ name, source }: Field, { values }: Reading): string | undefined {
-  if (source.kind !== "fixed" || source.others === "refused") return undefined;
-  return Number(values[name]) === source.value ? "" : `${name} is ${values[name]}, and today always ${source.value}`;
+/** Of each thing that can be checked: what is wrong with it, or "" where nothing is. */
+function checksOf({ fields }: Scheme, { timeMs, values }: Reading, nowMs: number): readonly string[] {
+  const checks = fieldsOfKind(fields, "fixed")
+    .filter(({ source }) => source.others === "read")
+    .map(({ name, source: { value } }) =>
+      Number(values[name]) === value ? "" : `${name} is ${values[name]}, and today always ${value}`,
+    );
+  if (timeMs === undefined) return checks;
+  if (timeMs > nowMs + DAY_MS) return ["its time is in the future", ...checks];
+  const secondDays = fieldsOfKind(fields, "clock").map(({ source }) => source.epochMs + DAY_MS);
+  const earliestMs = Math.max(EARLIEST_MS, ...secondDays);
+  return [timeMs < earliestMs ? `its time is before ${formatDay(earliestMs)}` : "", ...checks];
 }
 
 /** A part with a stray percent sign stays as it is. */

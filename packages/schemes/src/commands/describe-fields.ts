@@ -1,7 +1,8 @@
 /** Describes the fields of a scheme: their widths and sources, and the digits of one number above their names. */
 import { BASE62, inDigits } from "../encodings.js";
-import type { Field, Scheme, Source, Values } from "../index.js";
-import { formatTime, grouped, type LabeledRows } from "./format.js";
+import { type Field, fieldsSharing, type Source, type Values } from "../fields.js";
+import type { Scheme } from "../scheme.js";
+import { formatTime, grouped, INDENT, type LabeledRows } from "./format.js";
 
 const NODES = {
   given: "the number of the node, from a list that an operator keeps",
@@ -18,18 +19,14 @@ const SCOPES = {
   kept: "and is kept when the process ends; refuses after its last value",
 } as const;
 
-const UNITS: ReadonlyMap<number, string> = new Map([
-  [1_000, "seconds"],
-  [1, "milliseconds"],
-]);
-
 /** A row for each field: its name and width, and what fills it. */
-export function fieldRows(scheme: Scheme): LabeledRows {
-  const nameWidth = Math.max(...scheme.fields.map(({ name }) => name.length));
-  return scheme.fields.map((field) => [
-    `${field.name.padEnd(nameWidth)}  ${formatWidth(field)}`,
-    describeSource(field, scheme),
-  ]);
+export function fieldRows({ fields }: Scheme): LabeledRows {
+  const nameWidth = Math.max(...fields.map(({ name }) => name.length));
+  return fields.map((field) => {
+    const sharing = fieldsSharing(fields, field);
+    const part = sharing.length === 1 ? "" : `; the ${sharing[0] === field ? "first" : "next"} part of it`;
+    return [`${field.name.padEnd(nameWidth)}  ${formatWidth(field)}`, `${sourceText(field.source)}${part}`];
+  });
 }
 
 function formatWidth({ width }: Field): string {
@@ -38,21 +35,12 @@ function formatWidth({ width }: Field): string {
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-/** Fields that share a node or a counter hold its digits one after the other. */
-function describeSource({ source }: Field, { fields }: Scheme): string {
-  const text = sourceText(source);
-  if (source.kind !== "node" && source.kind !== "counter") return text;
-  const sharing = fields.filter((other) => JSON.stringify(other.source) === JSON.stringify(source));
-  if (sharing.length === 1) return text;
-  return `${text}; ${sharing[0]?.source === source ? "the first part" : "the next part"} of it`;
-}
-
 function sourceText(source: Source): string {
   switch (source.kind) {
     case "fixed":
       return `always ${source.value}`;
     case "clock":
-      return `${UNITS.get(source.unitMs) ?? `units of ${source.unitMs} ms`} since ${formatTime(source.epochMs)}`;
+      return `${source.unitMs === 1 ? "milliseconds" : "seconds"} since ${formatTime(source.epochMs)}`;
     case "node":
       return NODES[source.from];
     case "remainder":
@@ -66,45 +54,24 @@ function sourceText(source: Source): string {
   }
 }
 
-interface Piece {
-  readonly name: string;
-  readonly digits: string;
-}
-
-const INDENT = "  ";
-/** A wider field goes on in the next line. */
-const PIECE_DIGITS_MAX = 64;
-
 /** The digits of each field, most significant first, with its name beneath; in as many lines of `width` as they need. */
 export function fieldDigits({ fields }: Scheme, values: Values, width: number): readonly string[] {
-  const room = width - INDENT.length;
-  const lines: Piece[][] = [[]];
-  let left = room;
-  for (const piece of fields.flatMap((field) => piecesOf(field, BigInt(values[field.name] ?? 0), room))) {
-    if (widthOf(piece) > left) {
-      lines.push([]);
-      left = room;
+  const lines: string[] = [];
+  let [digits, names] = ["", ""];
+  for (const field of fields) {
+    const text = digitsOf(field, BigInt(values[field.name] ?? 0));
+    const columnWidth = Math.max(text.length, field.name.length);
+    if (digits !== "" && digits.length + columnWidth > width) {
+      lines.push(digits, names);
+      [digits, names] = ["", ""];
     }
-    lines.at(-1)?.push(piece);
-    left -= widthOf(piece) + 1;
+    digits = `${digits || INDENT}${text.padEnd(columnWidth)} `;
+    names = `${names || INDENT}${field.name.padEnd(columnWidth)} `;
   }
-  return lines.flatMap((line) =>
-    (["digits", "name"] as const).map((row) =>
-      `${INDENT}${line.map((piece) => piece[row].padEnd(widthOf(piece))).join(" ")}`.trimEnd(),
-    ),
-  );
-}
-
-function piecesOf(field: Field, value: bigint, room: number): readonly Piece[] {
-  const pieces = digitsOf(field, value).match(new RegExp(`.{1,${Math.min(PIECE_DIGITS_MAX, room)}}`, "g")) ?? [];
-  return pieces.map((piece, index) => ({ name: index === 0 ? field.name : "", digits: piece }));
+  return [...lines, digits, names].map((line) => line.trimEnd());
 }
 
 function digitsOf({ width }: Field, value: bigint): string {
   if ("bits" in width) return inDigits(value, "01", width.bits);
   return "digits" in width ? inDigits(value, "0123456789", width.digits) : inDigits(value, BASE62, width.base62);
-}
-
-function widthOf({ name, digits }: Piece): number {
-  return Math.max(name.length, digits.length);
 }

@@ -1,5 +1,6 @@
 /** Counts, chances, times and lines of text as people read them in a terminal; and values as JSON for programs. */
-import type { Load, Scheme, Values } from "../index.js";
+import type { Load } from "../chances.js";
+import type { Values } from "../fields.js";
 import type { SchemesIo } from "./io.js";
 
 const MILLION = 1e6;
@@ -81,7 +82,7 @@ export function formatLoad({ perSecond, nodes, seconds }: Load): string {
   return `${formatRate(perSecond)} from ${from}, for ${formatSpan(seconds)}`;
 }
 
-const INDENT = "  ";
+export const INDENT = "  ";
 
 export type LabeledRows = readonly (readonly [label: string, text: string])[];
 
@@ -123,10 +124,6 @@ export function valuesAsJson(values: Values): Readonly<Record<string, number | s
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => [name, typeof value === "bigint" ? String(value) : value]),
   );
-}
-
-export function encodingsAsJson(scheme: Scheme, values: Values): Readonly<Record<string, string>> {
-  return Object.fromEntries(scheme.encodings(values).map(({ name, text }) => [name, text]));
 }
 
 function significant(value: number): string {

@@ -1,10 +1,14 @@
 /** `schemes list`: compares every numbering scheme with the call number for a load, or shows one of them in full. */
-import { Command } from "commander";
-import { capacityOf, type Facts, type Load, SCHEMES, type Scheme } from "../index.js";
+import { Command, Option } from "commander";
+import type { Load } from "../chances.js";
+import type { Facts } from "../facts.js";
+import { capacityOf } from "../fields.js";
+import type { Minted, Scheme } from "../scheme.js";
+import { SCHEMES } from "../schemes.js";
+import { seededRandom } from "../simulation/random.js";
 import { factRows } from "./describe-facts.js";
 import { fieldDigits, fieldRows } from "./describe-fields.js";
 import {
-  encodingsAsJson,
   formatChance,
   formatCount,
   formatDay,
@@ -14,10 +18,10 @@ import {
   lineWidth,
   valuesAsJson,
   wrapped,
+  YEAR_S,
 } from "./format.js";
 import type { Column, SchemesIo } from "./io.js";
-import { integerBetween, oneOf, parsedOption, parseRate, parseSpan, someOf } from "./options.js";
-import { sampleOf } from "./sample.js";
+import { integerBetween, oneScheme, parseSpan, rateOption, someSchemes } from "./options.js";
 
 interface Options {
   readonly rate: number;
@@ -28,8 +32,6 @@ interface Options {
 }
 
 const NODES_MAX = 1e9;
-const DEFAULT_RATE = "1000/s";
-const DEFAULT_SPAN = "10y";
 
 export function listCommand(io: SchemesIo): Command {
   return new Command("list")
@@ -38,18 +40,11 @@ export function listCommand(io: SchemesIo): Command {
       "Compares the call number with other numbering schemes for a load: so many numbers a second, made by so many nodes, for so long. " +
         "Every figure is computed from the fields of the scheme. With a name, shows that scheme in full.",
     )
-    .argument("[name]", "a scheme to show in full, with its fields and a sample", oneOf("scheme", SCHEMES))
-    .addOption(
-      parsedOption("--rate <rate>", "numbers made, all nodes together: 1000/s, 2M/day", parseRate).default(
-        parseRate(DEFAULT_RATE),
-        DEFAULT_RATE,
-      ),
-    )
-    .addOption(parsedOption("--nodes <n>", "processes that make them", integerBetween(1, NODES_MAX)).default(10))
-    .addOption(
-      parsedOption("--for <span>", "how long: 10y, 90d, 36h", parseSpan).default(parseSpan(DEFAULT_SPAN), DEFAULT_SPAN),
-    )
-    .addOption(parsedOption("--only <names...>", "only these schemes", someOf("scheme", SCHEMES)))
+    .argument("[name]", "a scheme to show in full, with its fields and a sample", oneScheme)
+    .addOption(rateOption("numbers made, all nodes together: 1000/s, 2M/day"))
+    .option("--nodes <n>", "processes that make them", integerBetween(1, NODES_MAX), 10)
+    .addOption(new Option("--for <span>", "how long: 10y, 90d, 36h").argParser(parseSpan).default(10 * YEAR_S, "10y"))
+    .option("--only <names...>", "only these schemes", someSchemes)
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes list\n  $ callnumber schemes list --rate 50/s --nodes 4 --for 30y\n" +
@@ -73,54 +68,39 @@ const BITS_WIDTH = 5;
 function printTables(schemes: readonly Scheme[], load: Load, io: SchemesIo): void {
   const printTable = (heading: string, columns: readonly Column<Scheme>[]): void => {
     io.printPainted(`${io.paint("bold", heading)}\n`);
-    io.printPainted(`${io.table([NAME, ...columns], schemes)}\n`);
+    io.printPainted(`${io.table([column("SCHEME", 0, ({ name }) => name), ...columns], schemes)}\n`);
   };
-  printTable("What a number is, and what its makers must ask for", NUMBER_COLUMNS);
-  printTable(`Under a load of ${formatLoad(load)}`, loadColumns(load));
-  printTable("What one number reveals, and what fails first", readerColumns(load));
+  printTable("What a number is, and what its makers must ask for", [
+    column("BITS", 0, ({ facts }) => facts.bits.toFixed(1).padStart(BITS_WIDTH)),
+    column("CHARS", 0, ({ facts }) => facts.characters),
+    column("ORDER", 2, ({ facts }) => facts.order),
+    column("ASKS FOR", 1, ({ facts }) => facts.coordination),
+  ]);
+  const isTooSlow = ({ perSecond }: Facts) => perSecond < load.perSecond;
+  const hasTooFewNodes = ({ nodes }: Facts) => nodes < load.nodes;
+  const isWorrying = ({ repeats }: Facts) => repeats(load) > CHANCE_TO_WORRY;
+  printTable(`Under a load of ${formatLoad(load)}`, [
+    column("MOST A SECOND", 1, ({ facts }) => formatCount(facts.perSecond), isTooSlow),
+    column("NODES", 2, ({ facts }) => formatCount(facts.nodes), hasTooFewNodes),
+    column("LASTS", 0, ({ facts }) => formatEnd(facts, load.perSecond)),
+    column("A REPEAT", 0, ({ facts }) => formatChance(facts.repeats(load)), isWorrying),
+  ]);
+  printTable("What one number reveals, and what fails first", [
+    column("REVEALS", 2, ({ facts }) => facts.reveals.join(", ")),
+    column("NAMES ANOTHER", 1, ({ facts }) => formatChance(facts.neighbor(load))),
+    column("FAILS FIRST BY", 0, firstFailure),
+  ]);
   io.print("One of them in full: callnumber schemes list NAME");
 }
 
-const NAME: Column<Scheme> = { heading: "SCHEME", cellOf: ({ name }) => name, expendability: 0 };
-
-const NUMBER_COLUMNS: readonly Column<Scheme>[] = [
-  { heading: "BITS", cellOf: ({ facts }) => facts.bits.toFixed(1).padStart(BITS_WIDTH), expendability: 0 },
-  { heading: "CHARS", cellOf: ({ facts }) => facts.characters, expendability: 0 },
-  { heading: "ORDER", cellOf: ({ facts }) => facts.order, expendability: 2 },
-  { heading: "ASKS FOR", cellOf: ({ facts }) => facts.coordination, expendability: 1 },
-];
-
-function loadColumns(load: Load): readonly Column<Scheme>[] {
-  const redIf = (isBad: (facts: Facts) => boolean) => (scheme: Scheme) => (isBad(scheme.facts) ? "red" : undefined);
-  return [
-    {
-      heading: "MOST A SECOND",
-      cellOf: ({ facts }) => formatCount(facts.perSecond),
-      styleOf: redIf(({ perSecond }) => perSecond < load.perSecond),
-      expendability: 1,
-    },
-    {
-      heading: "NODES",
-      cellOf: ({ facts }) => formatCount(facts.nodes),
-      styleOf: redIf(({ nodes }) => nodes < load.nodes),
-      expendability: 2,
-    },
-    { heading: "LASTS", cellOf: ({ facts }) => formatEnd(facts, load.perSecond), expendability: 0 },
-    {
-      heading: "A REPEAT",
-      cellOf: ({ facts }) => formatChance(facts.repeats(load)),
-      styleOf: redIf(({ repeats }) => repeats(load) > CHANCE_TO_WORRY),
-      expendability: 0,
-    },
-  ];
-}
-
-function readerColumns(load: Load): readonly Column<Scheme>[] {
-  return [
-    { heading: "REVEALS", cellOf: ({ facts }) => facts.reveals.join(", "), expendability: 2 },
-    { heading: "NAMES ANOTHER", cellOf: ({ facts }) => formatChance(facts.neighbor(load)), expendability: 1 },
-    { heading: "FAILS FIRST BY", cellOf: firstFailure, expendability: 0 },
-  ];
+/** `isBad`: the cell is red. */
+function column(
+  heading: string,
+  expendability: number,
+  cellOf: Column<Scheme>["cellOf"],
+  isBad: (facts: Facts) => boolean = () => false,
+): Column<Scheme> {
+  return { heading, expendability, cellOf, styleOf: ({ facts }) => (isBad(facts) ? "red" : undefined) };
 }
 
 /** The end of the clock field where there is one, or of the numbers, whichever comes first. */
@@ -140,7 +120,6 @@ function firstFailure({ facts: { failures } }: Scheme): string {
 function schemeInFull(scheme: Scheme, load: Load, io: SchemesIo): string {
   const width = lineWidth(io);
   const { values } = sampleOf(scheme);
-  const encodings = scheme.encodings(values).map(({ name, text }) => [name, text] as const);
   return [
     io.paint("bold", scheme.name),
     ...wrapped(scheme.title, width),
@@ -150,7 +129,7 @@ function schemeInFull(scheme: Scheme, load: Load, io: SchemesIo): string {
     io.paint("bold", "A sample, field by field, and as it is written"),
     ...fieldDigits(scheme, values, width),
     "",
-    ...labeledLines(encodings, width),
+    ...labeledLines(Object.entries(scheme.encodings(values)), width),
     "",
     io.paint("bold", `At ${formatLoad(load)}`),
     ...labeledLines(factRows(scheme, load), width),
@@ -179,6 +158,24 @@ function schemeAsJson(scheme: Scheme, load: Load): object {
     guessChance: facts.guessed(load),
     neighborChance: facts.neighbor(load),
     failures: facts.failures,
-    sample: { text, fields: valuesAsJson(values), encodings: encodingsAsJson(scheme, values) },
+    sample: { text, fields: valuesAsJson(values), encodings: scheme.encodings(values) },
   };
+}
+
+/** The day of the examples in the documents that describe the schemes. */
+const SAMPLE_MS = Date.UTC(2018, 5, 9, 10);
+const SAMPLE_RUN = 99n;
+
+/** A number that no archive gets: minted under a clock of the past, with random numbers that are the same every time. */
+function sampleOf(scheme: Scheme): Minted {
+  const step = scheme.mint({
+    clock: { nowMs: () => SAMPLE_MS },
+    random: seededRandom("sample"),
+    node: { given: 3, server: 1, pid: 14_013, macs: ["de:ad:be:ef:00:01"] },
+    memory: new Map(),
+    disk: new Map(),
+    counter: { next: () => SAMPLE_RUN },
+  });
+  if (step.outcome === "minted") return step;
+  throw new Error(`${scheme.name} waits before its first number`);
 }

@@ -1,11 +1,12 @@
 /** `schemes mint`: makes numbers of any scheme but the call number, with this machine's clock and random numbers. */
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { Command, Option } from "commander";
-import { type MintContext, type Minted, SCHEMES, type Scheme } from "../index.js";
-import { formatSpan, valuesAsJson } from "./format.js";
+import { Command } from "commander";
+import { fieldsOfKind } from "../fields.js";
+import type { MintContext, Minted, MintStep, Scheme } from "../scheme.js";
+import { valuesAsJson } from "./format.js";
 import type { SchemesIo } from "./io.js";
-import { machineContext, type NodeOptions, needsState } from "./machine.js";
-import { integerBetween, oneOf, parsedOption } from "./options.js";
+import { machineContext, type NodeOptions, nodeIdentity } from "./machine.js";
+import { integerBetween, oneScheme } from "./options.js";
 import { openStateFile } from "./state-file.js";
 
 interface Options extends NodeOptions {
@@ -27,25 +28,15 @@ export function mintCommand(io: SchemesIo): Command {
         "What the machine does not know, you must state. Two processes with the same --node can make the same numbers: --state keeps them " +
         "apart on one machine. Call numbers come from leased runs: use callnumber next for them.",
     )
-    .addOption(
-      parsedOption(
-        "--scheme <name>",
-        "callnumber schemes list has them",
-        oneOf("scheme", SCHEMES),
-      ).makeOptionMandatory(),
+    .requiredOption("--scheme <name>", "callnumber schemes list has them", oneScheme)
+    .option("-n, --count <count>", "how many", integerBetween(1, COUNT_MAX), 1)
+    .option("--node <n>", "the number of this node; no other may have it", integerBetween(0, 2 ** 32))
+    .option("--server <n>", "the number of this server; no other may have it", integerBetween(0, 2 ** 32))
+    .option(
+      "--state <file>",
+      "what is remembered from one call to the next: last sequences, the counter of tickets, the last time",
     )
-    .addOption(parsedOption("-n, --count <count>", "how many", integerBetween(1, COUNT_MAX)).default(1))
-    .addOption(parsedOption("--node <n>", "the number of this node; no other may have it", integerBetween(0, 2 ** 32)))
-    .addOption(
-      parsedOption("--server <n>", "the number of this server; no other may have it", integerBetween(0, 2 ** 32)),
-    )
-    .addOption(
-      new Option(
-        "--state <file>",
-        "what is remembered from one call to the next: last sequences, the counter of tickets, the last time",
-      ),
-    )
-    .addOption(new Option("--create", "create the state file if it is missing: numbers start at the first"))
+    .option("--create", "create the state file if it is missing: numbers start at the first")
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes mint --scheme uuid -n 3\n" +
@@ -55,11 +46,8 @@ export function mintCommand(io: SchemesIo): Command {
     .action((options: Options) => mintAndPrint(options, io));
 }
 
-async function mintAndPrint(
-  { scheme, count, state, create = false, json, ...node }: Options,
-  io: SchemesIo,
-): Promise<void> {
-  const { call, printError } = io;
+async function mintAndPrint(options: Options, { call }: SchemesIo): Promise<void> {
+  const { scheme, count, state, create = false, json } = options;
   assertMintable(scheme);
   if (state === undefined && create) throw new TypeError("--create needs a state file: pass --state FILE");
   if (state === undefined && needsState(scheme)) {
@@ -68,84 +56,73 @@ async function mintAndPrint(
         "would make the same numbers",
     );
   }
-  // What can be refused is refused before a file is created.
-  machineContext(scheme, node, undefined);
+  // What can be rejected is rejected before a file is created.
+  const node = nodeIdentity(scheme, options);
   // The lock of a state file is removed when the command ends, but not when a signal kills it.
   for (const [signal, exitCode] of Object.entries(EXIT_CODES)) call.onSignal(signal, () => call.leave(exitCode));
-  const stateFile = state === undefined ? undefined : openStateFile(state, { create });
+  const stateFile = state === undefined ? undefined : openStateFile(state, create);
   call.onEnd(() => stateFile?.close());
-  const lineOf = ({ text, values }: Minted): string =>
-    json ? JSON.stringify({ text, fields: valuesAsJson(values) }) : text;
-  await mintNumbers({
-    scheme,
-    context: machineContext(scheme, node, stateFile),
-    count,
-    save: () => stateFile?.save(),
-    write: (numbers) => call.write(`${numbers.map(lineOf).join("\n")}\n`),
-    onLongWait: (waitMs) => printError(`callnumber: ${scheme.name} waits for its clock: ${formatSpan(waitMs / 1_000)}`),
-  });
+  const context = machineContext(scheme, node, (kind) => stateFile?.memory(kind) ?? new Map<string, bigint>());
+  for await (const batch of mintBatches(scheme, context, count)) {
+    stateFile?.save();
+    const lines = batch.map(({ text, values }) =>
+      json ? JSON.stringify({ text, fields: valuesAsJson(values) }) : text,
+    );
+    await call.write(`${lines.join("\n")}\n`);
+  }
 }
 
 /** A run that was not leased would make numbers that a coordinator leases to another holder. */
 function assertMintable({ name, fields }: Scheme): void {
-  if (!fields.some(({ source }) => source.kind === "counter" && source.asked === "for each run")) return;
+  if (!fieldsOfKind(fields, "counter").some(({ source }) => source.asked === "for each run")) return;
   throw new TypeError(
     `a ${name.replaceAll("-", " ")} comes from a run that a coordinator has leased: callnumber next makes some. ` +
       "Minted without a lease they would be the numbers of other messages",
   );
 }
 
-export interface Minting {
-  readonly scheme: Scheme;
-  readonly context: MintContext;
-  readonly count: number;
-  /** Writes to the disk what the numbers since the last call have changed. */
-  readonly save: () => void;
-  readonly write: (numbers: readonly Minted[]) => Promise<void>;
-  /** Called once for a wait that a user would notice. */
-  readonly onLongWait: (waitMs: number) => void;
+/** Whether minting needs what outlives the process. */
+export function needsState({ fields }: Scheme): boolean {
+  const isKept = fieldsOfKind(fields, "sequence").some(({ source }) => source.within === "kept");
+  return isKept || fieldsOfKind(fields, "counter").length > 0;
 }
 
 /** So many numbers are saved by one write. */
 const BATCH = 1_000;
-const LONG_WAIT_MS = 3_000;
-/** A clock that is set during a wait is noticed after so long. */
+/** No scheme waits longer: only a clock that is set back during a wait would make one. */
 const DELAY_MS_MAX = 1_000;
 
 /**
- * Mints number after number: waits where the scheme waits, and saves the state before a number is written.
- * @throws SchemeError `clock_moved_backward` or `number_space_exhausted`, after all that was minted before is written.
+ * Mints number after number, and waits where the scheme waits. The caller must save the state before it writes a batch.
+ * @throws SchemeError `clock_moved_backward` or `number_space_exhausted`, after a batch of all that was minted before.
  */
-export async function mintNumbers({ scheme, context, count, save, write, onLongWait }: Minting): Promise<void> {
+export async function* mintBatches(
+  scheme: Scheme,
+  context: MintContext,
+  count: number,
+): AsyncGenerator<readonly Minted[]> {
   let batch: Minted[] = [];
-  const finishBatch = async (): Promise<void> => {
-    if (batch.length === 0) return;
-    save();
-    const saved = batch;
-    batch = [];
-    await write(saved);
-  };
-  let isWaiting = false;
-  try {
-    for (let left = count; left > 0; ) {
-      const step = scheme.mint(context);
-      if (step.outcome === "minted") {
-        isWaiting = false;
-        left--;
-        batch.push(step);
-        if (batch.length < BATCH) continue;
-        await finishBatch();
-        // Signals and readers that leave are handled between batches.
-        await nextTurn();
-        continue;
-      }
-      await finishBatch();
+  for (let left = count; left > 0; ) {
+    let step: MintStep;
+    try {
+      step = scheme.mint(context);
+    } catch (error) {
+      if (batch.length > 0) yield batch;
+      throw error;
+    }
+    if (step.outcome === "minted") {
+      batch.push(step);
+      left--;
+    }
+    if (batch.length === BATCH || (batch.length > 0 && (left === 0 || step.outcome === "wait"))) {
+      yield batch;
+      batch = [];
+      // Signals and readers that leave are handled between batches.
+      await nextTurn();
+    }
+    if (step.outcome === "wait") {
       const waitMs = Math.max(step.untilMs - context.clock.nowMs(), 1);
-      if (!isWaiting && waitMs >= LONG_WAIT_MS) onLongWait(waitMs);
-      isWaiting = true;
       await delay(Math.min(waitMs, DELAY_MS_MAX));
     }
-  } finally {
-    await finishBatch();
   }
 }

@@ -1,9 +1,8 @@
 /** `schemes odds`: how likely two of some drawn numbers are the same, and how many may be drawn. */
-import { Command } from "commander";
-import { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance } from "../index.js";
+import { Command, InvalidArgumentError } from "commander";
+import { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance } from "../birthday.js";
 import { formatChance, formatCount, grouped, type LabeledRows, labeledLines, lineWidth } from "./format.js";
 import type { SchemesIo } from "./io.js";
-import { parsedOption } from "./options.js";
 
 interface Options {
   readonly space: Count;
@@ -30,62 +29,43 @@ export function oddsCommand(io: SchemesIo): Command {
       "Computes the chance that two of so many numbers, drawn at random from so many, are the same; exactly, and by the rule of thumb " +
         "that most documents print. And how many draws it takes until a repeat has a given chance.",
     )
-    .addOption(
-      parsedOption(
-        "--space <numbers>",
-        "how many numbers there are: 62^5, 2^122, 916,132,832",
-        parseCount,
-      ).makeOptionMandatory(),
-    )
-    .addOption(parsedOption("--drawn <numbers>", "how many are drawn: 30000, 10^9", parseCount))
-    .addOption(parsedOption("--chance <chance>", "show the draws for this chance: 0.5, 1%, 1e-9", parseChance))
+    .requiredOption("--space <numbers>", "how many numbers there are: 62^5, 2^122, 916,132,832", parseCount)
+    .option("--drawn <numbers>", "how many are drawn: 30000, 10^9", parseCount)
+    .option("--chance <chance>", "show the draws for this chance: 0.5, 1%, 1e-9", parseChance)
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes odds --space 62^5 --drawn 30000\n  $ callnumber schemes odds --space 2^122 --chance 1e-9",
     )
-    .action(({ space, drawn, chance, json }: Options) => {
-      const chances = chance === undefined ? USUAL_CHANCES : [chance];
-      const draws = chances.map((each) => ({ chance: each, drawn: drawsForChance(space.count, each) }));
-      const odds = drawn && oddsOf(space.count, drawn.count);
-      if (json) {
-        return io.printJson({
-          space: String(space.count),
-          ...(drawn && { drawn: String(drawn.count), ...odds }),
-          draws,
-        });
-      }
-      const width = lineWidth(io);
-      io.print(`${drawn === undefined ? "" : `${formatTyped(drawn)} draws of `}${formatTyped(space)} numbers\n`);
-      if (odds !== undefined) io.print(`${labeledLines(oddsRows(odds), width).join("\n")}\n`);
-      io.print("Draws until a repeat has a chance of");
-      const countWidth = Math.max(...draws.map((each) => formatCount(each.drawn).length));
-      const rows = draws.map((each) => {
-        return [formatChance(each.chance), formatCount(each.drawn).padStart(countWidth)] as const;
-      });
-      io.print(labeledLines(rows, width).join("\n"));
-    });
+    .action((options: Options) => computeOdds(options, io));
 }
 
-interface Odds {
-  readonly chance: number;
-  readonly approximation: number;
-  readonly pairsExpected: number;
+function computeOdds({ space, drawn, chance, json }: Options, io: SchemesIo): void {
+  const chances = chance === undefined ? USUAL_CHANCES : [chance];
+  const draws = chances.map((each) => ({ chance: each, drawn: drawsForChance(Number(space.count), each) }));
+  const odds = drawn && { drawn: String(drawn.count), ...oddsOf(Number(space.count), Number(drawn.count)) };
+  if (json) return io.printJson({ space: String(space.count), ...odds, draws });
+  const printRows = (rows: LabeledRows, end = "") => io.print(`${labeledLines(rows, lineWidth(io)).join("\n")}${end}`);
+  io.print(`${drawn === undefined ? "" : `${formatTyped(drawn)} draws of `}${formatTyped(space)} numbers\n`);
+  if (odds !== undefined) {
+    const { approximation, pairsExpected } = odds;
+    const rows: LabeledRows = [
+      ["a repeat", `${formatChance(odds.chance)}${inFull(odds.chance)}`],
+      ["by the rule of thumb", `${formatChance(approximation)}${inFull(approximation)}: 1 - e^(-n(n-1)/2s)`],
+      ["pairs alike, expected", formatCount(pairsExpected)],
+    ];
+    printRows(rows, "\n");
+  }
+  io.print("Draws until a repeat has a chance of");
+  const countWidth = Math.max(...draws.map((each) => formatCount(each.drawn).length));
+  printRows(draws.map((each) => [formatChance(each.chance), formatCount(each.drawn).padStart(countWidth)]));
 }
 
-function oddsOf(space: bigint, drawn: bigint): Odds {
+function oddsOf(space: number, drawn: number) {
   return {
     chance: chanceOfRepeat(space, drawn),
     approximation: approximateChanceOfRepeat(space, drawn),
-    pairsExpected: (Number(drawn) * (Number(drawn) - 1)) / (2 * Number(space)),
+    pairsExpected: (drawn * (drawn - 1)) / (2 * space),
   };
-}
-
-function oddsRows({ chance, approximation, pairsExpected }: Odds): LabeledRows {
-  return [
-    ["a repeat", `${formatChance(chance)}${inFull(chance)}`],
-    ["by the rule of thumb", `${formatChance(approximation)}${inFull(approximation)}: 1 - e^(-n(n-1)/2s)`],
-    ["pairs alike, expected", formatCount(pairsExpected)],
-  ];
 }
 
 function inFull(chance: number): string {
@@ -99,12 +79,12 @@ function formatTyped({ text, count }: Count): string {
   return text.replace(/[\s,_]/g, "") === digits ? value : `${text} = ${value}`;
 }
 
-/** @throws RangeError */
+/** @throws InvalidArgumentError */
 function parseChance(text: string): number {
   const [, digits = "", percent = ""] = /^\s*(\d*\.?\d+(?:e-?\d{1,3})?)\s*(%?)\s*$/.exec(text) ?? [];
   const chance = Number(digits || Number.NaN) / (percent === "%" ? 100 : 1);
   if (chance > 0 && chance < 1) return chance;
-  throw new RangeError("must be above 0 and below 1, such as 0.5, 1% or 1e-9");
+  throw new InvalidArgumentError("must be above 0 and below 1, such as 0.5, 1% or 1e-9");
 }
 
 /** Beyond 2^1000, the sums of doubles lose their meaning. */
@@ -113,18 +93,19 @@ const COUNT = /^(\d{1,400})(?:e(\d{1,3}))?(?:\^(\d{1,9}))?$/;
 
 /**
  * Parses a count as people write it: `62^5`, `2^122`, `10^6`, `916,132,832`, `1e9`. At least 1.
- * @throws RangeError
+ * @throws InvalidArgumentError
  */
 export function parseCount(text: string): Count {
   const [, digits, exponent = "0", power = "1"] = COUNT.exec(text.replace(/\s|(?<=\d)[_,](?=\d)/g, "")) ?? [];
   if (digits === undefined) {
-    throw new RangeError("must be a whole number from 1 on, such as 62^5, 2^122, 10^6 or 916,132,832");
+    throw new InvalidArgumentError("must be a whole number from 1 on, such as 62^5, 2^122, 10^6 or 916,132,832");
   }
   const base = BigInt(digits) * 10n ** BigInt(exponent);
   // Checked before the power is computed, which could take forever.
   const leastBits = (base.toString(2).length - 1) * Number(power);
   const count = leastBits > BITS_MAX ? undefined : base ** BigInt(power);
-  if (count === undefined || count > 1n << BigInt(BITS_MAX)) throw new RangeError(`is more than 2^${BITS_MAX}`);
-  if (count < 1n) throw new RangeError("must be at least 1");
+  if (count === undefined || count > 1n << BigInt(BITS_MAX))
+    throw new InvalidArgumentError(`is more than 2^${BITS_MAX}`);
+  if (count < 1n) throw new InvalidArgumentError("must be at least 1");
   return { text: text.trim(), count };
 }

@@ -1,48 +1,43 @@
 /** Parses the options of these commands. They start at once, so no schema library is loaded for them. */
 import { InvalidArgumentError, Option } from "commander";
+import { SCHEMES } from "../schemes.js";
 import { YEAR_S } from "./format.js";
 
-/** `parse` throws a RangeError whose message ends the sentence "is invalid". A repeated option gets the value before. */
-export function parsedOption<T>(flags: string, description: string, parse: (text: string, before?: T) => T): Option {
-  return new Option(flags, description).argParser<T>((text, before) => {
-    try {
-      return parse(text, before);
-    } catch (error) {
-      if (error instanceof RangeError) throw new InvalidArgumentError(error.message);
-      throw error;
-    }
-  });
+export function rateOption(description: string): Option {
+  return new Option("--rate <rate>", description).argParser(parseRate).default(1_000, "1000/s");
 }
 
-/** Digits, in groups where that helps: `30000`, `30,000`, `30_000`. @throws RangeError */
+/** Digits, in groups where that helps: `30000`, `30,000`, `30_000`. @throws InvalidArgumentError */
 export function integerBetween(min: number, max: number): (text: string) => number {
   return (text) => {
     const digits = text.replace(/(?<=\d)[_,](?=\d)/g, "");
     const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
     if (value >= min && value <= max) return value;
-    throw new RangeError(`must be a whole number from ${min} to ${max.toLocaleString("en-US")}`);
+    throw new InvalidArgumentError(`must be a whole number from ${min} to ${max.toLocaleString("en-US")}`);
   };
 }
 
-/** Finds the one of `all` with a name. @throws RangeError with all names. */
-export function oneOf<T extends { readonly name: string }>(what: string, all: readonly T[]): (name: string) => T {
+/** Finds the one of `all` with a name. @throws InvalidArgumentError with all names. */
+function oneOf<T extends { readonly name: string }>(what: string, all: readonly T[]): (name: string) => T {
   return (name) => {
     const found = all.find((one) => one.name === name.toLowerCase());
     if (found !== undefined) return found;
-    throw new RangeError(
-      `there is no ${what} ${quoted(name)}. The ${what}s are ${all.map((one) => one.name).join(", ")}`,
-    );
+    const names = all.map((one) => one.name).join(", ");
+    throw new InvalidArgumentError(`there is no ${what} ${quoted(name)}. The ${what}s are ${names}`);
   };
 }
 
-/** Finds several by their names, with spaces or commas between them, each once. @throws RangeError for no name, or as `oneOf`. */
+export const oneScheme = oneOf("scheme", SCHEMES);
+export const someSchemes = someOf("scheme", SCHEMES);
+
+/** Finds several by their names, with spaces or commas between them, each once. @throws InvalidArgumentError for no name, or as `oneOf`. */
 export function someOf<T extends { readonly name: string }>(
   what: string,
   all: readonly T[],
 ): (text: string, before?: readonly T[]) => readonly T[] {
   return (text, before = []) => {
     const names = text.split(",").filter((name) => name !== "");
-    if (names.length === 0) throw new RangeError("must be at least one name");
+    if (names.length === 0) throw new InvalidArgumentError("must be at least one name");
     return [...new Set([...before, ...names.map(oneOf(what, all))])];
   };
 }
@@ -72,22 +67,23 @@ const SPAN = /^(\d[\d,_]*(?:\.\d+)?(?:e\d{1,2})?)\s*([a-z]+)$/;
 const RATE_MAX = 1e15;
 const SPAN_MAX_S = 1e9 * YEAR_S;
 
-/** Parses `1000`, `1000/s`, `50k/day`, `2.5M/h` to numbers a second. @throws RangeError */
+/** Parses `1000`, `1000/s`, `50k/day`, `2.5M/h` to numbers a second. @throws InvalidArgumentError */
 export function parseRate(text: string): number {
   const [, digits = "", multiple = "", unit = "s"] = RATE.exec(text) ?? [];
   const perSecond = (amountIn(digits) * (MULTIPLES[multiple] ?? 1)) / unitSeconds(unit);
   if (perSecond > 0 && perSecond <= RATE_MAX) return perSecond;
-  throw new RangeError(
+  throw new InvalidArgumentError(
     `must be above zero and up to 1e15/s, such as 1000/s, 50k/min or 2M/day (a unit of ${UNIT_NAMES}; none is a second)`,
   );
 }
 
-/** Parses `10y`, `36h`, `90d` to seconds. @throws RangeError */
+/** Parses `10y`, `36h`, `90d` to seconds. @throws InvalidArgumentError */
 export function parseSpan(text: string): number {
   const [, digits = "", unit = ""] = SPAN.exec(text) ?? [];
   const seconds = amountIn(digits) * unitSeconds(unit);
   if (seconds > 0 && seconds <= SPAN_MAX_S) return seconds;
-  throw new RangeError(`must be above zero and up to 1e9y, such as 10y, 90d or 36h (a unit of ${UNIT_NAMES})`);
+  const message = `must be above zero and up to 1e9y, such as 10y, 90d or 36h (a unit of ${UNIT_NAMES})`;
+  throw new InvalidArgumentError(message);
 }
 
 function amountIn(digits: string): number {

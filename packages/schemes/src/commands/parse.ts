@@ -1,27 +1,17 @@
 /** `schemes parse`: which scheme is a number of, and what is in it? */
 import { Command } from "commander";
-import { type Reading, SCHEMES, type Scheme } from "../index.js";
+import type { Reading, Scheme } from "../scheme.js";
+import { SCHEMES } from "../schemes.js";
 import { type Candidate, candidatesOf, numberIn } from "./candidates.js";
 import { fieldDigits } from "./describe-fields.js";
-import {
-  encodingsAsJson,
-  formatTime,
-  type LabeledRows,
-  labeledLines,
-  lineWidth,
-  valuesAsJson,
-  wrapped,
-} from "./format.js";
+import { formatTime, type LabeledRows, labeledLines, lineWidth, valuesAsJson, wrapped } from "./format.js";
 import type { SchemesIo } from "./io.js";
-import { oneOf, parsedOption, quoted } from "./options.js";
+import { oneScheme, quoted } from "./options.js";
 
 interface Options {
   readonly scheme?: Scheme;
   readonly json?: boolean;
 }
-
-/** At least one. */
-type Candidates = readonly [Candidate, ...Candidate[]];
 
 export function parseCommand(io: SchemesIo): Command {
   return new Command("parse")
@@ -33,13 +23,7 @@ export function parseCommand(io: SchemesIo): Command {
         "The exit code is 1 when a text is a number of none.",
     )
     .argument("<text...>", "numbers, or URLs that end with one; or - to read them from standard input, one a line")
-    .addOption(
-      parsedOption(
-        "--scheme <name>",
-        "only as a number of this scheme; callnumber schemes list has them",
-        oneOf("scheme", SCHEMES),
-      ),
-    )
+    .option("--scheme <name>", "only as a number of this scheme; callnumber schemes list has them", oneScheme)
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes parse 454947766275222906\n" +
@@ -58,18 +42,13 @@ export function parseCommand(io: SchemesIo): Command {
     });
 }
 
-function parse(typed: string, schemes: readonly Scheme[]): { text: string; candidates: Candidates | undefined } {
-  const text = numberIn(typed, schemes);
-  const [first, ...others] = candidatesOf(text, schemes, Date.now());
-  return { text, candidates: first && [first, ...others] };
-}
-
 function parseInFull(typed: string, schemes: readonly Scheme[], io: SchemesIo): string | undefined {
-  const { text, candidates } = parse(typed, schemes);
-  if (candidates !== undefined) return candidatesInFull(text, candidates, lineWidth(io));
+  const text = numberIn(typed, schemes);
+  const candidates = candidatesOf(text, schemes, Date.now());
+  if (candidates.length > 0) return candidatesInFull(text, candidates, lineWidth(io));
   io.call.exitCode = 1;
   const bare = text.trim();
-  const isOnlyPadded = bare !== text && parse(bare, schemes).candidates !== undefined;
+  const isOnlyPadded = bare !== text && schemes.some((scheme) => scheme.parse(bare).matches);
   io.printError(
     [
       `${quoted(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}:`,
@@ -82,20 +61,22 @@ function parseInFull(typed: string, schemes: readonly Scheme[], io: SchemesIo): 
 
 /** One line, also for what is no number: a program counts them. */
 function parseAsJson(typed: string, schemes: readonly Scheme[], { call, jsonLine }: SchemesIo): string {
-  const { text, candidates } = parse(typed, schemes);
-  if (candidates !== undefined) return jsonLine({ text, schemes: candidates.map(candidateAsJson) });
+  const text = numberIn(typed, schemes);
+  const candidates = candidatesOf(text, schemes, Date.now());
+  if (candidates.length > 0) return jsonLine({ text, schemes: candidates.map(candidateAsJson) });
   call.exitCode = 1;
   return jsonLine({ text, schemes: [], reasons: Object.fromEntries(reasonsAgainst(text, schemes)) });
 }
 
 /** Five columns with tabs between them. @throws Error for a line that is a number of no scheme. */
 function parseAsLine(typed: string, schemes: readonly Scheme[]): string {
-  const { text, candidates } = parse(typed, schemes);
-  if (candidates === undefined) {
+  const text = numberIn(typed, schemes);
+  const [likeliest, ...others] = candidatesOf(text, schemes, Date.now());
+  if (likeliest === undefined) {
     const [[, reason] = ["", ""]] = reasonsAgainst(text, schemes);
     throw new Error(schemes.length === 1 ? reason : `${quoted(text)} is a number of no scheme`);
   }
-  const [{ scheme, reading }, ...others] = candidates;
+  const { scheme, reading } = likeliest;
   const time = reading.timeMs === undefined ? "" : formatTime(reading.timeMs);
   const names = new Set(others.map((other) => other.scheme.name).filter((name) => name !== scheme.name));
   return [text, scheme.name, fieldsInLine(scheme, reading), time, [...names].join(" ")].join("\t");
@@ -108,30 +89,30 @@ function reasonsAgainst(text: string, schemes: readonly Scheme[]): LabeledRows {
   });
 }
 
-/** `text`: the number as it was found. */
-export function candidatesInFull(text: string, [likeliest, ...others]: Candidates, width: number): string {
-  const { scheme, reading, doubt } = likeliest;
+/** @param candidates at least one. */
+export function candidatesInFull(text: string, candidates: readonly Candidate[], width: number): string {
+  const [likeliest, ...others] = candidates as readonly [Candidate, ...Candidate[]];
+  const { scheme, reading, mismatch } = likeliest;
   const fields: LabeledRows = scheme.fields.map(({ name }) => [name, String(reading.values[name])]);
   const time: LabeledRows = reading.timeMs === undefined ? [] : [["made at", formatTime(reading.timeMs)]];
-  const encodings: LabeledRows = scheme.encodings(reading.values).map((encoded) => [encoded.name, encoded.text]);
   return [
     `${text}  ${others.length === 0 ? "is a number of" : "is most likely a number of"} ${scheme.name}`,
     ...wrapped(scheme.title, width - 2).map((line) => `  ${line}`),
-    ...(doubt === "" ? [] : [`  but ${doubt}`]),
+    ...(mismatch === "" ? [] : [`  but ${mismatch}`]),
     "",
     ...labeledLines([...fields, ...time, ...Object.entries(reading.notes)], width),
     "",
     ...fieldDigits(scheme, reading.values, width),
     "",
-    ...labeledLines(encodings, width),
+    ...labeledLines(Object.entries(scheme.encodings(reading.values)), width),
     ...otherLines(others, width),
   ].join("\n");
 }
 
 /** Unlikely ones are named only: a small number is one of every scheme on its first day. */
 function otherLines(others: readonly Candidate[], width: number): readonly string[] {
-  const likely = others.filter(({ doubt }) => doubt === "");
-  const unlikely = new Set(others.filter(({ doubt }) => doubt !== "").map(({ scheme }) => scheme.name));
+  const likely = others.filter(({ mismatch }) => mismatch === "");
+  const unlikely = new Set(others.filter(({ mismatch }) => mismatch !== "").map(({ scheme }) => scheme.name));
   const lines: string[] = [];
   if (likely.length > 0) lines.push("", "Could also be a number of", ...labeledLines(likely.map(otherRow), width));
   if (unlikely.size > 0) {
@@ -149,18 +130,18 @@ function otherRow({ scheme, reading, isPlausible, isToday }: Candidate): readonl
   return [scheme.name, notes.join("; ") || scheme.title];
 }
 
-function candidateAsJson({ scheme, reading, isPlausible, doubt, isToday }: Candidate): object {
+function candidateAsJson({ scheme, reading, isPlausible, mismatch, isToday }: Candidate): object {
   return {
     scheme: scheme.name,
     plausible: isPlausible ?? null,
-    doubt: doubt === "" ? null : doubt,
+    doubt: mismatch === "" ? null : mismatch,
     encoding: reading.encoding,
     writtenAsToday: isToday,
     number: String(reading.number),
     fields: valuesAsJson(reading.values),
     timeMs: reading.timeMs ?? null,
     notes: reading.notes,
-    encodings: encodingsAsJson(scheme, reading.values),
+    encodings: scheme.encodings(reading.values),
   };
 }
 

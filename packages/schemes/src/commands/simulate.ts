@@ -2,18 +2,12 @@
 import { randomInt } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Command } from "commander";
-import { SCHEMES, type Scheme } from "../index.js";
-import {
-  NODES_MAX,
-  type Outcome,
-  SCENARIOS,
-  type Scenario,
-  type Simulation,
-  simulate,
-} from "../simulation/simulate.js";
+import type { Scheme } from "../scheme.js";
+import { SCHEMES } from "../schemes.js";
+import { NODES_MAX, type Outcome, SCENARIOS, type Scenario, simulate } from "../simulation/simulate.js";
 import { formatCount, formatRate, grouped, labeledLines, lineWidth, wrapped } from "./format.js";
 import type { Column, SchemesIo } from "./io.js";
-import { integerBetween, parsedOption, parseRate, someOf } from "./options.js";
+import { integerBetween, rateOption, someOf, someSchemes } from "./options.js";
 
 interface Options {
   readonly scheme?: readonly Scheme[];
@@ -28,7 +22,6 @@ interface Options {
 /** All numbers are kept in memory, in one scenario five times as many: then half a gigabyte. */
 const NUMBERS_MAX = 200_000;
 const SEED_MAX = 2 ** 32 - 1;
-const DEFAULT_RATE = "1000/s";
 const EXIT_IMPLAUSIBLE = 1;
 
 const NOTES = [
@@ -46,25 +39,17 @@ export function simulateCommand(io: SchemesIo): Command {
         "before, next to how many the theory expects. A repeat is a finding, no failure: the exit code is 0. It is 1 only where count and " +
         "theory disagree. docs/schemes.md explains the output, and what the simulation does not cover.",
     )
-    .addOption(parsedOption("--scheme <names...>", "only these schemes", someOf("scheme", SCHEMES)))
-    .addOption(parsedOption("--scenario <names...>", "only these scenarios", someOf("scenario", SCENARIOS)))
-    .addOption(parsedOption("--nodes <n>", "processes that mint", integerBetween(2, NODES_MAX)).default(10))
-    .addOption(
-      parsedOption(
-        "--numbers <n>",
-        "numbers of each scheme in each scenario, all nodes together",
-        integerBetween(1, NUMBERS_MAX),
-      ).default(10_000),
+    .option("--scheme <names...>", "only these schemes", someSchemes)
+    .option("--scenario <names...>", "only these scenarios", someOf("scenario", SCENARIOS))
+    .option("--nodes <n>", "processes that mint", integerBetween(2, NODES_MAX), 10)
+    .option(
+      "--numbers <n>",
+      "numbers of each scheme in each scenario, all nodes together",
+      integerBetween(1, NUMBERS_MAX),
+      10_000,
     )
-    .addOption(
-      parsedOption("--rate <rate>", "numbers requested, all nodes together: 1000/s, 2M/day", parseRate).default(
-        parseRate(DEFAULT_RATE),
-        DEFAULT_RATE,
-      ),
-    )
-    .addOption(
-      parsedOption("--seed <n>", "repeats a simulation (default: random, and printed)", integerBetween(0, SEED_MAX)),
-    )
+    .addOption(rateOption("numbers requested, all nodes together: 1000/s, 2M/day"))
+    .option("--seed <n>", "repeats a simulation (default: random, and printed)", integerBetween(0, SEED_MAX))
     .addHelpText("after", () => {
       const scenarios = SCENARIOS.map(({ name, title }) => [name, title] as const);
       return (
@@ -74,23 +59,14 @@ export function simulateCommand(io: SchemesIo): Command {
         "  $ callnumber schemes simulate --scheme random-base62-5 uuid --numbers 200,000"
       );
     })
-    .action(async ({ scheme, scenario, nodes, numbers, rate, seed = randomInt(SEED_MAX), json }: Options) => {
-      const simulation = {
-        schemes: scheme ?? SCHEMES,
-        scenarios: scenario ?? SCENARIOS,
-        nodes,
-        numbers,
-        perSecond: rate,
-        seed,
-      };
-      await simulateAndPrint(simulation, json, io);
-    });
+    .action((options: Options) => simulateAndPrint(options, io));
 }
 
-async function simulateAndPrint(simulation: Simulation, json: boolean | undefined, io: SchemesIo): Promise<void> {
-  const { nodes, numbers, perSecond, seed } = simulation;
+async function simulateAndPrint(options: Options, io: SchemesIo): Promise<void> {
+  const { nodes, numbers, rate: perSecond, seed = randomInt(SEED_MAX), json } = options;
+  const { scheme: schemes = SCHEMES, scenario: scenarios = SCENARIOS } = options;
   // Fails before anything is printed.
-  const outcomes = simulate(simulation);
+  const simulated = simulate({ schemes, scenarios, nodes, numbers, perSecond, seed });
   const printText = (text: string) => {
     if (!json) io.print(wrapped(text, lineWidth(io)).join("\n"));
   };
@@ -98,49 +74,34 @@ async function simulateAndPrint(simulation: Simulation, json: boolean | undefine
     `${nodes} nodes, ${formatRate(perSecond)}, ${grouped(numbers)} numbers of each scheme in each scenario. ` +
       `Seed ${seed}: --seed ${seed} repeats this simulation.`,
   );
-  const scenarios: object[] = [];
-  for await (const ofScenario of byScenario(simulation, outcomes)) {
-    if (!json) io.printPainted(`\n${scenarioTable(ofScenario, io)}`);
-    const { name, title } = ofScenario[0].scenario;
-    scenarios.push({ name, title, outcomes: ofScenario.map(outcomeAsJson) });
-    if (!ofScenario.every(({ plausible }) => plausible)) io.call.exitCode = EXIT_IMPLAUSIBLE;
+  const shown: object[] = [];
+  for (const { scenario, outcomes } of simulated) {
+    if (!json) io.printPainted(`\n${scenarioTable(scenario, outcomes, io)}`);
+    shown.push({ name: scenario.name, title: scenario.title, outcomes: outcomes.map(outcomeAsJson) });
+    if (!outcomes.every(({ plausible }) => plausible)) io.call.exitCode = EXIT_IMPLAUSIBLE;
+    // A reader that has left is noticed between two scenarios.
+    await nextTurn();
   }
   for (const text of NOTES.flatMap((note) => ["", note])) printText(text);
-  if (json) io.printJson({ seed, nodes, numbers, perSecond, scenarios });
-}
-
-/** At least one, all of one scenario. */
-type ScenarioOutcomes = readonly [Outcome, ...Outcome[]];
-
-async function* byScenario({ schemes }: Simulation, outcomes: Iterable<Outcome>): AsyncGenerator<ScenarioOutcomes> {
-  let collected: Outcome[] = [];
-  for (const outcome of outcomes) {
-    collected.push(outcome);
-    // Signals and readers that leave are handled between two schemes.
-    await nextTurn();
-    if (collected.length < schemes.length) continue;
-    yield collected as [Outcome, ...Outcome[]];
-    collected = [];
-  }
+  if (json) io.printJson({ seed, nodes, numbers, perSecond, scenarios: shown });
 }
 
 /** Fewer repeats by chance are not worth a row. */
 const SHOWN_FROM = 0.1;
 
 /** A row for each scheme in which something happened, and the others in a sentence. */
-export function scenarioTable(outcomes: ScenarioOutcomes, io: SchemesIo): string {
+export function scenarioTable({ name, title }: Scenario, outcomes: readonly Outcome[], io: SchemesIo): string {
   const width = lineWidth(io);
-  const [{ scenario }] = outcomes;
   const shown = outcomes.filter(isShown);
   const others = outcomes.filter((outcome) => !isShown(outcome));
   const sentence = (label: string, named: readonly Outcome[]) =>
-    named.length === 0 ? [] : wrapped(`${label} ${named.map(({ scheme: { name } }) => name).join(", ")}`, width);
+    named.length === 0 ? [] : wrapped(`${label} ${named.map(({ scheme }) => scheme.name).join(", ")}`, width);
   const warning = ({ scheme, repeats, theory }: Outcome) =>
     `${scheme.name}: ${grouped(repeats)} repeats can't occur by chance where ${formatCount(theory.expected)} are expected. ` +
     "The scheme, the theory or this simulation is wrong";
   return [
-    io.paint("bold", scenario.name),
-    ...wrapped(scenario.title, width),
+    io.paint("bold", name),
+    ...wrapped(title, width),
     "",
     ...(shown.length === 0 ? [] : [io.table(columnsFor(shown), shown), ""]),
     ...sentence(
@@ -158,17 +119,13 @@ export function scenarioTable(outcomes: ScenarioOutcomes, io: SchemesIo): string
 }
 
 function isShown({ repeats, theory, waited, refused, plausible }: Outcome): boolean {
-  return repeats > 0 || theory.expected >= SHOWN_FROM || waited > 0 || totalRefused(refused) > 0 || !plausible;
+  return repeats > 0 || theory.expected >= SHOWN_FROM || waited > 0 || totalOf(refused) > 0 || !plausible;
 }
 
 function columnsFor(outcomes: readonly Outcome[]): readonly Column<Outcome>[] {
   const right = (heading: string, expendability: number, textOf: (outcome: Outcome) => string): Column<Outcome> => {
     const width = Math.max(heading.length, ...outcomes.map((outcome) => textOf(outcome).length));
-    return {
-      heading: heading.padStart(width),
-      cellOf: (outcome) => textOf(outcome).padStart(width),
-      expendability,
-    };
+    return { heading: heading.padStart(width), cellOf: (outcome) => textOf(outcome).padStart(width), expendability };
   };
   return [
     { heading: "SCHEME", cellOf: ({ scheme: { name } }) => name, shrinksTo: 12, expendability: 0 },
@@ -180,11 +137,11 @@ function columnsFor(outcomes: readonly Outcome[]): readonly Column<Outcome>[] {
     right("EXPECTED", 0, ({ theory: { expected } }) => formatCount(expected)),
     { heading: "BY", cellOf: ({ theory: { kind } }) => (kind === "none" ? "promise" : kind), expendability: 2 },
     right("WAITED", 3, ({ waited }) => grouped(waited)),
-    right("REFUSED", 3, ({ refused }) => grouped(totalRefused(refused))),
+    right("REFUSED", 3, ({ refused }) => grouped(totalOf(refused))),
   ];
 }
 
-function totalRefused({ clock_moved_backward, number_space_exhausted }: Outcome["refused"]): number {
+function totalOf({ clock_moved_backward, number_space_exhausted }: Outcome["refused"]): number {
   return clock_moved_backward + number_space_exhausted;
 }
 

@@ -3,7 +3,6 @@
  * has the file; what is minted is on the disk before it is printed, so that a crash loses numbers and repeats none.
  * A file that is missing or damaged is never taken for an empty one: all numbers would start again.
  */
-import { randomUUID } from "node:crypto";
 import {
   closeSync,
   fsyncSync,
@@ -17,8 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { pid } from "node:process";
-import type { Memory } from "../index.js";
+import type { Memory } from "../scheme.js";
 
 /** A state file that can't be used. Nothing was minted. */
 export class StateFileError extends Error {
@@ -29,37 +27,33 @@ export class StateFileError extends Error {
 export interface StateFile {
   /** State under names of one kind: a sequence and a counter may have the same name. */
   memory(kind: string): Memory;
-  /** Writes to the disk what has changed. */
+  /** Writes to the disk what has changed. @throws StateFileError */
   save(): void;
-  /** Releases the lock. What was not saved is lost. */
+  /** Releases the lock. What was not saved is lost. Call it once: the lock may be that of another process then. */
   close(): void;
 }
 
 const WHAT = "the last numbers of callnumber schemes mint; numbers repeat where this file is lost or restored";
 const FILE_MODE = 0o600;
-const WHOLE_NUMBER = /^\d{1,60}$/;
 
 /**
  * Opens the state at `path`, or creates it with `create`, and locks it by a file with `.lock` after its name.
  * @throws StateFileError when another process has it, it is missing or damaged, or can't be written.
  */
-export function openStateFile(path: string, { create }: { readonly create: boolean }): StateFile {
+export function openStateFile(path: string, create: boolean): StateFile {
   let unlock = (): void => {};
   try {
-    const file = realPathOf(path);
+    // Two names of one file must have one lock, and a link must stay one.
+    const file = lstatSync(path, { throwIfNoEntry: false }) === undefined ? path : realpathSync(path);
     unlock = lock(file);
-    const values = readState(file, create);
-    const state = stateOf(file, values ?? new Map(), unlock);
-    // Before anything is minted: a directory that can't be written is found now.
-    if (values === undefined) replaceFile(file, textOf(new Map()));
-    return state;
+    return stateOf(file, readState(file, create), unlock);
   } catch (error) {
     unlock();
     throw unusable(path, error);
   }
 }
 
-function stateOf(path: string, values: Map<string, bigint>, unlock: () => void): StateFile {
+function stateOf(path: string, values: Map<string, bigint>, close: () => void): StateFile {
   let hasChanged = false;
   return {
     memory: (kind) => ({
@@ -78,63 +72,31 @@ function stateOf(path: string, values: Map<string, bigint>, unlock: () => void):
       }
       hasChanged = false;
     },
-    close: unlock,
+    close,
   };
-}
-
-/** Two names of one file must have one lock. A link whose target is missing would become a file of its own, where numbers start again. */
-function realPathOf(path: string): string {
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
-  try {
-    return realpathSync(path);
-  } catch {
-    throw new StateFileError(`${path} is a link whose target is missing. Restore the target, or remove the link`);
-  }
 }
 
 function lock(path: string): () => void {
   const name = `${path}.lock`;
-  let descriptor: number;
   try {
-    descriptor = openSync(name, "wx", FILE_MODE);
+    closeSync(openSync(name, "wx", FILE_MODE));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new StateFileError(
-      `${lockHolder(name)} mints with ${path}: ${name} exists. Two at once would make the same numbers. ` +
+      `another process mints with ${path}: ${name} exists. Two at once would make the same numbers. ` +
         "If no such process runs, it was killed: remove that file, and try again",
     );
   }
-  let isHeld = true;
-  const unlock = (): void => {
-    if (isHeld) rmSync(name, { force: true });
-    isHeld = false;
-  };
-  try {
-    writeFileSync(descriptor, `${pid}\n`);
-  } catch (error) {
-    // The disk is full: an empty lock would reject every later process.
-    unlock();
-    throw error;
-  } finally {
-    closeSync(descriptor);
-  }
-  return unlock;
+  return () => rmSync(name, { force: true });
 }
 
-/** The other process may not have written its id yet, or have removed the file again. */
-function lockHolder(name: string): string {
-  try {
-    const holder = readFileSync(name, "utf8").trim();
-    return holder === "" ? "another process" : `process ${holder}`;
-  } catch {
-    return "another process";
-  }
-}
-
-/** Undefined for a file that is to be created. */
-function readState(path: string, create: boolean): Map<string, bigint> | undefined {
+function readState(path: string, create: boolean): Map<string, bigint> {
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats === undefined && create) return undefined;
+  if (stats === undefined && create) {
+    // Before anything is minted: a directory that can't be written is found now.
+    replaceFile(path, textOf(new Map()));
+    return new Map();
+  }
   if (stats === undefined) {
     throw new StateFileError(
       `there is no state file ${path}. If numbers were minted before, find it: without it they start again, and repeat. ` +
@@ -162,32 +124,25 @@ function textOf(values: ReadonlyMap<string, bigint>): string {
 
 /** Undefined for any text that `textOf` does not write. */
 function valuesIn(text: string): Map<string, bigint> | undefined {
-  let read: { readonly values?: unknown } | null;
   try {
-    read = JSON.parse(text) as typeof read;
+    const read = JSON.parse(text) as { readonly values: Readonly<Record<string, string>> };
+    const values = new Map(Object.entries(read.values).map(([name, value]) => [name, BigInt(value)]));
+    const isWhole = textOf(values) === text && [...values.values()].every((value) => value >= 0n);
+    return isWhole ? values : undefined;
   } catch {
     return undefined;
   }
-  if (typeof read?.values !== "object" || read.values === null) return undefined;
-  const entries = Object.entries(read.values as Record<string, unknown>);
-  if (!entries.every(([, value]) => typeof value === "string" && WHOLE_NUMBER.test(value))) return undefined;
-  const values = new Map(entries.map(([name, value]) => [name, BigInt(value as string)]));
-  return textOf(values) === text ? values : undefined;
 }
 
 /** Complete on the disk under another name before it replaces the old file. */
 function replaceFile(path: string, text: string): void {
-  const unfinished = `${path}.${randomUUID()}.unfinished`;
-  try {
-    writeFileSync(unfinished, text, { mode: FILE_MODE, flag: "wx", flush: true });
-    renameSync(unfinished, path);
-    const directory = openSync(dirname(path), "r");
-    fsyncSync(directory);
-    closeSync(directory);
-  } catch (error) {
-    rmSync(unfinished, { force: true });
-    throw error;
-  }
+  const unfinished = `${path}.unfinished`;
+  rmSync(unfinished, { force: true });
+  writeFileSync(unfinished, text, { mode: FILE_MODE, flag: "wx", flush: true });
+  renameSync(unfinished, path);
+  const directory = openSync(dirname(path), "r");
+  fsyncSync(directory);
+  closeSync(directory);
 }
 
 function unusable(path: string, error: unknown): StateFileError {

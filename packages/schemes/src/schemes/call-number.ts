@@ -25,11 +25,7 @@ export const callNumber = defineScheme({
     // When the runs of a version are used up, numbering goes on in the next: one counter above both.
     { name: "version", width: { bits: VERSION_BITS }, source: { kind: "counter", asked: "for each run" } },
     { name: "run", width: { bits: RUN_BITS }, source: { kind: "counter", asked: "for each run" } },
-    {
-      name: "sequence",
-      width: { bits: SEQUENCE_BITS },
-      source: { kind: "sequence", within: "run", first: 0 },
-    },
+    { name: "sequence", width: { bits: SEQUENCE_BITS }, source: { kind: "sequence", within: "run", first: 0 } },
   ],
   shuffle: { shuffled, unshuffled },
   encodings: [eightCharacters, decimal("number", String(NUMBER_MAX).length), beforeTableChange()],
@@ -53,16 +49,12 @@ function beforeTableChange(): EncodingRule {
     ...eightCharacters,
     name: "before the table change of 2014-10-20",
     write: (number) => eightCharacters.write(swapped(number)),
-    read: (text) =>
-      eightCharacters
-        .read(text)
-        .filter((number) => number <= NUMBER_MAX)
-        .map(swapped),
+    read: (text) => eightCharacters.read(text).flatMap((number) => (number <= NUMBER_MAX ? [swapped(number)] : [])),
   };
 }
 
 const BIT_0 = 1n << BigInt(CALL_NUMBER_BITS - 1);
-const BIT_9 = 1n << BigInt(CALL_NUMBER_BITS - 1 - 9);
+const BIT_9 = BIT_0 >> 9n;
 
 function swapped(number: bigint): bigint {
   const differ = ((number & BIT_0) === 0n) !== ((number & BIT_9) === 0n);

@@ -3,8 +3,8 @@
  * other versions they are only places.
  */
 import { defineScheme } from "../define-scheme.js";
-import { BASE16, base62, type EncodingRule, fromDigits, inDigits } from "../encodings.js";
-import type { Values } from "../scheme.js";
+import { BASE16, base62, type EncodingRule, inDigits } from "../encodings.js";
+import type { Values } from "../fields.js";
 
 const RFC_4122 = 2;
 
@@ -20,7 +20,11 @@ export const uuid = defineScheme({
     { name: "clockSequence", width: { bits: 14 }, source: { kind: "random", from: 0, to: 2 ** 14 - 1 } },
     { name: "node", width: { bits: 48 }, source: { kind: "random", from: 0, to: 2 ** 48 - 1 } },
   ],
-  encodings: [hyphenated("lower case", lower), base62("base62", 22), hyphenated("upper case", upper)],
+  encodings: [
+    hyphenated("lower case", (text) => text),
+    base62("base62", 22),
+    hyphenated("upper case", (text) => text.toUpperCase()),
+  ],
   timeMs: (values) => {
     const units = time100ns(values);
     return units === undefined ? undefined : Number(units / UNITS_IN_MS) - GREGORIAN_BEFORE_1970_MS;
@@ -70,14 +74,6 @@ function hyphenated(name: string, cased: (text: string) => string): EncodingRule
     name,
     looksLike: "32 hex digits in groups of 8-4-4-4-12, all of one case",
     write: (number) => cased(inDigits(number, BASE16, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")),
-    read: (text) => (shape.test(text) ? [fromDigits(lower(text.replaceAll("-", "")), BASE16) as bigint] : []),
+    read: (text) => (shape.test(text) ? [BigInt(`0x${text.replaceAll("-", "")}`)] : []),
   };
-}
-
-function lower(text: string): string {
-  return text.toLowerCase();
-}
-
-function upper(text: string): string {
-  return text.toUpperCase();
 }

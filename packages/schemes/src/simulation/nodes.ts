@@ -1,12 +1,12 @@
-/** The simulated machines, each with one importer on it, and the central counters that they ask. */
-import { capacityOf, type Field, type NodeSource } from "../field.js";
-import type { CentralCounter, Clock, Memory, NodeIdentity } from "../scheme.js";
+/** The simulated machines, each with one importer on it, and the central counters that they share. */
+import { capacityOf, type Field, type NodeSource, nodeFields } from "../fields.js";
+import type { Clock, Memory, MintContext, NodeIdentity } from "../scheme.js";
 
 /** The day of the examples in the documents that describe the schemes; after every epoch. */
 const START_MS = Date.UTC(2018, 5, 9, 10);
 /** Lower ones are those of the system. */
 const FIRST_PID = 1_000;
-/** As many as 16 bits can tell apart. */
+/** As many as 16 bits can distinguish. */
 const PID_COUNT = 2 ** 16 - FIRST_PID;
 
 export class SimulatedNode {
@@ -56,30 +56,25 @@ export class SimulatedNode {
   }
 }
 
-/** One node for each MAC address, as different as the fields allow: where a field has fewer values than there are nodes, it repeats them. */
-export function createNodes(
-  fields: readonly Field[],
-  macs: readonly string[],
-  newPid: () => number,
-): readonly SimulatedNode[] {
-  return macs.map((mac, index) => {
-    const fitting = (from: NodeSource): number => Number(BigInt(index) % nodeCapacity(fields, from));
+export type SimulatedNodes = readonly [SimulatedNode, SimulatedNode, ...SimulatedNode[]];
+
+/**
+ * Creates one node for each MAC address, as different as the fields allow: where a field has fewer values than there are nodes, it repeats them.
+ * @param macs at least two.
+ */
+export function createNodes(fields: readonly Field[], macs: readonly string[], newPid: () => number): SimulatedNodes {
+  const nodes = macs.map((mac, index) => {
+    const fitting = (from: NodeSource) => Number(BigInt(index) % capacityOf(...nodeFields(fields, from)));
     const identity = { given: fitting("given"), server: fitting("server"), pid: newPid(), macs: [mac] };
     return new SimulatedNode(index, identity);
   });
+  return nodes as readonly SimulatedNode[] as SimulatedNodes;
 }
 
 /** Returns process ids, each of them new until all are used. */
 export function pidGenerator(): () => number {
   let count = 0;
   return () => FIRST_PID + (count++ % PID_COUNT);
-}
-
-/** How many nodes the fields with this source can tell apart; they share its digits. 1 where no field has it. */
-export function nodeCapacity(fields: readonly Field[], from: NodeSource): bigint {
-  return fields
-    .filter(({ source }) => source.kind === "node" && source.from === from)
-    .reduce((product, field) => product * capacityOf(field), 1n);
 }
 
 /** Central counters without any guard: a restore sets them back to the backup. Callnumber's guard is not simulated here. */
@@ -89,7 +84,7 @@ export class SimulatedCounters {
   #requestCount = 0;
 
   /** The counter of this node: there is one for each server where a scheme has servers that count. */
-  counterFor(node: SimulatedNode, perServer: boolean): CentralCounter {
+  counterFor(node: SimulatedNode, perServer: boolean): MintContext["counter"] {
     return {
       next: () => {
         const server = perServer ? node.identity.server : 0;

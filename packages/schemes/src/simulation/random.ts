@@ -14,18 +14,21 @@ export function seededRandom(seedText: string): SeededRandom {
   const next = sfc32(seedText);
   const below53 = (): number => (next() >>> 11) * WORD + next();
   return {
-    below: (bound) => (bound <= WORD ? uniform(next, WORD, bound) : uniform(below53, EXACT_BELOW, bound)),
+    below: (bound) => (bound <= WORD ? uniformBelow(bound, next, WORD) : uniformBelow(bound, below53, EXACT_BELOW)),
     gap: (mean) => -mean * Math.log((below53() + 1) / EXACT_BELOW),
   };
 }
 
 const WORD = 2 ** 32;
-const EXACT_BELOW = 2 ** 53;
+export const EXACT_BELOW = 2 ** 53;
 /** After so many steps the seed has reached every bit. */
 const WARM_UP_STEP_COUNT = 20;
 
-/** Values beyond the last whole multiple of `bound` are drawn again; else small values would come more often. */
-function uniform(draw: () => number, drawnBelow: number, bound: number): number {
+/**
+ * Returns a number below `bound` from draws below `drawnBelow`, each with the same chance. Values beyond the last whole multiple of `bound`
+ * are drawn again; else small values would come more often.
+ */
+export function uniformBelow(bound: number, draw: () => number, drawnBelow: number): number {
   const end = drawnBelow - (drawnBelow % bound);
   for (;;) {
     const value = draw();

@@ -1,8 +1,9 @@
 /** Simulates schemes in scenarios and counts repeats: every number is kept and compared, and nothing is sampled. */
+import { nodeSourcesOf } from "../fields.js";
 import { type MintContext, type Scheme, SchemeError, type SchemeErrorCode } from "../scheme.js";
 import { createNodes, pidGenerator, SimulatedCounters, type SimulatedNode } from "./nodes.js";
-import { type SeededRandom, seededRandom } from "./random.js";
-import type { Scenario, Stage } from "./scenarios.js";
+import { seededRandom } from "./random.js";
+import { distinctMacs, type Scenario } from "./scenarios.js";
 import { type Expectation, isPlausible, RepeatTheory } from "./theory.js";
 
 export { SCENARIOS, type Scenario } from "./scenarios.js";
@@ -18,16 +19,21 @@ export interface Simulation {
   readonly scenarios: readonly Scenario[];
   /** 2 to `NODES_MAX`. */
   readonly nodes: number;
-  /** How many numbers are requested in all, of each scheme in each scenario. All are in memory: a million may take half a gigabyte. */
+  /** How many numbers are requested in all, of each scheme in each scenario; 1 or more. All are in memory: a million may take half a gigabyte. */
   readonly numbers: number;
-  /** Of all nodes together; requests come at random moments. */
+  /** Of all nodes together, above 0; requests come at random moments. */
   readonly perSecond: number;
   /** The same seed gives the same result, whichever other schemes and scenarios are simulated. */
   readonly seed: number;
 }
 
-export interface Outcome {
+interface ScenarioOutcomes {
   readonly scenario: Scenario;
+  /** One for each scheme. */
+  readonly outcomes: readonly Outcome[];
+}
+
+export interface Outcome {
   readonly scheme: Scheme;
   readonly minted: number;
   /** Numbers that had been made before: minted less different ones. */
@@ -42,106 +48,80 @@ export interface Outcome {
 }
 
 /**
- * Returns the outcomes, scenario after scenario, and in each scheme after scheme; each is simulated when it is requested.
- * @throws RangeError where a count is none, there are too few or too many nodes, or it would take longer than a year.
+ * Returns the outcomes scenario after scenario; each is simulated when it is requested.
+ * @throws RangeError where it would take longer than a year.
  */
-export function simulate(simulation: Simulation): Iterable<Outcome> {
-  const { nodes, numbers, perSecond } = simulation;
-  assertInteger("nodes", nodes, 2, NODES_MAX);
-  assertInteger("numbers", numbers, 1, Number.MAX_SAFE_INTEGER);
-  if (!(perSecond > 0 && perSecond < Number.POSITIVE_INFINITY && numbers / perSecond <= SPAN_MAX_S)) {
-    throw new RangeError(`${numbers} numbers at ${perSecond} a second do not fit ${SPAN_MAX_S / DAY_S} days`);
-  }
-  return outcomes(simulation);
+export function simulate(simulation: Simulation): Iterable<ScenarioOutcomes> {
+  const { numbers, perSecond } = simulation;
+  if (numbers / perSecond <= SPAN_MAX_S) return simulated(simulation);
+  throw new RangeError(`${numbers} numbers at ${perSecond} a second do not fit ${SPAN_MAX_S / DAY_S} days`);
 }
 
-function* outcomes({ schemes, scenarios, nodes, numbers, perSecond, seed }: Simulation): Generator<Outcome, void> {
+function* simulated(simulation: Simulation): Generator<ScenarioOutcomes, void> {
+  const { schemes, scenarios, nodes, seed } = simulation;
   for (const scenario of scenarios) {
-    const macs = scenario.macs(nodes, seededRandom(`${seed} ${scenario.name}`));
-    const { asFast, asMany } = scenario.times;
-    for (const scheme of schemes) {
-      const random = seededRandom(`${seed} ${scenario.name} ${scheme.name}`);
-      yield outcomeOf({ scenario, scheme, macs, numbers: numbers * asMany, perSecond: perSecond * asFast, random });
-    }
+    const macs = distinctMacs(nodes, seededRandom(`${seed} ${scenario.name}`), scenario.macs);
+    yield { scenario, outcomes: schemes.map((scheme) => outcomeOf(scheme, scenario, macs, simulation)) };
   }
 }
 
-interface OneRun {
-  readonly scenario: Scenario;
-  readonly scheme: Scheme;
-  readonly macs: readonly string[];
-  readonly numbers: number;
-  readonly perSecond: number;
-  readonly random: SeededRandom;
-}
-
-function outcomeOf({ scenario, scheme, macs, numbers, perSecond, random }: OneRun): Outcome {
+function outcomeOf(scheme: Scheme, scenario: Scenario, macs: readonly string[], simulation: Simulation): Outcome {
+  const numbers = simulation.numbers * scenario.times.asMany;
+  const perSecond = simulation.perSecond * scenario.times.asFast;
+  const random = seededRandom(`${simulation.seed} ${scenario.name} ${scheme.name}`);
   const newPid = pidGenerator();
   const nodes = createNodes(scheme.fields, macs, newPid);
-  const stage: Stage = { nodes, counters: new SimulatedCounters(), spanMs: (numbers / perSecond) * 1_000, newPid };
-  scenario.begin(stage);
+  const counters = new SimulatedCounters();
+  const stage = { nodes, counters, spanMs: (numbers / perSecond) * 1_000, newPid };
+  const perServer = nodeSourcesOf(scheme.fields).includes("server");
+  const gapMs = stage.spanMs / (numbers / nodes.length);
 
   const made = new Set<string>();
-  const theory = new RepeatTheory(scheme);
+  const theory = new RepeatTheory(scheme.fields);
   const refused = { clock_moved_backward: 0, number_space_exhausted: 0 };
   let minted = 0;
   let waited = 0;
-  const gapMs = stage.spanMs / (numbers / nodes.length);
+  /** Waits as long as the scheme requests, by a clock that may be wrong, and tries again. */
   const requestOne = (node: SimulatedNode, context: MintContext): void => {
     node.trueMs += random.gap(gapMs);
-    const result = mintWaiting(scheme, node, context);
-    if (result.hasWaited) waited++;
-    if ("refusal" in result) {
-      refused[result.refusal]++;
-      return;
+    try {
+      let step = scheme.mint(context);
+      if (step.outcome === "wait") waited++;
+      while (step.outcome === "wait") {
+        node.trueMs += Math.max(step.untilMs - node.readMs, 1);
+        step = scheme.mint(context);
+      }
+      minted++;
+      made.add(step.text);
+      theory.add(node);
+    } catch (error) {
+      if (!(error instanceof SchemeError)) throw error;
+      refused[error.code]++;
     }
-    minted++;
-    made.add(result.text);
-    theory.add(node);
   };
 
   let doneShare = 0;
-  for (const { afterShare, happen } of [...scenario.events, { afterShare: 1, happen: () => {} }]) {
+  const requestUntil = (share: number): void => {
     // Nodes share nothing but the counter, so between two events one may be simulated after the other.
     for (const node of nodes) {
+      const { clock, identity, memory, disk } = node;
+      const context = { clock, random, node: identity, memory, disk, counter: counters.counterFor(node, perServer) };
       const all = Math.floor(numbers / nodes.length) + (node.index < numbers % nodes.length ? 1 : 0);
-      const context = contextOf(scheme, node, stage, random);
-      const count = Math.floor(all * afterShare) - Math.floor(all * doneShare);
+      const count = Math.floor(all * share) - Math.floor(all * doneShare);
       for (let number = 0; number < count; number++) requestOne(node, context);
     }
+    doneShare = share;
+  };
+
+  scenario.begin(stage);
+  for (const { afterShare, happen } of scenario.events) {
+    requestUntil(afterShare);
     happen(stage);
-    doneShare = afterShare;
   }
+  requestUntil(1);
 
   const expectation = theory.expectation();
   const repeats = minted - made.size;
   const plausible = isPlausible(repeats, expectation);
-  return { scenario, scheme, minted, repeats, waited, refused, theory: expectation, plausible };
-}
-
-function contextOf(scheme: Scheme, node: SimulatedNode, { counters }: Stage, random: SeededRandom): MintContext {
-  const perServer = scheme.fields.some(({ source }) => source.kind === "node" && source.from === "server");
-  const { clock, identity, memory, disk } = node;
-  return { clock, random, node: identity, memory, disk, counter: counters.counterFor(node, perServer) };
-}
-
-type MintResult = { readonly hasWaited: boolean } & ({ readonly text: string } | { readonly refusal: SchemeErrorCode });
-
-/** Waits as long as the scheme requests, by a clock that may be wrong, and tries again. */
-function mintWaiting(scheme: Scheme, node: SimulatedNode, context: MintContext): MintResult {
-  for (let hasWaited = false; ; hasWaited = true) {
-    try {
-      const step = scheme.mint(context);
-      if (step.outcome === "minted") return { text: step.text, hasWaited };
-      node.trueMs += Math.max(step.untilMs - node.readMs, 1);
-    } catch (error) {
-      if (!(error instanceof SchemeError)) throw error;
-      return { refusal: error.code, hasWaited };
-    }
-  }
-}
-
-function assertInteger(name: string, value: number, min: number, max: number): void {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
-  throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${value}`);
+  return { scheme, minted, repeats, waited, refused, theory: expectation, plausible };
 }

@@ -2,12 +2,11 @@
  * How many repeats must or may occur, computed from which process made how many numbers when: from the clocks, counters and processes of the
  * simulation, never from a number, so that a bug in a scheme can't hide in the theory.
  */
-import { capacityOf, type Field, type NodeSource, type SequenceScope } from "../field.js";
-import { greatestOf, placeFields } from "../layout.js";
+import { capacityOf, type Field, fieldsOfKind, nodeFields, nodeSourcesOf, type SequenceScope } from "../fields.js";
 import { hashOfMacs } from "../minting.js";
-import type { NodeIdentity, Scheme } from "../scheme.js";
-import { shapeOf, type ValueClass } from "../shape.js";
-import { nodeCapacity, type SimulatedNode } from "./nodes.js";
+import type { NodeIdentity } from "../scheme.js";
+import { drawnOf, type ValueClass } from "../shape.js";
+import type { SimulatedNode } from "./nodes.js";
 
 export interface Expectation {
   /**
@@ -28,19 +27,10 @@ type Rule =
   | "random start"
   | "drawn";
 
-interface Sighting {
-  readonly node: SimulatedNode;
-  /** The identity of the node, as far as the fields of its numbers hold it. */
-  readonly identity: string;
-  /** The unit of the clock of its numbers. */
-  readonly unit: number;
-}
-
 interface Counting {
   readonly rule: Rule;
-  readonly cellOf: (sighting: Sighting) => string;
-  /** Names what counts: a process, a disk, one request of a counter. */
-  readonly counterOf: (sighting: Sighting) => string;
+  /** Names the cell of a number that this node made, and what counted it: a process, a disk, one request of a counter. */
+  readonly keyOf: (node: SimulatedNode, identity: string, unit: number) => readonly [cell: string, counter: string];
 }
 
 /** Records which process made a number when, and computes what to expect from all of them. */
@@ -52,18 +42,17 @@ export class RepeatTheory {
   /** How many numbers were made, by cell and what counted. Most cells have one counter: a map of maps would be several times as large. */
   readonly #made = new Map<string, number>();
 
-  constructor({ fields }: Scheme) {
+  constructor(fields: readonly Field[]) {
     this.#fields = fields;
     this.#counting = COUNTINGS[countedWithin(fields)];
     this.#unitOf = unitReader(fields);
   }
 
-  /** One number was made by this node, just now. */
+  /** Records a number that this node made just now. */
   add(node: SimulatedNode): void {
     const identity = this.#identities.get(node.identity) ?? identityIn(this.#fields, node.identity);
     this.#identities.set(node.identity, identity);
-    const sighting = { node, identity, unit: this.#unitOf(node) };
-    const key = `${this.#counting.cellOf(sighting)}${SEPARATOR}${this.#counting.counterOf(sighting)}`;
+    const key = this.#counting.keyOf(node, identity, this.#unitOf(node)).join(SEPARATOR);
     this.#made.set(key, (this.#made.get(key) ?? 0) + 1);
   }
 
@@ -73,20 +62,18 @@ export class RepeatTheory {
       const expected = sum(cells.map(madeAgain));
       return { kind: expected === 0 ? "none" : "overlap", expected, together: 1 };
     }
-    if (this.#counting.rule === "random start") return this.#randomStart(cells);
-    const { drawn } = shapeOf(this.#fields, greatestOf(placeFields(this.#fields)));
-    return { kind: "birthday", expected: sum(cells.map((counts) => expectedRepeats(drawn, sum(counts)))), together: 1 };
-  }
-
-  #randomStart(cells: readonly (readonly number[])[]): Expectation {
-    const counted = this.#fields.find(({ source }) => source.kind === "sequence");
+    if (this.#counting.rule === "drawn") {
+      const drawn = drawnOf(this.#fields);
+      const expected = sum(cells.map((counts) => expectedRepeats(drawn, sum(counts))));
+      return { kind: "birthday", expected, together: 1 };
+    }
     const pairCount = sum(cells.map((counts) => (sum(counts) ** 2 - sum(counts.map((made) => made ** 2))) / 2));
-    if (counted === undefined || pairCount === 0) return { kind: "none", expected: 0, together: 1 };
-    const together = sum(cells.map(madeAgain));
-    return { kind: "birthday", expected: pairCount / Number(capacityOf(counted)), together };
+    if (pairCount === 0) return { kind: "none", expected: 0, together: 1 };
+    const ring = Number(capacityOf(...fieldsOfKind(this.#fields, "sequence")));
+    return { kind: "birthday", expected: pairCount / ring, together: sum(cells.map(madeAgain)) };
   }
 
-  /** For each cell, how many numbers each counter made. */
+  /** Returns for each cell how many numbers each counter made. */
   #countsByCell(): readonly (readonly number[])[] {
     const cells = new Map<string, number[]>();
     for (const [key, made] of this.#made) {
@@ -101,48 +88,41 @@ export class RepeatTheory {
 
 const SEPARATOR = "|";
 
-const inUnit: Counting["cellOf"] = ({ identity, unit }) => `${identity} ${unit}`;
-const byProcess: Counting["counterOf"] = ({ node: { index, process } }) => `${index} ${process}`;
+const byProcess: Counting["keyOf"] = ({ index, process }, identity, unit) => [
+  `${identity} ${unit}`,
+  `${index} ${process}`,
+];
 
 const COUNTINGS: Readonly<Record<Exclude<SequenceScope, "run"> | "counter" | "nothing", Counting>> = {
-  "clock unit": { rule: "same start", cellOf: inUnit, counterOf: byProcess },
-  process: { rule: "random start", cellOf: inUnit, counterOf: byProcess },
-  kept: {
-    rule: "same start",
-    cellOf: ({ identity }) => identity,
-    counterOf: ({ node: { index, disks } }) => `${index} ${disks}`,
-  },
+  "clock unit": { rule: "same start", keyOf: byProcess },
+  process: { rule: "random start", keyOf: byProcess },
+  kept: { rule: "same start", keyOf: ({ index, disks }, identity) => [identity, `${index} ${disks}`] },
   /** A number or a run of the central counter: counted alike if it is the same one, by each request that got it. */
   counter: {
     rule: "same start",
-    cellOf: ({ identity, node: { counted } }) => `${identity} ${counted?.value}`,
-    counterOf: ({ node: { counted } }) => `${counted?.request}`,
+    keyOf: ({ counted }, identity) => [`${identity} ${counted?.value}`, `${counted?.request}`],
   },
-  nothing: { rule: "drawn", cellOf: inUnit, counterOf: () => "" },
+  nothing: { rule: "drawn", keyOf: (_, identity, unit) => [`${identity} ${unit}`, ""] },
 };
 
 function countedWithin(fields: readonly Field[]): keyof typeof COUNTINGS {
-  if (fields.some(({ source }) => source.kind === "counter")) return "counter";
-  for (const { source } of fields) if (source.kind === "sequence" && source.within !== "run") return source.within;
-  return "nothing";
+  if (fieldsOfKind(fields, "counter").length > 0) return "counter";
+  const within = fieldsOfKind(fields, "sequence")[0]?.source.within;
+  return within === undefined || within === "run" ? "nothing" : within;
 }
 
 function unitReader(fields: readonly Field[]): (node: SimulatedNode) => number {
-  for (const { source } of fields) {
-    if (source.kind === "clock") return ({ readMs }) => Math.floor((readMs - source.epochMs) / source.unitMs);
-  }
-  return () => 0;
+  const [clock] = fieldsOfKind(fields, "clock");
+  if (clock === undefined) return () => 0;
+  const { epochMs, unitMs } = clock.source;
+  return ({ readMs }) => Math.floor((readMs - epochMs) / unitMs);
 }
 
 function identityIn(fields: readonly Field[], { given, server, pid, macs }: NodeIdentity): string {
-  const values: Readonly<Record<NodeSource, () => bigint>> = {
-    given: () => BigInt(given),
-    server: () => BigInt(server),
-    pid: () => BigInt(pid),
-    "mac hash": () => hashOfMacs(macs),
-  };
-  const sources = new Set(fields.flatMap(({ source }) => (source.kind === "node" ? [source.from] : [])));
-  return [...sources].map((from) => values[from]() % nodeCapacity(fields, from)).join("/");
+  const numbers = { given, server, pid, "mac hash": hashOfMacs(macs) };
+  return nodeSourcesOf(fields)
+    .map((from) => BigInt(numbers[from]) % capacityOf(...nodeFields(fields, from)))
+    .join("/");
 }
 
 /** All but those of the counter that counted furthest. */

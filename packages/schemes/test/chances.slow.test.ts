@@ -1,10 +1,10 @@
-/** What can be named by who has no number, or one: against histories in which every way to name one is tried, and against plain sums. */
+/** How likely a number can be guessed: compared with histories in which every guess is tried, and with plain sums. */
 import { describe, expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { defineScheme } from "../src/define-scheme.js";
 import { decimal } from "../src/encodings.js";
-import { type Load, SCHEMES, type Scheme, type Source, schemeNamed } from "../src/index.js";
-import { contextWith, fieldsOf, minted } from "./helpers.js";
+import { type Load, SCHEMES, type Scheme, type Source } from "../src/index.js";
+import { contextWith, fieldsOf, minted, schemeNamed } from "./helpers.js";
 
 const YEAR_SECONDS = 365.25 * 86_400;
 const LOAD: Load = { perSecond: 1_000, seconds: 10 * YEAR_SECONDS, nodes: 10 };
@@ -12,8 +12,8 @@ const counted = SCHEMES.filter(({ name }) => ["call-number", "chibrary-4-16-20",
   (scheme) => [scheme.name, scheme] as const,
 );
 
-describe("who has one number", () => {
-  test.each(counted)("of %s can name another, whatever is shuffled: the one made before it", (_, scheme) => {
+describe("the chance to name another number", () => {
+  test.each(counted)("of %s is certain for a reader of one: the number before it", (_, scheme) => {
     expect(scheme.facts.neighbor(LOAD)).toBe(1);
     const context = contextWith();
     const made = Array.from({ length: 50 }, () => minted(scheme, context));
@@ -24,7 +24,7 @@ describe("who has one number", () => {
     }
   });
 
-  test("names one that exists as often as the best of all ways to name one, in 3,000 histories", () => {
+  test("is that of the best of all guesses in 3,000 histories", () => {
     const random = seededRandom(inject("seed"));
     for (const [first, within] of [
       [0, "clock unit"],
@@ -33,13 +33,13 @@ describe("who has one number", () => {
       const scheme = clocked({ kind: "sequence", within, first });
       for (const each of [0.2, 1, 3]) {
         const seen = bestOfAllWays(scheme, each, random);
-        const told = scheme.facts.neighbor({ perSecond: each, seconds: UNITS, nodes: 1 });
-        expect(Math.abs(seen - told), `${within}, ${each} a unit: ${seen}, not ${told}`).toBeLessThan(0.03);
+        const computed = scheme.facts.neighbor({ perSecond: each, seconds: UNITS, nodes: 1 });
+        expect(Math.abs(seen - computed), `${within}, ${each} a unit: ${seen}, not ${computed}`).toBeLessThan(0.03);
       }
     }
   });
 
-  test("names a drawn one as often as any of those that came beside it was drawn so", () => {
+  test("of a drawn one is that another in its unit was drawn so", () => {
     const scheme = clocked({ kind: "random", from: 0, to: 63 });
     for (const each of [0.2, 1, 30]) {
       let missed = 0;
@@ -56,13 +56,13 @@ describe("who has one number", () => {
   });
 });
 
-describe("who has no number", () => {
-  test("names the first of a count, and of one kept by a node the first, as often as there is that node", () => {
+describe("the chance to guess a number", () => {
+  test("is certain for the first of a counter, and that a node exists for a sequence that it keeps", () => {
     for (const name of ["call-number", "tickets"]) expect(schemeNamed(name).facts.guessed(LOAD)).toBe(1);
     expect(schemeNamed("chibrary-4-16-20").facts.guessed(LOAD)).toBe(10 / 2 ** 20);
   });
 
-  test("names a drawn one as often as it is among all of them", () => {
+  test("of a drawn one is its share of all numbers", () => {
     expect((schemeNamed("uuid").facts.guessed(LOAD) * 2 ** 122) / (LOAD.perSecond * LOAD.seconds)).toBeCloseTo(1, 9);
   });
 });
