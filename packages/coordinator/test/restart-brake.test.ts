@@ -28,7 +28,7 @@ function start(holder = CRASHING, lastRun: number | null = null): { waitMs: numb
   const waitMs = starts.untilStartMs("main", { holder, lastRun }, nowMs);
   if (waitMs > 0) return { waitMs, lease: undefined };
   const lease = leaseFor(`nonce-${run}-abcdefghij`);
-  starts.begin("main", { holder, lastRun }, nowMs).leased(lease);
+  starts.begin("main", { holder, lastRun }, nowMs)(lease);
   return { waitMs, lease };
 }
 
@@ -124,7 +124,7 @@ describe("a crash loop", () => {
 
   test("is not counted while nothing is leased: a store that is away makes no crash loop", () => {
     for (let index = 0; index < 1_000; index++)
-      starts.begin("main", { holder: CRASHING, lastRun: null }, nowMs).refused();
+      starts.begin("main", { holder: CRASHING, lastRun: null }, nowMs)(undefined);
     expect(untilNextMs()).toBe(0);
   });
 
