@@ -42,3 +42,17 @@ function newGate(): { readonly promise: Promise<void>; readonly resolve: () => v
   });
   return { promise, resolve };
 }
+
+/** A store that notes the names of the methods that are called. */
+export function notingStore(calls: string[], store = new MemoryStore()): MemoryStore {
+  return new Proxy(store, {
+    get(own, name) {
+      const value: unknown = Reflect.get(own, name, own);
+      if (typeof value !== "function") return value;
+      return (...parameters: readonly unknown[]) => {
+        calls.push(String(name));
+        return value.apply(own, parameters);
+      };
+    },
+  });
+}
