@@ -40,12 +40,12 @@ import {
   type LedgerQuery,
   ledgerPage,
 } from "./ledger/read-ledger.js";
+import type { StartLoop } from "./limits/restart-brake.js";
 import { type Log, msSince, SILENT_LOG } from "./log.js";
 import { reportInTime, withoutLease } from "./retention/trimmed-leases.js";
-import { type ObservedStartLoop } from "./status/alarms.js";
 import { CapacityReader } from "./status/capacity-reader.js";
-import { type Observation, observe, type Readiness, readinessOf, StoreProbe } from "./status/readiness.js";
-import { describeNamespace, statusOf } from "./status/status.js";
+import { type Observation, observe, type Readiness, readinessOf, storeProbe } from "./status/readiness.js";
+import { describeNamespace, type StatusSources, statusOf } from "./status/status.js";
 import { type Finding, type NamespaceRecord, type Store } from "./stores/store.js";
 import { assertLedgerId, assertNamespace, assertNonce, assertWithin } from "./validate.js";
 
@@ -55,7 +55,7 @@ export interface CoordinatorOptions {
   readonly name: string;
   readonly log?: Log;
   /** Returns the holders of a namespace that restart repeatedly, for the alarms. Default: none. */
-  readonly startLoops?: (namespace: string) => readonly ObservedStartLoop[];
+  readonly startLoops?: (namespace: string) => readonly StartLoop[];
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   /** The bounds of the guard; others than the default are for tests. */
@@ -102,7 +102,7 @@ export class Coordinator {
   readonly #checkpointFileOf: (namespace: string) => CheckpointFile;
   readonly #guards: NamespaceGuards;
   readonly #preflight: PreflightWatch;
-  readonly #probe: StoreProbe;
+  readonly #isStoreUp: () => Promise<boolean>;
   #heartbeatTimer: ReturnType<typeof setInterval> | undefined;
   #heartbeat: Promise<void> = Promise.resolve();
 
@@ -129,8 +129,9 @@ export class Coordinator {
     const guarded = { store, bounds, now, log, pause, random, checkpointed: checkpointedNamespaces };
     this.#guards = new NamespaceGuards(guarded, checkpointFileOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
-    this.#probe = new StoreProbe(store);
-    const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#read(namespace)];
+    this.#isStoreUp = storeProbe(store);
+    const namespaces = () => this.#guards.names();
+    const read = (namespace: string) => this.#read(namespace);
     this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, startLoops, read });
   }
 
@@ -278,7 +279,7 @@ export class Coordinator {
   /** Returns all namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
   async namespaces(): Promise<readonly NamespaceDescription[]> {
     const names = [...(await this.#guards.names())].sort();
-    const described = await Promise.all(names.map((namespace) => this.#describe(namespace)));
+    const described = await Promise.all(names.map((namespace) => describeNamespace(this.#sources, namespace)));
     return described.filter((one) => one !== undefined);
   }
 
@@ -288,14 +289,9 @@ export class Coordinator {
     await this.#store.readNamespace(namespace);
     await this.#store.changeSettings(namespace, { labels });
     this.#log.info({ namespace, labels }, "labels");
-    const described = await this.#describe(namespace);
+    const described = await describeNamespace(this.#sources, namespace);
     if (described === undefined) throw namespaceNotFound(namespace);
     return described;
-  }
-
-  #describe(namespace: string): Promise<NamespaceDescription | undefined> {
-    const parts = { store: this.#store, guards: this.#guards, preflight: this.#preflight };
-    return describeNamespace({ ...parts, namespace, nowMs: this.#now() });
   }
 
   /** Returns high-water mark, runs left and rate of use. @throws CoordinatorError `namespace_not_found`, or why the record can't be read. */
@@ -306,7 +302,7 @@ export class Coordinator {
       this.capacity.capacityOf(record),
     ]);
     return {
-      ...statusOf(record, newest),
+      ...statusOf(record, newest, this.#now()),
       rates,
       guard: { ...guard.answer(record), ...this.#preflight.effectiveState(namespace, guard.state) },
       store: this.#store.kind,
@@ -319,12 +315,16 @@ export class Coordinator {
    * @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_found` when there is none.
    */
   async assertReady(): Promise<Readiness> {
-    return await readinessOf(this.#guards, this.#preflight);
+    return await readinessOf(this.#sources);
   }
 
   /** Returns the state of the namespaces as far as is known here, and whether the store responds. For every few seconds. Never rejects. */
   async observe(): Promise<Observation> {
-    return await observe({ guards: this.#guards, preflight: this.#preflight, probe: this.#probe, nowMs: this.#now() });
+    return await observe(this.#sources, this.#isStoreUp);
+  }
+
+  get #sources(): StatusSources {
+    return { store: this.#store, guards: this.#guards, preflight: this.#preflight, now: this.#now };
   }
 
   async #read(namespace: string) {

@@ -1,105 +1,71 @@
-/** Under which hosts requests are answered where nobody is asked for a token, and that a page under another name is told nothing. */
-import { request } from "node:http";
-import { afterEach, describe, expect, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
+/** Under which hosts requests are answered where no token is required, and that a page under another name reads nothing. */
+import { once } from "node:events";
+import { type IncomingMessage, get as request } from "node:http";
+import { describe, expect, test } from "vitest";
 import { type HostNames, isAllowedHost } from "../src/http/browser-requests.js";
-import { createServer, type Server } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory.js";
-
-const OURS = ["localhost", "LOCALHOST:7300", "127.0.0.1", "127.0.0.1:1", "127.9.8.7:65535", "[::1]", "[::1]:7300"];
-/** Of other machines: nobody's own name, and so no name of a page from elsewhere. */
-const ADDRESSES = ["10.1.2.3", "10.1.2.3:7300", "0.0.0.0", "128.0.0.1", "[::2]:7300", "[::ffff:10.0.0.1]", "[fd00::5]"];
-const FOREIGN = [
-  "",
-  "example.org",
-  "localhost.example.org",
-  "example.org:7300",
-  "127.0.0.1.example.org",
-  "xlocalhost",
-  "localhost.",
-  "127.1",
-  "127.0.0.256",
-  "::1",
-  "[127.0.0.1]",
-  "[localhost]:7300",
-  "localhost:80:90",
-  "localhost:x",
-  "localhost, example.org",
-  "user@localhost",
-  "coordinator",
-  "[coordinator]",
-  "[]",
-  "[10.1.2.3]",
-];
+import { served } from "./served.js";
 
 const LOOPBACK: HostNames = { addresses: "loopback", names: new Set() };
 const ANY: HostNames = { addresses: "any", names: new Set() };
 const NAMED: HostNames = { addresses: "loopback", names: new Set(["coordinator", "numbers.example"]) };
 
-describe("a host", () => {
-  test.each(OURS)("%s is this machine: always answered under", (host) => {
-    expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual([true, true, true]);
-  });
-  test.each(ADDRESSES)("%s is an address: answered under where others are listened to", (host) => {
-    expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual([false, true, false]);
-  });
-  test.each([...FOREIGN.filter((host) => host !== "coordinator"), undefined])("%s is neither", (host) => {
-    expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual([false, false, false]);
-  });
-  test.each(["coordinator", "Coordinator:7300", "numbers.example:80"])(
-    "%s is answered under where it is named",
-    (host) => {
-      expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual([false, false, true]);
-    },
-  );
+const OF_THIS_MACHINE = [
+  "localhost",
+  "LOCALHOST:7300",
+  "127.0.0.1",
+  "127.0.0.1:1",
+  "127.9.8.7:65535",
+  "[::1]",
+  "[::1]:7300",
+];
+/** No page can have one as its name. */
+const ADDRESSES = ["10.1.2.3", "10.1.2.3:7300", "0.0.0.0", "128.0.0.1", "[::2]:7300", "[::ffff:10.0.0.1]", "[fd00::5]"];
+const NAMES = ["coordinator", "Coordinator:7300", "numbers.example:80"];
+const FOREIGN =
+  ",example.org,localhost.example.org,example.org:7300,127.0.0.1.example.org,xlocalhost,localhost.,127.1,127.0.0.256,::1,[127.0.0.1]," +
+  "[localhost]:7300,localhost:80:90,localhost:x,localhost; example.org,user@localhost,[coordinator],[],[10.1.2.3]";
+
+test.each([
+  ...OF_THIS_MACHINE.map((host) => [host, [true, true, true]] as const),
+  ...ADDRESSES.map((host) => [host, [false, true, false]] as const),
+  ...NAMES.map((host) => [host, [false, false, true]] as const),
+  ...[undefined, "localhost, example.org", ...FOREIGN.split(",")].map((host) => [host, [false, false, false]] as const),
+])("the host %s is allowed with loopback, with any address, with names: %j", (host, expected) => {
+  expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual(expected);
 });
 
-describe("a coordinator that asks nobody for a token", () => {
-  let server: Server;
-  afterEach(() => server.stop());
-
-  async function served(hostNames?: HostNames) {
-    const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
-    await coordinator.initNamespace("main");
-    server = await createServer({ coordinator, release: "0.0.0", hostNames });
-    const { port } = new URL(await server.listen({ host: "127.0.0.1", port: 0 }));
-    return (path: string, host: string) =>
-      new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
-        const asking = request({ host: "127.0.0.1", port, path, headers: { host } }, (answer) => {
-          let body = "";
-          answer.on("data", (chunk: Buffer) => {
-            body += chunk.toString();
-          });
-          answer.on("end", () => resolve({ status: answer.statusCode, body }));
-        });
-        asking.on("error", reject).end();
-      });
+describe("a coordinator that requires no token", () => {
+  async function responseUnder(port: number, path: string, host: string) {
+    const [response] = (await once(request({ host: "127.0.0.1", port, path, headers: { host } }), "response")) as [
+      IncomingMessage,
+    ];
+    let body = "";
+    for await (const chunk of response) body += chunk;
+    return { status: response.statusCode, body };
   }
 
-  test.each(["/v1/namespaces", "/v1/events", "/metrics", "/healthz", "/openapi.json", "/console/", "/nothing"])(
-    "refuses to tell a page that gave its own name our address of %s",
-    async (path) => {
-      for (const hostNames of [LOOPBACK, ANY, NAMED]) {
-        const ask = await served(hostNames);
-        const { status, body } = await ask(path, "evil.example:7300");
-        expect(status).toBe(403);
+  test.each([LOOPBACK, ANY, NAMED])(
+    "returns nothing to a page that gave its own name our address: %o",
+    async (hostNames) => {
+      const { port } = await served({ hostNames });
+      const paths = ["/v1/namespaces", "/v1/events", "/metrics", "/healthz", "/openapi.json", "/console/", "/nothing"];
+      for (const path of paths) {
+        const { status, body } = await responseUnder(port, path, "evil.example:7300");
+        expect([path, status]).toEqual([path, 403]);
         expect(JSON.parse(body)).toMatchObject({ code: "forbidden", message: expect.stringContaining("--allow-host") });
         expect(body).not.toContain("main");
-        await server.stop();
       }
     },
   );
 
-  test("answers under its own names", async () => {
-    const ask = await served(NAMED);
-    expect(await ask("/v1/namespaces", "localhost:7300")).toMatchObject({ status: 200 });
-    expect(await ask("/v1/namespaces", "[::1]:7300")).toMatchObject({ status: 200 });
-    expect(await ask("/v1/namespaces", "coordinator:7300")).toMatchObject({ status: 200 });
-  });
-
-  test("answers under this machine's names where nothing else is said", async () => {
-    const ask = await served();
-    expect(await ask("/v1/namespaces", "coordinator.example")).toMatchObject({ status: 403 });
-    expect(await ask("/v1/namespaces", "localhost")).toMatchObject({ status: 200 });
+  test.each([
+    [NAMED, "localhost:7300", 200],
+    [NAMED, "[::1]:7300", 200],
+    [NAMED, "coordinator:7300", 200],
+    [undefined, "coordinator.example", 403],
+    [undefined, "localhost", 200],
+  ])("allows by %o the host %s: %i", async (hostNames, host, status) => {
+    const { port } = await served({ hostNames });
+    expect(await responseUnder(port, "/v1/namespaces", host)).toMatchObject({ status });
   });
 });

@@ -1,44 +1,33 @@
-/** Figures on use and waste, where each can be counted by hand; and that many askers cost one look. */
+/** Figures on use and waste, where each can be counted in the test; that many requests cost one read; and when alarms are logged. */
 import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
-import type { AlarmSeverity } from "@callnumber/protocol/operator";
-import type { ErrorCode, LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
-import { parseStoreId } from "../src/guard/store-id.js";
-import type { Log } from "../src/log.js";
-import { AlarmsWatch } from "../src/status/alarms.js";
-import {
-  capacityOf,
-  holderUses,
-  type LeaseWindow,
-  LIVE_MS,
-  WASTED_BELOW_NUMBERS,
-  WINDOW_LEASES_MAX,
-} from "../src/status/capacity.js";
-import { CACHED_MS, CapacityReader } from "../src/status/capacity-reader.js";
-import { runSpaceOf } from "../src/status/status.js";
+import { SILENT_LOG } from "../src/log.js";
+import { capacityOf, holderUses, LIVE_MS, WASTED_BELOW_NUMBERS, WINDOW_LEASES_MAX } from "../src/status/capacity.js";
+import { CACHED_MS, CapacityReader, type CapacityReaderOptions } from "../src/status/capacity-reader.js";
+import { runSpaceOf, statusOf, storeIdFields } from "../src/status/status.js";
 import {
   DAY_MS,
   HOUR_MS,
-  type LeaseWords,
+  type LeaseShape,
   leaseOf,
   leasesInARow,
   ledgerOf,
   MINUTE_MS,
-  markOf,
   NOW_MS,
   recordOf,
+  repeated,
 } from "./ledger-for-capacity.js";
 
 const WEEK_MS = 7 * DAY_MS;
-const AN_EXHAUSTED = { state: "exhausted", lastSequence: 16_383 } as const;
 
 describe("the run space", () => {
-  test("of a version is told from its first run on, with what is left and the end of its line", () => {
-    const record = recordOf({ firstRun: 101, highWaterMark: 300, lifeMs: DAY_MS });
-    const id = parseStoreId(record.storeId);
-    if (id === undefined) throw new Error("no store id");
+  const record = recordOf({ firstRun: 101, highWaterMark: 300, lifeMs: DAY_MS });
+
+  test("of a version counts from its first run on, up to the end of its run ceiling", () => {
+    const id = storeIdFields(record.storeId);
     expect(runSpaceOf(record, NOW_MS)).toEqual({
       runsUsed: 200,
       runsLeft: RUN_MAX - 300,
@@ -48,31 +37,43 @@ describe("the run space", () => {
       ceilingRunsPerSecond: 2,
       ceilingEndsAtMs: whenCeilingReaches(id, 0, RUN_MAX),
     });
-    expect(runSpaceOf({ ...record, version: 1, highWaterMark: 0 }, NOW_MS)).toMatchObject({
-      runsUsed: 0,
-      runsLeft: RUN_MAX,
-    });
-    expect(runSpaceOf({ ...record, version: 1, highWaterMark: RUN_MAX }, NOW_MS)).toMatchObject({
-      usedShare: 1,
-      runsLeft: 0,
-    });
   });
 
-  test("has no more room than runs", () => {
-    expect(runSpaceOf(recordOf({ highWaterMark: RUN_MAX - 5, lifeMs: 20 * 365 * DAY_MS }), NOW_MS).headroomRuns).toBe(
-      5,
-    );
+  test.each([
+    ["of a later version counts from run 1 on", 1, 0, { runsUsed: 0, runsLeft: RUN_MAX }],
+    ["of a used-up version has no runs left", 1, RUN_MAX, { usedShare: 1, runsLeft: 0 }],
+  ])("%s", (_, version, highWaterMark, expected) => {
+    expect(runSpaceOf({ ...record, version, highWaterMark }, NOW_MS)).toMatchObject(expected);
+  });
+
+  test("has no more headroom than runs", () => {
+    const old = recordOf({ highWaterMark: RUN_MAX - 5, lifeMs: 20 * 365 * DAY_MS });
+    expect(runSpaceOf(old, NOW_MS).headroomRuns).toBe(5);
   });
 });
 
+test("the status counts skipped runs as used, and has the time of the newest lease, not of the last heartbeat", () => {
+  const record = { ...recordOf({ firstRun: 5, highWaterMark: 1_000 }), changedAtMs: NOW_MS };
+  const expected = { lastLeaseAtMs: NOW_MS - 10, runsUsed: 996, runsLeft: RUN_MAX - 1_000 };
+  expect(statusOf(record, leaseOf({ firstRun: 7, agoMs: 10 }), NOW_MS)).toMatchObject(expected);
+});
+
+test("the status has no time of a lease while nothing was leased", () => {
+  const expected = { lastLeaseAtMs: null, runsUsed: 0, runsLeft: RUN_MAX - 4 };
+  expect(statusOf(recordOf({ firstRun: 5, highWaterMark: 4 }), undefined, NOW_MS)).toMatchObject(expected);
+});
+
 describe("rates", () => {
-  test("count leases, and no run that a jump passed over", async () => {
+  const ratesOf = (highWaterMark: number, leases: readonly LedgerEntry[], lifeMs = 30 * DAY_MS) =>
+    capacityOf(recordOf({ highWaterMark, lifeMs }), { leases, completeFromMs: NOW_MS - WEEK_MS }, NOW_MS).rates;
+
+  test("count leases, and no skipped run", async () => {
     const leases = leasesInARow([
       { agoMs: 6 * DAY_MS, runCount: 10 },
       { agoMs: 2 * HOUR_MS, runCount: 20 },
       { agoMs: MINUTE_MS, firstRun: 1_000_000, runCount: 30 },
     ]);
-    const { rates } = await capacityFrom(leases);
+    const { rates } = await readerOf(leases).capacity("main");
     expect(rates.map(({ windowMs, runs }) => [windowMs, runs])).toEqual([
       [HOUR_MS, 30],
       [DAY_MS, 50],
@@ -82,45 +83,31 @@ describe("rates", () => {
     expect(rates[0]?.exhaustedAtMs).toBe(NOW_MS + Math.floor((runsLeft / 30) * HOUR_MS));
   });
 
-  test("leave out windows with more leases than a look takes, and measure the hour over those that it took", async () => {
-    const [old, fresh] = [50, WINDOW_LEASES_MAX];
-    const leases = leasesInARow([
-      ...Array.from({ length: old }, (): LeaseWords => ({ agoMs: 2 * HOUR_MS })),
-      ...Array.from({ length: fresh }, (): LeaseWords => ({ agoMs: MINUTE_MS })),
-    ]);
-    const { rates, lookedAt } = await capacityFrom(leases);
+  test("leave out windows with more leases than are read, and measure the hour over those that are", async () => {
+    const old = repeated(50, { agoMs: 2 * HOUR_MS });
+    const leases = leasesInARow([...old, ...repeated(WINDOW_LEASES_MAX, { agoMs: MINUTE_MS })]);
+    const { rates, lookedAt } = await readerOf(leases).capacity("main");
     expect(lookedAt).toEqual({ leaseCount: WINDOW_LEASES_MAX, fromMs: NOW_MS - MINUTE_MS });
-    expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: fresh, runsPerDay: fresh * 1_440 }]);
+    const runsPerDay = WINDOW_LEASES_MAX * 1_440;
+    expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: WINDOW_LEASES_MAX, runsPerDay }]);
   });
 
   test("leave out windows longer than the namespace's life, and measure the first over that life", () => {
-    const leases = [leaseOf({ agoMs: MINUTE_MS, runCount: 12 })];
-    const record = recordOf({ highWaterMark: 12, lifeMs: HOUR_MS / 2 });
-    const { rates } = capacityOf(record, lookOf(leases), NOW_MS);
+    const rates = ratesOf(12, [leaseOf({ agoMs: MINUTE_MS, runCount: 12 })], HOUR_MS / 2);
     expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: 12, runsPerDay: 576 }]);
   });
 
-  test("forecast nothing when nothing was leased, no date beyond the calendar, and now at the end of the run space", () => {
-    const ratesFor = (highWaterMark: number, leases: readonly LedgerEntry[]) =>
-      capacityOf(recordOf({ highWaterMark }), lookOf(leases), NOW_MS).rates;
-    const ends = (rates: ReturnType<typeof ratesFor>) => rates.map(({ exhaustedAtMs }) => exhaustedAtMs);
-    expect(ends(ratesFor(0, []))).toEqual([null, null, null]);
-    expect(ends(ratesFor(1, [leaseOf({ agoMs: 2 * DAY_MS })]))).toEqual([null, null, null]);
-    expect(ends(ratesFor(RUN_MAX, [leaseOf({ firstRun: RUN_MAX })]))).toEqual([NOW_MS, NOW_MS, NOW_MS]);
+  test.each([
+    ["nothing while nothing was leased", 0, [], null],
+    ["no date beyond the calendar", 1, [leaseOf({ agoMs: 2 * DAY_MS })], null],
+    ["now at the end of the run space", RUN_MAX, [leaseOf({ firstRun: RUN_MAX })], NOW_MS],
+  ])("forecast %s", (_, highWaterMark, leases, expected) => {
+    expect(ratesOf(highWaterMark, leases).map(({ exhaustedAtMs }) => exhaustedAtMs)).toEqual(repeated(3, expected));
   });
-
-  function lookOf(leases: readonly LedgerEntry[]): LeaseWindow {
-    return { leases, completeFromMs: NOW_MS - WEEK_MS };
-  }
-
-  async function capacityFrom(leases: ReturnType<typeof leasesInARow>) {
-    const reader = readerOf(leases);
-    return await reader.capacity("main");
-  }
 });
 
 describe("a holder", () => {
-  test("is one name, whatever its hosts and processes; who took most stands first", () => {
+  test("is one name, whatever its hosts and processes, and the one with most runs comes first", () => {
     const leases = leasesInARow([
       { holder: { name: "a", host: "z", pid: 1 }, agoMs: HOUR_MS },
       { holder: { name: "a", host: "y", pid: 1 }, runCount: 2, agoMs: LIVE_MS },
@@ -134,89 +121,74 @@ describe("a holder", () => {
   });
 
   test("is live while it reports", () => {
-    const report = { progress: { reportedAtMs: NOW_MS - MINUTE_MS } };
-    expect(holderUses([leaseOf({ agoMs: DAY_MS, ...report })], NOW_MS)).toMatchObject([{ isLive: true }]);
+    const progress = { reportedAtMs: NOW_MS - MINUTE_MS };
+    expect(holderUses([leaseOf({ agoMs: DAY_MS, progress })], NOW_MS)).toMatchObject([{ isLive: true }]);
   });
 
-  const lease = { firstRun: 11, runCount: 4, agoMs: HOUR_MS };
-  test.each<[string, LeaseWords["progress"], object]>([
-    ["nothing is known of it", null, { wastedRunCount: 0 }],
-    ["it goes on in the third", { run: 13, lastSequence: 3 }, { wastedRunCount: 0 }],
-    ["it was closed unused", { state: "closed" }, { wastedRunCount: 4 }],
-    [
-      "it was closed in the third, early",
-      { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 2 },
-      { wastedRunCount: 2 },
-    ],
-    [
-      "it was closed in the third, late",
-      { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 1 },
-      { wastedRunCount: 1 },
-    ],
-    ["it used up the last", { run: 14, ...AN_EXHAUSTED }, { wastedRunCount: 0 }],
-    ["it never left the coordinator", { state: "discarded" as "closed" }, { wastedRunCount: 0, discardedRunCount: 4 }],
-  ])("wastes the runs of a lease that made fewer than 100 numbers: %s", (_, progress, expected) => {
-    const [use] = holderUses([leaseOf({ ...lease, progress: progress ?? null })], NOW_MS);
-    expect(use).toMatchObject({ discardedRunCount: 0, ...expected });
+  test.each<[string, LeaseShape["progress"], wasted: number, discarded?: number]>([
+    ["nothing is known of it", null, 0],
+    ["it continues in the third", { run: 13, lastSequence: 3 }, 0],
+    ["it was closed unused", { state: "closed" }, 4],
+    ["it was closed in the third, early", { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 2 }, 2],
+    ["it was closed in the third, late", { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 1 }, 1],
+    ["it used up the last", { run: 14, state: "exhausted", lastSequence: 16_383 }, 0],
+    ["it never left the coordinator", { state: "discarded" as "closed" }, 0, 4],
+  ])("wastes the runs of a lease that made fewer than 100 numbers: %s", (_, progress = null, wasted, discarded = 0) => {
+    const lease = leaseOf({ firstRun: 11, runCount: 4, agoMs: HOUR_MS, progress });
+    expect(holderUses([lease], NOW_MS)).toMatchObject([{ wastedRunCount: wasted, discardedRunCount: discarded }]);
   });
 
-  test("that ended and was started again wastes what it left, once it is silent for long enough", () => {
-    const started = (agoMs: number) =>
-      holderUses(
-        leasesInARow([
-          { agoMs: agoMs + MINUTE_MS, holder: { pid: 1 }, runCount: 3, progress: { run: 2 } },
-          { agoMs, holder: { pid: 2 } },
-        ]).toReversed(),
-        NOW_MS,
-      )[0]?.wastedRunCount;
-    expect(started(LIVE_MS)).toBe(2);
-    expect(started(LIVE_MS - MINUTE_MS - 1)).toBe(0);
+  test.each([
+    [2, LIVE_MS],
+    [0, LIVE_MS - MINUTE_MS - 1],
+  ])("that was restarted wastes %i runs when its last process sent nothing for %i ms and more", (wasted, agoMs) => {
+    const leases = leasesInARow([
+      { agoMs: agoMs + MINUTE_MS, holder: { pid: 1 }, runCount: 3, progress: { run: 2 } },
+      { agoMs, holder: { pid: 2 } },
+    ]);
+    expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([{ wastedRunCount: wasted }]);
   });
 });
 
-describe("asking", () => {
-  test("many times at once costs one look, and a little later another one", async () => {
-    const leases = leasesInARow(Array.from({ length: 250 }, () => ({ agoMs: MINUTE_MS })));
-    const ledger = ledgerOf(leases);
+describe("a reader", () => {
+  test("reads once for many requests of the same moment, and again a little later", async () => {
+    const ledger = ledgerOf(leasesInARow(repeated(250, { agoMs: MINUTE_MS })));
     const clock = { nowMs: NOW_MS };
-    const reader = readerOf(leases, { ledger, now: () => clock.nowMs });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => reader.capacity("main")));
-    expect(new Set(answers).size).toBe(1);
-    const looked = ledger.asked.count;
+    const reader = readerOf([], { ledger, now: () => clock.nowMs });
+    const responses = await Promise.all(Array.from({ length: 20 }, () => reader.capacity("main")));
+    expect(new Set(responses).size).toBe(1);
+    const { readCount } = ledger;
     clock.nowMs += CACHED_MS - 1;
     await reader.capacity("main");
-    expect(ledger.asked.count).toBe(looked);
+    expect(ledger.readCount).toBe(readCount);
     clock.nowMs += 1;
     await reader.capacity("main");
-    expect(ledger.asked.count).toBe(2 * looked);
+    expect(ledger.readCount).toBe(2 * readCount);
   });
 
-  test.each<[what: string, ask: (reader: CapacityReader) => Promise<unknown>]>([
+  test.each<[what: string, read: (reader: CapacityReader) => Promise<unknown>]>([
     ["capacity", (reader) => reader.capacity("main")],
     ["history", (reader) => reader.history("main", 3_600_000)],
     ["alarms", (reader) => reader.alarms("main")],
-  ])("for %s after the clock went back asks again, and keeps that as long as ever", async (_, ask) => {
-    const leases = leasesInARow(Array.from({ length: 3 }, () => ({ agoMs: MINUTE_MS })));
+  ])("reads %s again after the clock moved backward, and caches that as long as ever", async (_, read) => {
     const clock = { nowMs: NOW_MS };
-    const reader = readerOf(leases, { now: () => clock.nowMs });
-    const first = await ask(reader);
+    const reader = readerOf(leasesInARow(repeated(3, { agoMs: MINUTE_MS })), { now: () => clock.nowMs });
+    const first = await read(reader);
     clock.nowMs -= 1;
-    const second = await ask(reader);
+    const second = await read(reader);
     expect(second).not.toBe(first);
-    expect(await ask(reader)).toBe(second);
     clock.nowMs += CACHED_MS - 1;
-    expect(await ask(reader)).toBe(second);
+    expect(await read(reader)).toBe(second);
     clock.nowMs -= 3_600_000;
-    expect(await ask(reader)).not.toBe(second);
+    expect(await read(reader)).not.toBe(second);
   });
 
-  test("again after a failure asks again", async () => {
+  test("reads again after a failure", async () => {
     let isAway = true;
-    const record = recordOf({ highWaterMark: 0 });
     const reader = readerOf([], {
       read: async () => {
         if (isAway) throw new CoordinatorError("store_unavailable", "away");
-        return { record, code: null, shortageMs: 0 };
+        return { record: recordOf({ highWaterMark: 0 }), code: null, shortageMs: 0 };
       },
     });
     await expect(reader.capacity("main")).rejects.toMatchObject({ code: "store_unavailable" });
@@ -225,73 +197,71 @@ describe("asking", () => {
   });
 });
 
-describe("the watch", () => {
-  test("tells the log when an alarm begins and when it has ended, once each", async () => {
-    const told: [string, object][] = [];
-    const note = (fields: object, event: string) => void told.push([event, fields]);
-    const log: Log = { debug: () => {}, info: note, warn: note, error: note };
-    const state = { share: 0, code: null as ErrorCode | null };
-    const watch = new AlarmsWatch({
-      log,
-      namespaces: async () => ["main"],
-      alarmsOf: async () => {
-        if (state.code !== null) throw new CoordinatorError(state.code, "away");
-        const reader = readerOf([], {
-          read: async () => ({
-            record: recordOf({ highWaterMark: Math.ceil(state.share * RUN_MAX) }),
-            code: null,
-            shortageMs: 0,
-          }),
-        });
-        return await reader.alarms("main");
+describe("an alarm", () => {
+  /** Resolves to what a check logs, for a used share of the run space or another record; `away`: the store is. */
+  function watched() {
+    const logged: (readonly [event: string, name: string, severity: string])[] = [];
+    const note = (fields: object, event: string) => {
+      const { name, severity } = fields as { name: string; severity: string };
+      logged.push([event, name, severity]);
+    };
+    const state = { record: recordOf({ highWaterMark: 0 }), isAway: false, nowMs: NOW_MS };
+    const reader = readerOf([], {
+      log: { ...SILENT_LOG, info: note, warn: note },
+      now: () => state.nowMs,
+      read: async () => {
+        if (state.isAway) throw new CoordinatorError("store_unavailable", "away");
+        return { record: state.record, code: null, shortageMs: 0 };
       },
     });
-    const look = async (share: number, code: ErrorCode | null = null) => {
-      Object.assign(state, { share, code });
-      await Promise.all([watch.check(), watch.check()]);
-      return told.splice(0).map(([event, fields]) => [event, (fields as { name: string }).name]);
+    return async (now: Partial<typeof state>) => {
+      // The alarms of before are cached no more.
+      Object.assign(state, { nowMs: state.nowMs + CACHED_MS }, now);
+      await Promise.all([reader.checkAlarms(), reader.checkAlarms()]);
+      return logged.splice(0);
     };
-    expect(await look(0.4)).toEqual([]);
-    expect(await look(0.5)).toEqual([["alarm", "runs_used_50"]]);
-    expect(await look(0.81)).toEqual([["alarm", "runs_used_80"]]);
-    expect(await look(0.82)).toEqual([]);
-    // What can't be read is neither a beginning nor an end.
-    expect(await look(0.82, "store_unavailable")).toEqual([]);
-    expect(await look(0)).toEqual([
-      ["alarm_cleared", "runs_used_80"],
-      ["alarm_cleared", "runs_used_50"],
-    ]);
-    expect(await look(0.5)).toEqual([["alarm", "runs_used_50"]]);
+  }
+
+  test("is logged once when it begins and when it is cleared", async () => {
+    const check = watched();
+    const used = (share: number) => ({
+      isAway: false,
+      record: recordOf({ highWaterMark: Math.ceil(share * RUN_MAX) }),
+    });
+    const raised = (name: string, severity: string) => [["alarm", name, severity]];
+    const cleared = (name: string) => ["alarm_cleared", name, undefined];
+    expect(await check(used(0.4))).toEqual([]);
+    expect(await check(used(0.5))).toEqual(raised("runs_used_50", "notice"));
+    expect(await check(used(0.81))).toEqual(raised("runs_used_80", "warning"));
+    expect(await check(used(0.82))).toEqual([]);
+    // What can't be read neither raises nor clears an alarm.
+    expect(await check({ isAway: true })).toEqual([]);
+    expect(await check(used(0))).toEqual([cleared("runs_used_80"), cleared("runs_used_50")]);
+    expect(await check(used(0.5))).toEqual(raised("runs_used_50", "notice"));
   });
 
-  test("tells an alarm again when it has another severity", async () => {
-    const told: object[] = [];
-    const silent = () => {};
-    const log: Log = { debug: silent, error: silent, info: silent, warn: (fields) => void told.push(fields) };
-    let severity: AlarmSeverity = "notice";
-    const alarmsOf = async () => [{ name: "run_ceiling_ending", severity, explanation: "soon" }] as const;
-    const watch = new AlarmsWatch({ log, namespaces: async () => ["main"], alarmsOf });
-    for (const now of ["notice", "notice", "warning", "warning"] as const) {
-      severity = now;
-      await watch.check();
-    }
-    expect(told).toEqual([
-      { namespace: "main", name: "run_ceiling_ending", severity: "notice", explanation: "soon" },
-      { namespace: "main", name: "run_ceiling_ending", severity: "warning", explanation: "soon" },
-    ]);
+  test("is logged again when it has another severity", async () => {
+    const check = watched();
+    const ceilingEndsIn = (leftMs: number) => {
+      const record = recordOf({ highWaterMark: 1_000, rate: 16 });
+      const lifeMs = whenCeilingReaches(storeIdFields(record.storeId), 0, RUN_MAX) - NOW_MS + 30 * DAY_MS - leftMs;
+      return { record: recordOf({ highWaterMark: 1_000, rate: 16, lifeMs }) };
+    };
+    const [soon, ended] = [ceilingEndsIn(HOUR_MS), ceilingEndsIn(-HOUR_MS)];
+    expect(await check(soon)).toEqual([["alarm", "run_ceiling_ending", "notice"]]);
+    expect(await check(soon)).toEqual([]);
+    expect(await check(ended)).toEqual([["alarm", "run_ceiling_ending", "warning"]]);
+    expect(await check(ended)).toEqual([]);
   });
 });
 
-function readerOf(
-  leases: ReturnType<typeof leasesInARow>,
-  own: Partial<ConstructorParameters<typeof CapacityReader>[0]> = {},
-): CapacityReader {
-  const silent = () => {};
-  const record = recordOf({ highWaterMark: markOf(leases) % RUN_COUNT });
+function readerOf(leases: readonly LedgerEntry[], own: Partial<CapacityReaderOptions> = {}): CapacityReader {
+  const { firstRun, runCount } = leases.at(-1) ?? { firstRun: 1, runCount: 0 };
+  const record = recordOf({ highWaterMark: (firstRun + runCount - 1) % RUN_COUNT });
   return new CapacityReader({
     startLoops: () => [],
     ledger: ledgerOf(leases),
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    log: SILENT_LOG,
     now: () => NOW_MS,
     namespaces: async () => ["main"],
     read: async () => ({ record, code: null, shortageMs: 0 }),

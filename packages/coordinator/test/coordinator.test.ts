@@ -1,8 +1,7 @@
 /**
- * The rules that stand above every store: whom a coordinator leases to, what it tells the store, and what it discards.
+ * The rules above every store: which leases a coordinator grants, what it asks of the store, and what it discards.
  * Guarantees: G6 (docs/guarantees.md).
  */
-
 import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
@@ -10,57 +9,44 @@ import { EPS_MS } from "../src/guard/bounds.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import { commandsFor, holder, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
-import { until } from "./redis-for-test.js";
+import type { Store } from "../src/stores/store.js";
+import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { leaseRequest } from "./served.js";
 import { Clock, SettableStore } from "./settable-store.js";
 
-const evidence = { lastRun: null, receipt: null };
-const lease = (own: object = {}) => {
-  const asked = { runCount: 1, nonce: "nonce-0123456789", holder, sentAtMs: Date.now() };
-  return { ...asked, ...evidence, ...own };
-};
-
-async function coordinatorOn(store: MemoryStore, options: Partial<CoordinatorOptions> = {}): Promise<Coordinator> {
-  const coordinator = new Coordinator({ store, name: "test", ...options });
+async function coordinatorOn(store: Store, options: Partial<CoordinatorOptions> = {}) {
+  const logged: { event: string; fields: object }[] = [];
+  const note = (fields: object, event: string) => void logged.push({ event, fields });
+  const log: Log = { debug: note, info: note, warn: note, error: note };
+  const coordinator = new Coordinator({ store, name: "test", log, ...options });
   await coordinator.initNamespace(NAMESPACE);
-  return coordinator;
-}
-
-function listening(): { log: Log; events: string[] } {
-  const events: string[] = [];
-  const note = (_: object, event: string) => void events.push(event);
-  return { events, log: { debug: note, info: note, warn: note, error: note } };
+  return { coordinator, logged, eventNames: () => logged.map(({ event }) => event) };
 }
 
 describe("a coordinator", () => {
-  test("counts as known what a holder has only up to the mark", async () => {
-    const { log, events } = listening();
-    const coordinator = await coordinatorOn(new MemoryStore(), { log });
-    await coordinator.lease(NAMESPACE, lease({ runCount: 5 }));
-    await expect(coordinator.lease(NAMESPACE, lease({ lastRun: 6 }))).rejects.toMatchObject({
-      code: "run_above_high_water_mark",
-    });
-    expect((await coordinator.lease(NAMESPACE, lease({ lastRun: 5 }))).firstRun).toBe(6);
-    expect(events).toEqual(["init", "pin", "lease", "run_above_high_water_mark", "lease"]);
+  test("accepts a holder's last run only up to the high-water mark", async () => {
+    const { coordinator, eventNames } = await coordinatorOn(new MemoryStore());
+    await coordinator.lease(NAMESPACE, leaseRequest({ runCount: 5 }));
+    const ahead = coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 6 }));
+    await expect(ahead).rejects.toMatchObject({ code: "run_above_high_water_mark" });
+    expect((await coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 5 }))).firstRun).toBe(6);
+    expect(eventNames()).toEqual(["init", "pin", "lease", "run_above_high_water_mark", "lease"]);
   });
 
-  test("answers with the nonce of the request and a receipt, and writes no receipt into its log", async () => {
-    const told: object[] = [];
-    const note = (fields: object) => void told.push(fields);
-    const coordinator = await coordinatorOn(new MemoryStore(), {
-      log: { debug: note, info: note, warn: note, error: note },
-    });
-    const granted = await coordinator.lease(NAMESPACE, lease({ nonce: "nonce-of-somebody" }));
-    expect(granted).toMatchObject({ namespace: NAMESPACE, nonce: "nonce-of-somebody" });
+  test("returns the nonce of the request and a receipt, and logs no receipt", async () => {
+    const { coordinator, logged } = await coordinatorOn(new MemoryStore());
+    const nonce = "nonce-of-a-request";
+    const granted = await coordinator.lease(NAMESPACE, leaseRequest({ nonce }));
+    expect(granted).toMatchObject({ namespace: NAMESPACE, nonce });
     expect(granted.receipt).toMatch(/^[A-Za-z0-9_-]{43}$/);
-    expect(JSON.stringify(told)).not.toContain(granted.receipt);
+    expect(JSON.stringify(logged)).not.toContain(granted.receipt);
   });
 
   test.each([
     ["firstRun", [0, RUN_MAX + 1, 1.5, Number.NaN]],
     ["rate", [0, 17, 1.5, Number.NaN]],
     ["nodeCount", [0, 100, 1.5, Number.NaN]],
-  ])("refuses to begin with a bad %s", async (name, values) => {
+  ])("makes no namespace with a bad %s", async (name, values) => {
     const store = new MemoryStore();
     const coordinator = new Coordinator({ store, name: "test" });
     for (const value of values) {
@@ -69,46 +55,51 @@ describe("a coordinator", () => {
     expect(await store.listNamespaces()).toEqual([]);
   });
 
-  test("refuses misuse before it asks the store", async () => {
-    const coordinator = await coordinatorOn(new MemoryStore());
-    for (const runCount of [0, 65, 1.5, Number.NaN]) {
-      await expect(coordinator.lease(NAMESPACE, lease({ runCount }))).rejects.toThrow(RangeError);
-    }
-    for (const sentAtMs of [-1, 1.5, Number.NaN, undefined]) {
-      await expect(coordinator.lease(NAMESPACE, lease({ sentAtMs }))).rejects.toThrow(RangeError);
-    }
-    await expect(coordinator.lease("Main", lease())).rejects.toThrow(TypeError);
-    for (const bad of [{ nonce: undefined }, { nonce: "short" }, { holder: undefined }]) {
-      await expect(coordinator.lease(NAMESPACE, lease(bad))).rejects.toThrow(TypeError);
-    }
-    const report = { nonce: lease().nonce, lastSequence: 0, state: "open" } as const;
+  test.each<[object, typeof RangeError | typeof TypeError]>([
+    [{ runCount: 0 }, RangeError],
+    [{ runCount: 65 }, RangeError],
+    [{ runCount: 1.5 }, RangeError],
+    [{ runCount: Number.NaN }, RangeError],
+    [{ sentAtMs: -1 }, RangeError],
+    [{ sentAtMs: 1.5 }, RangeError],
+    [{ sentAtMs: Number.NaN }, RangeError],
+    [{ sentAtMs: undefined }, RangeError],
+    [{ nonce: undefined }, TypeError],
+    [{ nonce: "short" }, TypeError],
+    [{ holder: undefined }, TypeError],
+  ])("leases nothing for misuse: %o", async (own, error) => {
+    const { coordinator } = await coordinatorOn(new MemoryStore());
+    await expect(coordinator.lease(NAMESPACE, leaseRequest(own))).rejects.toThrow(error);
+    expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
+  });
+
+  test("rejects other misuse: a malformed namespace, a late sequence, an unknown state, a negative run", async () => {
+    const { coordinator } = await coordinatorOn(new MemoryStore());
+    const report = { nonce: leaseRequest().nonce, lastSequence: 0, state: "open" } as const;
+    await expect(coordinator.lease("Main", leaseRequest())).rejects.toThrow(TypeError);
     await expect(coordinator.report(NAMESPACE, 1, { ...report, lastSequence: 16_384 })).rejects.toThrow(RangeError);
     await expect(coordinator.report(NAMESPACE, 1, { ...report, state: "shut" as never })).rejects.toThrow(TypeError);
     await expect(coordinator.run(NAMESPACE, -1)).rejects.toThrow(RangeError);
-    expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
   });
 });
 
 describe("the clock of a holder", () => {
-  test("ahead of the coordinator's by more than eps is refused: one of them lies, and somebody must notice", async () => {
-    const { log, events } = listening();
-    const timeMs = Date.now();
-    const now = () => timeMs;
-    const coordinator = await coordinatorOn(new MemoryStore({ now }), { log, now });
-    await expect(coordinator.lease(NAMESPACE, lease({ sentAtMs: timeMs + EPS_MS + 1 }))).rejects.toMatchObject({
-      code: "clock_skew",
-      message: expect.stringContaining(`holder's clock is ${EPS_MS + 1} ms ahead`),
-    });
-    expect(events).toEqual(["init", "clock_skew"]);
+  const timeMs = Date.now();
+  const now = () => timeMs;
+
+  test("ahead of the coordinator's by more than eps is rejected: one of them is wrong, and an operator must notice", async () => {
+    const { coordinator, eventNames } = await coordinatorOn(new MemoryStore({ now }), { now });
+    const ahead = coordinator.lease(NAMESPACE, leaseRequest({ sentAtMs: timeMs + EPS_MS + 1 }));
+    const message = expect.stringContaining(`holder's clock is ${EPS_MS + 1} ms ahead`);
+    await expect(ahead).rejects.toMatchObject({ code: "clock_skew", message });
+    expect(eventNames()).toEqual(["init", "clock_skew"]);
     expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
   });
 
-  test("ahead by no more, or behind as a request that took its time, is none of its business", async () => {
-    const timeMs = Date.now();
-    const now = () => timeMs;
-    const coordinator = await coordinatorOn(new MemoryStore({ now }), { now });
+  test("ahead by no more than eps, or behind as a slow request, is accepted", async () => {
+    const { coordinator } = await coordinatorOn(new MemoryStore({ now }), { now });
     for (const sentAtMs of [timeMs + EPS_MS, timeMs, timeMs - 3_600_000, 0]) {
-      await coordinator.lease(NAMESPACE, lease({ sentAtMs }));
+      await coordinator.lease(NAMESPACE, leaseRequest({ sentAtMs }));
     }
     expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(4);
   });
@@ -116,49 +107,57 @@ describe("the clock of a holder", () => {
 
 describe("a coordinator that heartbeats", () => {
   /** On a store whose past can be set. */
-  async function touching() {
+  async function started() {
     const clock = new Clock();
     const store = new SettableStore(clock);
     const { now, pause } = clock;
-    const bounds = { ...SHORT_BOUNDS, heartbeatEveryMs: 5 };
-    const coordinator = new Coordinator({ store, name: "test", now, pause, bounds });
-    await coordinator.initNamespace(NAMESPACE);
+    const { coordinator } = await coordinatorOn(store, {
+      now,
+      pause,
+      bounds: { ...SHORT_BOUNDS, heartbeatEveryMs: 5 },
+    });
     coordinator.startHeartbeat();
-    return { clock, store, coordinator };
+    /** The code that readiness fails with; undefined when it does not. */
+    const readiness = () =>
+      coordinator.assertReady().then(
+        () => undefined,
+        ({ code }) => code as string,
+      );
+    return { clock, store, coordinator, readiness };
   }
 
-  test("leaves no silence, and settles a doubt before anybody asks for a run", async () => {
-    const { clock, store, coordinator } = await touching();
+  test("leaves no gap, and completes a recovery before a request waits for it", async () => {
+    const { clock, store, coordinator } = await started();
     clock.timeMs += 1_000;
-    await until(async () => (await store.readNamespace(NAMESPACE)).changedAtMs === clock.timeMs);
+    await expect.poll(async () => (await store.readNamespace(NAMESPACE)).changedAtMs).toBe(clock.timeMs);
     store.server.epoch = "second:life:0";
-    await until(async () => (await store.readNamespace(NAMESPACE)).highWaterMark > 0);
+    await expect.poll(async () => (await store.readNamespace(NAMESPACE)).highWaterMark).toBeGreaterThan(0);
     await coordinator.stopHeartbeat();
     expect(store.stepNames()).toEqual(expect.arrayContaining(["heartbeat", "claim", "confirm"]));
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0, generation: 1 });
   });
 
-  test("heartbeats no more when it is told to stop", async () => {
-    const { store, coordinator } = await touching();
-    await until(async () => store.steps.length > 2);
+  test("sends no heartbeat after it has stopped", async () => {
+    const { store, coordinator } = await started();
+    await expect.poll(() => store.steps.length).toBeGreaterThan(2);
     await coordinator.stopHeartbeat();
     const stepCount = store.steps.length;
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(store.steps.length).toBe(stepCount);
   });
 
-  test("lets a heartbeat end that is under way, before whoever stops it goes on", async () => {
-    const { store, coordinator } = await touching();
-    let isUnderWay = false;
+  test("stops only when the heartbeat in flight has ended", async () => {
+    const { store, coordinator } = await started();
+    let isInFlight = false;
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
     store.before = () => {
-      isUnderWay = true;
+      isInFlight = true;
       return ended;
     };
-    await until(async () => isUnderWay);
+    await expect.poll(() => isInFlight).toBe(true);
     let hasStopped = false;
     const stopped = coordinator.stopHeartbeat().then(() => {
       hasStopped = true;
@@ -169,43 +168,27 @@ describe("a coordinator that heartbeats", () => {
     await stopped;
   });
 
-  test("goes on touching through refusals, and is ready again when they end", async () => {
-    const { store, coordinator } = await touching();
+  test("goes on through rejections, and is ready again when they end", async () => {
+    const { store, coordinator, readiness } = await started();
     expect((await coordinator.assertReady()).namespaces).toEqual([NAMESPACE]);
     Object.assign(store.server, { role: "slave" });
-    await untilRefused("store_is_replica");
+    await expect.poll(readiness).toBe("store_is_replica");
     Object.assign(store.server, { role: "master" });
-    await until(
-      async () =>
-        await coordinator.assertReady().then(
-          () => true,
-          () => false,
-        ),
-    );
+    await expect.poll(readiness).toBeUndefined();
     const { storeId } = await store.readNamespace(NAMESPACE);
     await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
-    await untilRefused("store_forked");
+    await expect.poll(readiness).toBe("store_forked");
     await coordinator.stopHeartbeat();
-
-    async function untilRefused(code: string): Promise<void> {
-      await until(
-        async () =>
-          await coordinator.assertReady().then(
-            () => false,
-            (error) => error.code === code,
-          ),
-      );
-    }
   });
 });
 
-test("a run that is leased while somebody asks about it is never told to be skipped", async () => {
+test("a run that is leased while it is inspected is never called skipped", async () => {
   const store = new MemoryStore();
-  const coordinator = await coordinatorOn(store);
-  await coordinator.lease(NAMESPACE, lease());
+  const { coordinator } = await coordinatorOn(store);
+  await coordinator.lease(NAMESPACE, leaseRequest());
   const readNamespace = store.readNamespace.bind(store);
   store.readNamespace = async (namespace) => {
-    await coordinator.lease(namespace, lease());
+    await coordinator.lease(namespace, leaseRequest());
     return await readNamespace(namespace);
   };
   const callNumber = encodeCallNumber({ version: 0, run: 2, sequence: 0 });
@@ -213,29 +196,27 @@ test("a run that is leased while somebody asks about it is never told to be skip
 });
 
 describe("the status", () => {
-  test("tells how the guard stands: open, with room up to the line", async () => {
-    const coordinator = await coordinatorOn(new MemoryStore());
-    await coordinator.lease(NAMESPACE, lease({ runCount: 64 }));
+  test("shows an active guard, with the headroom up to the run ceiling", async () => {
+    const { coordinator } = await coordinatorOn(new MemoryStore());
+    await coordinator.lease(NAMESPACE, leaseRequest({ runCount: 64 }));
     const { guard } = await coordinator.status(NAMESPACE);
     expect(guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
     expect(guard.headroomRuns).toBeGreaterThan(60_000);
     expect(guard.headroomRuns).toBeLessThanOrEqual(65_537);
   });
 
-  test("tells why nothing is leased, since when, and what to type", async () => {
+  test("shows why nothing is leased, since when, and the command that fixes it", async () => {
     const store = new MemoryStore();
-    const coordinator = await coordinatorOn(store);
+    const { coordinator } = await coordinatorOn(store);
     const { storeId } = await store.readNamespace(NAMESPACE);
     await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
     const beforeMs = Date.now();
-    await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "store_forked" });
+    const code = "store_forked";
+    await expect(coordinator.lease(NAMESPACE, leaseRequest())).rejects.toMatchObject({ code });
     const { guard } = await coordinator.status(NAMESPACE);
-    expect(guard).toMatchObject({
-      state: "stopped",
-      code: "store_forked",
-      explanation: expect.stringContaining("callnumber recover"),
-    });
+    const explanation = expect.stringContaining("callnumber recover");
+    expect(guard).toMatchObject({ state: "stopped", code, explanation });
     expect(guard.sinceMs).toBeGreaterThanOrEqual(beforeMs);
-    await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_forked" });
+    await expect(coordinator.assertReady()).rejects.toMatchObject({ code });
   });
 });

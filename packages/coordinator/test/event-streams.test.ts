@@ -1,160 +1,104 @@
-/** The event stream over real sockets: what is told, how a reader goes on after a break, and that nobody is waited for. */
+/** The event stream over real sockets: what it sends, that a client continues after a break, and that it waits for no client. */
 import { once } from "node:events";
-import {
-  type ClientRequest,
-  createServer as createPlainServer,
-  type IncomingMessage,
-  request,
-  type ServerResponse,
-} from "node:http";
+import { createServer as createPlainServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { EventHub } from "../src/events/events.js";
 import { RecentEvents } from "../src/events/recent-events.js";
 import { UNRESTRICTED } from "../src/http/auth.js";
-import { EventStreams, STREAM_COUNT_MAX } from "../src/http/event-streams.js";
-import { createServer, type Server } from "../src/http/server.js";
+import { EventStreams } from "../src/http/event-streams.js";
+import { STREAM_COUNT_MAX } from "../src/http/in-flight-limits.js";
 import { SILENT_LOG } from "../src/log.js";
-import { MemoryStore } from "../src/stores/memory.js";
+import { openStream } from "./raw-client.js";
+import { served } from "./served.js";
 
-let hub: EventHub;
-let server: Server;
-let base: string;
-const open = new Set<ClientRequest>();
+let events: EventHub;
+let { server, url, get } = {} as Awaited<ReturnType<typeof served>>;
 
 beforeEach(async () => {
-  hub = new EventHub(SILENT_LOG);
-  const events = new RecentEvents();
-  hub.subscribe(events.take);
-  const coordinator = new Coordinator({ store: new MemoryStore(), name: "test", log: hub });
-  await coordinator.initNamespace("main");
-  server = await createServer({ coordinator, release: "0.0.0", recentEvents: events });
-  base = await server.listen({ host: "127.0.0.1", port: 0 });
+  events = new EventHub(SILENT_LOG);
+  const recentEvents = new RecentEvents();
+  events.subscribe(recentEvents.take);
+  ({ server, url, get } = await served({ events, recentEvents }));
 });
 
-afterEach(async () => {
-  for (const stream of open) stream.destroy();
-  open.clear();
-  await server.stop();
-});
-
-interface Reading {
-  readonly response: IncomingMessage;
-  readonly text: () => string;
-  /** Resolves when the text holds it. */
-  readonly until: (part: string) => Promise<void>;
-}
-
-async function read(
-  query = "",
-  headers: Readonly<Record<string, string>> = {},
-  localAddress = "127.0.0.1",
-): Promise<Reading> {
-  const outgoing = request(`${base}/v1/events${query}`, { headers, localAddress }).end();
-  open.add(outgoing);
-  outgoing.on("error", () => {});
-  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
-  let text = "";
-  response.setEncoding("utf8").on("data", (chunk: string) => {
-    text += chunk;
-  });
-  response.on("error", () => {});
-  const until = async (part: string) => {
-    while (!text.includes(part)) {
-      if (response.destroyed) throw new Error(`the stream ended without ${part}: ${text}`);
-      await delay(5);
-    }
-  };
-  return { response, text: () => text, until };
-}
-
-const idsIn = (text: string) => [...text.matchAll(/^id: \w+-(\d+)$/gm)].map(([, id]) => Number(id));
-const lastIdIn = (text: string) => [...text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] as string;
+const stream = (query = "", headers: Readonly<Record<string, string>> = {}, localAddress?: string) =>
+  openStream(`${url}/v1/events${query}`, headers, localAddress);
 
 describe("the event stream", () => {
-  test("tells what happens, as it happens, with its number", async () => {
-    const reading = await read();
-    expect(reading.response.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
-    expect(reading.response.headers["cache-control"]).toBe("no-store");
-    hub.warn({ namespace: "main", mark: 7 }, "jump");
-    await reading.until('"event":"jump"');
-    expect(reading.text()).toMatch(/id: \w+-2\ndata: \{"id":2,.*"event":"jump","namespace":"main".*\}\n\n/);
-    expect(reading.text()).not.toContain('"event":"init"');
+  test("sends each event as it happens, with its number", async () => {
+    const { response, text } = await stream();
+    expect(response.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+    expect(response.headers["cache-control"]).toBe("no-store");
+    events.warn({ namespace: "main", mark: 7 }, "jump");
+    await expect.poll(text).toMatch(/id: \w+-2\ndata: \{"id":2,.*"event":"jump","namespace":"main".*\}\n\n/);
+    expect(text()).not.toContain('"event":"init"');
   });
 
-  test("begins with what is still known, when that is asked for", async () => {
-    const reading = await read("?recent=yes");
-    await reading.until('"event":"init"');
+  test("begins with the recent events on request", async () => {
+    await expect.poll((await stream("?recent=yes")).text).toContain('"event":"init"');
   });
 
-  test("tells of one namespace, and of what concerns all", async () => {
-    const reading = await read("?namespace=main");
-    hub.warn({ namespace: "lists" }, "jump");
-    hub.warn({ namespace: "main" }, "stopped");
-    hub.warn({ reason: "away" }, "heartbeat_failed");
-    await reading.until("heartbeat_failed");
-    expect(reading.text()).toContain("stopped");
-    expect(reading.text()).not.toContain("lists");
+  test("sends the events of one namespace, and those that concern all", async () => {
+    const { text } = await stream("?namespace=main");
+    events.warn({ namespace: "lists" }, "jump");
+    events.warn({ namespace: "main" }, "stopped");
+    events.warn({ reason: "away" }, "heartbeat_failed");
+    await expect.poll(text).toContain("heartbeat_failed");
+    expect(text()).toContain("stopped");
+    expect(text()).not.toContain("lists");
   });
 
-  test("goes on after a break where the reader stopped", async () => {
-    const first = await read();
-    hub.warn({ namespace: "main" }, "jump");
-    await first.until("jump");
+  test("continues after the last event of a client that reconnects", async () => {
+    const first = await stream();
+    events.warn({ namespace: "main" }, "jump");
+    await expect.poll(first.text).toContain("jump");
     first.response.destroy();
-    hub.info({ namespace: "main" }, "active");
-    const second = await read("", { "last-event-id": lastIdIn(first.text()) });
-    await second.until('"event":"active"');
-    expect(idsIn(second.text())).toEqual([3]);
-    expect(second.text()).not.toContain("event: gap");
+    events.info({ namespace: "main" }, "active");
+    const [, lastId = ""] = /^id: (.+)$/m.exec(first.text()) ?? [];
+    const { text } = await stream("", { "last-event-id": lastId });
+    await expect.poll(text).toContain('"event":"active"');
+    expect([...text().matchAll(/^id: \w+-(\d+)$/gm)].map(([, id]) => id)).toEqual(["3"]);
+    expect(text()).not.toContain("event: gap");
   });
 
-  test("says that there is a gap after a number of an earlier process, and tells all that is known", async () => {
-    const reading = await read("", { "last-event-id": "0123456789ab-1" });
-    await reading.until('"event":"init"');
-    expect(reading.text()).toContain('event: gap\ndata: {"lastEventId":"0123456789ab-1"}');
+  test("reports a gap after an event of an earlier process, and sends all that it has", async () => {
+    const { text } = await stream("", { "last-event-id": "0123456789ab-1" });
+    await expect.poll(text).toContain('"event":"init"');
+    expect(text()).toContain('event: gap\ndata: {"lastEventId":"0123456789ab-1"}');
   });
 
-  test("ends whole when the coordinator stops: it is not waited for, and not cut", async () => {
-    const reading = await read();
-    const ended = once(reading.response, "end");
-    // A stop that waited would cut the connection in the end, and the reader would see an error.
-    await Promise.all([server.stop(), ended]);
+  test("ends completely when the coordinator stops, which does not wait for it", async () => {
+    const { response } = await stream();
+    // A stop that waited would cut the connection in the end, and the client would see an error.
+    await Promise.all([server.stop(), once(response, "end")]);
   });
 
-  test("tells who has only just come everything that is kept, however much it is", async () => {
+  test("sends a new client all recent events, however much that is", async () => {
     for (let count = 0; count < 300; count++)
-      hub.warn({ namespace: "main", reason: "x".repeat(8_000), count }, "heartbeat_failed");
-    const { until } = await read("?recent=yes");
-    await until('"count":299');
+      events.warn({ namespace: "main", reason: "x".repeat(8_000), count }, "heartbeat_failed");
+    await expect.poll((await stream("?recent=yes")).text).toContain('"count":299');
   });
 
-  test("has each event made a text once, however many streams begin", async () => {
+  test("serializes each event once, however many streams begin", async () => {
     let madeCount = 0;
     const counted = { toJSON: () => `made ${++madeCount} times` };
-    hub.warn({ namespace: "main", counted }, "jump");
-    for (let count = 0; count < 3; count++) await (await read("?recent=yes")).until("made 1 times");
-    hub.warn({ namespace: "main", counted }, "active");
-    await (await read("?recent=yes")).until("made 2 times");
+    events.warn({ namespace: "main", counted }, "jump");
+    for (let count = 0; count < 3; count++)
+      await expect.poll((await stream("?recent=yes")).text).toContain("made 1 times");
+    events.warn({ namespace: "main", counted }, "active");
+    await expect.poll((await stream("?recent=yes")).text).toContain("made 2 times");
     expect(madeCount).toBe(2);
   });
 
-  test("cuts off a reader that does not read: what waits for it stays bounded, and the others hear all", async () => {
-    const events = new RecentEvents();
-    const streams = new EventStreams(events);
+  test("cuts off a client that does not read: what waits for it is bounded, and other clients get all", async () => {
+    const recent = new RecentEvents();
+    const streams = new EventStreams(recent);
     const responses: ServerResponse[] = [];
     const plain = createPlainServer((_request, response) => {
       response.writeHead(200);
-      streams.begin(response, {
-        client: "10.0.0.1",
-        namespace: undefined,
-        principal: UNRESTRICTED,
-        isStillValid: () => true,
-        lastEventId: undefined,
-        wantsRecent: false,
-      });
+      streams.begin({ response, namespace: undefined, principal: UNRESTRICTED, isStillValid: () => true });
       responses.push(response);
     }).listen(0, "127.0.0.1");
     onTestFinished(() => void plain.close());
@@ -162,7 +106,7 @@ describe("the event stream", () => {
     const { port } = plain.address() as AddressInfo;
     const slow = connect(port, "127.0.0.1");
     slow.on("error", () => {}).write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    while (responses.length < 1) await delay(1);
+    await expect.poll(() => responses.length).toBe(1);
     const quick = request({ port, host: "127.0.0.1" }).end();
     onTestFinished(() => void quick.destroy());
     const [reading] = (await once(quick, "response")) as [IncomingMessage];
@@ -170,21 +114,18 @@ describe("the event stream", () => {
     reading.on("data", (chunk: Buffer) => {
       quickBytes += chunk.length;
     });
-    const untilQuickHas = async (bytes: number) => {
-      for (;;) {
-        if (quickBytes >= bytes) return;
-        await delay(1);
-      }
-    };
     const [response] = responses as [ServerResponse];
     let waitingBytesMax = 0;
-    let toldBytes = 0;
+    let sentBytes = 0;
     const text = "x".repeat(64 * 1024);
     while (!response.destroyed) {
-      events.take({ level: "warn", event: "jump", fields: { text } });
-      toldBytes += text.length;
+      recent.take({ level: "warn", event: "jump", fields: { text } });
+      sentBytes += text.length;
       waitingBytesMax = Math.max(waitingBytesMax, response.writableLength);
-      await untilQuickHas(toldBytes);
+      for (;;) {
+        if (quickBytes >= sentBytes) break;
+        await delay(1);
+      }
     }
     expect(waitingBytesMax).toBeGreaterThan(1024 * 1024);
     expect(waitingBytesMax).toBeLessThan(1.2 * 1024 * 1024);
@@ -193,34 +134,26 @@ describe("the event stream", () => {
     streams.close();
   });
 
-  test(`refuses one address more than ${STREAM_COUNT_MAX / 2} at once, takes one again when one has left, and others meanwhile`, async () => {
-    const readings: Reading[] = [];
-    for (let count = 0; count < STREAM_COUNT_MAX / 2; count++) readings.push(await read());
-    const refused = await fetch(`${base}/v1/events`);
-    expect(refused.status).toBe(503);
-    expect(await refused.json()).toMatchObject({ code: "too_many_streams" });
-    expect((await read("", {}, "127.0.0.2")).response.statusCode).toBe(200);
-    readings[0]?.response.destroy();
-    for (;;) {
-      const again = await read();
-      if (again.response.statusCode === 200) break;
-      await delay(5);
-    }
+  test("is open half as often for one address as for all, and again when one has closed", async () => {
+    const streams = await Promise.all(Array.from({ length: STREAM_COUNT_MAX / 2 }, () => stream()));
+    expect(await get("/v1/events")).toMatchObject({ status: 503, body: { code: "too_many_streams" } });
+    expect((await stream("", {}, "127.0.0.2")).status).toBe(200);
+    streams[0]?.response.destroy();
+    await expect.poll(async () => (await stream()).status).toBe(200);
   });
 
-  test("says nothing in a comment now and then, so that no proxy takes silence for the end", async () => {
+  test("sends an empty comment regularly, so that no proxy closes it as idle", async () => {
     const intervals = vi.spyOn(globalThis, "setInterval");
     onTestFinished(() => intervals.mockRestore());
-    const reading = await read();
-    await reading.until("retry: 2000");
-    const [beat, everyMs] = intervals.mock.calls.at(-1) as [() => void, number];
+    const { text } = await stream();
+    await expect.poll(text).toContain("retry: 2000");
+    const [beat, everyMs] = intervals.mock.calls.find(([, ms]) => ms === 15_000) as [() => void, number];
     expect(everyMs).toBe(15_000);
     beat();
-    await reading.until("\n:\n\n");
+    await expect.poll(text).toContain("\n:\n\n");
   });
 
-  test("refuses a query that it does not know", async () => {
-    expect((await fetch(`${base}/v1/events?namespace=UPPER`)).status).toBe(400);
-    expect((await fetch(`${base}/v1/events?since=1`)).status).toBe(400);
+  test.each(["namespace=UPPER", "since=1"])("rejects the unknown query %s", async (query) => {
+    expect((await get(`/v1/events?${query}`)).status).toBe(400);
   });
 });

@@ -1,11 +1,11 @@
 /** A flood of one event passes in bounded number, is counted in a sum, and suppresses no other event. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { EventLevel } from "../src/events/events.js";
 import {
   CALLER_EVENTS,
   CALLERS_KEPT_MAX,
   CALLERS_SHOWN_MAX,
   EVENTS_PER_SECOND_MAX,
+  type EventLevel,
   EventSuppressor,
   SUMS_PER_SECOND_MAX,
 } from "../src/events/events.js";

@@ -1,28 +1,25 @@
-/** Exports over real sockets: whole or noticeably not, at the pace of whoever takes them, and no longer than that. */
+/** Exports over real sockets: complete or noticeably not, at the pace of their clients, and no longer than that. */
 import { once } from "node:events";
-import { get, type IncomingMessage } from "node:http";
+import { type IncomingMessage, get as request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events/events.js";
-import { createServer, type Server } from "../src/http/server.js";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { findLease } from "../src/ledger/read-ledger.js";
-import { SILENT_LOG } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import type { LeaseQuery } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
+import { leaseRequest, served } from "./served.js";
 
-/** A store whose ledger never ends, or ends with a fault, once it is told so. */
+/** A store whose ledger never ends, or fails. */
 class LongStore extends MemoryStore {
   isEndless = false;
   failsAtCall = Number.POSITIVE_INFINITY;
-  calls = 0;
+  callCount = 0;
   override async leases(namespace: string, query: LeaseQuery) {
-    this.calls++;
-    if (this.calls >= this.failsAtCall) throw new Error("the disk is gone");
+    this.callCount++;
+    if (this.callCount >= this.failsAtCall) throw new Error("the disk is gone");
     if (!this.isEndless) return await super.leases(namespace, query);
     const { from = 0, limit } = query;
     return Array.from({ length: limit }, (_, index): LedgerEntry => {
@@ -33,53 +30,45 @@ class LongStore extends MemoryStore {
   }
 }
 
+const EXPORT = `/v1/namespaces/${NAMESPACE}/export`;
+
 let store: LongStore;
-let coordinator: Coordinator;
-let server: Server;
-let url: string;
-/** Events of refusals and faults. */
-let told: string[];
+let { coordinator, get, call, url } = {} as Awaited<ReturnType<typeof served>>;
+/** Events of rejections and bugs. */
+let logged: string[];
 
 beforeEach(async () => {
   store = new LongStore();
-  coordinator = new Coordinator({ store, name: "test" });
-  await coordinator.initNamespace(NAMESPACE);
-  told = [];
-  const events = new EventHub(SILENT_LOG);
-  events.subscribe(({ event }) => void told.push(event));
-  server = await createServer({ coordinator, release: "0.0.0", events });
-  url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/v1/namespaces/${NAMESPACE}/export`;
+  const server = await served({ own: { store } });
+  ({ coordinator, get, call, url } = server);
+  logged = [];
+  server.events.subscribe(({ event }) => event !== "lease" && event !== "pin" && void logged.push(event));
 });
-
-afterEach(() => server.stop());
 
 async function lease(own: Partial<Holder> = {}, runCount = 1): Promise<string> {
   const nonce = `-nonce-${Math.random().toString(36).slice(2)}-0123456789`;
-  const about = { lastRun: null, receipt: null, sentAtMs: 1_700_000_000_000 };
-  await coordinator.lease(NAMESPACE, { runCount, nonce, holder: { ...holder, ...own }, ...about });
+  await coordinator.lease(NAMESPACE, leaseRequest({ runCount, nonce, holder: { ...holder, ...own } }));
   return nonce;
 }
 
-/** RFC 4180, read by the letter. */
-function rowsOf(csv: string): string[][] {
-  const rows: string[][] = [];
-  let row: string[] = [];
-  for (const [, quoted, bare, end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
-    row.push(quoted === undefined ? (bare ?? "") : quoted.replaceAll('""', '"'));
-    if (end === ",") continue;
-    rows.push(row);
-    row = [];
+/** The rows of a table as RFC 4180 defines it. */
+async function rowsOfCsv(): Promise<string[][]> {
+  const rows: string[][] = [[]];
+  const { text } = await get(`${EXPORT}?format=csv`);
+  for (const [, quoted, bare = "", end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    rows.at(-1)?.push(quoted === undefined ? bare : quoted.replaceAll('""', '"'));
+    if (end !== ",") rows.push([]);
   }
-  return rows;
+  return rows.slice(0, -1);
 }
 
 describe("an export", () => {
-  test("as NDJSON has a lease on each line, oldest first, and a last line that says it is whole", async () => {
+  test("as NDJSON has a lease on each line, oldest first, and a last line that says that it is complete", async () => {
     for (let count = 0; count < 600; count++) await lease({ pid: count }, 2);
-    const answer = await fetch(url);
-    expect(answer.headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");
-    expect(answer.headers.get("content-disposition")).toBe('attachment; filename="main-leases.ndjson"');
-    const lines = (await answer.text()).split("\n");
+    const { headers, text } = await get(EXPORT);
+    expect(headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");
+    expect(headers.get("content-disposition")).toBe('attachment; filename="main-leases.ndjson"');
+    const lines = text.split("\n");
     expect(lines.pop()).toBe("");
     expect(exportEndSchema.parse(JSON.parse(lines.pop() ?? ""))).toEqual({ end: true, leaseCount: 600, upToRun: 1200 });
     const leases = lines.map((line) => ledgerEntrySchema.parse(JSON.parse(line)));
@@ -88,17 +77,16 @@ describe("an export", () => {
     expect(leases.slice(100)).toEqual(newestFirst.toReversed());
   });
 
-  test("as CSV is a table as RFC 4180 has it, with times for programs and for people", async () => {
+  test("as CSV is a table as RFC 4180 defines it, with times for programs and for people", async () => {
     const odd = { name: 'Büro, "Listen"', labels: { a: '"x",\\', b: "=1" } };
     const nonce = await lease(odd, 3);
     await coordinator.report(NAMESPACE, 2, { nonce, lastSequence: 7, state: "open" });
-    const answer = await fetch(`${url}?format=csv`);
-    expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8; header=present");
-    const [headings = [], ...rows] = rowsOf(await answer.text());
+    const { headers } = await get(`${EXPORT}?format=csv`);
+    expect(headers.get("content-type")).toBe("text/csv; charset=utf-8; header=present");
+    const [headings = [], ...rows] = await rowsOfCsv();
     expect(rows).toHaveLength(1);
-    const cells = Object.fromEntries(headings.map((heading, index) => [heading, rows[0]?.[index]]));
     const { leasedAtMs, progress } = (await findLease(store, NAMESPACE, 1)) as LedgerEntry;
-    expect(cells).toEqual({
+    expect(Object.fromEntries(headings.map((heading, index) => [heading, rows[0]?.[index]]))).toEqual({
       version: "0",
       firstRun: "1",
       lastRun: "3",
@@ -121,80 +109,84 @@ describe("an export", () => {
   });
 
   test.each(["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "＝1"])(
-    "as CSV hands no formula to a spreadsheet: %s",
+    "as CSV has no formula for a spreadsheet: %s",
     async (name) => {
       await lease({ name });
-      const [headings = [], row = []] = rowsOf(await (await fetch(`${url}?format=csv`)).text());
+      const [headings = [], row = []] = await rowsOfCsv();
       expect(row[headings.indexOf("holder")]).toBe(`'${name}`);
     },
   );
 
-  test("of nothing says so: no line but the end, no row but the headings", async () => {
-    expect(await (await fetch(url)).json()).toEqual({ end: true, leaseCount: 0, upToRun: null });
-    expect(rowsOf(await (await fetch(`${url}?format=csv`)).text())).toHaveLength(1);
+  test("of no leases has the last line, or the headings, and nothing else", async () => {
+    expect(JSON.parse((await get(EXPORT)).text)).toEqual({ end: true, leaseCount: 0, upToRun: null });
+    expect(await rowsOfCsv()).toHaveLength(1);
   });
 
-  test("takes the filters of the runs route, and refuses what is none", async () => {
+  test("has the filters of the list of runs", async () => {
     for (const pid of [1, 2, 3]) await lease({ pid, labels: { step: String(pid), archive: "lists" } });
-    const lines = await (await fetch(`${url}?label=archive%3Dlists&label=step%3D2&toRun=2&state=unreported`)).text();
-    expect(lines.split("\n").map((line) => (line === "" ? null : JSON.parse(line).holder?.pid))).toEqual([
-      2,
-      undefined,
-      null,
-    ]);
-    for (const query of ["format=xml", "limit=5", "label=archive", "label=%3Dx", "state=lost", "fromRun=-1"]) {
-      const refused = await fetch(`${url}?${query}`);
-      const { code } = (await refused.json()) as { code: string };
-      expect([query, refused.status, code]).toEqual([query, 400, "invalid_request"]);
-    }
-    const unknown = await fetch(url.replace(NAMESPACE, "nowhere"));
-    expect(await unknown.json()).toMatchObject({ code: "namespace_not_found" });
-    expect((await fetch(url, { method: "HEAD" })).status).toBe(405);
+    const { text } = await get(`${EXPORT}?label=archive%3Dlists&label=step%3D2&toRun=2&state=unreported`);
+    const pids = text.split("\n").map((line) => (line === "" ? null : JSON.parse(line).holder?.pid));
+    expect(pids).toEqual([2, undefined, null]);
+  });
+
+  test.each(["format=xml", "limit=5", "label=archive", "label=%3Dx", "state=lost", "fromRun=-1"])(
+    "rejects the query %s",
+    async (query) => {
+      expect(await get(`${EXPORT}?${query}`)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+    },
+  );
+
+  test("rejects an unknown namespace, and HEAD", async () => {
+    expect((await get(EXPORT.replace(NAMESPACE, "nowhere"))).body.code).toBe("namespace_not_found");
+    expect((await call("HEAD", EXPORT)).status).toBe(405);
   });
 });
 
-describe("an export that goes on for long", () => {
+describe("a long export", () => {
   async function begun(): Promise<IncomingMessage> {
-    const request = get(url);
-    const [answer] = (await once(request, "response")) as [IncomingMessage];
-    answer.on("error", () => {});
-    return answer;
+    const outgoing = request(url + EXPORT);
+    onTestFinished(() => void outgoing.destroy());
+    const [response] = (await once(
+      outgoing.on("error", () => {}),
+      "response",
+    )) as [IncomingMessage];
+    response.on("error", () => {});
+    return response;
   }
 
-  /** Resolves when the store was left alone for a while. */
+  /** Resolves when the store was not read for a while. */
   async function untilQuiet(): Promise<number> {
-    for (let before = -1; before !== store.calls; ) {
-      before = store.calls;
+    for (let before = -1; before !== store.callCount; ) {
+      before = store.callCount;
       await delay(150);
     }
-    return store.calls;
+    return store.callCount;
   }
 
-  test("waits for whoever takes it, reads on when it is taken, and ends when nobody does", async () => {
+  test("waits for its client, reads on when the client does, and ends when it disconnects", async () => {
     store.isEndless = true;
-    const answer = await begun();
-    const waiting = await untilQuiet();
-    answer.resume();
-    await expect.poll(() => store.calls).toBeGreaterThan(2 * waiting);
-    answer.destroy();
+    const response = await begun();
+    const callCount = await untilQuiet();
+    response.resume();
+    await expect.poll(() => store.callCount).toBeGreaterThan(2 * callCount);
+    response.destroy();
     await untilQuiet();
   });
 
-  test("lets leases be made meanwhile", async () => {
+  test("lets leases go on", async () => {
     store.isEndless = true;
-    const answer = await begun();
-    answer.resume();
+    const response = await begun();
+    response.resume();
     for (let count = 0; count < 5; count++) await lease();
     expect((await store.readNamespace(NAMESPACE)).highWaterMark).toBe(5);
-    answer.destroy();
+    response.destroy();
   });
 
-  test("takes one of two slots of its client, and frees it when it is broken off", async () => {
+  test("takes one of two slots of its client, and frees it when it is cut off", async () => {
     store.isEndless = true;
-    const [first] = [await begun(), await begun()];
-    const rejected = await fetch(url);
-    expect([rejected.status, await rejected.json()]).toMatchObject([503, { code: "overloaded" }]);
-    first?.destroy();
+    const [first, second] = [await begun(), await begun()];
+    expect(await get(EXPORT)).toMatchObject({ status: 503, body: { code: "overloaded" } });
+    first.destroy();
     await expect
       .poll(async () => {
         const next = await begun();
@@ -202,28 +194,28 @@ describe("an export that goes on for long", () => {
         return next.statusCode;
       })
       .toBe(200);
+    second.destroy();
   });
 
   test.each(["ndjson", "csv"])(
-    "is refused before it begins when nothing can be read, and the log hears it: %s",
+    "as %s is rejected before it begins when nothing can be read, and logged",
     async (format) => {
       store.failsAtCall = 1;
-      const answer = await fetch(`${url}?format=${format}`);
-      expect(answer.status).toBe(500);
-      expect(answer.headers.get("content-type")).toContain("application/json");
-      expect(told).toEqual(["internal_error"]);
+      const { status, body } = await get(`${EXPORT}?format=${format}`);
+      expect([status, body.code]).toEqual([500, "internal_error"]);
+      expect(logged).toEqual(["internal_error"]);
     },
   );
 
   test.each(["ndjson", "csv"])(
-    "is cut where it breaks off, so that a part is never taken for the whole: %s",
+    "as %s is cut where it fails, so that a part is never taken for the whole",
     async (format) => {
       store.isEndless = true;
       store.failsAtCall = 4;
-      const answer = await fetch(`${url}?format=${format}`);
-      expect(answer.status).toBe(200);
-      await expect(answer.text()).rejects.toThrow();
-      expect(told).toEqual(["internal_error"]);
+      const response = await fetch(`${url}${EXPORT}?format=${format}`);
+      expect(response.status).toBe(200);
+      await expect(response.text()).rejects.toThrow();
+      expect(logged).toEqual(["internal_error"]);
     },
   );
 });

@@ -1,43 +1,58 @@
-/** A store in memory whose leases or looks wait: for tests of what happens meanwhile. */
-
+/** A store in memory that counts what is asked of it, and whose responses can wait: for tests of what happens meanwhile. */
 import { MemoryStore } from "../src/stores/memory.js";
 import type { Outcome, StepCommand } from "../src/stores/store.js";
 
-/** Leases wait until they are let go. */
 export class GatedStore extends MemoryStore {
+  /** Leases wait for it. */
   gate: Promise<unknown> = Promise.resolve();
-  askedCount = 0;
+  leaseCount = 0;
   override async step(namespace: string, command: StepCommand): Promise<Outcome> {
     if (command.step === "lease") {
-      this.askedCount++;
+      this.leaseCount++;
       await this.gate;
     }
     return super.step(namespace, command);
   }
+
+  /** Leases wait from now on, until the returned function is called. */
+  closeGate(): () => void {
+    const { promise, resolve } = newGate();
+    this.gate = promise;
+    return resolve;
+  }
 }
 
-export function opensGate(store: GatedStore): () => void {
-  const { opened, open } = closedGate();
-  store.gate = opened;
-  return open;
-}
-
-/** Whoever looks for namespaces waits until it is let go. */
-export function gatedLooks(store: MemoryStore): { readonly count: number; readonly open: () => void } {
-  const { opened, open } = closedGate();
-  const looks = { count: 0, open };
-  store.listNamespaces = async () => {
-    looks.count++;
-    await opened;
-    return ["main"];
+/** Makes a method of a store wait, and counts its calls. */
+export function gatedMethod(store: MemoryStore, name: "listNamespaces" | "readNamespace") {
+  const { promise, resolve: open } = newGate();
+  const method = store[name].bind(store) as (namespace: string) => Promise<never>;
+  const calls = { count: 0, open };
+  store[name] = async (namespace?: string) => {
+    calls.count++;
+    await promise;
+    return await method(namespace as string);
   };
-  return looks;
+  return calls;
 }
 
-export function closedGate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
+function newGate(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
   });
-  return { opened, open };
+  return { promise, resolve };
+}
+
+/** A store that notes the names of the methods that are called. */
+export function notingStore(calls: string[], store = new MemoryStore()): MemoryStore {
+  return new Proxy(store, {
+    get(own, name) {
+      const value: unknown = Reflect.get(own, name, own);
+      if (typeof value !== "function") return value;
+      return (...parameters: readonly unknown[]) => {
+        calls.push(String(name));
+        return value.apply(own, parameters);
+      };
+    },
+  });
 }

@@ -1,16 +1,16 @@
-/** Runs over time: in which step each lease counts, and what is told of what lies too far back to be counted. */
+/** Runs over time: in which step each lease counts, and what is computed for leases that are too old to be read. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/operator";
 import { expect, test } from "vitest";
 import { WINDOW_LEASES_MAX } from "../src/status/capacity.js";
 import { historyOf } from "../src/status/capacity-reader.js";
-import { HOUR_MS, type LeaseWords, leaseOf, leasesInARow, ledgerOf, MINUTE_MS, NOW_MS } from "./ledger-for-capacity.js";
+import { HOUR_MS, leaseOf, leasesInARow, ledgerOf, MINUTE_MS, NOW_MS, repeated } from "./ledger-for-capacity.js";
 
-/** NOW_MS is the beginning of a minute: the step under way has just begun. */
+/** NOW_MS is the beginning of a minute: the current step has just begun. */
 const history = (leases: ReturnType<typeof leasesInARow>, windowMs: number = HOUR_MS, nowMs = NOW_MS) =>
   historyOf(ledgerOf(leases), "main", windowMs, nowMs);
 
-test("each lease counts in the step of its instant, and the last step is the one under way", async () => {
+test("each lease counts in the step of its instant, and the last step is the current one", async () => {
   const leases = leasesInARow([
     { agoMs: 60 * MINUTE_MS, runCount: 1000 },
     { agoMs: 59 * MINUTE_MS, runCount: 1 },
@@ -36,23 +36,23 @@ test.each([...HISTORY_WINDOWS_MS])(
   },
 );
 
-test("a run that a jump passed over is no lease", async () => {
+test("a skipped run is no lease", async () => {
   const leases = leasesInARow([{ agoMs: MINUTE_MS }, { agoMs: MINUTE_MS, firstRun: 1_000_000 }, { agoMs: 0 }]);
   expect((await history(leases)).runs.slice(-2)).toEqual([2, 1]);
 });
 
-test("before the leases that can be counted, steps are told from the mark", async () => {
+test("steps before the leases that are read are computed from the high-water mark", async () => {
   const leases = leasesInARow([
-    ...Array.from({ length: 30 }, (): LeaseWords => ({ agoMs: 40 * MINUTE_MS, runCount: 2 })),
-    ...Array.from({ length: 20 }, (): LeaseWords => ({ agoMs: 20 * MINUTE_MS, runCount: 3 })),
-    ...Array.from({ length: WINDOW_LEASES_MAX - 10 }, (): LeaseWords => ({ agoMs: MINUTE_MS })),
+    ...repeated(30, { agoMs: 40 * MINUTE_MS, runCount: 2 }),
+    ...repeated(20, { agoMs: 20 * MINUTE_MS, runCount: 3 }),
+    ...repeated(WINDOW_LEASES_MAX - 10, { agoMs: MINUTE_MS }),
   ]);
   const { runs } = await history(leases);
   expect([runs[19], runs[39], runs[58]]).toEqual([60, 60, WINDOW_LEASES_MAX - 10]);
   expect(runs.reduce((sum, count) => sum + count, 0)).toBe(120 + WINDOW_LEASES_MAX - 10);
 });
 
-test("what an advance of the version gave up was never leased", async () => {
+test("runs that an advance of the version gave up were never leased", async () => {
   const leases = [
     leaseOf({ agoMs: 40 * MINUTE_MS, firstRun: 500, runCount: 10 }),
     leaseOf({ agoMs: 40 * MINUTE_MS, firstRun: 510, runCount: 10 }),

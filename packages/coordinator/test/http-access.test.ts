@@ -1,15 +1,8 @@
-/** Who may ask at which route: over real sockets, with an authenticator that reads a header. */
-import { afterEach, describe, expect, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
+/** Which role may use which route, and where HEAD is answered: over real sockets, with an authenticator that reads a header. */
+import { beforeEach, describe, expect, test } from "vitest";
 import { type Authenticator, PERMISSIONS_OF, ROLES, type Role } from "../src/http/auth.js";
-import { createServer, type Server } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory.js";
-
-const servers: Server[] = [];
-
-afterEach(async () => {
-  for (const server of servers.splice(0)) await server.stop();
-});
+import { notingStore } from "./gated-store.js";
+import { served } from "./served.js";
 
 const authenticator: Authenticator = {
   isValid: () => true,
@@ -29,32 +22,7 @@ const startedWith = {
   commands: { storeOption: "--store 'sqlite:/it'\\''s.db'", checkpointOption: "" },
 };
 
-async function served() {
-  const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
-  for (const namespace of ["main", "other"]) await coordinator.initNamespace(namespace);
-  const server = await createServer({ coordinator, release: "0.0.0", authenticator, startedWith });
-  servers.push(server);
-  const url = await server.listen({ host: "127.0.0.1", port: 0 });
-  const statusOf = async (method: string, path: string, headers: Record<string, string>) => {
-    const answer = await fetch(url + path, { method, headers });
-    await answer.body?.cancel();
-    return answer.status;
-  };
-  const messageAt = async (path: string, headers: Record<string, string>) =>
-    ((await (await fetch(url + path, { headers })).json()) as { message: string }).message;
-  return { statusOf, messageAt };
-}
-
-test("a message names the store to an operator of all namespaces, and to no other client", async () => {
-  const { messageAt } = await served();
-  const path = "/v1/namespaces/lists/status";
-  const command = (store: string) => `run \`callnumber init --store ${store} --namespace lists\``;
-  expect(await messageAt(path, { "x-role": "operator" })).toContain(command("'sqlite:/it'\\''s.db'"));
-  for (const headers of [{ "x-role": "read" }, { "x-role": "operator", "x-namespaces": "lists" }])
-    expect(await messageAt(path, headers)).toContain(command("STORE_URL"));
-});
-
-const PATHS: readonly [method: string, path: string, roles: readonly Role[]][] = [
+const ROUTES: readonly [method: string, path: string, roles: readonly Role[]][] = [
   ["POST", "/v1/namespaces/main/leases", ["lease"]],
   ["POST", "/v1/namespaces/main/runs/1/report", ["lease"]],
   ["GET", "/v1/namespaces/main/runs", ["read", "operator"]],
@@ -71,9 +39,19 @@ const PATHS: readonly [method: string, path: string, roles: readonly Role[]][] =
   ["GET", "/v1/settings", ["operator"]],
 ];
 
-describe.each(PATHS)("%s %s", (method, path, roles) => {
-  test(`is for ${roles.join(" and ")} only`, async () => {
-    const { statusOf } = await served();
+describe("with tokens", () => {
+  let url: string;
+  beforeEach(async () => {
+    ({ url } = await served({ namespaces: ["main", "other"], authenticator, startedWith }));
+  });
+
+  async function statusOf(method: string, path: string, headers: Readonly<Record<string, string>>): Promise<number> {
+    const response = await fetch(url + path, { method, headers });
+    await response.body?.cancel();
+    return response.status;
+  }
+
+  test.each(ROUTES)("%s %s is for the roles %j only", async (method, path, roles) => {
     expect(await statusOf(method, path, {})).toBe(401);
     for (const role of ROLES) {
       const status = await statusOf(method, path, { "x-role": role });
@@ -82,18 +60,59 @@ describe.each(PATHS)("%s %s", (method, path, roles) => {
     }
   });
 
-  test("is not for those of another namespace", async () => {
-    const { statusOf } = await served();
-    const headers = { "x-role": roles[0] as string, "x-namespaces": "other" };
-    const status = await statusOf(method, path, headers);
-    if (["/v1/namespaces", "/v1/events"].includes(path)) expect(status).toBe(200);
-    else expect(status).toBe(403);
+  test.each(ROUTES)("%s %s is not for a token of another namespace", async (method, path, [role = "read"]) => {
+    const isFiltered = ["/v1/namespaces", "/v1/events"].includes(path);
+    expect(await statusOf(method, path, { "x-role": role, "x-namespaces": "other" })).toBe(isFiltered ? 200 : 403);
     if (path.includes("main"))
-      expect(await statusOf(method, path, { ...headers, "x-namespaces": "main" })).not.toBe(403);
+      expect(await statusOf(method, path, { "x-role": role, "x-namespaces": "main" })).not.toBe(403);
+  });
+
+  test.each(["/healthz", "/readyz", "/openapi.json", "/console/"])("%s is for every client", async (path) => {
+    expect(await statusOf("GET", path, {})).toBe(200);
+  });
+
+  test.each([
+    [{ "x-role": "operator" }, "'sqlite:/it'\\''s.db'"],
+    [{ "x-role": "read" }, "STORE_URL"],
+    [{ "x-role": "operator", "x-namespaces": "lists" }, "STORE_URL"],
+  ])("a message to a client with %j names the store as %s", async (headers, store) => {
+    const { message } = (await (await fetch(`${url}/v1/namespaces/lists/status`, { headers })).json()) as {
+      message: string;
+    };
+    expect(message).toContain(`run \`callnumber init --store ${store} --namespace lists\``);
   });
 });
 
-test.each(["/healthz", "/readyz", "/openapi.json", "/console/"])("%s is for everybody", async (path) => {
-  const { statusOf } = await served();
-  expect(await statusOf("GET", path, {})).toBe(200);
+describe("HEAD", () => {
+  const ANSWERED = ["/healthz", "/readyz", "/console/"];
+  let calls: string[];
+  let url: string;
+
+  beforeEach(async () => {
+    calls = [];
+    ({ url } = await served({ own: { store: notingStore(calls) }, publicInspect: true }));
+  });
+
+  test("is rejected where GET does work, with the right method, and reads nothing", async () => {
+    const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
+    const described = Object.keys(paths).filter((path) => "get" in (paths[path] as object));
+    const filled = described.map((path) => path.replace("{namespace}", "main").replace(/\{\w+\}/, "1"));
+    const rejected = [...filled, "/metrics", "/openapi.json"].filter((path) => !ANSWERED.includes(path));
+    expect(rejected.length).toBeGreaterThan(11);
+    calls.length = 0;
+    for (const path of rejected) {
+      const response = await fetch(url + path, { method: "HEAD" });
+      const allow = response.headers.get("allow");
+      expect([path, response.status, allow]).toEqual([path, 405, expect.stringMatching(/^GET\b/)]);
+      expect(await response.text()).toBe("");
+    }
+    expect(calls).toEqual([]);
+  });
+
+  test.each(ANSWERED)("is answered as GET at %s, without a body", async (path) => {
+    const [head, whole] = [await fetch(url + path, { method: "HEAD" }), await fetch(url + path)];
+    expect(head.status).toBe(200);
+    expect(await head.text()).toBe("");
+    for (const name of ["content-type", "content-length"]) expect(head.headers.get(name)).toBe(whole.headers.get(name));
+  });
 });

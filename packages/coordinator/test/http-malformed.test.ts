@@ -1,55 +1,55 @@
-/** Malformed and oversized requests over one real socket each: none of them leases a run, shows a secret or ends the server. */
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
+/** Malformed and oversized requests: none of them leases a run, shows a secret or ends the server, and each is logged with its client. */
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { EventHub } from "../src/events/events.js";
-import { createServer, type Server } from "../src/http/server.js";
-import type { Log } from "../src/log.js";
-import { MemoryStore } from "../src/stores/memory.js";
+import { LeaseLimits } from "../src/limits/lease-limits.js";
 import { makeToken } from "../src/tokens/token.js";
 import { TokenAuthenticator } from "../src/tokens/token-auth.js";
 import { holder } from "./commands-for-test.js";
-import { type Bytes, sendBytes } from "./raw-client.js";
+import { faultsOfLog } from "./log-faults.js";
+import { sendBytes } from "./raw-client.js";
+import { leaseRequest, served } from "./served.js";
 
 const importer = makeToken({ role: "lease", namespaces: ["main"] }, new Set(), 1);
 const AUTHORIZED = `authorization: Bearer ${importer.token}`;
 const LEASES = "/v1/namespaces/main/leases";
-const BODY = JSON.stringify({
-  runCount: 1,
-  nonce: "nonce-0123456789",
-  holder,
-  lastRun: null,
-  receipt: null,
-  sentAtMs: 0,
+const BODY = JSON.stringify(leaseRequest());
+
+let { place, mark, post } = {} as Awaited<ReturnType<typeof served>>;
+/** The log as it is written. */
+let log: string;
+
+beforeEach(async () => {
+  log = "";
+  const write = (line: string) => {
+    log += line;
+  };
+  const limits = new LeaseLimits({ token: { atOnce: 1, perSecond: 0.001 } });
+  const authenticator = new TokenAuthenticator([importer.record]);
+  ({ place, mark, post } = await served({
+    events: new EventHub(pino({ level: "debug" }, { write })),
+    limits,
+    authenticator,
+  }));
 });
 
-let server: Server;
-let place: { host: string; port: number };
-const store = new MemoryStore();
-const lines: string[] = [];
+const logged = (event: string) =>
+  log
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ msg }) => msg === event);
 
-beforeAll(async () => {
-  const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
-  const log: Log = { debug: write, info: write, warn: write, error: write };
-  const events = new EventHub(log);
-  const coordinator = new Coordinator({ store, name: "test", log: events });
-  await coordinator.initNamespace("main");
-  server = await createServer({
-    coordinator,
-    release: "0.0.0",
-    events,
-    authenticator: new TokenAuthenticator([importer.record]),
-  });
-  const url = await server.listen({ host: "127.0.0.1", port: 0 });
-  place = { host: "127.0.0.1", port: Number(new URL(url).port) };
-});
-
-afterAll(() => server.stop());
-
-afterEach(async () => {
-  expect((await store.readNamespace("main")).highWaterMark).toBe(0);
+/** Sends a request, and checks what holds after each of them. */
+async function sent(bytes: string | Buffer) {
+  const response = await sendBytes(place, [bytes], { thenEnd: true });
+  expect(await mark()).toBe(0);
   expect((await sendBytes(place, [bytesOf("GET", "/healthz")])).statuses).toEqual([200]);
-  expect(lines.filter((line) => line.startsWith("internal_error") || line.includes(importer.token))).toEqual([]);
-});
+  expect(logged("internal_error")).toEqual([]);
+  return response;
+}
+
+afterEach(() => expect(log).not.toContain(importer.token));
 
 /** A request that ends its connection; `lines` replace those of the same name. */
 function bytesOf(method: string, path: string, headers: readonly string[] = [], body = ""): string {
@@ -121,32 +121,83 @@ test.each<[what: string, status: number, code: string | undefined, bytes: string
   ["a body with an unknown key", 400, "invalid_request", lease([], BODY.replace("{", '{"x":1,'))],
   ["a body with __proto__", 400, "invalid_request", lease([], BODY.replace("{", '{"__proto__":{},'))],
 ])("%s is answered with %i and %s", async (_, status, code, bytes) => {
-  const { text, statuses } = await sendBytes(place, [bytes], { thenEnd: true });
+  const { text, statuses } = await sent(bytes);
   expect(statuses).toEqual([status]);
-  const body = text.slice(text.indexOf("\r\n\r\n") + 4);
   if (code === undefined) return;
-  expect(JSON.parse(body)).toMatchObject({ code });
+  expect(JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4))).toMatchObject({ code });
   expect(text).toMatch(/\r\ncache-control: no-store\r\n/i);
   expect(text).toMatch(/\r\nx-content-type-options: nosniff\r\ncross-origin-resource-policy: same-origin\r\n/i);
 });
 
-test.each<[what: string, bytes: Bytes]>([
-  ["a tunnel", ["CONNECT example.org:443 HTTP/1.1\r\nhost: example.org:443\r\n\r\n"]],
-  ["a lease that breaks off", [lease().slice(0, -5)]],
+test.each([
+  ["a tunnel", "CONNECT example.org:443 HTTP/1.1\r\nhost: example.org:443\r\n\r\n"],
+  ["a lease that breaks off", lease().slice(0, -5)],
 ])("%s is closed without a response of success", async (_, bytes) => {
-  const { statuses, isClosed } = await sendBytes(place, bytes, { thenEnd: true });
+  const { statuses, isClosed } = await sent(bytes);
   expect(statuses.filter((status) => status < 400)).toEqual([]);
   expect(isClosed).toBe(true);
 });
 
-test("what a client sent is returned and logged without characters that act on a terminal, and cut short", async () => {
+test("what a client sent is returned and logged without characters that act on a terminal, and shortened", async () => {
   const key = `\u001b[2J\u202E\u009b${"k".repeat(3_000)}`;
-  lines.length = 0;
-  const { text } = await sendBytes(place, [lease([], JSON.stringify({ ...JSON.parse(BODY), [key]: 1 }))]);
+  const { text } = await sent(lease([], JSON.stringify(leaseRequest({ [key]: 1 }))));
   const { message } = JSON.parse(text.slice(text.indexOf("\r\n\r\n")));
   expect(message).toContain("\\u{1b}[2J\\u{202e}\\u{9b}kkk");
   expect(message.length).toBeLessThan(600);
-  const line = lines.find((one) => one.startsWith("request_rejected")) ?? "";
+  const line = JSON.stringify(logged("request_rejected"));
   expect(line).toContain("kkk");
   expect(line.length).toBeLessThan(1_500);
+});
+
+describe("the log of a rejection", () => {
+  const rejections = () => logged("request_rejected");
+  const leased = async (own: object = {}, token = importer.token) =>
+    (await post(LEASES, leaseRequest(own), { authorization: `Bearer ${token}` })).status;
+
+  test("names an importer that is too fast by its token, its holder and its address", async () => {
+    expect([await leased(), await leased()]).toEqual([201, 429]);
+    const { name, host } = holder;
+    const client = { tokenId: importer.record.id, holder: { name, host }, remoteAddress: "127.0.0.1" };
+    expect(rejections()).toEqual([expect.objectContaining({ code: "rate_limited", namespace: "main", ...client })]);
+  });
+
+  test("names an unauthenticated client by its address alone: its body is not read", async () => {
+    expect(await leased({}, `cn_${"A".repeat(43)}`)).toBe(401);
+    const [line] = rejections();
+    expect(line).toMatchObject({ code: "unauthorized", remoteAddress: "127.0.0.1" });
+    expect(line).not.toHaveProperty("holder");
+    expect(line).not.toHaveProperty("tokenId");
+  });
+
+  test("names a client that does not speak HTTP by its address, at debug level", async () => {
+    await sent("no HTTP\r\n\r\n");
+    expect(rejections()).toEqual([expect.objectContaining({ level: 20, remoteAddress: "127.0.0.1" })]);
+  });
+
+  test.each([
+    ["ends the line and begins another", 'x"}\n{"level":30,"msg":"lease","namespace":"main","firstRun":9}'],
+    ["acts on a terminal", "\u001b[2J\u009b1m\u0007"],
+    ["reverses, hides and breaks text", "\u202eabc\u200b\u2028\u2029\u0085"],
+    ["is half a character", "\ud800"],
+    ["is half a character where it is cut", `${"x".repeat(63)}😀`],
+    ["is longer than any name", "n".repeat(1_500)],
+  ])("is one harmless line for a name or host that %s", async (_, name) => {
+    for (const own of [{ name }, { host: name }])
+      expect(await leased({ holder: { ...holder, ...own }, runCount: 0 })).toBe(400);
+    expect(faultsOfLog(log, [importer.token])).toEqual([]);
+    expect(rejections()).toHaveLength(2);
+    const named = { name: expect.any(String), host: expect.any(String) };
+    for (const line of rejections()) expect(line["holder"]).toEqual(named);
+    expect(logged("lease")).toEqual([]);
+  });
+
+  test.each(["x", { name: { toString: "x" } }, [], null])("has no holder where the body has %j", async (own) => {
+    expect(await leased({ holder: own })).toBe(400);
+    expect(rejections()).toEqual([expect.not.objectContaining({ holder: expect.anything() })]);
+  });
+
+  test("cuts name and host to the length that they may have", async () => {
+    expect(await leased({ holder: { ...holder, name: "n".repeat(400), host: "h".repeat(400) } })).toBe(400);
+    expect(rejections()).toMatchObject([{ holder: { name: "n".repeat(64), host: "h".repeat(253) } }]);
+  });
 });

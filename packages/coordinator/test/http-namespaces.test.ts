@@ -1,109 +1,81 @@
-/** What operators ask over HTTP about all namespaces, and what strangers may ask about one number. */
-import { randomUUID } from "node:crypto";
-import { encodeCallNumber } from "@callnumber/protocol/codec";
-import { namespaceDescriptionSchema, namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
-import { inspectResponseSchema } from "@callnumber/protocol/schemas";
-import { afterEach, describe, expect, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
+/** What is read about namespaces over HTTP: all of them; status, capacity, history, leases and call numbers of one. And labels. */
+import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
+import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/operator";
+import {
+  capacityResponseSchema,
+  historyResponseSchema,
+  namespaceDescriptionSchema,
+  namespacesResponseSchema,
+} from "@callnumber/protocol/operator-schemas";
+import { inspectResponseSchema, runsResponseSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
+import { beforeEach, describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
-import { createServer, type Server } from "../src/http/server.js";
-import { PUBLIC_READS_AT_ONCE } from "../src/limits/concurrency-limits.js";
-import { MemoryStore } from "../src/stores/memory.js";
-import { closedGate } from "./gated-store.js";
+import { PUBLIC_READS_MAX } from "../src/http/in-flight-limits.js";
+import { commandsFor, holder, LEASE_NONCE } from "./commands-for-test.js";
+import { gatedMethod } from "./gated-store.js";
+import { served } from "./served.js";
 
-let server: Server | undefined;
-afterEach(async () => server?.stop());
+type Served = Awaited<ReturnType<typeof served>>;
 
-async function serving(options: { readonly publicInspect?: boolean } = {}) {
-  const store = new MemoryStore();
-  const coordinator = new Coordinator({ store, name: "c-1" });
-  await coordinator.initNamespace("main", { firstRun: 90, rate: 4 });
-  server = await createServer({ coordinator, release: "1.2.3", ...options });
-  const base = await server.listen({ host: "127.0.0.1", port: 0 });
-  const call = async (path: string, init: RequestInit = {}) => {
-    const response = await fetch(base + path, init);
-    return { status: response.status, body: JSON.parse(await response.text()) };
-  };
-  const put = (path: string, body: unknown) =>
-    call(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  return { store, coordinator, call, put };
-}
+let { store, coordinator, get, post, lease } = {} as Served;
 
-function leaseRequest(runCount: number) {
-  const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
-  return { runCount, nonce: randomUUID(), holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
-}
+beforeEach(async () => {
+  ({ store, coordinator, get, post, lease } = await served());
+});
+
+const inMain = (path: string) => get(`/v1/namespaces/main/${path}`);
+const report = (run: number, lastSequence: number | null, state: string) =>
+  post(`/v1/namespaces/main/runs/${run}/report`, { nonce: LEASE_NONCE, lastSequence, state });
 
 describe("the list of namespaces", () => {
-  const listed = async (call: (path: string) => Promise<{ body: unknown }>) =>
-    namespacesResponseSchema.parse((await call("/v1/namespaces")).body);
+  const listed = async () => namespacesResponseSchema.parse((await get("/v1/namespaces")).body);
 
-  test("tells of each one, by name, what is left, how fast its line rises, and whether it leases", async () => {
-    const { coordinator, call } = await serving();
-    await coordinator.initNamespace("lists");
-    await coordinator.lease("main", leaseRequest(5));
-    const { namespaces, ...about } = await listed(call);
-    expect(about).toEqual({ store: "memory", coordinator: "c-1", release: "1.2.3" });
+  test("shows each namespace, by name, with its run space, its rate, and whether it leases", async () => {
+    await coordinator.initNamespace("lists", { firstRun: 90, rate: 4 });
+    await lease({ runCount: 5 }, "lists");
+    const { namespaces, ...about } = await listed();
+    expect(about).toEqual({ store: "memory", coordinator: "test", release: "1.2.3" });
+    const used = { version: 0, firstRun: 90, highWaterMark: 94, runsUsed: 5, runsLeft: RUN_MAX - 94 };
+    const unused = { firstRun: 1, highWaterMark: 0, runsUsed: 0, ceilingRunsPerSecond: 2 };
     expect(namespaces).toMatchObject([
-      {
-        namespace: "lists",
-        labels: {},
-        record: { firstRun: 1, highWaterMark: 0, runsUsed: 0, ceilingRunsPerSecond: 2 },
-      },
-      {
-        namespace: "main",
-        record: {
-          version: 0,
-          firstRun: 90,
-          highWaterMark: 94,
-          runsUsed: 5,
-          runsLeft: 2 ** 30 - 95,
-          ceilingRunsPerSecond: 4,
-        },
-        guard: { state: "active", code: null },
-      },
+      { namespace: "lists", record: { ...used, ceilingRunsPerSecond: 4 }, guard: { state: "active", code: null } },
+      { namespace: "main", labels: {}, record: unused },
     ]);
   });
 
-  test("holds one whose record can't be read, with the guard's words, and the others beside it", async () => {
-    const { store, coordinator, call } = await serving();
+  test("shows why a record can't be read, and the other namespaces with it", async () => {
     await coordinator.initNamespace("lists");
-    await listed(call);
+    await listed();
     const read = store.readNamespace.bind(store);
     store.readNamespace = async (namespace) => {
       if (namespace === "main") throw new CoordinatorError("store_corrupt", "the checksum of the record is wrong");
       return read(namespace);
     };
-    expect((await listed(call)).namespaces).toMatchObject([
+    const guard = { state: "stopped", code: "store_corrupt", explanation: expect.stringContaining("checksum") };
+    expect((await listed()).namespaces).toMatchObject([
       { namespace: "lists", record: { firstRun: 1 }, guard: { state: "active" } },
-      {
-        namespace: "main",
-        record: null,
-        guard: { state: "stopped", code: "store_corrupt", explanation: expect.stringContaining("checksum") },
-      },
+      { namespace: "main", record: null, guard },
     ]);
   });
 
-  test("is refused as a whole only when the store does not answer", async () => {
-    const { store, call } = await serving();
+  test("fails as a whole only when the store does not respond", async () => {
     store.listNamespaces = async () => {
       throw new CoordinatorError("store_unavailable", "gone");
     };
-    expect(await call("/v1/namespaces")).toMatchObject({ status: 503, body: { code: "store_unavailable" } });
+    expect(await get("/v1/namespaces")).toMatchObject({ status: 503, body: { code: "store_unavailable" } });
   });
 });
 
 describe("labels", () => {
-  test("are given over HTTP, instead of those before, and told in the list", async () => {
-    const { call, put } = await serving();
-    const given = await put("/v1/namespaces/main/labels", { labels: { archive: "lists", team: "mail" } });
-    expect(given.status).toBe(200);
-    expect(namespaceDescriptionSchema.parse(given.body)).toMatchObject({
-      namespace: "main",
-      labels: { archive: "lists", team: "mail" },
-    });
-    await put("/v1/namespaces/main/labels", { labels: { archive: "others" } });
-    expect((await call("/v1/namespaces")).body.namespaces).toMatchObject([{ labels: { archive: "others" } }]);
+  const setLabels = (body: unknown, namespace = "main") => post(`/v1/namespaces/${namespace}/labels`, body);
+
+  test("replace those before, and are shown in the list", async () => {
+    const labels = { archive: "lists", team: "mail" };
+    const { status, body } = await setLabels({ labels });
+    expect(status).toBe(200);
+    expect(namespaceDescriptionSchema.parse(body)).toMatchObject({ namespace: "main", labels });
+    await setLabels({ labels: { archive: "others" } });
+    expect((await get("/v1/namespaces")).body.namespaces).toMatchObject([{ labels: { archive: "others" } }]);
   });
 
   test.each([
@@ -114,96 +86,233 @@ describe("labels", () => {
     [{ labels: Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`l${index}`, "x"])) }],
     [{ labels: { a: "x" }, rate: 3 }],
     [{}],
-  ])("%j is refused, and nothing is changed", async (body) => {
-    const { store, put } = await serving();
-    expect(await put("/v1/namespaces/main/labels", body)).toMatchObject({
-      status: 400,
-      body: { code: "invalid_request" },
-    });
+  ])("%j are rejected, and nothing changes", async (body) => {
+    expect(await setLabels(body)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
     expect((await store.readSettings("main")).labels).toEqual({});
   });
 
-  test("are for namespaces that were made", async () => {
-    const { put } = await serving();
-    expect(await put("/v1/namespaces/other/labels", { labels: {} })).toMatchObject({
-      status: 404,
-      body: { code: "namespace_not_found" },
+  test("of a namespace that does not exist are rejected", async () => {
+    const rejection = { status: 404, body: { code: "namespace_not_found" } };
+    expect(await setLabels({ labels: {} }, "other")).toMatchObject(rejection);
+  });
+});
+
+describe("the list of runs", () => {
+  const page = async (query: string) => runsResponseSchema.parse((await inMain(`runs?${query}`)).body);
+
+  test("has each lease once, newest first, page by page", async () => {
+    for (let count = 0; count < 7; count++) await lease({ runCount: 2 });
+    const seen: number[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const { leases, nextCursor } = await page(`limit=3${cursor && `&cursor=${cursor}`}`);
+      seen.push(...leases.map(({ firstRun }) => firstRun));
+      cursor = nextCursor;
+    }
+    expect(seen).toEqual([13, 11, 9, 7, 5, 3, 1]);
+  });
+
+  test("has the documented shape and nothing else, as JSON", async () => {
+    for (let count = 0; count < 3; count++) await lease({ holder: { ...holder, labels: { a: "ä" } } });
+    await report(2, 5, "open");
+    for (const path of ["runs", "runs?limit=1", "runs?holder=nobody"]) {
+      const { body, headers } = await inMain(path);
+      expect(runsResponseSchema.parse(body)).toEqual(body);
+      expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+    }
+  });
+
+  test("is filtered by holder and by time", async () => {
+    for (const name of ["a", "b", "a", "c"]) await lease({ holder: { ...holder, name } });
+    expect((await page("holder=a")).leases.map(({ firstRun }) => firstRun)).toEqual([3, 1]);
+    const { leasedAtMs } = (await inMain("runs/4")).body.lease;
+    expect(await page(`leasedFromMs=${leasedAtMs + 1}`)).toMatchObject({ leases: [], nextCursor: null });
+    expect((await page(`leasedToMs=${leasedAtMs + 1}`)).leases).toHaveLength(4);
+  });
+
+  test("finds the lease of a rare holder on a later page: the work of each is bounded", async () => {
+    await lease({ holder: { ...holder, name: "rare" } });
+    const commands = commandsFor((await store.readNamespace("main")).storeId);
+    for (let count = 0; count < 12_000; count++) await store.step("main", commands.lease());
+    const { leases, nextCursor } = await page("holder=rare");
+    expect([leases, nextCursor]).toEqual([[], expect.any(String)]);
+    const second = await page(`holder=rare&cursor=${nextCursor}`);
+    expect(second).toMatchObject({ leases: [{ firstRun: 1 }], nextCursor: null });
+  });
+
+  test("has no run that was never leased", async () => {
+    expect(await inMain("runs/9")).toMatchObject({ status: 404, body: { code: "run_not_leased" } });
+  });
+});
+
+describe("inspect", () => {
+  const inspect = async (text: string, query = "") =>
+    inspectResponseSchema.parse((await inMain(`call-numbers/${encodeURIComponent(text)}${query}`)).body);
+  const number = (run: number, sequence: number, version = 0) => encodeCallNumber({ version, run, sequence });
+
+  beforeEach(() => lease({ runCount: 2 }));
+
+  test.each([
+    ["2VznWE2", "wrong_length", null],
+    ["2Vzn/E2i", "wrong_character", 4],
+    ["zzzzzzzz", "beyond_greatest", null],
+  ])("calls %j malformed: %s", async (text, problem, position) => {
+    expect(await inspect(text)).toMatchObject({ verdict: "malformed", callNumber: text, problem, position });
+  });
+
+  test("returns one of five verdicts", async () => {
+    expect(await inspect(number(1, 0, 1))).toMatchObject({ verdict: "other_version", version: 1 });
+    expect(await inspect(number(3, 0))).toMatchObject({ verdict: "never_leased", reason: "above_mark" });
+    expect(await inspect(number(0, 0))).toMatchObject({ verdict: "never_leased", reason: "below_first_run" });
+    const unreported = { verdict: "unreported", state: "unreported", lease: { holder } };
+    expect(await inspect(number(1, 5))).toMatchObject(unreported);
+    await report(1, 5, "open");
+    expect(await inspect(number(1, 5))).toMatchObject({ verdict: "reported", lastSequence: 5 });
+    expect(await inspect(number(1, 6))).toMatchObject({ verdict: "unreported", state: "open" });
+    await report(2, null, "closed");
+    expect(await inspect(number(1, 16_383))).toMatchObject({ verdict: "reported", state: "exhausted" });
+    const explanation = expect.stringContaining("was not made");
+    expect(await inspect(number(2, 0))).toMatchObject({ verdict: "unreported", state: "closed", explanation });
+  });
+
+  test("returns neighbors on request", async () => {
+    const own = await inspect(number(1, 0), "?neighbors=yes");
+    expect(own).toMatchObject({ neighbors: { previous: null, next: null } });
+    expect(await inspect(number(1, 0))).toMatchObject({ neighbors: null });
+  });
+});
+
+describe("status", () => {
+  test("of an unused namespace has no rate and no end", async () => {
+    const { rates, ...status } = statusResponseSchema.parse((await inMain("status")).body);
+    const unused = { store: "memory", coordinator: "test", highWaterMark: 0, runsUsed: 0, lastLeaseAtMs: null };
+    expect(status).toMatchObject(unused);
+    expect(rates.every(({ runs, exhaustedAtMs }) => runs === 0 && exhaustedAtMs === null)).toBe(true);
+  });
+
+  test("counts what is leased and left, and forecasts the end", async () => {
+    await lease({ runCount: 64 });
+    const { rates, ...status } = statusResponseSchema.parse((await inMain("status")).body);
+    const [runsLeft, callNumbersLeft] = [RUN_MAX - 64, (RUN_MAX - 64) * 16_384];
+    const guard = { state: "active", code: null, generation: 0, nodeCount: 1 };
+    expect(status).toMatchObject({ highWaterMark: 64, runsUsed: 64, runsLeft, callNumbersLeft, guard });
+    // A minute is the shortest life that a rate is measured over: 64 runs a minute.
+    expect(rates.map(({ runs }) => runs)).toEqual([64]);
+    expect(rates[0]?.runsPerDay).toBeCloseTo(64 * 1440, 0);
+    const years = ((rates[0]?.exhaustedAtMs ?? 0) - Date.now()) / (365 * 86_400_000);
+    expect(years).toBeCloseTo(runsLeft / (64 * 1440 * 365), 1);
+  });
+});
+
+describe("capacity", () => {
+  const capacity = async (namespace = "main") =>
+    capacityResponseSchema.parse((await get(`/v1/namespaces/${namespace}/capacity`)).body);
+
+  test("of an unused namespace has all its runs, no holder and no alarm", async () => {
+    await coordinator.initNamespace("lists", { firstRun: 11, rate: 3 });
+    const { lookedAt, ...shown } = await capacity("lists");
+    const used = {
+      namespace: "lists",
+      version: 0,
+      highWaterMark: 10,
+      runsUsed: 0,
+      runsLeft: RUN_MAX - 10,
+      usedShare: 0,
+    };
+    expect(shown).toMatchObject({ ...used, ceilingRunsPerSecond: 3, holders: [], alarms: [] });
+    expect(lookedAt).toEqual({ leaseCount: 0, fromMs: null });
+  });
+
+  test("shows by holder what was leased, with the alarms", async () => {
+    await lease({ runCount: 2, holder: { ...holder, name: "steady" } });
+    for (let pid = 1; pid <= 40; pid++) await lease({ holder: { ...holder, name: "crashing", pid } });
+    const { rates, ...shown } = await capacity();
+    expect(rates.map(({ runs }) => runs)).toEqual([42]);
+    expect(shown).toMatchObject({
+      runsUsed: 42,
+      lookedAt: { leaseCount: 41 },
+      holders: [
+        { name: "crashing", hosts: ["mail-1"], processCount: 40, leaseCount: 40, runCount: 40, isLive: true },
+        { name: "steady", processCount: 1, runCount: 2 },
+      ],
+      alarms: [{ name: "holder_share", severity: "warning" }],
     });
   });
 });
 
-test("neighbors are left out of an inspection when they are not asked for, and anything else there is misuse", async () => {
-  const { coordinator, call } = await serving();
-  await coordinator.lease("main", leaseRequest(1));
-  const path = `/v1/namespaces/main/call-numbers/${encodeCallNumber({ version: 0, run: 90, sequence: 0 })}`;
-  expect(inspectResponseSchema.parse((await call(`${path}?neighbors=yes`)).body)).toMatchObject({
-    neighbors: { previous: null, next: null },
-  });
-  expect(inspectResponseSchema.parse((await call(path)).body)).toMatchObject({ neighbors: null });
-  expect((await call(`${path}?neighbors=maybe`)).status).toBe(400);
+test.each([...HISTORY_WINDOWS_MS])("the history of %i ms adds up to what was leased in it", async (windowMs) => {
+  await lease({ runCount: 5 });
+  const { runs, stepMs, fromMs } = historyResponseSchema.parse((await inMain(`history?windowMs=${windowMs}`)).body);
+  expect(stepMs).toBe(windowMs / HISTORY_STEP_COUNT);
+  expect(Math.abs(fromMs + windowMs - Date.now())).toBeLessThanOrEqual(2 * stepMs);
+  expect(runs.reduce((sum, count) => sum + count, 0)).toBe(5);
+  if (windowMs === HISTORY_WINDOWS_MS[0]) expect((await inMain("history")).body.stepMs).toBe(stepMs);
 });
 
-describe("what strangers may ask", () => {
+test.each([
+  ["runs?limit=0", "limit"],
+  ["history?windowMs=1", "windowMs"],
+  ["history?windowMs=x", "windowMs"],
+  ["history?windowMs=3600000&more=1", "more"],
+  ["call-numbers/2VznWE2i?neighbors=maybe", "neighbors"],
+])("the query of %s is rejected, and the message names its fault", async (path, fault) => {
+  const message = expect.stringContaining(fault);
+  expect(await inMain(path)).toMatchObject({ status: 400, body: { code: "invalid_request", message } });
+});
+
+test.each(["capacity", "history"])("%s of a namespace that does not exist is not found", async (path) => {
+  const rejection = { status: 404, body: { code: "namespace_not_found" } };
+  expect(await get(`/v1/namespaces/other/${path}`)).toMatchObject(rejection);
+});
+
+describe("the public inspection", () => {
   const pathOf = (text: string, namespace = "main") =>
     `/v1/public/namespaces/${namespace}/call-numbers/${encodeURIComponent(text)}`;
   const number = (run: number) => encodeCallNumber({ version: 0, run, sequence: 3 });
 
-  test("is nothing, unless it is switched on: the path is as unknown as any other", async () => {
-    const { call } = await serving();
-    expect(await call(pathOf(number(90)))).toMatchObject({ status: 404, body: { code: "not_found" } });
-    expect(JSON.stringify((await call("/openapi.json")).body)).not.toContain("public");
+  test("is an unknown path unless it is switched on", async () => {
+    expect(await get(pathOf(number(1)))).toMatchObject({ status: 404, body: { code: "not_found" } });
+    expect((await get("/openapi.json")).text).not.toContain("public");
   });
 
-  test("is whether a message can have a number, and nothing else: one status and one shape for all", async () => {
-    const { coordinator, call } = await serving({ publicInspect: true });
-    const { nonce } = await coordinator.lease("main", leaseRequest(2));
-    await coordinator.report("main", 91, { nonce, lastSequence: 2, state: "closed" });
-    const answers = Object.entries({
-      [number(90)]: true,
-      [number(91)]: false,
-      [number(92)]: false,
-      "2VznWE2": false,
-      "'2VznWE2i'": false,
-      zzzzzzzz: false,
+  describe("when it is switched on", () => {
+    beforeEach(async () => {
+      ({ store, get, post, lease } = await served({ publicInspect: true }));
     });
-    for (const [callNumber, canExist] of answers) {
-      expect(await call(pathOf(callNumber))).toEqual({ status: 200, body: { callNumber, canExist } });
-    }
-  });
 
-  test("about a namespace that is not there is not found, in words that tell no command", async () => {
-    const { call } = await serving({ publicInspect: true });
-    const { status, body } = await call(pathOf(number(90), "other"));
-    expect([status, body.code]).toEqual([404, "not_found"]);
-    expect(body.message).not.toContain("callnumber");
-  });
+    test("returns whether a message can have a number, and nothing else, in one shape for all", async () => {
+      await lease({ runCount: 2 });
+      await report(2, 2, "closed");
+      const numbers = { [number(1)]: true, [number(2)]: false, [number(3)]: false };
+      const texts = { "2VznWE2": false, "'2VznWE2i'": false, zzzzzzzz: false };
+      for (const [callNumber, canExist] of Object.entries({ ...numbers, ...texts })) {
+        expect(await get(pathOf(callNumber))).toMatchObject({ status: 200, body: { callNumber, canExist } });
+        expect(Object.keys((await get(pathOf(callNumber))).body)).toEqual(["callNumber", "canExist"]);
+      }
+    });
 
-  test("is answered without reasons when the store can't be asked", async () => {
-    const { store, call } = await serving({ publicInspect: true });
-    store.readNamespace = async () => {
-      throw new CoordinatorError("store_corrupt", "secret: redis.internal:6379");
-    };
-    const { status, body } = await call(pathOf(number(90)));
-    expect([status, body.code]).toEqual([503, "store_unavailable"]);
-    expect(JSON.stringify(body)).not.toContain("secret");
-  });
+    test("of an unknown namespace is not found, and shows no command", async () => {
+      const { status, body } = await get(pathOf(number(1), "other"));
+      expect([status, body.code, body.message]).toEqual([404, "not_found", expect.not.stringContaining("callnumber")]);
+    });
 
-  test("may be asked so often at a time: each question asks the store", async () => {
-    const { store, call } = await serving({ publicInspect: true });
-    await call(pathOf(number(90)));
-    const read = store.readNamespace.bind(store);
-    const { opened, open } = closedGate();
-    let askedCount = 0;
-    store.readNamespace = async (namespace) => {
-      askedCount++;
-      await opened;
-      return await read(namespace);
-    };
-    const answers = Array.from({ length: PUBLIC_READS_AT_ONCE }, () => call(pathOf(number(90))));
-    await expect.poll(() => askedCount).toBe(PUBLIC_READS_AT_ONCE);
-    expect(await call(pathOf(number(90)))).toMatchObject({ status: 503, body: { code: "overloaded" } });
-    expect((await call("/healthz")).status).toBe(200);
-    open();
-    for (const answer of answers) expect((await answer).status).toBe(200);
+    test("shows no reason when the store can't be read", async () => {
+      store.readNamespace = async () => {
+        throw new CoordinatorError("store_corrupt", "secret: redis.internal:6379");
+      };
+      const { status, text } = await get(pathOf(number(1)));
+      expect([status, JSON.parse(text).code]).toEqual([503, "store_unavailable"]);
+      expect(text).not.toContain("secret");
+    });
+
+    test("is limited in flight, as each request reads the store", async () => {
+      await get(pathOf(number(1)));
+      const reads = gatedMethod(store, "readNamespace");
+      const responses = Array.from({ length: PUBLIC_READS_MAX }, () => get(pathOf(number(1))));
+      await expect.poll(() => reads.count).toBe(PUBLIC_READS_MAX);
+      expect(await get(pathOf(number(1)))).toMatchObject({ status: 503, body: { code: "overloaded" } });
+      expect((await get("/healthz")).status).toBe(200);
+      reads.open();
+      for (const response of responses) expect((await response).status).toBe(200);
+    });
   });
 });

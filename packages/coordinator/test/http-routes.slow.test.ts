@@ -1,20 +1,17 @@
 /** All routes there are, with their permissions, and the headers that protect them in a browser. */
 import type { FastifyInstance } from "fastify";
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
-import { createServer } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory.js";
+import { beforeEach, expect, test, vi } from "vitest";
+import { served } from "./served.js";
 
-/** Each route that the server of this file was given, but those that reject a wrong method. */
+/** Each route that the server of this file was given. */
 const routes = vi.hoisted(() => new Set<string>());
 
 vi.mock("../src/http/app.js", async (original) => {
   const real = await original<typeof import("../src/http/app.js")>();
   const newApp = (...parameters: Parameters<typeof real.newApp>) => {
     const app = real.newApp(...parameters);
-    (app as unknown as FastifyInstance).addHook("onRoute", ({ method, url, config, schema }) => {
-      const isRejection = [method].flat().includes("DELETE") && (schema as { hide?: boolean }).hide === true;
-      if (!isRejection) for (const one of [method].flat()) routes.add(`${one} ${url} ${config?.permission ?? "none"}`);
+    (app as unknown as FastifyInstance).addHook("onRoute", ({ method, url, config }) => {
+      for (const one of [method].flat()) routes.add(`${one} ${url} ${config?.permission ?? "none"}`);
     });
     return app;
   };
@@ -24,13 +21,8 @@ vi.mock("../src/http/app.js", async (original) => {
 let url: string;
 
 beforeEach(async () => {
-  const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
-  await coordinator.initNamespace("main");
   const commands = { storeOption: "--store memory:", checkpointOption: "" };
-  const startedWith = { store: "memory:", startedAtMs: 1, settings: [], commands };
-  const server = await createServer({ coordinator, release: "0.0.0", startedWith });
-  onTestFinished(() => server.stop());
-  url = await server.listen({ host: "127.0.0.1", port: 0 });
+  ({ url } = await served({ startedWith: { store: "memory:", startedAtMs: 1, settings: [], commands } }));
 });
 
 test.each([
@@ -64,7 +56,7 @@ test("the console's page allows no frame, no form and no script but its own", as
   expect(page.headers.get("strict-transport-security")).toBeNull();
 });
 
-test("the routes are these: no verb of the guard is among them, and what changes anything is a POST", () => {
+test("the routes include no store command, and what changes anything is a POST", () => {
   const changing = [...routes].filter((route) => !/^(GET|HEAD) /.test(route)).sort();
   expect(changing).toEqual([
     "POST /v1/namespaces/:namespace/labels change",

@@ -13,23 +13,23 @@ const REQUESTS_PER_CONNECTION_MAX = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 72_000;
-/** Surely borne, and borne by nobody. */
-const SILENCES_MS = { shortMs: 25_000, longMs: 65_000 };
-const PATIENCE_MS = 600_000;
+/** A reader that takes nothing for the short time is kept, and for the long time is cut off. */
+const IDLE_MS = { shortMs: 25_000, longMs: 65_000 };
+const TEST_TIMEOUT_MS = 600_000;
 
 /** Some 30 MB of export: far more than sockets hold for a reader who does not read. */
 const LEASE_COUNT = 45_000;
 const LABELS = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`label-${index}`, "x".repeat(64)]));
 const EXPORT = "GET /v1/namespaces/main/export HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n";
-/** The last chunk of an answer that is whole. */
+/** The last chunk of a complete response. */
 const END_OF_CHUNKS = "\r\n0\r\n\r\n";
 
 /** A lease whose body has only begun. */
 const BODY_TO_COME =
   "POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{";
-const QUESTION = "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
+const HEALTH = "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
 
-/** Of a server of the test's own: they all take their time, side by side. */
+/** To a server of the test's own: the tests wait at the same time. */
 async function opened(onFinished: (end: () => Promise<void>) => void, leaseCount = 0): Promise<Socket> {
   const store = new MemoryStore();
   const coordinator = new Coordinator({ store, name: "c" });
@@ -45,44 +45,41 @@ async function opened(onFinished: (end: () => Promise<void>) => void, leaseCount
   return socket.setEncoding("latin1");
 }
 
-describe.concurrent("a connection", { timeout: PATIENCE_MS }, () => {
-  test("is good for so many requests, and nothing behind the last one is answered", async (context) => {
+describe.concurrent("a connection", { timeout: TEST_TIMEOUT_MS }, () => {
+  test("closes after so many requests", async (context) => {
     const socket = await opened(context.onTestFinished);
-    let [asked, answered] = [0, 0];
-    const ask = () => {
-      socket.write(QUESTION);
-      asked++;
+    let [sentCount, responseCount] = [0, 0];
+    const send = () => {
+      socket.write(HEALTH);
+      sentCount++;
     };
     socket.on("data", (part: string) => {
-      answered += part.match(/HTTP\/1\.1 200/g)?.length ?? 0;
-      if (answered === asked) ask();
+      responseCount += part.match(/HTTP\/1\.1 200/g)?.length ?? 0;
+      if (responseCount === sentCount) send();
     });
     const closed = once(socket, "close");
-    ask();
+    send();
     await closed;
-    context.expect(answered).toBe(REQUESTS_PER_CONNECTION_MAX);
+    context.expect(responseCount).toBe(REQUESTS_PER_CONNECTION_MAX);
   });
 
   test.for([
-    { what: "headers", begun: QUESTION.slice(0, -4), timeoutMs: HEADERS_TIMEOUT_MS },
+    { what: "headers", begun: HEALTH.slice(0, -4), timeoutMs: HEADERS_TIMEOUT_MS },
     { what: "a body", begun: BODY_TO_COME, timeoutMs: REQUEST_TIMEOUT_MS },
-  ])(
-    "on which $what do not arrive whole is answered with 408 in time, and closed",
-    async ({ begun, timeoutMs }, context) => {
-      const socket = await opened(context.onTestFinished);
-      const sentMs = performance.now();
-      // The rest would come too late.
-      socket.write(begun);
-      const [answer] = await once(socket, "data");
-      context.expect(answer).toMatch(/^HTTP\/1\.1 408 [^]*"code":"request_timed_out"/);
-      context.expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs - 1_000);
-      await once(socket.resume(), "close");
-    },
-  );
+  ])("on which $what do not arrive whole gets 408 in time, and is closed", async ({ begun, timeoutMs }, context) => {
+    const socket = await opened(context.onTestFinished);
+    const sentMs = performance.now();
+    // The rest would come too late.
+    socket.write(begun);
+    const [response] = await once(socket, "data");
+    context.expect(response).toMatch(/^HTTP\/1\.1 408 [^]*"code":"request_timed_out"/);
+    context.expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs - 1_000);
+    await once(socket.resume(), "close");
+  });
 
   test("is closed when it was idle for so long, and not before", async (context) => {
     const socket = await opened(context.onTestFinished);
-    socket.write(QUESTION);
+    socket.write(HEALTH);
     await once(socket, "data");
     const idleSinceMs = performance.now();
     await once(socket.resume(), "close");
@@ -90,20 +87,20 @@ describe.concurrent("a connection", { timeout: PATIENCE_MS }, () => {
   });
 
   test.for([
-    { silentMs: SILENCES_MS.shortMs, isWhole: true },
-    { silentMs: SILENCES_MS.longMs, isWhole: false },
+    { idleMs: IDLE_MS.shortMs, isWhole: true },
+    { idleMs: IDLE_MS.longMs, isWhole: false },
   ])(
-    "whose reader takes nothing of an answer for $silentMs ms gets the whole: $isWhole",
-    async ({ silentMs, isWhole }, context) => {
+    "whose reader takes nothing of a response for $idleMs ms gets the whole: $isWhole",
+    async ({ idleMs, isWhole }, context) => {
       const socket = await opened(context.onTestFinished, LEASE_COUNT);
       socket.write(EXPORT);
       await once(socket, "readable");
-      await delay(silentMs);
+      await delay(idleMs);
       let last = "";
       socket.on("data", (part: string) => {
         last = (last + part).slice(-END_OF_CHUNKS.length);
       });
-      // What was cut in the middle of an answer is no end.
+      // A response that is cut has no end.
       socket.on("error", () => {});
       await new Promise((resolve) => socket.once("close", resolve));
       context.expect(last === END_OF_CHUNKS).toBe(isWhole);

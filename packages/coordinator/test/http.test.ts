@@ -1,176 +1,103 @@
-/** The HTTP surface, over real sockets, on the memory store: what it answers, and that what it refuses moves nothing. */
-import { request as httpRequest } from "node:http";
-import { encodeCallNumber } from "@callnumber/protocol/codec";
-import {
-  inspectResponseSchema,
-  leaseSchema,
-  runResponseSchema,
-  runsResponseSchema,
-  statusResponseSchema,
-} from "@callnumber/protocol/schemas";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
+/** Leases, reports, readiness and the surface over real sockets: what is returned, and that a rejected request moves nothing. */
+import { Agent, request } from "node:http";
+import { leaseSchema, runResponseSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
+import { beforeEach, describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { FORKED_SEAL, ReceiptKey } from "../src/guard/record.js";
-import { createServer, type Server } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory.js";
-import type { Outcome, StepCommand } from "../src/stores/store.js";
-import { commandsFor } from "./commands-for-test.js";
+import { commandsFor, holder, LEASE_NONCE } from "./commands-for-test.js";
+import { leaseRequest, served } from "./served.js";
 
-const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
-const leaseBody = {
-  runCount: 1,
-  nonce: "nonce-0123456789",
-  holder,
-  lastRun: null,
-  receipt: null,
-  // Long ago, as of a request that took its time: a holder's clock may be behind.
-  sentAtMs: 1_700_000_000_000,
-};
+type Served = Awaited<ReturnType<typeof served>>;
 
-/** A store whose leases wait until they are let go: for what happens while a request is in flight. */
-class GatedStore extends MemoryStore {
-  gate: Promise<void> = Promise.resolve();
-  onAsked = () => {};
-  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    if (command.step === "lease") {
-      this.onAsked();
-      await this.gate;
-    }
-    return super.step(namespace, command);
-  }
-}
-
-let store: GatedStore;
-let coordinator: Coordinator;
-let server: Server;
-let base: string;
+let { store, server, url, call, get, post, lease, mark } = {} as Served;
 
 beforeEach(async () => {
-  store = new GatedStore();
-  coordinator = new Coordinator({ store, name: "test" });
-  await coordinator.initNamespace("main");
-  server = await createServer({ coordinator, release: "0.0.0" });
-  base = await server.listen({ host: "127.0.0.1", port: 0 });
+  ({ store, server, url, call, get, post, lease, mark } = await served());
 });
 
-afterEach(() => server.stop());
-
-async function call(method: string, path: string, body?: unknown) {
-  const init: RequestInit = { method };
-  if (body !== undefined) {
-    init.headers = { "content-type": "application/json" };
-    init.body = typeof body === "string" ? body : JSON.stringify(body);
-  }
-  const response = await fetch(base + path, init);
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
-}
-
-const post = (path: string, body: unknown) => call("POST", path, body);
-const get = (path: string) => call("GET", path);
-const lease = (body: unknown = leaseBody) => post("/v1/namespaces/main/leases", body);
-
-async function mark(): Promise<number> {
-  return (await store.readNamespace("main")).highWaterMark;
-}
-
-describe("lease", () => {
-  test("answers the runs with the nonce of the request", async () => {
-    const { status, body, headers } = await lease({ ...leaseBody, runCount: 3 });
+describe("POST …/leases", () => {
+  test("returns the runs with the nonce of the request, in a response that is not cached", async () => {
+    const { status, body, headers } = await lease({ runCount: 3 });
     expect(status).toBe(201);
-    expect(leaseSchema.parse(body)).toMatchObject({
-      namespace: "main",
-      version: 0,
-      firstRun: 1,
-      runCount: 3,
-      nonce: leaseBody.nonce,
-    });
+    const granted = { namespace: "main", version: 0, firstRun: 1, runCount: 3, nonce: LEASE_NONCE };
+    expect(leaseSchema.parse(body)).toMatchObject(granted);
     expect(headers.get("cache-control")).toBe("no-store");
     expect((await lease()).body.firstRun).toBe(4);
   });
 
-  test("writes the ledger: who, where, with which labels, by which coordinator", async () => {
-    await lease({ ...leaseBody, runCount: 2 });
+  test("writes the ledger: holder, host, labels and coordinator", async () => {
+    await lease({ runCount: 2 });
     const { body } = await get("/v1/namespaces/main/runs/2");
+    const entry = { firstRun: 1, runCount: 2, holder, coordinator: "test" };
     expect(runResponseSchema.parse(body)).toMatchObject({
       run: 2,
       state: "unreported",
       lastSequence: null,
-      lease: { firstRun: 1, runCount: 2, holder, coordinator: "test" },
+      lease: entry,
     });
   });
 
-  test("refuses a holder that has a run beyond the mark: its store is another one", async () => {
+  test("rejects a holder that has a run above the high-water mark: its store is another one", async () => {
     await lease();
-    const { status, body } = await lease({ ...leaseBody, lastRun: 2 });
+    const { status, body } = await lease({ lastRun: 2 });
     expect({ status, code: body.code }).toEqual({ status: 400, code: "run_above_high_water_mark" });
     expect(await mark()).toBe(1);
-    expect((await lease({ ...leaseBody, lastRun: 1 })).status).toBe(201);
+    expect((await lease({ lastRun: 1 })).status).toBe(201);
   });
 
   test.each([
-    ["an unknown key", { ...leaseBody, extra: 1 }, "Unrecognized key"],
-    ["no runs", { ...leaseBody, runCount: 0 }, "runCount"],
-    ["65 runs", { ...leaseBody, runCount: 65 }, "runCount"],
-    ["a number as text", { ...leaseBody, runCount: "1" }, "runCount"],
-    ["no nonce", { ...leaseBody, nonce: undefined }, "nonce"],
-    ["no receipt, nor that there is none", { ...leaseBody, receipt: undefined }, "receipt"],
-    ["a receipt that can't be", { ...leaseBody, receipt: "short" }, "receipt"],
-    ["no clock", { ...leaseBody, sentAtMs: undefined }, "sentAtMs"],
-    ["a clock that can't be", { ...leaseBody, sentAtMs: -1 }, "sentAtMs"],
-    ["no holder", { ...leaseBody, holder: undefined }, "holder"],
-    ["a bad label", { ...leaseBody, holder: { ...holder, labels: { "": "x" } } }, "labels"],
+    ["an unknown key", leaseRequest({ extra: 1 }), "Unrecognized key"],
+    ["no runs", leaseRequest({ runCount: 0 }), "runCount"],
+    ["65 runs", leaseRequest({ runCount: 65 }), "runCount"],
+    ["a number as text", leaseRequest({ runCount: "1" }), "runCount"],
+    ["no nonce", leaseRequest({ nonce: undefined }), "nonce"],
+    ["neither a receipt nor null", leaseRequest({ receipt: undefined }), "receipt"],
+    ["a malformed receipt", leaseRequest({ receipt: "short" }), "receipt"],
+    ["no clock", leaseRequest({ sentAtMs: undefined }), "sentAtMs"],
+    ["a negative clock", leaseRequest({ sentAtMs: -1 }), "sentAtMs"],
+    ["no holder", leaseRequest({ holder: undefined }), "holder"],
+    ["a bad label", leaseRequest({ holder: { ...holder, labels: { "": "x" } } }), "labels"],
+    ["a negative number of spare runs", leaseRequest({ spareRunCount: -1 }), "spareRunCount"],
+    ["a fraction of spare runs", leaseRequest({ spareRunCount: 1.5 }), "spareRunCount"],
+    ["spare runs as text", leaseRequest({ spareRunCount: "2" }), "spareRunCount"],
+    ["null for spare runs", leaseRequest({ spareRunCount: null }), "spareRunCount"],
     ["an array", [], "expected object"],
     ["null", null, "null"],
-    ["nothing", "", "empty"],
-  ])("refuses %s, says what is wrong, and the mark stays", async (_, body, said) => {
-    const answer = await lease(body);
-    expect(answer.status).toBe(400);
-    expect(answer.body).toMatchObject({
-      code: "invalid_request",
-      message: expect.stringMatching(new RegExp(said, "i")),
-    });
+    ["an empty body", "", "empty"],
+  ])("rejects %s, names the fault, and leases nothing", async (_, body, fault) => {
+    const response = await post("/v1/namespaces/main/leases", body);
+    const message = expect.stringMatching(new RegExp(fault, "i"));
+    expect([response.status, response.body]).toMatchObject([400, { code: "invalid_request", message }]);
     expect(await mark()).toBe(0);
   });
 
-  test("refuses a namespace that can't be", async () => {
-    for (const namespace of ["Main", "a%2Fb", "%7Bmain%7D", "a*"]) {
-      const answer = await post(`/v1/namespaces/${namespace}/leases`, leaseBody);
-      expect([answer.status, answer.body.code]).toEqual([400, "invalid_request"]);
-    }
-    expect(await mark()).toBe(0);
+  test.each(["Main", "a%2Fb", "%7Bmain%7D", "a*"])("rejects the malformed namespace %s", async (namespace) => {
+    expect(await lease({}, namespace)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
   });
 
-  test("refuses a namespace that was not made, and names the command", async () => {
-    const { status, body } = await post("/v1/namespaces/other/leases", leaseBody);
-    expect(status).toBe(404);
-    expect(body).toMatchObject({
-      code: "namespace_not_found",
-      message: expect.stringContaining("callnumber init --store STORE_URL --namespace other"),
-    });
+  test("rejects a namespace that does not exist, and names the command", async () => {
+    const message = expect.stringContaining("callnumber init --store STORE_URL --namespace other");
+    expect(await lease({}, "other")).toMatchObject({ status: 404, body: { code: "namespace_not_found", message } });
   });
 
-  test("bears a receipt, with which a run is evidence of two stores, and without which it is none", async () => {
-    const { body } = await lease({ ...leaseBody, runCount: 2 });
+  test("returns a receipt, with which a run is evidence of two stores, and without which it is none", async () => {
+    const { body } = await lease({ runCount: 2 });
     const { storeId, receiptKey } = await store.readNamespace("main");
     expect(body.receipt).toBe(new ReceiptKey(receiptKey).receiptOf(storeId, 2));
-    const forged = await lease({ ...leaseBody, lastRun: 3, receipt: body.receipt });
+    const forged = await lease({ lastRun: 3, receipt: body.receipt });
     expect([forged.status, forged.body.code]).toEqual([400, "run_above_high_water_mark"]);
-    const forked = await lease({ ...leaseBody, lastRun: 3, receipt: new ReceiptKey(receiptKey).receiptOf(storeId, 3) });
+    const forked = await lease({ lastRun: 3, receipt: new ReceiptKey(receiptKey).receiptOf(storeId, 3) });
     expect([forked.status, forked.body.code, forked.headers.get("retry-after")]).toEqual([503, "store_forked", null]);
     expect((await lease()).body.code).toBe("store_forked");
   });
 
-  test("refuses a holder whose clock is ahead, for as long as it is", async () => {
-    const { status, body } = await lease({ ...leaseBody, sentAtMs: Date.now() + 60_000 });
-    expect([status, body.code]).toEqual([503, "clock_skew"]);
+  test("rejects a holder whose clock is ahead", async () => {
+    expect(await lease({ sentAtMs: Date.now() + 60_000 })).toMatchObject({ status: 503, body: { code: "clock_skew" } });
     expect(await mark()).toBe(0);
   });
 
-  test("above the clock line waits: told in milliseconds, and in whole seconds for who reads headers", async () => {
-    const { storeId } = await store.readNamespace("main");
-    const { claim, confirm } = commandsFor(storeId);
+  test("rejects a lease above the run ceiling with the time to wait, in milliseconds and in a header in seconds", async () => {
+    const { claim, confirm } = commandsFor((await store.readNamespace("main")).storeId);
     await store.step("main", claim(0));
     await store.step("main", confirm(1));
     const { status, body, headers } = await lease();
@@ -181,11 +108,11 @@ describe("lease", () => {
   });
 });
 
-describe("report", () => {
-  const report = { nonce: leaseBody.nonce, lastSequence: 5, state: "open" };
+describe("POST …/runs/{run}/report", () => {
+  const report = { nonce: LEASE_NONCE, lastSequence: 5, state: "open" };
 
-  test("shows in the run, and in the runs of the same lease before and after it", async () => {
-    await lease({ ...leaseBody, runCount: 3 });
+  test("changes the state of the run, and of the runs of the same lease before and after it", async () => {
+    await lease({ runCount: 3 });
     expect((await post("/v1/namespaces/main/runs/2/report", report)).body).toEqual({ noted: true });
     const states = await Promise.all([1, 2, 3].map(async (run) => (await get(`/v1/namespaces/main/runs/${run}`)).body));
     expect(states.map(({ state, lastSequence }) => [state, lastSequence])).toEqual([
@@ -195,208 +122,73 @@ describe("report", () => {
     ]);
   });
 
-  test("is refused without the lease's nonce, for runs of nobody, and when it makes no sense", async () => {
+  test.each([
+    ["the nonce of another lease", "1", { nonce: "nonce-of-another" }, "holder_mismatch"],
+    ["a run that was never leased", "2", {}, "run_not_leased"],
+    ["a sequence above the last one", "1", { lastSequence: 16_384 }, "invalid_request"],
+    ["a used-up run with a sequence before the last one", "1", { state: "exhausted" }, "invalid_request"],
+    ["a negative run", "-1", {}, "invalid_request"],
+    ["a run with a leading zero", "01", {}, "invalid_request"],
+    ["a run above all versions", "8589934592", {}, "invalid_request"],
+  ])("rejects %s, and changes nothing", async (_, run, own, code) => {
     await lease();
-    const answers = await Promise.all([
-      post("/v1/namespaces/main/runs/1/report", { ...report, nonce: "nonce-of-another" }),
-      post("/v1/namespaces/main/runs/2/report", report),
-      post("/v1/namespaces/main/runs/1/report", { ...report, lastSequence: 16_384 }),
-      post("/v1/namespaces/main/runs/1/report", { ...report, state: "exhausted" }),
-      post("/v1/namespaces/main/runs/-1/report", report),
-      post("/v1/namespaces/main/runs/01/report", report),
-      post("/v1/namespaces/main/runs/8589934592/report", report),
-    ]);
-    expect(answers.map(({ body }) => body.code)).toEqual([
-      "holder_mismatch",
-      "run_not_leased",
-      ...Array(5).fill("invalid_request"),
-    ]);
+    expect((await post(`/v1/namespaces/main/runs/${run}/report`, { ...report, ...own })).body.code).toBe(code);
     expect((await get("/v1/namespaces/main/runs/1")).body.state).toBe("unreported");
   });
 });
 
-describe("runs", () => {
-  test("come newest first and page by page to the end, each once", async () => {
-    for (let count = 0; count < 7; count++) await lease({ ...leaseBody, runCount: 2 });
-    const seen: number[] = [];
-    let path = "/v1/namespaces/main/runs?limit=3";
-    for (;;) {
-      const { leases, nextCursor } = runsResponseSchema.parse((await get(path)).body);
-      seen.push(...leases.map(({ firstRun }) => firstRun));
-      if (nextCursor === null) break;
-      path = `/v1/namespaces/main/runs?limit=3&cursor=${nextCursor}`;
-    }
-    expect(seen).toEqual([13, 11, 9, 7, 5, 3, 1]);
-  });
-
-  test("are answered in the shape of the wire and nothing beside it, as JSON", async () => {
-    for (let count = 0; count < 3; count++) await lease({ ...leaseBody, holder: { ...holder, labels: { a: "ä" } } });
-    await post("/v1/namespaces/main/runs/2/report", { nonce: leaseBody.nonce, lastSequence: 5, state: "open" });
-    for (const path of ["runs", "runs?limit=1", "runs?holder=nobody"]) {
-      const { body, headers } = await get(`/v1/namespaces/main/${path}`);
-      expect(runsResponseSchema.parse(body)).toEqual(body);
-      expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
-    }
-  });
-
-  test("are filtered by holder and by time", async () => {
-    for (const name of ["a", "b", "a", "c"]) await lease({ ...leaseBody, holder: { ...holder, name } });
-    const ofA = runsResponseSchema.parse((await get("/v1/namespaces/main/runs?holder=a")).body);
-    expect(ofA.leases.map(({ firstRun }) => firstRun)).toEqual([3, 1]);
-    const { leasedAtMs } = (await get("/v1/namespaces/main/runs/4")).body.lease;
-    const later = await get(`/v1/namespaces/main/runs?leasedFromMs=${leasedAtMs + 1}`);
-    expect(later.body).toMatchObject({ leases: [], nextCursor: null });
-    const before = runsResponseSchema.parse((await get(`/v1/namespaces/main/runs?leasedToMs=${leasedAtMs + 1}`)).body);
-    expect(before.leases).toHaveLength(4);
-  });
-
-  test("of a rare holder are found by following the cursor, in pages of bounded work", async () => {
-    await lease({ ...leaseBody, holder: { ...holder, name: "rare" } });
-    const commands = commandsFor((await store.readNamespace("main")).storeId);
-    for (let count = 0; count < 12_000; count++) {
-      await store.step("main", commands.lease({ holder, leaseNonce: leaseBody.nonce }));
-    }
-    const first = runsResponseSchema.parse((await get("/v1/namespaces/main/runs?holder=rare")).body);
-    expect(first.leases).toEqual([]);
-    expect(first.nextCursor).not.toBeNull();
-    const second = runsResponseSchema.parse(
-      (await get(`/v1/namespaces/main/runs?holder=rare&cursor=${first.nextCursor}`)).body,
-    );
-    expect(second).toMatchObject({ leases: [{ firstRun: 1 }], nextCursor: null });
-  });
-
-  test("that were never leased are not found, and a bad query says which part", async () => {
-    const missing = await get("/v1/namespaces/main/runs/9");
-    expect([missing.status, missing.body.code]).toEqual([404, "run_not_leased"]);
-    const bad = await get("/v1/namespaces/main/runs?limit=0");
-    expect([bad.status, bad.body.code, bad.body.message]).toEqual([
-      400,
-      "invalid_request",
-      expect.stringContaining("limit"),
-    ]);
-  });
-});
-
-describe("inspect", () => {
-  const inspect = async (text: string) =>
-    inspectResponseSchema.parse((await get(`/v1/namespaces/main/call-numbers/${encodeURIComponent(text)}`)).body);
-  const number = (run: number, sequence: number, version = 0) => encodeCallNumber({ version, run, sequence });
-
-  beforeEach(async () => {
-    await lease({ ...leaseBody, runCount: 2 });
-  });
-
-  test.each([
-    ["2VznWE2", "wrong_length", null],
-    ["2Vzn/E2i", "wrong_character", 4],
-    ["zzzzzzzz", "beyond_greatest", null],
-  ])("%j is malformed: %s", async (text, problem, position) => {
-    expect(await inspect(text)).toMatchObject({ verdict: "malformed", callNumber: text, problem, position });
-  });
-
-  test("tells the five answers apart", async () => {
-    expect(await inspect(number(1, 0, 1))).toMatchObject({ verdict: "other_version", version: 1 });
-    expect(await inspect(number(3, 0))).toMatchObject({ verdict: "never_leased", reason: "above_mark" });
-    expect(await inspect(number(0, 0))).toMatchObject({ verdict: "never_leased", reason: "below_first_run" });
-    expect(await inspect(number(1, 5))).toMatchObject({
-      verdict: "unreported",
-      state: "unreported",
-      lease: { holder },
-    });
-    await post("/v1/namespaces/main/runs/1/report", { nonce: leaseBody.nonce, lastSequence: 5, state: "open" });
-    expect(await inspect(number(1, 5))).toMatchObject({ verdict: "reported", lastSequence: 5 });
-    expect(await inspect(number(1, 6))).toMatchObject({ verdict: "unreported", state: "open" });
-    await post("/v1/namespaces/main/runs/2/report", { nonce: leaseBody.nonce, lastSequence: null, state: "closed" });
-    expect(await inspect(number(1, 16_383))).toMatchObject({ verdict: "reported", state: "exhausted" });
-    expect(await inspect(number(2, 0))).toMatchObject({
-      verdict: "unreported",
-      state: "closed",
-      explanation: expect.stringContaining("was not made"),
-    });
-  });
-});
-
-describe("status", () => {
-  test("counts what is leased and left, and foretells the end", async () => {
-    await coordinator.initNamespace("empty");
-    const empty = statusResponseSchema.parse((await get("/v1/namespaces/empty/status")).body);
-    expect(empty).toMatchObject({
-      store: "memory",
-      coordinator: "test",
-      highWaterMark: 0,
-      runsUsed: 0,
-      lastLeaseAtMs: null,
-    });
-    expect(empty.rates.every(({ runs, exhaustedAtMs }) => runs === 0 && exhaustedAtMs === null)).toBe(true);
-    await lease({ ...leaseBody, runCount: 64 });
-    const used = statusResponseSchema.parse((await get("/v1/namespaces/main/status")).body);
-    expect(used).toMatchObject({ highWaterMark: 64, runsUsed: 64, runsLeft: 2 ** 30 - 1 - 64 });
-    expect(used.guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
-    expect(used.callNumbersLeft).toBe((2 ** 30 - 65) * 16_384);
-    // A minute is the shortest life that a rate is measured over: 64 runs a minute.
-    expect(used.rates.map(({ runs }) => runs)).toEqual([64]);
-    expect(used.rates[0]?.runsPerDay).toBeCloseTo(64 * 1440, 0);
-    const years = ((used.rates[0]?.exhaustedAtMs ?? 0) - Date.now()) / (365 * 86_400_000);
-    expect(years).toBeCloseTo((2 ** 30 - 65) / (64 * 1440 * 365), 1);
-  });
-});
-
-describe("the surface", () => {
-  test("health and readiness: ready only when a namespace can be served", async () => {
+describe("readiness", () => {
+  test("names the namespaces that lease, and not those without a record", async () => {
     expect((await get("/healthz")).body).toEqual({ healthy: true });
-    expect((await get("/readyz")).body).toEqual({ ready: true, namespaces: ["main"], unavailable: [] });
-    const empty = await createServer({
-      coordinator: new Coordinator({ store: new MemoryStore(), name: "x" }),
-      release: "0",
-    });
-    const address = await empty.listen({ host: "127.0.0.1", port: 0 });
-    const response = await fetch(`${address}/readyz`);
-    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([404, "namespace_not_found"]);
-    await empty.stop();
-    // A name may outlive its record; a record that can't be read is worse.
+    const ready = { ready: true, namespaces: ["main"], unavailable: [] };
+    expect((await get("/readyz")).body).toEqual(ready);
     store.listNamespaces = async () => ["gone", "main"];
-    expect((await get("/readyz")).body).toEqual({ ready: true, namespaces: ["main"], unavailable: [] });
+    expect((await get("/readyz")).body).toEqual(ready);
+  });
+
+  test("fails when there is no namespace, and when the record of the only one can't be read", async () => {
+    const empty = await served({ namespaces: [] });
+    expect(await empty.get("/readyz")).toMatchObject({ status: 404, body: { code: "namespace_not_found" } });
     store.readNamespace = async () => {
       throw new CoordinatorError("store_corrupt", "x");
     };
     expect((await get("/readyz")).body.code).toBe("store_corrupt");
   });
 
-  test("is not ready while a namespace is stopped, and says why", async () => {
+  test("fails while the only namespace is stopped, and shows the command", async () => {
     const { storeId } = await store.readNamespace("main");
     await store.step("main", commandsFor(storeId).seal(FORKED_SEAL));
     expect((await lease()).body.code).toBe("store_forked");
-    const { status, body } = await get("/readyz");
-    expect([status, body.code, body.message]).toEqual([
-      503,
-      "store_forked",
-      expect.stringContaining("callnumber recover"),
-    ]);
+    const message = expect.stringContaining("callnumber recover");
+    expect(await get("/readyz")).toMatchObject({ status: 503, body: { code: "store_forked", message } });
     const { guard } = statusResponseSchema.parse((await get("/v1/namespaces/main/status")).body);
     expect(guard).toMatchObject({ state: "stopped", code: "store_forked" });
   });
+});
 
-  test("unknown paths and wrong methods are told apart, and the right method is named", async () => {
-    const unknown = await get("/v1/namespaces/main/lease");
-    expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
-    for (const method of ["GET", "PUT", "DELETE"]) {
-      const wrong = await call(method, "/v1/namespaces/main/leases");
-      expect([wrong.status, wrong.body.code, wrong.headers.get("allow")]).toEqual([405, "method_not_allowed", "POST"]);
-    }
-    expect((await call("POST", "/v1/namespaces/main/status", {})).headers.get("allow")).toBe("GET");
-    expect((await call("POST", "/readyz", {})).headers.get("allow")).toBe("GET, HEAD");
-    expect(await mark()).toBe(0);
+describe("the surface", () => {
+  test("rejects an unknown path", async () => {
+    expect(await get("/v1/namespaces/main/lease")).toMatchObject({ status: 404, body: { code: "not_found" } });
   });
 
-  test("describes itself in OpenAPI 3.1, every route and every refusal", async () => {
-    const { status, body } = await get("/openapi.json");
-    expect(status).toBe(200);
+  test.each([
+    ["GET", "/v1/namespaces/main/leases", "POST"],
+    ["PUT", "/v1/namespaces/main/leases", "POST"],
+    ["DELETE", "/v1/namespaces/main/leases?a=b", "POST"],
+    ["POST", "/v1/namespaces/main/status", "GET"],
+    ["POST", "/readyz", "GET, HEAD"],
+  ])("rejects %s %s, and names the right method, whatever the body holds", async (method, path, allow) => {
+    const { status, body, headers } = await call(method, path, method === "GET" ? undefined : "{");
+    expect([status, body.code, headers.get("allow")]).toEqual([405, "method_not_allowed", allow]);
+  });
+
+  test("describes itself in OpenAPI 3.1, every route and every rejection", async () => {
+    const { body } = await get("/openapi.json");
     expect(body.openapi).toBe("3.1.0");
-    expect(
-      Object.entries(body.paths)
-        .map(([path, operations]) => `${Object.keys(operations as object).join(",")} ${path}`)
-        .sort(),
-    ).toEqual([
+    const operations = Object.entries(body.paths).flatMap(([path, of]) =>
+      Object.keys(of as object).map((method) => `${method} ${path}`),
+    );
+    expect(operations.sort()).toEqual([
       "get /healthz",
       "get /readyz",
       "get /v1/events",
@@ -417,56 +209,39 @@ describe("the surface", () => {
     expect(leaseOperation.requestBody.content["application/json"].schema.additionalProperties).toBe(false);
   });
 
-  test("a fault of our own answers internal_error and tells strangers nothing", async () => {
+  test("returns internal_error for a bug, and nothing of it", async () => {
     store.listNamespaces = async () => {
       throw new Error("secret path /var/lib/x");
     };
-    const { status, body } = await get("/readyz");
-    expect([status, body.code]).toEqual([500, "internal_error"]);
-    expect(JSON.stringify(body)).not.toContain("secret");
+    const { status, text } = await get("/readyz");
+    expect([status, JSON.parse(text).code]).toEqual([500, "internal_error"]);
+    expect(text).not.toContain("secret");
   });
 });
 
-describe("stopping", () => {
-  test("finishes what is in flight, refuses the rest with shutting_down, and then closes", async () => {
-    let open = () => {};
-    store.gate = new Promise((resolve) => {
-      open = resolve;
-    });
-    const agent = await keptConnection(base);
-    const asked = new Promise<void>((resolve) => {
-      store.onAsked = resolve;
-    });
-    const inFlight = lease();
-    await asked;
-    const stopped = server.stop();
-    const refused = await agent.ask("/v1/namespaces/main/status");
-    expect(refused.status).toBe(503);
-    expect(refused.headers["retry-after"]).toBe("1");
-    expect(JSON.parse(refused.text)).toMatchObject({ code: "shutting_down", retryAfterMs: 1000 });
-    open();
-    expect((await inFlight).status).toBe(201);
-    await stopped;
-    await expect(fetch(`${base}/healthz`)).rejects.toThrow();
-    agent.close();
-  });
-});
-
-/** One connection that is open before the server stops. */
-async function keptConnection(address: string) {
-  const { Agent } = await import("node:http");
+test("a server that stops finishes what is in flight, rejects the rest with shutting_down, and then closes", async () => {
+  // A connection that is open before.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ask = (path: string) =>
-    new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
-      const request = httpRequest(address + path, { agent }, (response) => {
+    new Promise<object>((resolve, reject) => {
+      const sent = request(url + path, { agent }, async (response) => {
         let text = "";
-        response.on("data", (chunk) => {
-          text += chunk;
-        });
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+        for await (const chunk of response) text += chunk;
+        const { statusCode: status, headers } = response;
+        resolve({ status, retryAfter: headers["retry-after"], ...JSON.parse(text) });
       });
-      request.on("error", reject).end();
+      sent.on("error", reject).end();
     });
   await ask("/healthz");
-  return { ask, close: () => agent.destroy() };
-}
+  const open = store.closeGate();
+  const inFlight = lease();
+  await expect.poll(() => store.leaseCount).toBe(1);
+  const stopped = server.stop();
+  const rejection = { status: 503, retryAfter: "1", code: "shutting_down", retryAfterMs: 1000 };
+  expect(await ask("/v1/namespaces/main/status")).toMatchObject(rejection);
+  open();
+  expect((await inFlight).status).toBe(201);
+  await stopped;
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  agent.destroy();
+});

@@ -1,4 +1,4 @@
-/** The part of a store's contract that is about a namespace's labels: words for people, which no step looks at. */
+/** The part of a store's contract that is about a namespace's labels: text for people, which no step reads. */
 import { describe, expect, test } from "vitest";
 import type { Store } from "../src/stores/store.js";
 import { NAMESPACE, storeIdFrom } from "./commands-for-test.js";
@@ -9,7 +9,7 @@ type Opened = (options?: OpenOptions) => Promise<{ readonly store: Store; readon
 
 export function describeLabels(opened: Opened, { remembers }: StoreTraits): void {
   describe("labels", () => {
-    test("are none before any are given, and afterwards those that were given last", async () => {
+    test("are none before any are set, and afterwards those that were set last", async () => {
       const { store } = await opened();
       await withNamespace(store);
       expect((await store.readSettings(NAMESPACE)).labels).toEqual({});
@@ -32,7 +32,7 @@ export function describeLabels(opened: Opened, { remembers }: StoreTraits): void
       expect(await store.listNamespaces()).toEqual([NAMESPACE, "other"]);
     });
 
-    test("change nothing that a step looks at, and no step changes them", async () => {
+    test("change nothing that a step reads, and no step changes them", async () => {
       const { store } = await opened();
       const { lease, read, jump } = await withNamespace(store);
       await lease({ runCount: 3 });

@@ -1,4 +1,4 @@
-/** Labels where they are kept: what older stores, other hands, backups and moves do with them. */
+/** Labels in each store: older stores, other programs, backups and moves. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -27,7 +27,7 @@ function change(path: string, sql: string): unknown[] {
 
 const TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
 
-test("an embedded store of a release without labels opens, and stays as it is until some are given", async () => {
+test("an embedded store of a release without labels opens, and does not change until some are set", async () => {
   const { path, open } = await newStore();
   const before = change(path, TABLES);
   expect(JSON.stringify(before)).not.toContain("labels");
@@ -68,7 +68,7 @@ test.each(["", "[]", "7", '{"a":7}', "{"])(
   },
 );
 
-test("Redis keeps them in one field of one hash, in the namespace's slot", async () => {
+test("Redis keeps labels in one field of one hash, in the namespace's slot", async () => {
   const place = await redisPlace();
   const { store } = await newStoreAt(place.url);
   await store.changeSettings(NAMESPACE, { labels: LABELS });
@@ -85,7 +85,7 @@ const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
 ];
 
 test.each(PAIRS.slice(0, sized(1, PAIRS.length)))(
-  "a move from %s carries them over; typed again, it leaves those that were given since",
+  "a move from %s copies labels; run again, it keeps those that were set since",
   async (_, makeSource, makeTarget) => {
     const [from, to] = [await makeSource(), await makeTarget()];
     const [source, target] = [await from.open(), await to.open()];

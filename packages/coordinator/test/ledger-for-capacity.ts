@@ -1,5 +1,5 @@
 /** A ledger as a list of leases, for what is computed from it: so that each instant can be chosen. */
-import { type Holder, type LedgerEntry, ledgerIdOf, type Progress } from "@callnumber/protocol/wire";
+import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import { newStoreId } from "../src/guard/store-id.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { type CapacityLedger } from "../src/status/capacity.js";
@@ -10,7 +10,7 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-export interface LeaseWords {
+export interface LeaseShape {
   readonly firstRun?: number;
   readonly runCount?: number;
   readonly version?: number;
@@ -27,7 +27,7 @@ export function leaseOf({
   agoMs = 0,
   holder,
   progress = null,
-}: LeaseWords): LedgerEntry {
+}: LeaseShape): LedgerEntry {
   return {
     version,
     firstRun,
@@ -44,28 +44,39 @@ export function leaseOf({
 }
 
 /** One lease after the other, from run 1 on; the newest comes last. */
-export function leasesInARow(words: readonly LeaseWords[]): LedgerEntry[] {
+export function leasesInARow(shapes: readonly LeaseShape[]): LedgerEntry[] {
   let next = 1;
-  return words.map((word) => {
-    const lease = leaseOf({ ...word, firstRun: word.firstRun ?? next });
+  return shapes.map((shape) => {
+    const lease = leaseOf({ ...shape, firstRun: shape.firstRun ?? next });
     next = lease.firstRun + lease.runCount;
     return lease;
   });
 }
 
-/** `leases` by rising run; counts how often it is asked. */
-export function ledgerOf(leases: readonly LedgerEntry[]): CapacityLedger & { readonly asked: { count: number } } {
+export function repeated<T>(count: number, one: T): T[] {
+  return Array.from({ length: count }, () => one);
+}
+
+/** `leases` by rising run; counts how often it is read. */
+export function ledgerOf(leases: readonly LedgerEntry[]): CapacityLedger & { readCount: number } {
   const newestFirst = leases.toReversed();
-  const asked = { count: 0 };
   return {
-    asked,
+    readCount: 0,
     async leases(_, { from: newestId = Number.POSITIVE_INFINITY, sinceMs, limit }) {
-      asked.count++;
+      this.readCount++;
       if (sinceMs !== undefined) return leases.filter(({ leasedAtMs }) => leasedAtMs >= sinceMs).slice(0, limit);
       const from = newestFirst.findIndex((lease) => lastLedgerIdOf(lease) <= newestId);
       return from === -1 ? [] : newestFirst.slice(from, from + limit);
     },
   };
+}
+
+interface RecordShape {
+  readonly highWaterMark: number;
+  readonly version?: number;
+  readonly firstRun?: number;
+  readonly lifeMs?: number;
+  readonly rate?: number;
 }
 
 export function recordOf({
@@ -74,13 +85,7 @@ export function recordOf({
   firstRun = 1,
   lifeMs = 30 * DAY_MS,
   rate = 2,
-}: {
-  readonly highWaterMark: number;
-  readonly version?: number;
-  readonly firstRun?: number;
-  readonly lifeMs?: number;
-  readonly rate?: number;
-}): NamespaceRecord {
+}: RecordShape): NamespaceRecord {
   return {
     namespace: "main",
     storeId: newStoreId({ firstRun, initializedAtMs: NOW_MS - lifeMs, rate }),
@@ -95,9 +100,4 @@ export function recordOf({
     nodeCount: 1,
     receiptKey: "",
   };
-}
-
-/** The mark behind a ledger. */
-export function markOf(leases: readonly LedgerEntry[]): number {
-  return Math.max(0, ...leases.map(({ version, firstRun, runCount }) => ledgerIdOf(version, firstRun + runCount - 1)));
 }

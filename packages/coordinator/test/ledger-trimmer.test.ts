@@ -1,4 +1,4 @@
-/** What trims a ledger: each lease is in the store or in a file, whatever fails, and what is read says so. */
+/** What trims a ledger: each lease is in the store or in a file, whatever fails, and reads show where. */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { mkdir, open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -65,7 +65,7 @@ describe("a trim", () => {
     expect(await trimmed(store, directory)).toEqual([]);
   });
 
-  test("is done in steps, and logged once", async () => {
+  test("is made in steps, and logged once", async () => {
     const leaseCount = 2 * LEDGER_TRIM_LEASES_MAX + 7;
     const { store } = await leased(leaseCount);
     const trims = vi.spyOn(store, "trimLedger");
@@ -74,7 +74,7 @@ describe("a trim", () => {
     expect(runsIn(leasesInFiles(directory))).toEqual(Array.from({ length: leaseCount - 1 }, (_, index) => index + 1));
   });
 
-  test("leaves what is younger than the retention, or has none", async () => {
+  test("leaves leases that are younger than the retention, and a namespace without one", async () => {
     const { store } = await leased(5);
     const whole = await ledgerOf(store);
     const now = () => Date.now() + (RETENTION_DAYS - 1) * DAY_MS;
@@ -85,7 +85,7 @@ describe("a trim", () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  test("stops at the first lease that its holder still reports on, and goes on when that has ended", async () => {
+  test("stops at the first lease that its holder still reports on, and continues when that has ended", async () => {
     let nowMs = Date.now();
     const now = () => nowMs;
     const { store } = await leased(6, new MemoryStore({ now }));
@@ -102,19 +102,12 @@ describe("a trim", () => {
     expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test("takes the latest time of the leases, where a clock was ahead once", async () => {
+  test("stores the latest time of its leases, where a clock was ahead once", async () => {
     const [store, storeId] = [new MemoryStore(), recentStoreId()];
     const times = [1_000, 3_000, 2_000, 4_000];
-    const leases = times.map((leasedAtMs, index) => ({
-      version: 0,
-      firstRun: index + 1,
-      runCount: 1,
-      leasedAtMs,
-      holder,
-      coordinator: "c",
-      nonce: LEASE_NONCE,
-      progress: null,
-    }));
+    const entry = { version: 0, runCount: 1, holder, coordinator: "c", nonce: LEASE_NONCE, progress: null };
+    const leases: LedgerEntry[] = [];
+    for (const leasedAtMs of times) leases.push({ ...entry, firstRun: leases.length + 1, leasedAtMs });
     await store.importLeases(NAMESPACE, leases);
     await recover(store, storeId, { floor: 4 });
     await inHand(store, { storeId }).jump();
@@ -123,7 +116,7 @@ describe("a trim", () => {
     expect((await store.readSettings(NAMESPACE)).retention).toMatchObject({ through: 3, leasedAtMs: 3_000 });
   });
 
-  test("runs at the start, and stops when told", async () => {
+  test("runs at the start, and until it is stopped", async () => {
     const { store } = await leased(3);
     const { trimmer, events } = trimmerOf(store, directory, { everyMs: 5 });
     trimmer.start();
@@ -132,7 +125,7 @@ describe("a trim", () => {
     expect(runsIn(leasesInFiles(directory))).toEqual([1, 2]);
   });
 
-  test("by two coordinators at once loses no lease", async () => {
+  test("by two coordinators at the same time loses no lease", async () => {
     const own = await leased(1_200);
     const whole = await ledgerOf(own.store);
     const trimmers = [trimmerOf(own.store, directory), trimmerOf(own.store, directory)];
@@ -160,12 +153,8 @@ describe("nothing is trimmed", () => {
     await withNamespace(store, { namespace: "other" });
     const { trimmer, events } = trimmerOf(store, undefined);
     for (let count = 0; count < 3; count++) await trimmer.trimAll();
-    expect(events).toEqual([
-      {
-        event: "ledger_not_trimmed",
-        fields: { namespace: NAMESPACE, days: RETENTION_DAYS, reason: expect.any(String) },
-      },
-    ]);
+    const fields = { namespace: NAMESPACE, days: RETENTION_DAYS, reason: expect.any(String) };
+    expect(events).toEqual([{ event: "ledger_not_trimmed", fields }]);
     expect(await ledgerOf(store)).toHaveLength(5);
   });
 
@@ -228,9 +217,8 @@ describe("nothing is trimmed", () => {
     });
     const { trimmer, events } = trimmerOf(refusing, directory);
     for (let count = 0; count < 3; count++) await trimmer.trimAll();
-    expect(events).toMatchObject(
-      Array.from({ length: 3 }, () => ({ event: "ledger_trim_failed", fields: { code: "store_unavailable" } })),
-    );
+    const failed = { event: "ledger_trim_failed", fields: { code: "store_unavailable" } };
+    expect(events).toMatchObject([failed, failed, failed]);
     expect(runsIn(leasesInFiles(directory))).toEqual([1, 2, 3, 4]);
   });
 });
@@ -246,14 +234,11 @@ describe("a file of leases", () => {
     expect(synced()).toEqual([name, directory, name]);
   });
 
-  test("that fails within a line is never appended to again, and what it held before stays", async () => {
+  test("that fails within a line is never appended to again, and its lines of before stay", async () => {
     const files = new LedgerFiles(directory);
     await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
     const [first = ""] = await readdir(directory);
-    await failingOnce(async (append) => {
-      await append('{"firstRun":');
-      throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
-    });
+    await failingOnce('{"firstRun":');
     await expect(files.append(NAMESPACE, "uuid.1.2.3", [lease])).rejects.toMatchObject({ code: "ENOSPC" });
     expect(await readFile(join(directory, first), "utf8")).toBe(`${JSON.stringify(lease)}\n`);
     await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
@@ -262,9 +247,7 @@ describe("a file of leases", () => {
   });
 
   test("that could not be begun is removed", async () => {
-    await failingOnce(async () => {
-      throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
-    });
+    await failingOnce("");
     await expect(new LedgerFiles(directory).append(NAMESPACE, "uuid.1.2.3", [lease])).rejects.toThrow();
     expect(await readdir(directory)).toEqual([]);
   });
@@ -295,7 +278,7 @@ describe("a run whose lease was trimmed", () => {
     expect(await coordinator.inspect(NAMESPACE, numberOf(0))).toMatchObject({ reason: "below_first_run" });
   });
 
-  test("is inspected so also when it is trimmed while it is looked for", async () => {
+  test("is inspected so also when it is trimmed during the search", async () => {
     const { store } = await leased(6);
     const racing = storeWith(store, {
       leases: async (...asked) => {
@@ -307,7 +290,7 @@ describe("a run whose lease was trimmed", () => {
     expect(await coordinator.inspect(NAMESPACE, numberOf(2))).toMatchObject({ verdict: "trimmed" });
   });
 
-  test("has an error of its own, and another one than a run that was never leased", async () => {
+  test("has another error than a run that was never leased", async () => {
     const { coordinator } = await coordinatorOfTrimmed();
     const error = await coordinator.run(NAMESPACE, 5).catch((one: CoordinatorError) => one);
     expect(error).toMatchObject({ code: "lease_trimmed", message: expect.stringContaining("--ledger-dir") });
@@ -327,7 +310,7 @@ describe("a run whose lease was trimmed", () => {
     await report(6);
   });
 
-  test("ends the list of leases, unless none that old was asked for", async () => {
+  test("ends the list of leases, unless only later ones were requested", async () => {
     const { coordinator, lease, part } = await coordinatorOfTrimmed();
     await lease();
     const runs = (query: object) => coordinator.runs(NAMESPACE, { limit: 2, ...query });
@@ -350,15 +333,17 @@ async function handlePrototype(): Promise<Handle> {
   return Object.getPrototypeOf(handle) as Handle;
 }
 
-async function failingOnce(act: (append: (text: string) => Promise<void>) => Promise<void>): Promise<void> {
+/** The disk is full at the next append, when it has written `begun`. */
+async function failingOnce(begun: string): Promise<void> {
   const prototype = await handlePrototype();
   const { appendFile } = prototype;
-  vi.spyOn(prototype, "appendFile").mockImplementationOnce(function (this: Handle) {
-    return act((text) => appendFile.call(this, text));
+  vi.spyOn(prototype, "appendFile").mockImplementationOnce(async function (this: Handle) {
+    await appendFile.call(this, begun);
+    throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
   });
 }
 
-/** Returns what tells the names of the files and directories that were synced since. */
+/** Returns a function that lists the files and directories that were synced since. */
 async function syncedPlaces(): Promise<() => readonly string[]> {
   const prototype = await handlePrototype();
   const { sync } = prototype;

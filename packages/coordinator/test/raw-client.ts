@@ -1,80 +1,87 @@
-/** A client that sends bytes as they are, over a real socket, and keeps what comes back. Knows HTTP only well enough to find statuses. */
+/** Clients of a server that see what fetch hides: bytes as they are over a real socket, and an event stream as it arrives. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
+import { onTestFinished } from "vitest";
 
 export interface Place {
   readonly host: string;
   readonly port: number;
 }
 
-/** Sent one after the other; a number is a pause in milliseconds. */
-export type Bytes = readonly (string | Buffer | number)[];
-
 export interface Received {
   readonly text: string;
-  /** Of all answers, in their order. */
+  /** Of all responses, in their order. */
   readonly statuses: readonly number[];
   /** The other end closed the connection. */
   readonly isClosed: boolean;
 }
 
-export interface SendOptions {
-  /** Ends its own half when all is sent. */
-  readonly thenEnd?: boolean;
-  /** Stops waiting for an answer after so long. */
-  readonly waitMs?: number;
-}
-
 const WAIT_MS = 30_000;
-/** After an answer: a connection that stays open says no more. */
-const SILENCE_MS = 3_000;
+/** After a response: a connection that stays open sends no more. */
+const IDLE_MS = 3_000;
 
 /**
- * Opens a connection, sends, and resolves when the other end has closed it, or says nothing more after an answer, or says nothing at
- * all for `waitMs`. A cut connection is no error.
+ * Opens a connection, sends, and resolves when the other end has closed it, sends nothing more after a response, or sends nothing at
+ * all. A cut connection is no error. `thenEnd`: ends its own half when all is sent.
  */
-export async function sendBytes(place: Place, bytes: Bytes, { thenEnd, waitMs }: SendOptions = {}): Promise<Received> {
+export async function sendBytes(
+  place: Place,
+  parts: readonly (string | Buffer)[],
+  { thenEnd = false } = {},
+): Promise<Received> {
   const socket = await opened(place);
   let text = "";
   let isClosed = false;
   socket.setEncoding("latin1").on("data", (chunk: string) => {
     text += chunk;
-    socket.setTimeout(SILENCE_MS);
+    socket.setTimeout(IDLE_MS);
   });
-  const closed = new Promise<void>((resolve) => {
-    const note = () => {
+  const over = new Promise<void>((resolve) => {
+    const close = () => {
       isClosed = true;
       resolve();
     };
-    socket
-      .once("end", note)
-      .once("close", note)
-      .once("timeout", () => resolve());
+    socket.setTimeout(WAIT_MS).once("end", close).once("close", close).once("timeout", resolve);
   });
-  for (const part of bytes) {
-    if (typeof part === "number") await pause(part);
-    else if (socket.writable) socket.write(part);
-  }
+  for (const part of parts) if (socket.writable) socket.write(part);
   if (thenEnd) socket.end();
-  const patience = new AbortController();
-  await Promise.race([closed, pause(waitMs ?? WAIT_MS, undefined, { signal: patience.signal }).catch(() => {})]);
-  patience.abort();
+  await over;
   socket.destroy();
-  return { text, statuses: statusesIn(text), isClosed };
+  // A body contains no such line: it is JSON.
+  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+  return { text, statuses, isClosed };
 }
 
-/** Resolves to a connection whose errors are nobody's. */
+/** Resolves to a connection whose errors are ignored. */
 export async function opened({ host, port }: Place): Promise<Socket> {
   const socket = connect({ host, port, noDelay: true, allowHalfOpen: true });
   await new Promise<void>((resolve) => {
-    socket.once("connect", () => resolve());
-    socket.once("close", () => resolve());
+    socket.once("connect", resolve).once("close", () => resolve());
     socket.on("error", () => {});
   });
   return socket;
 }
 
-/** A body never holds such a line: it is JSON. */
-function statusesIn(text: string): readonly number[] {
-  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+/** Reads an event stream until the end of the test. */
+export async function openStream(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+  localAddress = "127.0.0.1",
+) {
+  const outgoing = request(url, { headers, localAddress }).end();
+  outgoing.on("error", () => {});
+  onTestFinished(() => void outgoing.destroy());
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  let text = "";
+  let hasEnded = false;
+  response.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+  });
+  response
+    .on("error", () => {})
+    .once("close", () => {
+      hasEnded = true;
+    });
+  return { response, status: response.statusCode, text: () => text, hasEnded: () => hasEnded };
 }

@@ -1,4 +1,4 @@
-/** Who starts again and again waits longer and longer, is never stopped for good, and nobody else feels it. */
+/** A holder that starts repeatedly waits longer and longer, is never stopped permanently, and no other holder is affected. */
 import type { Lease } from "@callnumber/protocol/wire";
 import { beforeEach, describe, expect, test } from "vitest";
 import { FREE_STARTS, FREE_WINDOW_MS, LOOP_OVER_MS, PAUSE_MAX_MS, RestartBrake } from "../src/limits/restart-brake.js";
@@ -7,32 +7,40 @@ const CRASHING = { name: "letters", host: "mail-1", pid: 1, labels: {} };
 const NEIGHBOR = { ...CRASHING, name: "lists" };
 const MINUTE_MS = 60_000;
 
-let starts: RestartBrake;
+let brake: RestartBrake;
 let nowMs: number;
 let run: number;
 
 beforeEach(() => {
-  starts = new RestartBrake({ isPausing: true });
+  brake = new RestartBrake({ isPausing: true });
   nowMs = 5_000_000;
   run = 0;
 });
 
-function leaseFor(nonce: string): Lease {
-  run++;
-  const storeId = "a-store";
-  return { namespace: "main", storeId, version: 0, firstRun: run, runCount: 1, leasedAtMs: 0, nonce, receipt: "r" };
+function untilNextMs(holder = CRASHING, namespace = "main"): number {
+  return brake.untilStartMs(namespace, { holder, lastRun: null }, nowMs);
 }
 
-/** One start of a process, which gets its lease if it need not wait. Answers how long it would have to. */
+/** One start of a process, which gets its lease if it need not wait. Returns how long it would have to. */
 function start(holder = CRASHING, lastRun: number | null = null): { waitMs: number; lease: Lease | undefined } {
-  const waitMs = starts.untilStartMs("main", { holder, lastRun }, nowMs);
+  const waitMs = brake.untilStartMs("main", { holder, lastRun }, nowMs);
   if (waitMs > 0) return { waitMs, lease: undefined };
-  const lease = leaseFor(`nonce-${run}-abcdefghij`);
-  starts.begin("main", { holder, lastRun }, nowMs).leased(lease);
+  run++;
+  const granted = { namespace: "main", storeId: "a-store", version: 0, firstRun: run, runCount: 1, leasedAtMs: 0 };
+  const lease = { ...granted, nonce: `nonce-${run}-abcdefghij`, receipt: "r" };
+  brake.begin("main", { holder, lastRun }, nowMs)(lease);
   return { waitMs, lease };
 }
 
-/** Starts as soon as it may, with so long from one crash to the next try. Answers how many got a lease. */
+function startOften(count: number, holder = CRASHING): void {
+  for (let index = 0; index < count; index++) expect(start(holder).waitMs).toBe(0);
+}
+
+function report(lease: Lease | undefined, lastSequence: number | null): void {
+  brake.reported("main", { nonce: lease?.nonce ?? "", lastSequence }, nowMs);
+}
+
+/** Starts as soon as it may, with so long from one crash to the next try. Returns how many got a lease. */
 function crashFor(durationMs: number, everyMs: number): number {
   const endMs = nowMs + durationMs;
   let count = 0;
@@ -44,27 +52,20 @@ function crashFor(durationMs: number, everyMs: number): number {
   return count;
 }
 
-function untilNextMs(holder = CRASHING): number {
-  return starts.untilStartMs("main", { holder, lastRun: null }, nowMs);
-}
-
 describe("a pool of importers on one host", () => {
-  test("begins at once, and raises nothing", () => {
-    for (let index = 0; index < FREE_STARTS - 1; index++) expect(start().waitMs).toBe(0);
-    expect(starts.loops("main", nowMs)).toEqual([]);
+  test("starts without a pause, and raises no alarm", () => {
+    startOften(FREE_STARTS - 1);
+    expect(brake.loops("main", nowMs)).toEqual([]);
   });
 
-  test("may begin all over again after its processes have shown that they work, by a report or by a second run", () => {
-    for (let round = 0; round < 10; round++) {
-      for (let index = 0; index < 40; index++) {
-        const { waitMs, lease } = start();
-        expect(waitMs).toBe(0);
-        if (lease === undefined) throw new Error("no lease");
-        if (index % 2 === 0) starts.reported("main", { nonce: lease.nonce, lastSequence: 16_383 }, nowMs);
-        else start(CRASHING, lease.firstRun);
-      }
+  test("may start again after its processes have shown that they work, by a report or by a second run", () => {
+    for (let count = 0; count < 10 * 40; count++) {
+      const { waitMs, lease } = start();
+      expect(waitMs).toBe(0);
+      if (count % 2 === 0) report(lease, 16_383);
+      else start(CRASHING, lease?.firstRun);
     }
-    expect(starts.loops("main", nowMs)).toEqual([]);
+    expect(brake.loops("main", nowMs)).toEqual([]);
   });
 });
 
@@ -73,94 +74,91 @@ describe("a crash loop", () => {
     const perTenMinutes = Array.from({ length: 30 }, () => crashFor(10 * MINUTE_MS, 500));
     expect(perTenMinutes[0]).toBeGreaterThan(FREE_STARTS);
     for (const [index, count] of perTenMinutes.entries()) {
-      // What a long pause leaves over falls to the ten minutes after it.
+      // What a long pause leaves over belongs to the ten minutes after it.
       if (index > 0) expect(count).toBeLessThanOrEqual((perTenMinutes[index - 1] as number) + 1);
     }
     expect(perTenMinutes.at(-1)).toBe((10 * MINUTE_MS) / PAUSE_MAX_MS);
   });
 
-  test("is no more slowed down than half an hour at a time has free starts for, when it is slow by itself", () => {
+  test("is not slowed down when it is slower than its free starts", () => {
     const everyMs = FREE_WINDOW_MS / FREE_STARTS + 1_000;
     expect(crashFor(6 * 60 * MINUTE_MS, everyMs)).toBe(Math.ceil((6 * 60 * MINUTE_MS) / everyMs));
-    expect(starts.loops("main", nowMs)).toEqual([]);
+    expect(brake.loops("main", nowMs)).toEqual([]);
   });
 
-  test("is counted also when every process has the same pid, as in a container", () => {
-    for (let index = 0; index < FREE_STARTS; index++) start({ ...CRASHING, pid: 1 });
+  test("counts also when every process has the same pid, as in a container", () => {
+    startOften(FREE_STARTS);
     expect(untilNextMs()).toBeGreaterThan(0);
   });
 
-  test("is not counted down by reports of no number", () => {
-    for (let index = 0; index < FREE_STARTS; index++) {
-      const { lease } = start();
-      starts.reported("main", { nonce: lease?.nonce ?? "", lastSequence: null }, nowMs);
-    }
+  test("counts also when its processes report no number", () => {
+    for (let index = 0; index < FREE_STARTS; index++) report(start().lease, null);
     expect(untilNextMs()).toBeGreaterThan(0);
   });
 
-  test("hinders no process of the holder that has had a run, and no other holder", () => {
+  test("delays no process of the holder that has had a run, and no other holder", () => {
     crashFor(30 * MINUTE_MS, 100);
     start();
     expect(untilNextMs()).toBeGreaterThan(0);
     expect(start(CRASHING, 1).waitMs).toBe(0);
-    for (let index = 0; index < FREE_STARTS; index++) expect(start(NEIGHBOR).waitMs).toBe(0);
+    startOften(FREE_STARTS, NEIGHBOR);
     expect(start({ ...CRASHING, host: "mail-2" }).waitMs).toBe(0);
-    expect(starts.untilStartMs("other", { holder: CRASHING, lastRun: null }, nowMs)).toBe(0);
+    expect(untilNextMs(CRASHING, "other")).toBe(0);
   });
 
-  test("is forgiven with the first process that works, and with time", () => {
+  test("ends with the first process that works", () => {
     crashFor(60 * MINUTE_MS, 500);
     nowMs += untilNextMs();
     const { lease } = start();
     expect(untilNextMs()).toBeGreaterThan(MINUTE_MS);
-    starts.reported("main", { nonce: lease?.nonce ?? "", lastSequence: 7 }, nowMs);
+    report(lease, 7);
     expect(untilNextMs()).toBe(0);
-    expect(starts.loops("main", nowMs)).toEqual([]);
+    expect(brake.loops("main", nowMs)).toEqual([]);
+  });
 
+  test("ends with time", () => {
     crashFor(60 * MINUTE_MS, 500);
     nowMs += 3 * FREE_WINDOW_MS;
-    for (let index = 0; index < FREE_STARTS; index++) expect(start().waitMs).toBe(0);
+    startOften(FREE_STARTS);
   });
 
-  test("is not counted while nothing is leased: a store that is away makes no crash loop", () => {
+  test("does not count while nothing is leased: a store that is away makes no crash loop", () => {
     for (let index = 0; index < 1_000; index++)
-      starts.begin("main", { holder: CRASHING, lastRun: null }, nowMs).refused();
+      brake.begin("main", { holder: CRASHING, lastRun: null }, nowMs)(undefined);
     expect(untilNextMs()).toBe(0);
   });
 
-  test("can't be hidden in requests of one moment: each counts as soon as it is let through", () => {
+  test("counts each request as soon as it is admitted, also those of the same moment", () => {
     let begun = 0;
-    for (; starts.untilStartMs("main", { holder: CRASHING, lastRun: null }, nowMs) === 0; begun++) {
-      starts.begin("main", { holder: CRASHING, lastRun: null }, nowMs);
-    }
+    for (; untilNextMs() === 0; begun++) brake.begin("main", { holder: CRASHING, lastRun: null }, nowMs);
     expect(begun).toBe(FREE_STARTS);
+  });
+
+  test("is not pushed out by a client that invents a name for each start", () => {
+    crashFor(30 * MINUTE_MS, 100);
+    start();
+    const untilMs = untilNextMs();
+    expect(untilMs).toBeGreaterThan(0);
+    for (let index = 0; index < 20_000; index++) start({ ...CRASHING, name: `invented-${index}` });
+    expect(untilNextMs()).toBe(untilMs);
   });
 });
 
 describe("the alarm", () => {
   test("names holder, host, starts and pause, and ends when the holder asks no more", () => {
     crashFor(5 * MINUTE_MS, 100);
-    const [loop, ...others] = starts.loops("main", nowMs);
+    const [loop, ...others] = brake.loops("main", nowMs);
     expect(others).toEqual([]);
-    expect(loop).toMatchObject({ holder: { name: "letters", host: "mail-1" }, pauseMs: expect.any(Number) });
-    expect(loop?.startCount).toBe(run);
-    expect(starts.loops("other", nowMs)).toEqual([]);
+    const holder = { name: "letters", host: "mail-1" };
+    expect(loop).toMatchObject({ holder, startCount: run, pauseMs: expect.any(Number) });
+    expect(brake.loops("other", nowMs)).toEqual([]);
     nowMs += LOOP_OVER_MS + (loop?.pauseMs ?? 0) + 1;
-    expect(starts.loops("main", nowMs)).toEqual([]);
+    expect(brake.loops("main", nowMs)).toEqual([]);
   });
 
-  test("is raised also where nobody is made to wait", () => {
-    starts = new RestartBrake({ isPausing: false });
-    for (let index = 0; index < 2 * FREE_STARTS; index++) expect(start().waitMs).toBe(0);
-    expect(starts.loops("main", nowMs)).toMatchObject([{ startCount: 2 * FREE_STARTS, pauseMs: 0 }]);
+  test("is raised also where no start has to wait", () => {
+    brake = new RestartBrake({ isPausing: false });
+    startOften(2 * FREE_STARTS);
+    expect(brake.loops("main", nowMs)).toMatchObject([{ startCount: 2 * FREE_STARTS, pauseMs: 0 }]);
   });
-});
-
-test("somebody who invents a name for each start pushes out no crash loop", () => {
-  crashFor(30 * MINUTE_MS, 100);
-  start();
-  const untilMs = untilNextMs();
-  expect(untilMs).toBeGreaterThan(0);
-  for (let index = 0; index < 20_000; index++) start({ ...CRASHING, name: `invented-${index}` });
-  expect(untilNextMs()).toBe(untilMs);
 });

@@ -28,7 +28,7 @@ import { expectNoRunTwice, greatestRun, keptLog, SHORT_BOUNDS, startCrowd } from
 import { clientAt } from "./redis-for-test.js";
 
 const [HEALTHY, BAD] = ["main", "lists"] as const;
-/** More than two touches. */
+/** More than two heartbeats. */
 const WATCH_MS = 400;
 const COLUMNS = [...RECORD_FIELDS, "k"];
 
@@ -93,7 +93,7 @@ async function opened({ bounds, url }: Pick<Place, "bounds" | "url">): Promise<S
   return store;
 }
 
-/** A coordinator as `serve` makes it, which touches from the start. */
+/** A coordinator as `serve` makes it. */
 function started(store: Store, { bounds, url }: Place, folder: string) {
   const place = placeOf(parseStoreUrl(url));
   const { log, events } = keptLog();
@@ -109,7 +109,7 @@ function started(store: Store, { bounds, url }: Place, folder: string) {
   return { coordinator, events };
 }
 
-/** What its server shows to balancers and monitoring. */
+/** What its server shows to load balancers and monitoring. */
 async function shownBy(coordinator: Coordinator) {
   const server = await createServer({ coordinator, release: "0" });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
@@ -159,7 +159,7 @@ describe.each<[string, () => Promise<Place>]>([
   ["the embedded store", sqlitePlace],
 ])("on %s", (_, newPlace) => {
   test.each(DAMAGES)(
-    "a coordinator starts and leases while the record of another namespace is %s",
+    "a coordinator starts and leases when the record of another namespace is %s",
     async (_, code, damage) => {
       const place = await newPlace();
       const folder = join(await folderForTest(), "checkpoints");

@@ -10,14 +10,11 @@ import tls, { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
-import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events/events.js";
-import { createServer } from "../src/http/server.js";
 import { describeExpiry, nearExpiry, readTlsMaterial, type TlsPaths } from "../src/http/tls.js";
 import { SILENT_LOG } from "../src/log.js";
-import { MemoryStore } from "../src/stores/memory.js";
-import { holder } from "./commands-for-test.js";
 import { metricNamesIn, samplesIn } from "./metrics-text.js";
+import { leaseRequest, served } from "./served.js";
 
 const DAY_MS = 24 * 3_600_000;
 const CERTIFICATE_EXPIRY = "callnumber_tls_certificate_expiry_timestamp_seconds";
@@ -31,22 +28,14 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
 });
 
-/** A server on a free port. `reload` reads the files again. */
-async function served(paths: TlsPaths, host = "127.0.0.1") {
+/** A server with these files. `reload` reads them again. */
+async function servedWith(paths: TlsPaths, host = "127.0.0.1") {
   const debugged: string[] = [];
   const log = { ...SILENT_LOG, debug: (_fields: object, event: string) => void debugged.push(event) };
-  const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
-  const material = readTlsMaterial(paths, Date.now());
-  const server = await createServer({ coordinator, release: "0", events: new EventHub(log), tls: material });
-  const url = await server.listen({ host, port: 0 });
-  let isStopped = false;
-  const stop = async () => {
-    if (!isStopped) await server.stop();
-    isStopped = true;
-  };
-  onTestFinished(stop);
+  const tls = readTlsMaterial(paths, Date.now());
+  const { server, url, port, coordinator } = await served({ events: new EventHub(log), tls, host });
   const reload = () => server.useTls(readTlsMaterial(paths, Date.now()));
-  return { url, port: Number(new URL(url).port), coordinator, reload, debugged, stop };
+  return { url, port, coordinator, server, reload, debugged };
 }
 
 const toServer = (port: number, options: ConnectionOptions = {}) =>
@@ -86,7 +75,7 @@ async function shown(port: number, host = "127.0.0.1"): Promise<string> {
 
 describe("a server with a certificate", () => {
   test("responds over TLS to clients that trust its authority", async () => {
-    const { port, url } = await served(writeTlsFiles(folder, authority.issue()));
+    const { port, url } = await servedWith(writeTlsFiles(folder, authority.issue()));
     expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     expect(await health(port)).toBe(200);
     await expect(health(port, { ca: newAuthority().certificate })).rejects.toThrow();
@@ -96,7 +85,7 @@ describe("a server with a certificate", () => {
     const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
     onTestFinished(() => void Object.assign(tls, { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION }));
     Object.assign(tls, { DEFAULT_CIPHERS: "DEFAULT@SECLEVEL=0", DEFAULT_MIN_VERSION: "TLSv1" });
-    const { port } = await served(writeTlsFiles(folder, authority.issue()));
+    const { port } = await servedWith(writeTlsFiles(folder, authority.issue()));
     for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
       expect(await health(port, { minVersion: version, maxVersion: version })).toBe(200);
     }
@@ -106,7 +95,7 @@ describe("a server with a certificate", () => {
   });
 
   test("closes a connection that speaks plain HTTP, responds nothing, and logs it at debug level alone", async () => {
-    const { port, debugged } = await served(writeTlsFiles(folder, authority.issue()));
+    const { port, debugged } = await servedWith(writeTlsFiles(folder, authority.issue()));
     const socket = connectPlainly({ port, host: "127.0.0.1" });
     const received: Buffer[] = [];
     socket.on("data", (chunk) => received.push(chunk)).on("error", () => {});
@@ -118,20 +107,20 @@ describe("a server with a certificate", () => {
   });
 
   test("stops at once when a client has connected and sends nothing", async () => {
-    const { port, stop } = await served(writeTlsFiles(folder, authority.issue()));
+    const { port, server } = await servedWith(writeTlsFiles(folder, authority.issue()));
     const socket = connectPlainly({ port, host: "127.0.0.1" });
     socket.on("error", () => {});
     await once(socket, "connect");
     expect(await health(port)).toBe(200);
     const closed = once(socket, "close");
-    await stop();
+    await server.stop();
     await closed;
   });
 
   test("shows a new certificate on every address of localhost, and its expiry to Prometheus", async () => {
     const ends = [30, 90].map((days) => Math.floor((Date.now() + days * DAY_MS) / 1_000)) as [number, number];
     const paths = writeTlsFiles(folder, authority.issue({ untilMs: ends[0] * 1_000 }));
-    const { port, reload } = await served(paths, "localhost");
+    const { port, reload } = await servedWith(paths, "localhost");
     const expiry = async () => samplesIn((await get(port, "/metrics"))[1]).get(CERTIFICATE_EXPIRY);
     expect(await expiry()).toBe(ends[0]);
     // A machine without IPv6 has no such address.
@@ -149,7 +138,7 @@ describe("a server with a certificate", () => {
 describe("with a client CA", () => {
   async function servedToClients() {
     const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
-    const server = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
+    const server = await servedWith({ ...writeTlsFiles(folder, authority.issue()), clientCa });
     const { certificate: cert, key } = clients.issue({ names: ["importer-1"] });
     const replaceCa = () => {
       replaceFile(clientCa, newAuthority("others").certificate, 0o644);
@@ -171,8 +160,7 @@ describe("with a client CA", () => {
 
   test("a new CA closes open connections, and leases nothing to a request that had not arrived whole", async () => {
     const { port, options, own, coordinator, replaceCa } = await servedToClients();
-    await coordinator.initNamespace("main");
-    const text = leaseText("nonce-of-one-who-is-late");
+    const text = leaseText();
     const responses: string[] = [];
     const sockets = await Promise.all(
       ["", text.slice(0, 20), text.slice(0, -20)].map(async (begun) => {
@@ -224,8 +212,8 @@ describe("with a client CA", () => {
 });
 
 /** A lease request, and nothing behind it. */
-function leaseText(nonce: string): string {
-  const body = JSON.stringify({ runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() });
+function leaseText(): string {
+  const body = JSON.stringify(leaseRequest());
   const head = ["POST /v1/namespaces/main/leases HTTP/1.1", "host: localhost", "content-type: application/json"];
   return [...head, `content-length: ${body.length}`, "", body].join("\r\n");
 }
@@ -254,11 +242,7 @@ async function responseTo(socket: TLSSocket): Promise<{ session: Buffer | undefi
 }
 
 test("a server of plain HTTP shows Prometheus no certificate, not even one that expired in 1970", async () => {
-  const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
-  const server = await createServer({ coordinator, release: "0" });
-  onTestFinished(() => server.stop());
-  const url = await server.listen({ host: "127.0.0.1", port: 0 });
-  const text = await (await fetch(`${url}/metrics`)).text();
+  const { text } = await (await served()).get("/metrics");
   expect(metricNamesIn(text)).toContain(CERTIFICATE_EXPIRY);
   expect(samplesIn(text).get(CERTIFICATE_EXPIRY)).toBeUndefined();
 });

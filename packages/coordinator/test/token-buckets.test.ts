@@ -1,4 +1,4 @@
-/** So many runs at once, so many a second after that; and a memory that strangers can't fill. */
+/** An allowance: so many runs at once, and so many a second after that; in memory that clients can't fill. */
 import { describe, expect, test } from "vitest";
 import { TokenBuckets } from "../src/limits/token-buckets.js";
 
@@ -10,7 +10,7 @@ function bucketsOf(keyCountMax = 100) {
 }
 
 describe("an allowance", () => {
-  test("is the whole burst at once, and then as many a second as it says", () => {
+  test("is the whole burst at once, and then its rate", () => {
     const buckets = bucketsOf();
     expect(buckets.available("a", START_MS)).toBe(10);
     buckets.take("a", 10, START_MS);
@@ -21,7 +21,7 @@ describe("an allowance", () => {
     expect(buckets.available("a", START_MS + 3_600_000)).toBe(10);
   });
 
-  test("says to the millisecond when one run may be taken again", () => {
+  test("returns to the millisecond when one run may be taken again", () => {
     for (const perSecond of [1, 3, 7, 16, 1_000]) {
       const buckets = new TokenBuckets({ atOnce: 5, perSecond }, 10);
       buckets.take("a", 5, START_MS);
@@ -32,7 +32,7 @@ describe("an allowance", () => {
     }
   });
 
-  test("is had in full again by whoever gives back what was not used, and is never more than the burst", () => {
+  test("grows by what is given back, and is never more than the burst", () => {
     const buckets = bucketsOf();
     buckets.take("a", 8, START_MS);
     buckets.take("a", -3, START_MS);

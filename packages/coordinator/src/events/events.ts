@@ -31,25 +31,16 @@ export class EventHub implements Log {
     return () => void this.#listeners.delete(listener);
   }
 
-  debug(fields: object, event: string): void {
-    this.#emit("debug", fields, event);
-  }
+  readonly debug = this.#logsAs("debug");
+  readonly info = this.#logsAs("info");
+  readonly warn = this.#logsAs("warn");
+  readonly error = this.#logsAs("error");
 
-  info(fields: object, event: string): void {
-    this.#emit("info", fields, event);
-  }
-
-  warn(fields: object, event: string): void {
-    this.#emit("warn", fields, event);
-  }
-
-  error(fields: object, event: string): void {
-    this.#emit("error", fields, event);
-  }
-
-  #emit(level: EventLevel, fields: object, event: string): void {
-    for (const listener of this.#listeners) listener({ level, event, fields });
-    this.#log[level](fields, event);
+  #logsAs(level: EventLevel): Log[EventLevel] {
+    return (fields, event) => {
+      for (const listener of this.#listeners) listener({ level, event, fields });
+      this.#log[level](fields, event);
+    };
   }
 }
 
@@ -74,27 +65,28 @@ export const CALLERS_KEPT_MAX = 1_000;
 const SECOND_MS = 1_000;
 const SUMS: ReadonlySet<string> = new Set(["leases", "rejections_suppressed", "events_suppressed"]);
 
-/** The client that caused a refusal, as far as it is known. */
-export interface RefusedCaller {
+/** The client that caused a rejection, as far as it is known. */
+export interface RejectedClient {
   /** Of the token in the request. */
   readonly tokenId?: string | undefined;
   /** Of the connection: a proxy, where there is one. */
   readonly remoteAddress?: string | undefined;
 }
 
-interface Fields extends RefusedCaller {
+interface Fields extends RejectedClient {
   readonly namespace?: unknown;
   readonly code?: unknown;
   readonly runCount?: unknown;
 }
 
-/** The suppressed events of one kind. */
-interface Suppressed {
+/** The suppressed events of one kind, and the clients that caused most of them, in bounded memory. */
+interface Sum {
   readonly level: EventLevel;
   readonly of: string;
   readonly code: unknown;
   readonly namespace: unknown;
-  readonly events: RefusalSum;
+  readonly callers: Map<string, RejectedClient & { rejectionCount: number }>;
+  eventCount: number;
   runCount: number;
 }
 
@@ -112,7 +104,7 @@ export class EventSuppressor {
   readonly #bounded: ReadonlySet<string>;
   readonly #pass: EventListener;
   readonly #passedCounts = new Map<string, number>();
-  readonly #sums = new Map<string, Suppressed>();
+  readonly #sums = new Map<string, Sum>();
   #timer: NodeJS.Timeout | undefined;
 
   /** @param bounded names of the events that may be suppressed; all others pass. */
@@ -122,13 +114,12 @@ export class EventSuppressor {
   }
 
   readonly take: EventListener = (one) => {
-    const { level, event, fields } = one;
-    if (this.#bounded.has(event)) {
+    if (this.#bounded.has(one.event)) {
       this.#timer ??= setTimeout(() => this.#endSecond(), SECOND_MS).unref();
-      const kind = `${level} ${event} ${(fields as Fields).code}`;
+      const kind = `${one.level} ${one.event} ${(one.fields as Fields).code}`;
       const passedCount = this.#passedCounts.get(kind) ?? 0;
       if (passedCount >= EVENTS_PER_SECOND_MAX) {
-        this.#suppress(one, kind);
+        addTo(this.#sumOf(one, kind, (one.fields as Fields).namespace), one.fields);
         return;
       }
       this.#passedCounts.set(kind, passedCount + 1);
@@ -142,22 +133,15 @@ export class EventSuppressor {
     this.#endSecond();
   }
 
-  #suppress(one: CoordinatorEvent, kind: string): void {
-    const fields = one.fields as Fields;
-    const sum = this.#sumOf(one, kind, fields.namespace);
-    sum.events.add(fields);
-    if (typeof fields.runCount === "number") sum.runCount += fields.runCount;
-  }
-
-  #sumOf(one: CoordinatorEvent, kind: string, namespace: unknown): Suppressed {
+  #sumOf(one: CoordinatorEvent, kind: string, namespace: unknown): Sum {
     const key = `${kind} ${namespace}`;
     const known = this.#sums.get(key);
     if (known !== undefined) return known;
     // Kinds are few.
     if (namespace !== undefined && this.#sums.size >= SUMS_PER_SECOND_MAX) return this.#sumOf(one, kind, undefined);
-    const { level, event, fields } = one;
+    const { level, event: of, fields } = one;
     const { code } = fields as Fields;
-    const sum: Suppressed = { level, of: event, code, namespace, events: new RefusalSum(), runCount: 0 };
+    const sum: Sum = { level, of, code, namespace, callers: new Map(), eventCount: 0, runCount: 0 };
     this.#sums.set(key, sum);
     return sum;
   }
@@ -171,34 +155,19 @@ export class EventSuppressor {
   }
 }
 
-function fieldsOf({ of, namespace, code, events, runCount }: Suppressed): object {
-  const summary = events.summary();
-  if (of === "lease") return { namespace, leaseCount: summary.rejectionCount, runCount };
-  return of === "request_rejected"
-    ? { namespace, code, ...summary }
-    : { namespace, of, eventCount: summary.rejectionCount };
+function addTo(sum: Sum, { tokenId, remoteAddress, runCount }: Fields): void {
+  sum.eventCount++;
+  if (typeof runCount === "number") sum.runCount += runCount;
+  const key = `${tokenId ?? ""} ${remoteAddress ?? ""}`;
+  const known = sum.callers.get(key);
+  if (known !== undefined) known.rejectionCount++;
+  else if (sum.callers.size < CALLERS_KEPT_MAX) sum.callers.set(key, { tokenId, remoteAddress, rejectionCount: 1 });
 }
 
-/** Counts suppressed events, and the callers that caused most of them, in bounded memory. */
-class RefusalSum {
-  readonly #callers = new Map<string, RefusedCaller & { rejectionCount: number }>();
-  #rejectionCount = 0;
-
-  add({ tokenId, remoteAddress }: RefusedCaller): void {
-    this.#rejectionCount++;
-    const key = `${tokenId ?? ""} ${remoteAddress ?? ""}`;
-    const known = this.#callers.get(key);
-    if (known !== undefined) known.rejectionCount++;
-    else if (this.#callers.size < CALLERS_KEPT_MAX)
-      this.#callers.set(key, { tokenId, remoteAddress, rejectionCount: 1 });
-  }
-
-  /** Returns the count, and the callers with most events. They need not have caused all. */
-  summary(): {
-    readonly rejectionCount: number;
-    readonly callers: readonly (RefusedCaller & { rejectionCount: number })[];
-  } {
-    const most = [...this.#callers.values()].sort((one, other) => other.rejectionCount - one.rejectionCount);
-    return { rejectionCount: this.#rejectionCount, callers: most.slice(0, CALLERS_SHOWN_MAX) };
-  }
+/** With the callers that have most events. They need not have caused all. */
+function fieldsOf({ of, namespace, code, callers, eventCount, runCount }: Sum): object {
+  if (of === "lease") return { namespace, leaseCount: eventCount, runCount };
+  if (of !== "request_rejected") return { namespace, of, eventCount };
+  const most = [...callers.values()].sort((one, other) => other.rejectionCount - one.rejectionCount);
+  return { namespace, code, rejectionCount: eventCount, callers: most.slice(0, CALLERS_SHOWN_MAX) };
 }

@@ -11,7 +11,7 @@ import { CALLER_EVENTS, type CoordinatorEvent, type EventListener, EventSuppress
 export const RECENT_EVENT_COUNT = 500;
 /** Further events that leases must not push out: what the guard did is read days later. */
 export const NOTABLE_EVENT_COUNT = 200;
-/** And of each event that clients cause, except refusals: a flood of one pushes out neither what the guard did nor any other event. */
+/** And of each event that clients cause, except rejections. */
 export const CALLER_EVENT_COUNT = 50;
 
 /** A nonce allows reports; an error includes a stack. Namespace and code have fields of their own. */
@@ -20,7 +20,7 @@ const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "receipt", "err", "
 /** Leases too: all of them are in the log and the ledger. */
 const SUPPRESSED: ReadonlySet<string> = new Set([...CALLER_EVENTS, "lease"]);
 
-/** Events besides the last ones are kept in groups, each with its own bound. */
+/** Of what the guard did. */
 const NOTABLE_GROUP = "";
 
 export interface EventsSince {
@@ -38,6 +38,7 @@ export class RecentEvents {
   readonly #watchers = new Set<Watcher>();
   #lastId = 0;
   #recent: OperatorEvent[] = [];
+  /** Older events, in groups with bounds of their own: a flood of one event pushes out no other. */
   readonly #groups = new Map<string, OperatorEvent[]>();
   readonly #suppressor = new EventSuppressor(SUPPRESSED, (event) => this.#add(event));
 
@@ -84,29 +85,20 @@ export class RecentEvents {
       event,
       namespace: typeof namespace === "string" ? namespace : null,
       code: isErrorCode(code) ? code : null,
-      fields: visibleFields(fields),
+      fields: Object.fromEntries(Object.entries(fields).filter(([name]) => !HIDDEN_FIELDS.has(name))),
     };
-    this.#recent = kept(this.#recent, numbered, RECENT_EVENT_COUNT);
-    const group = groupOf(event);
-    if (group !== undefined) {
-      const countMax = group === NOTABLE_GROUP ? NOTABLE_EVENT_COUNT : CALLER_EVENT_COUNT;
-      this.#groups.set(group, kept(this.#groups.get(group) ?? [], numbered, countMax));
-    }
+    this.#recent = [...this.#recent, numbered].slice(-RECENT_EVENT_COUNT);
+    this.#keepInGroup(numbered);
     for (const watcher of this.#watchers) watcher(numbered);
   }
-}
 
-/** None for leases, which are in the ledger, for refusals, which repeat as long as their cause lasts, and for sums. */
-function groupOf(event: string): string | undefined {
-  if (event === "lease" || event === "request_rejected" || isSum(event)) return undefined;
-  return CALLER_EVENTS.has(event) ? event : NOTABLE_GROUP;
-}
-
-function kept(events: readonly OperatorEvent[], newest: OperatorEvent, countMax: number): OperatorEvent[] {
-  const first = Math.max(0, events.length + 1 - countMax);
-  return [...events.slice(first), newest];
-}
-
-function visibleFields(fields: object): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !HIDDEN_FIELDS.has(name)));
+  /** Not leases, which are in the ledger, rejections, which repeat as long as their cause lasts, and sums. */
+  #keepInGroup(numbered: OperatorEvent): void {
+    const { event } = numbered;
+    if (event === "lease" || event === "request_rejected" || isSum(event)) return;
+    const [group, countMax] = CALLER_EVENTS.has(event)
+      ? [event, CALLER_EVENT_COUNT]
+      : [NOTABLE_GROUP, NOTABLE_EVENT_COUNT];
+    this.#groups.set(group, [...(this.#groups.get(group) ?? []), numbered].slice(-countMax));
+  }
 }

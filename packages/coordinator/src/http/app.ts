@@ -1,20 +1,25 @@
 /** The web framework, set up for unauthenticated clients: small bodies of JSON in UTF-8, checked by zod schemas. */
-import Fastify, { type FastifyInstance } from "fastify";
+import { isUtf8 } from "node:buffer";
+import { ROUTES } from "@callnumber/protocol/wire";
+import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import { type ErrorResponses, SAME_ORIGIN_HEADERS } from "./error-response.js";
+import { CoordinatorError } from "../errors.js";
+import { errorResponse, type LogError, SAME_ORIGIN_HEADERS } from "./error-response.js";
 import type { NodeServers } from "./node-servers.js";
 
 /** Larger than any request of ours. */
 const BODY_BYTES_MAX = 4096;
 
 /** A request line holds a namespace and a typed call number. */
-export const PARAMETER_LENGTH_MAX = 256;
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const PARAMETER_LENGTH_MAX = 256;
 
 export type TypedApp = ReturnType<typeof newApp>;
 
-export function newApp(errors: ErrorResponses, servers: NodeServers) {
+export function newApp(logError: LogError, servers: NodeServers) {
+  const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const { status, headers, body } = errorResponse(logError(error, request));
+    reply.code(status).headers(headers).send(body);
+  };
   const app = Fastify({
     // The log has our events, each under its own name; a line for every request would drown them.
     logger: false,
@@ -29,48 +34,55 @@ export function newApp(errors: ErrorResponses, servers: NodeServers) {
     return503OnClosing: false,
     requestIdHeader: false,
     // What the framework rejects before any route, such as a URL that can't be decoded. No hook has run.
-    frameworkErrors: (error, request, reply) => {
-      reply.headers(SAME_ORIGIN_HEADERS).header("cache-control", "no-store");
-      void errors.handle(error, request, reply).then((body) => reply.send(body as never));
-    },
+    frameworkErrors: (error, request, reply) =>
+      sendError(error, request, reply.headers({ ...SAME_ORIGIN_HEADERS, "cache-control": "no-store" }) as never),
   }).withTypeProvider<ZodTypeProvider>();
-  acceptJsonOnly(app);
+  // JSON in UTF-8 and nothing else: the framework would also accept plain text, and replace broken bytes.
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
+    if (isUtf8(body as Buffer)) parse(request, body.toString(), done);
+    else done(new CoordinatorError("invalid_request", "the body is not UTF-8"));
+  });
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
-  app.setErrorHandler(errors.handle);
+  app.setErrorHandler(sendError);
   return app;
 }
 
 /** Rejects a query where the route describes none: a mistyped one would be read as none. */
-export function rejectUnknownQueries(app: TypedApp, errors: ErrorResponses): void {
-  app.addHook("onRequest", (request, reply, done) => {
+export function rejectUnknownQueries(app: TypedApp): void {
+  app.addHook("onRequest", (request, _reply, done) => {
     const isDescribed = request.routeOptions.schema?.querystring !== undefined || request.is404;
     if (isDescribed || !request.url.includes("?")) done();
-    else
-      reply.send(
-        errors.reject({ code: "invalid_request", message: "nothing is asked by a query here" }, request, reply),
-      );
+    else done(new CoordinatorError("invalid_request", "nothing is asked by a query here"));
   });
 }
 
-type ParserMethods = "getDefaultJsonParser" | "removeAllContentTypeParsers" | "addContentTypeParser";
-
-/** Accepts JSON in UTF-8 and nothing else: the framework would also accept plain text, and replace broken bytes. */
-function acceptJsonOnly(app: Pick<FastifyInstance, ParserMethods>): void {
-  const parse = app.getDefaultJsonParser("error", "error");
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
-    let text: string;
-    try {
-      text = utf8.decode(body as Buffer);
-    } catch {
-      done(badRequest("the body is not UTF-8"), undefined);
-      return;
+/**
+ * Returns a function that rejects what no route takes: an unknown path, and a wrong method on a known one, with the right ones. Call this before
+ * the routes are registered, so that it knows them, and the function after the other hooks.
+ */
+export function unknownRouteRejection(app: TypedApp): () => void {
+  const methods = new Map<string, string[]>();
+  app.addHook("onRoute", ({ url, method }) => {
+    methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
+  });
+  const allowedAt = (path: string) =>
+    [...methods].find(([url]) => new RegExp(`^${url.replace(/:\w+/g, "[^/]+")}$`).test(path))?.[1];
+  const rejectionOf = ({ method, url }: FastifyRequest, reply: FastifyReply) => {
+    const allowed = allowedAt(url.replace(/\?.*/s, ""))?.join(", ");
+    if (allowed === undefined) {
+      const message = `there is nothing at ${method} ${url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
+      return new CoordinatorError("not_found", message);
     }
-    parse(request, text, done);
-  });
-}
-
-function badRequest(message: string): Error {
-  return Object.assign(new Error(message), { statusCode: 400 });
+    reply.header("allow", allowed);
+    return new CoordinatorError("method_not_allowed", `${method} is not possible here; possible: ${allowed}`);
+  };
+  // Before the body is read or checked: whatever it holds, the method is wrong.
+  return () => {
+    app.addHook("onRequest", (request, reply, done) => {
+      done(request.is404 ? rejectionOf(request, reply) : undefined);
+    });
+  };
 }

@@ -3,9 +3,9 @@
  * anything else of it is read, and again when its body is there.
  * A path with `:namespace` is about that namespace, every other path is about all of them.
  */
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
+import { CoordinatorError } from "../errors.js";
 import type { TypedApp } from "./app.js";
-import type { ErrorResponses, Rejection } from "./error-response.js";
 
 /** Roles of tokens. `lease`: an importer · `read`: reads · `operator`: reads, and changes what operators write. */
 export const ROLES = ["lease", "read", "operator"] as const;
@@ -66,23 +66,17 @@ export interface Authenticator {
 /** Requires no token. */
 export const NO_AUTH: Authenticator = { authenticate: () => UNRESTRICTED, isValid: () => true };
 
-export const FORBIDDEN = "the token is not good for this: another role or another namespace is needed";
-
 /** From here on every route must name its permission, and no request without it reaches one. */
-export function registerAuth(app: TypedApp, authenticator: Authenticator, errors: ErrorResponses): void {
+export function registerAuth(app: TypedApp, authenticator: Authenticator): void {
   app.decorateRequest("principal", null as never);
   app.addHook("onRoute", ({ method, url, config }) => {
     if (config?.permission === undefined) throw new Error(`broken invariant: ${method} ${url} names no permission`);
   });
-  app.addHook("onRequest", (request, reply, done) => {
-    const rejection = authorize(request, reply, authenticator);
-    if (rejection === undefined) done();
-    else reply.send(errors.reject(rejection, request, reply));
-  });
+  app.addHook("onRequest", (request, _reply, done) => done(rejectionOf(request, authenticator)));
   // A body may arrive long after its head, and a token may be revoked in between.
-  app.addHook("preHandler", (request, reply, done) => {
-    if (permissionFor(request) === "public" || authenticator.isValid(request.principal)) done();
-    else reply.send(errors.reject(unauthorized(reply), request, reply));
+  app.addHook("preHandler", (request, _reply, done) => {
+    const isAllowed = permissionFor(request) === "public" || authenticator.isValid(request.principal);
+    done(isAllowed ? undefined : unauthorized());
   });
 }
 
@@ -95,28 +89,29 @@ export function canRead({ namespaces }: Principal, namespace: string): boolean {
   return namespaces === "all" || namespaces.has(namespace);
 }
 
+export function forbidden(): CoordinatorError {
+  const message = "the token is not good for this: another role or another namespace is needed";
+  return new CoordinatorError("forbidden", message);
+}
+
+function unauthorized(): CoordinatorError {
+  return new CoordinatorError("unauthorized", "a token is needed that this coordinator knows");
+}
+
 function permissionFor({ routeOptions }: FastifyRequest): Permission {
   return routeOptions.config.permission ?? "public";
 }
 
-function unauthorized(reply: FastifyReply): Rejection {
-  reply.header("www-authenticate", "Bearer");
-  return { code: "unauthorized", message: "a token is needed that this coordinator knows" };
-}
-
-function authorize(request: FastifyRequest, reply: FastifyReply, authenticator: Authenticator): Rejection | undefined {
+/** Sets the principal of the request. Undefined for a request that its permission allows. */
+function rejectionOf(request: FastifyRequest, authenticator: Authenticator): CoordinatorError | undefined {
   const permission = permissionFor(request);
   const principal = authenticator.authenticate(request);
-  if (permission === "public") {
-    request.principal = principal ?? ANONYMOUS;
-    return undefined;
-  }
-  if (principal === undefined) return unauthorized(reply);
-  request.principal = principal;
+  request.principal = principal ?? ANONYMOUS;
+  if (permission === "public") return undefined;
+  if (principal === undefined) return unauthorized();
   const { isFiltered = false } = request.routeOptions.config;
   const { namespace } = (request.params ?? {}) as { namespace?: string };
   const isInReach =
     namespace === undefined ? isFiltered || principal.namespaces === "all" : canRead(principal, namespace);
-  if (isInReach && principal.permissions.has(permission)) return undefined;
-  return { code: "forbidden", message: FORBIDDEN };
+  return isInReach && principal.permissions.has(permission) ? undefined : forbidden();
 }

@@ -6,9 +6,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { FastifyRequest } from "fastify";
+import { CoordinatorError } from "../errors.js";
 import { isLoopback } from "../platform/loopback.js";
 import type { TypedApp } from "./app.js";
-import type { ErrorResponses } from "./error-response.js";
 
 /** With a slash at its end. */
 const CONSOLE = OPERATOR_ROUTES.console;
@@ -26,28 +26,21 @@ const ALLOWED_HOSTS: Readonly<Record<HostNames["addresses"], string>> = {
   any: "an address, localhost",
 };
 
-/** Call it before routes are registered. */
-export function rejectOtherSites(app: TypedApp, errors: ErrorResponses): void {
-  app.addHook("onRequest", (request, reply, done) => {
-    if (!isFromOtherSite(request)) done();
-    else {
-      const message = "pages of other sites may not ask here";
-      reply.send(errors.reject({ code: "forbidden", message }, request, reply));
-    }
-  });
-}
-
 /**
- * A page may also give its own name our address, and then send requests as if it were ours (DNS rebinding). They carry that name as their
- * host: only addresses, which no page can have as its name, and known names are accepted. With tokens this is not needed.
+ * Call it before routes are registered. A page may also give its own name our address, and then send requests as if it were ours (DNS rebinding).
+ * They carry that name as their host: only addresses, which no page can have as its name, and known names are accepted. With tokens this is not
+ * needed, and `hostNames` undefined.
  */
-export function rejectOtherHosts(app: TypedApp, hostNames: HostNames, errors: ErrorResponses): void {
-  const message =
+export function rejectOtherSites(app: TypedApp, hostNames: HostNames | undefined): void {
+  const otherSite = "pages of other sites may not ask here";
+  const otherHost =
+    hostNames &&
     `without tokens requests must name one of these as their host: ${ALLOWED_HOSTS[hostNames.addresses]} and what serve --allow-host names; ` +
-    "a proxy in front must send one of them, or the coordinator needs tokens (serve --tokens-file)";
-  app.addHook("onRequest", (request, reply, done) => {
-    if (isAllowedHost(request.headers.host, hostNames)) done();
-    else reply.send(errors.reject({ code: "forbidden", message }, request, reply));
+      "a proxy in front must send one of them, or the coordinator needs tokens (serve --tokens-file)";
+  app.addHook("onRequest", (request, _reply, done) => {
+    const isOtherHost = hostNames !== undefined && !isAllowedHost(request.headers.host, hostNames);
+    const message = isFromOtherSite(request) ? otherSite : isOtherHost ? otherHost : undefined;
+    done(message === undefined ? undefined : new CoordinatorError("forbidden", message));
   });
 }
 

@@ -1,15 +1,16 @@
 /**
- * The open event streams: server-sent events to every page and terminal that follows them. Memory is bounded: so many streams, so many
- * bytes waiting for each. A client that reads too slowly is cut off, reconnects automatically, and is sent what it missed.
+ * `GET /v1/events`: what happens in this coordinator, as it happens, as server-sent events for pages and terminals. Memory is bounded: so many
+ * streams, so many bytes waiting for each. A client that reads too slowly is cut off, reconnects automatically, and is sent what it missed.
  */
 import type { ServerResponse } from "node:http";
-import type { OperatorEvent } from "@callnumber/protocol/operator";
+import { OPERATOR_ROUTES, type OperatorEvent } from "@callnumber/protocol/operator";
+import { namespaceSchema } from "@callnumber/protocol/schemas";
+import { z } from "zod";
 import type { RecentEvents } from "../events/recent-events.js";
-import { ConcurrencyLimit } from "../limits/concurrency-limits.js";
-import { canRead, type Principal } from "./auth.js";
+import type { TypedApp } from "./app.js";
+import { type Authenticator, canRead, forbidden, type Principal } from "./auth.js";
+import { errorResponses, SAME_ORIGIN_HEADERS } from "./error-response.js";
 
-/** For all clients; one alone has half. */
-export const STREAM_COUNT_MAX = 64;
 /** Holds all events that are kept for a new stream. */
 const WAITING_BYTES_MAX = 1024 * 1024;
 /** Below the idle timeout of proxies. */
@@ -18,23 +19,54 @@ const HEARTBEAT = Buffer.from(":\n\n");
 /** How long a client waits before it reconnects. */
 const RETRY_MS = 2_000;
 
-export interface StreamOptions {
-  /** Whose slots it takes. */
-  readonly client: string;
+export function eventsRoute(app: TypedApp, streams: EventStreams, authenticator: Authenticator): void {
+  app.get(
+    OPERATOR_ROUTES.events,
+    {
+      config: { permission: "read", isFiltered: true, slots: "streams" },
+      schema: {
+        summary:
+          "Server-sent events: leases, refusals and what the guard does, with Last-Event-ID; `gap` tells of missed ones",
+        querystring: z.strictObject({
+          namespace: namespaceSchema.optional(),
+          recent: z.enum(["yes", "no"]).default("no").describe("tell first what is still known"),
+        }),
+        response: errorResponses,
+      },
+    },
+    ({ principal, query: { namespace, recent }, headers }, reply) => {
+      if (namespace !== undefined && !canRead(principal, namespace)) throw forbidden();
+      reply.hijack();
+      reply.raw.writeHead(200, {
+        ...SAME_ORIGIN_HEADERS,
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-store",
+        // A proxy that waits for the end of the response would wait without end.
+        "x-accel-buffering": "no",
+      });
+      const isStillValid = () => authenticator.isValid(principal);
+      const stream = { response: reply.raw, namespace, principal, isStillValid };
+      streams.begin(stream, { lastEventId: headers["last-event-id"]?.toString(), wantsRecent: recent === "yes" });
+    },
+  );
+}
+
+interface Stream {
+  /** Its headers are sent. */
+  readonly response: ServerResponse;
   /** Events of this namespace, and those that concern all; undefined for every namespace. */
   readonly namespace: string | undefined;
   /** Gets the events of its own namespaces only, and those that concern all when all are its own. */
   readonly principal: Principal;
   /** Checked before each write: false ends the stream. */
   readonly isStillValid: () => boolean;
-  /** `Last-Event-ID`: the events after it are sent first. */
-  readonly lastEventId: string | undefined;
-  /** Sends a new client the recent events first. */
-  readonly wantsRecent: boolean;
 }
 
-interface Stream extends Pick<StreamOptions, "namespace" | "principal" | "isStillValid"> {
-  readonly response: ServerResponse;
+interface Past {
+  /** `Last-Event-ID`: the events after it are sent first. */
+  readonly lastEventId?: string | undefined;
+  /** Sends a new client the recent events first. */
+  readonly wantsRecent?: boolean;
 }
 
 export class EventStreams {
@@ -42,39 +74,27 @@ export class EventStreams {
   readonly #streams = new Set<Stream>();
   /** Serialized once: a new stream is sent hundreds of events. */
   readonly #texts = new WeakMap<OperatorEvent, Buffer>();
-  readonly #limit = new ConcurrencyLimit(STREAM_COUNT_MAX / 2, "event streams");
   readonly #unwatch: () => void;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
 
   constructor(recent: RecentEvents) {
     this.#recent = recent;
-    this.#unwatch = recent.watch((event) => this.#broadcast(event));
+    this.#unwatch = recent.watch((event) => {
+      for (const stream of this.#streams) this.#write(stream, isFor(stream, event) ? this.#textOf(event) : undefined);
+    });
   }
 
-  hasSlotFor(client: string): boolean {
-    return this.#limit.hasSlotFor(client);
-  }
-
-  /**
-   * Takes over a response whose headers are sent, until its client leaves, is too slow, or all streams end.
-   * @throws CoordinatorError `overloaded` when the client has no slot left.
-   */
-  begin(response: ServerResponse, options: StreamOptions): void {
-    const { namespace, principal, isStillValid } = options;
-    const stream = { response, namespace, principal, isStillValid };
-    const freeSlot = this.#limit.take(options.client);
+  /** Takes over a response, until its client leaves, is too slow, or all streams end. */
+  begin(stream: Stream, past: Past = {}): void {
+    const { response } = stream;
+    if (response.closed) return;
     this.#streams.add(stream);
-    const end = () => {
-      freeSlot();
-      this.#remove(stream);
-    };
-    if (response.closed) end();
-    else response.once("close", end);
+    response.once("close", () => this.#remove(stream));
     // A broken connection needs no handling: its close comes next.
     response.on("error", () => {});
     this.#heartbeat ??= setInterval(() => this.#sendHeartbeat(), HEARTBEAT_EVERY_MS).unref();
     response.write(`retry: ${RETRY_MS}\n\n`);
-    this.#sendPast(stream, options);
+    this.#sendPast(stream, past);
   }
 
   /** Ends every stream at once, and follows no further events. */
@@ -84,19 +104,15 @@ export class EventStreams {
     for (const { response } of this.#streams) response.end();
   }
 
-  #sendPast(stream: Stream, { lastEventId, wantsRecent }: StreamOptions): void {
-    if (lastEventId === undefined) {
-      if (wantsRecent) this.#sendAll(stream, this.#recent.all());
-      return;
-    }
-    const { events, isComplete } = this.#recent.since(this.#idIn(lastEventId));
-    if (!isComplete) stream.response.write(`event: gap\ndata: ${JSON.stringify({ lastEventId })}\n\n`);
-    this.#sendAll(stream, events);
-  }
-
   /** However much it is: a new client is not too slow. */
-  #sendAll(stream: Stream, events: readonly OperatorEvent[]): void {
+  #sendPast(stream: Stream, { lastEventId, wantsRecent = false }: Past): void {
     const { response } = stream;
+    let events = wantsRecent ? this.#recent.all() : [];
+    if (lastEventId !== undefined) {
+      const since = this.#recent.since(this.#idIn(lastEventId));
+      events = since.events;
+      if (!since.isComplete) response.write(`event: gap\ndata: ${JSON.stringify({ lastEventId })}\n\n`);
+    }
     const wanted = events.filter((event) => isFor(stream, event));
     if (!response.destroyed) response.write(Buffer.concat(wanted.map((event) => this.#textOf(event))));
   }
@@ -105,12 +121,6 @@ export class EventStreams {
   #idIn(lastEventId: string): number {
     const [life, id = ""] = lastEventId.split("-");
     return life === this.#recent.life && /^\d{1,15}$/.test(id) ? Number(id) : Number.POSITIVE_INFINITY;
-  }
-
-  #broadcast(event: OperatorEvent): void {
-    if (this.#streams.size === 0) return;
-    const text = this.#textOf(event);
-    for (const stream of this.#streams) this.#write(stream, isFor(stream, event) ? text : undefined);
   }
 
   #sendHeartbeat(): void {

@@ -34,38 +34,35 @@ const DRAIN_TIMEOUT_MS = 10_000;
 const ARRIVAL_TIMEOUT_MS = 1_000;
 const DRAIN_POLL_MS = 10;
 /** On each address. Each costs a file descriptor and some kilobytes. */
-export const CONNECTIONS_DEFAULT = 2_048;
+const CONNECTIONS_DEFAULT = 2_048;
 
-const MESSAGES = {
-  headers_too_large: `request line and headers may hold ${HTTP_OPTIONS.maxHeaderSize / 1_024} KiB together`,
-  request_timed_out: "the request did not arrive whole in time",
-  invalid_request: "this is no well-formed HTTP request",
-} as const satisfies Readonly<Partial<Record<ErrorCode, string>>>;
-
-const CODES_OF_NODE: Readonly<Record<string, keyof typeof MESSAGES>> = {
-  HPE_HEADER_OVERFLOW: "headers_too_large",
-  ERR_HTTP_REQUEST_TIMEOUT: "request_timed_out",
-};
+/** By Node's own code of the error. */
+const MALFORMED: ReadonlyMap<unknown, { readonly code: ErrorCode; readonly message: string }> = new Map([
+  ["HPE_HEADER_OVERFLOW", { code: "headers_too_large", message: "request line and headers may hold 8 KiB together" }],
+  ["ERR_HTTP_REQUEST_TIMEOUT", { code: "request_timed_out", message: "the request did not arrive whole in time" }],
+]);
 
 export interface NodeServersOptions {
   /** Undefined: HTTP is spoken. */
   readonly tls: TlsMaterial | undefined;
-  /** Connections at a time; further ones are closed at once. */
-  readonly maxConnections: number;
+  /** Connections at a time, on each address; further ones are closed at once. Default 2,048. */
+  readonly maxConnections: number | undefined;
   readonly log: Log;
 }
 
 export class NodeServers {
-  readonly #options: NodeServersOptions;
+  readonly #log: Log;
+  readonly #maxConnections: number;
   readonly #servers = new Set<Server | TlsServer>();
   readonly #sockets = new Set<Socket>();
   readonly #requests = new Set<IncomingMessage>();
   #tls: TlsMaterial | undefined;
   #isClosed = false;
 
-  constructor(options: NodeServersOptions) {
-    this.#options = options;
-    this.#tls = options.tls;
+  constructor({ tls, maxConnections = CONNECTIONS_DEFAULT, log }: NodeServersOptions) {
+    this.#log = log;
+    this.#maxConnections = maxConnections;
+    this.#tls = tls;
   }
 
   /** The certificate in use; undefined where HTTP is spoken. */
@@ -74,17 +71,28 @@ export class NodeServers {
   }
 
   readonly create = (handler: RequestListener): Server | TlsServer => {
-    const server =
-      this.#tls === undefined ? createServer(HTTP_OPTIONS, handler) : this.#createEncrypted(this.#tls, handler);
-    server.maxConnections = this.#options.maxConnections;
+    const server = this.#tls
+      ? createTlsServer({ ...HTTP_OPTIONS, ...contextOf(this.#tls), handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler)
+      : createServer(HTTP_OPTIONS, handler);
+    server.maxConnections = this.#maxConnections;
     server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX;
     server.setTimeout(SOCKET_TIMEOUT_MS);
-    server.on("connection", (socket: Socket) => this.#keep(socket));
+    server.on("connection", (socket: Socket) => {
+      if (this.#isClosed) socket.destroy();
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
     server.on("request", (request, response) => {
       this.#requests.add(request);
       response.once("close", () => this.#requests.delete(request));
     });
-    server.on("clientError", (error: NodeJS.ErrnoException, socket) => this.#rejectMalformed(error, socket as Socket));
+    server.on("clientError", (error, socket) => this.#rejectMalformed(error, socket as Socket));
+    // Node would pass it on as `clientError`, and be sent a response that the client can't read.
+    server.removeAllListeners("tlsClientError");
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+      socket.destroy();
+      this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
+    });
     this.#servers.add(server);
     return server;
   };
@@ -101,83 +109,46 @@ export class NodeServers {
   }
 
   /**
-   * Resolves when no request is in flight, or after 10 s. A request that has not arrived whole after one second is cut off: nothing was begun
-   * for it, and a slow client would hold up the stop.
+   * Waits until no request is in flight, at most 10 s, and closes every connection, also those that are not encrypted yet, and those that come from
+   * now on. A request that has not arrived whole after one second is cut off: nothing was begun for it, and a slow client would hold up the stop.
    */
-  async drain(): Promise<void> {
+  async close(): Promise<void> {
     const startedMs = performance.now();
-    while (this.#requests.size > 0) {
-      const waitedMs = performance.now() - startedMs;
-      if (waitedMs >= DRAIN_TIMEOUT_MS) return;
-      if (waitedMs >= ARRIVAL_TIMEOUT_MS) {
-        for (const request of this.#requests) if (!request.complete) request.destroy();
-      }
+    for (let waitedMs = 0; this.#requests.size > 0 && waitedMs < DRAIN_TIMEOUT_MS; ) {
       await delay(DRAIN_POLL_MS);
+      waitedMs = performance.now() - startedMs;
+      if (waitedMs < ARRIVAL_TIMEOUT_MS) continue;
+      for (const request of this.#requests) if (!request.complete) request.destroy();
     }
-  }
-
-  /** Closes every connection, also those that are not encrypted yet, and those that come from now on. */
-  close(): void {
     this.#isClosed = true;
     this.#closeConnections();
-  }
-
-  #createEncrypted(material: TlsMaterial, handler: RequestListener): TlsServer {
-    const needsCertificate = material.clientCa !== undefined;
-    const server = createTlsServer(
-      {
-        ...HTTP_OPTIONS,
-        ...contextOf(material),
-        requestCert: needsCertificate,
-        rejectUnauthorized: needsCertificate,
-        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-      },
-      handler,
-    );
-    // Node would pass it on as `clientError`, and be sent a response that the client can't read.
-    server.removeAllListeners("tlsClientError");
-    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
-      socket.destroy();
-      this.#options.log.debug({ reason: error.code ?? error.message }, "handshake_refused");
-    });
-    return server;
-  }
-
-  #keep(socket: Socket): void {
-    if (this.#isClosed) {
-      socket.destroy();
-      return;
-    }
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
   }
 
   #closeConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #rejectMalformed({ code: nodeCode = "" }: NodeJS.ErrnoException, socket: Socket): void {
+  #rejectMalformed({ code: nodeCode }: NodeJS.ErrnoException, socket: Socket): void {
     if (!socket.writable) {
       socket.destroy();
       return;
     }
-    const code = CODES_OF_NODE[nodeCode] ?? "invalid_request";
-    const { remoteAddress } = socket;
-    this.#options.log.debug({ code, reason: MESSAGES[code], remoteAddress }, "request_rejected");
-    socket.end(responseText(code));
+    const rejection = MALFORMED.get(nodeCode) ?? {
+      code: "invalid_request",
+      message: "this is no well-formed HTTP request",
+    };
+    const { code, message: reason } = rejection;
+    this.#log.debug({ code, reason, remoteAddress: socket.remoteAddress }, "request_rejected");
+    const { status, headers, body } = errorResponse(rejection);
+    const text = JSON.stringify(body);
+    const lines = Object.entries({
+      ...SAME_ORIGIN_HEADERS,
+      ...headers,
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+      "content-length": Buffer.byteLength(text),
+      connection: "close",
+    }).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
   }
-}
-
-function responseText(code: keyof typeof MESSAGES): string {
-  const { status, headers, answer } = errorResponse({ code, message: MESSAGES[code] });
-  const body = JSON.stringify(answer);
-  const lines = Object.entries({
-    ...SAME_ORIGIN_HEADERS,
-    ...headers,
-    "content-type": "application/json; charset=utf-8",
-    "cache-control": "no-store",
-    "content-length": Buffer.byteLength(body),
-    connection: "close",
-  }).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`;
 }

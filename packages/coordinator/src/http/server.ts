@@ -2,34 +2,30 @@
  * The HTTP server of a coordinator: it puts the routes together, responds to errors with the protocol's error bodies, and stops gracefully.
  * Knows the coordinator, and nothing of stores.
  */
+import { type CommandContext, filledCommands, STORE_URL } from "@callnumber/protocol/operator";
 import { ROUTES } from "@callnumber/protocol/wire";
 import swagger from "@fastify/swagger";
-import type { FastifyRequest } from "fastify";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
+import { CoordinatorError } from "../errors.js";
 import { EventHub } from "../events/events.js";
 import { RecentEvents } from "../events/recent-events.js";
-import { CONCURRENT_LEASES_DEFAULT, newConcurrencyLimits } from "../limits/concurrency-limits.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
 import { isLoopback } from "../platform/loopback.js";
-import { newApp, PARAMETER_LENGTH_MAX, rejectUnknownQueries, type TypedApp } from "./app.js";
+import { newApp, rejectUnknownQueries, unknownRouteRejection } from "./app.js";
 import { type Authenticator, canReadSettings, NO_AUTH, registerAuth } from "./auth.js";
-import { type HostNames, rejectOtherHosts, rejectOtherSites } from "./browser-requests.js";
+import { type HostNames, rejectOtherSites } from "./browser-requests.js";
 import { registerConsole } from "./console.js";
-import { ErrorResponses, SAME_ORIGIN_HEADERS } from "./error-response.js";
-import { EventStreams } from "./event-streams.js";
-import { filledJson } from "./filled-json.js";
-import { limitConcurrency } from "./in-flight-limits.js";
-import { CONNECTIONS_DEFAULT, NodeServers } from "./node-servers.js";
-import { callNumberRoute, publicCallNumberRoute } from "./routes/call-numbers.js";
-import { eventsRoute } from "./routes/events.js";
+import { errorLogger, SAME_ORIGIN_HEADERS } from "./error-response.js";
+import { EventStreams, eventsRoute } from "./event-streams.js";
+import { CONCURRENT_LEASES_DEFAULT, limitConcurrency } from "./in-flight-limits.js";
+import { NodeServers } from "./node-servers.js";
 import { exportRoute } from "./routes/export.js";
 import { healthRoutes, metricsRoute, openApiRoute, type StartedWith, settingsRoute } from "./routes/health.js";
 import { leaseRoutes } from "./routes/leases.js";
-import { namespacesRoutes } from "./routes/namespaces.js";
-import { runsRoutes } from "./routes/runs.js";
+import { namespacesRoutes, publicCallNumberRoute } from "./routes/namespaces.js";
 import type { TlsMaterial } from "./tls.js";
 
 export interface ServerOptions {
@@ -81,29 +77,20 @@ export interface Server {
 }
 
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { coordinator, release, startedWith, tls } = options;
+  const { coordinator, release, startedWith, tls, maxConnections } = options;
   const { events = new EventHub(SILENT_LOG), recentEvents = new RecentEvents(), authenticator = NO_AUTH } = options;
   const { limits = new LeaseLimits(), maxConcurrentLeases = CONCURRENT_LEASES_DEFAULT } = options;
-  const { maxConnections = CONNECTIONS_DEFAULT, hostNames = defaultHostNames(options) } = options;
-  const errors = new ErrorResponses(events);
+  const logError = errorLogger(events);
   const servers = new NodeServers({ tls, maxConnections, log: events });
-  const app = newApp(errors, servers);
+  const app = newApp(logError, servers);
   const metrics = new Metrics({ coordinator, events, release, servers });
   const streams = new EventStreams(recentEvents);
   let isStopping = false;
-  app.setNotFoundHandler((request, reply) => {
-    const message = `there is nothing at ${request.method} ${request.url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
-    reply.send(errors.reject({ code: "not_found", message }, request, reply));
-  });
   // With callbacks: a promise for each hook of each request costs time.
   app.addHook("onRequest", (request, reply, done) => {
     reply.headers(SAME_ORIGIN_HEADERS).header("cache-control", "no-store");
-    if (!isStopping || request.url === ROUTES.health) {
-      done();
-      return;
-    }
-    const message = "this coordinator is stopping; ask again in a moment";
-    reply.send(errors.reject({ code: "shutting_down", message }, request, reply));
+    if (!isStopping || request.url === ROUTES.health) done();
+    else done(new CoordinatorError("shutting_down", "this coordinator is stopping; ask again in a moment"));
   });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (isStopping) reply.header("connection", "close");
@@ -122,29 +109,31 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     },
     transform: jsonSchemaTransform,
   });
-  rejectOtherSites(app, errors);
-  if (hostNames !== undefined) rejectOtherHosts(app, hostNames, errors);
-  const methods = collectMethods(app);
+  rejectOtherSites(app, hostNamesOf(options));
+  const rejectUnknownRoutes = unknownRouteRejection(app);
   // Before the hooks below, which don't run for it.
   await app.register(registerConsole);
-  rejectUnknownQueries(app, errors);
-  registerAuth(app, authenticator, errors);
-  limitConcurrency(app, newConcurrencyLimits(maxConcurrentLeases));
+  rejectUnknownQueries(app);
+  registerAuth(app, authenticator);
+  limitConcurrency(app, maxConcurrentLeases);
+  rejectUnknownRoutes();
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
     leaseRoutes(routes, coordinator, limits);
-    runsRoutes(routes, coordinator);
-    exportRoute(routes, coordinator, errors);
-    callNumberRoute(routes, coordinator);
-    if (options.publicInspect === true) publicCallNumberRoute(routes, coordinator);
     namespacesRoutes(routes, coordinator, release);
-    if (startedWith) settingsRoute(routes, { startedWith, release, servers, coordinator });
+    exportRoute(routes, coordinator, logError);
+    if (options.publicInspect) publicCallNumberRoute(routes, coordinator);
+    if (startedWith)
+      settingsRoute(routes, startedWith, async () => ({
+        release,
+        certificateEndsAtMs: servers.material?.endsAtMs ?? null,
+        findings: await coordinator.findings(),
+      }));
     healthRoutes(routes, coordinator);
     eventsRoute(routes, streams, authenticator);
   });
   openApiRoute(app);
   metricsRoute(app, metrics);
-  rejectOtherMethods(app, methods, errors);
 
   return {
     async listen(address) {
@@ -158,8 +147,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       isStopping = true;
       // A stream has no end of its own to wait for.
       streams.close();
-      await servers.drain();
-      servers.close();
+      await servers.close();
       await app.close();
       metrics.close();
     },
@@ -167,8 +155,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 /** With tokens any host is allowed: a page under another name has no token. */
-function defaultHostNames({ authenticator = NO_AUTH, listenWithoutTokens }: ServerOptions): HostNames | undefined {
-  if (authenticator !== NO_AUTH) return undefined;
+function hostNamesOf({
+  hostNames,
+  authenticator = NO_AUTH,
+  listenWithoutTokens,
+}: ServerOptions): HostNames | undefined {
+  if (hostNames !== undefined || authenticator !== NO_AUTH) return hostNames;
   return { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set() };
 }
 
@@ -177,48 +169,24 @@ function assertExposureAllowed(
   { authenticator = NO_AUTH, tls, listenWithoutTokens = false, listenWithoutTls = false }: ServerOptions,
 ): void {
   if (isLoopback(host)) return;
-  if (authenticator === NO_AUTH && !listenWithoutTokens) {
+  const refuse = (what: string, remedy: string, option: string) => {
     throw new TypeError(
-      `Can't listen on "${host}": other machines reach it, and no token is required. Pass an authenticator, listen on 127.0.0.1, or pass listenWithoutTokens: true.`,
+      `Can't listen on "${host}": other machines reach it, and ${what}. Pass ${remedy}, listen on 127.0.0.1, or pass ${option}: true.`,
     );
-  }
-  if (tls === undefined && !listenWithoutTls) {
-    throw new TypeError(
-      `Can't listen on "${host}": other machines reach it, and nothing is encrypted. Pass tls, listen on 127.0.0.1, or pass listenWithoutTls: true.`,
-    );
-  }
+  };
+  if (authenticator === NO_AUTH && !listenWithoutTokens)
+    refuse("no token is required", "an authenticator", "listenWithoutTokens");
+  if (tls === undefined && !listenWithoutTls) refuse("nothing is encrypted", "tls", "listenWithoutTls");
 }
 
-type MethodsByUrl = Map<string, string[]>;
-
-function collectMethods(app: TypedApp): MethodsByUrl {
-  const methods: MethodsByUrl = new Map();
-  app.addHook("onRoute", ({ url, method }) => {
-    methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
-  });
-  return methods;
+/** Commands in JSON that operators read, with what they need to run: docs/errors.md shows them with placeholders. */
+function filledJson(json: string, context: CommandContext): string {
+  if (!json.includes(STORE_URL)) return json;
+  const filled = (_: string, value: unknown) => (typeof value === "string" ? filledCommands(value, context) : value);
+  return JSON.stringify(JSON.parse(json, filled));
 }
 
-/** Rejects a wrong method on a known path, and names the right ones. */
-function rejectOtherMethods(app: TypedApp, methods: MethodsByUrl, errors: ErrorResponses): void {
-  // A copy: each route that is added here is collected, too.
-  for (const [url, allowed] of Array.from(methods)) {
-    const others = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter(
-      (method) => !allowed.includes(method),
-    );
-    app.route({
-      method: others,
-      url,
-      config: { permission: "public" },
-      schema: { hide: true },
-      // Before the body is read or checked: whatever it holds, the method is wrong.
-      onRequest: async (request: FastifyRequest, reply) => {
-        reply.header("allow", allowed.join(", "));
-        const message = `${request.method} is not possible here; possible: ${allowed.join(", ")}`;
-        reply.send(errors.reject({ code: "method_not_allowed", message }, request, reply));
-        return reply;
-      },
-      handler: async () => {},
-    });
-  }
+/** The same of a line of the log, with its end. */
+export function filledLine(line: string, context: CommandContext): string {
+  return line.includes(STORE_URL) ? `${filledJson(line, context)}\n` : line;
 }

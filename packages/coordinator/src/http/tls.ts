@@ -1,6 +1,6 @@
 /** The files of a TLS server, read and checked: whether key and certificate fit, and until when the certificate is valid. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { createSecureContext, type TlsOptions } from "node:tls";
 import { readPrivateFile, readPublicFile } from "../platform/private-file.js";
 
 export interface TlsPaths {
@@ -43,8 +43,9 @@ export function readTlsMaterial(paths: TlsPaths, nowMs: number): TlsMaterial {
 }
 
 /** TLS 1.2 or later, whatever the process was started with. */
-export function contextOf({ certificate, key, clientCa }: TlsMaterial): SecureContextOptions {
-  return { cert: certificate, key, minVersion: "TLSv1.2", ...(clientCa !== undefined && { ca: clientCa }) };
+export function contextOf({ certificate, key, clientCa }: TlsMaterial): TlsOptions {
+  const clients = clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: true };
+  return { cert: certificate, key, minVersion: "TLSv1.2", ...clients };
 }
 
 /** The first of the file. */

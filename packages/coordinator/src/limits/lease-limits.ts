@@ -29,12 +29,12 @@ export interface LeaseLimitsOptions {
   readonly now?: () => number;
 }
 
-/** An admitted request. One of the two must be called. */
+/** An admitted request. */
 export interface Admission {
   /** 1 to what was asked for. */
   readonly runCount: number;
-  leased(lease: Lease): void;
-  refused(): void;
+  /** Must be called, with the lease or, where the request failed, undefined: then all is as if it had not been. */
+  readonly end: (lease: Lease | undefined) => void;
 }
 
 interface TokenState {
@@ -46,6 +46,7 @@ export class LeaseLimits {
   readonly #options: LeaseLimitsOptions;
   readonly #now: () => number;
   readonly #tokens: TokenBuckets | undefined;
+  /** By token. Valid tokens only: an operator made each of them. */
   readonly #states = new Map<string, TokenState>();
 
   constructor(options: LeaseLimitsOptions = {}) {
@@ -71,35 +72,29 @@ export class LeaseLimits {
     const limits = [
       { buckets: this.#tokens, key: tokenId ?? NO_TOKEN },
       { buckets: holders, key: `${namespace}\n${host}\n${name}` },
-    ];
-    const available = limits.map(({ buckets, key }) => buckets?.available(key, nowMs) ?? request.runCount);
-    const runCount = Math.min(request.runCount, ...available);
-    if (runCount < 1)
-      throw tooFast(Math.max(...limits.map(({ buckets, key }) => buckets?.untilOneMs(key, nowMs) ?? 0)));
+    ].filter((limit): limit is { buckets: TokenBuckets; key: string } => limit.buckets !== undefined);
+    const runCount = Math.min(request.runCount, ...limits.map(({ buckets, key }) => buckets.available(key, nowMs)));
+    if (runCount < 1) throw tooFast(Math.max(...limits.map(({ buckets, key }) => buckets.untilOneMs(key, nowMs))));
     const take = (count: number) => {
-      for (const { buckets, key } of limits) buckets?.take(key, count, this.#now());
+      for (const { buckets, key } of limits) buckets.take(key, count, this.#now());
     };
     take(runCount);
-    const start = brake.begin(namespace, request, nowMs);
+    const endStart = brake.begin(namespace, request, nowMs);
     return {
       runCount,
-      leased(lease) {
-        take(lease.runCount - runCount);
-        start.leased(lease);
-      },
-      refused() {
-        take(-runCount);
-        start.refused();
+      end(lease) {
+        take((lease?.runCount ?? 0) - runCount);
+        endStart(lease);
       },
     };
   }
 
-  /** A report that was recorded: how a process shows that it came further than its start. */
+  /** Notes a report that was recorded: how a process shows that it came further than its start. */
   reported(tokenId: string | null, namespace: string, report: Pick<ReportRequest, "nonce" | "lastSequence">): void {
     this.#states.get(tokenId ?? NO_TOKEN)?.brake.reported(namespace, report, this.#now());
   }
 
-  /** Holders of the namespace that start again and again, the worst first. */
+  /** Returns holders of the namespace that start repeatedly, the worst first. */
   startLoops(namespace: string): readonly StartLoop[] {
     const nowMs = this.#now();
     return [...this.#states.values()]
@@ -110,13 +105,10 @@ export class LeaseLimits {
   #stateOf(tokenId: string | null): TokenState {
     const { holder } = this.#options;
     const key = tokenId ?? NO_TOKEN;
-    const known = this.#states.get(key);
-    if (known !== undefined) return known;
-    const state = {
+    const state = this.#states.get(key) ?? {
       brake: new RestartBrake({ isPausing: holder !== undefined }),
       holders: holder && new TokenBuckets(holder, KEY_COUNT_MAX),
     };
-    // Valid tokens only: an operator made each of them.
     this.#states.set(key, state);
     return state;
   }

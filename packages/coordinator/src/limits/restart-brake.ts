@@ -20,8 +20,8 @@ const FAILED_MAX = FREE_STARTS + STARTS_PER_DOUBLING * Math.ceil(Math.log2(PAUSE
 
 /** A holder without a request for so long, pauses apart, was stopped or fixed. */
 export const LOOP_OVER_MS = 600_000;
-/** Starts without a result so far. Further ones are not counted, so that no client pushes out those of others. */
-const STARTS_KEPT_MAX = 10_000;
+/** Starts without a result so far, two keys each. Further ones are not counted, so that no client pushes out those of others. */
+const OPEN_KEYS_MAX = 20_000;
 const HOLDERS_KEPT_MAX = 10_000;
 const SWEEP_EVERY_MS = 1_000;
 
@@ -34,13 +34,6 @@ export interface StartLoop {
   readonly forMs: number;
   /** How long each further start waits. */
   readonly pauseMs: number;
-}
-
-/** An admitted start. */
-export interface Start {
-  leased(lease: Lease): void;
-  /** As if it had not been. */
-  refused(): void;
 }
 
 interface Holder {
@@ -61,7 +54,7 @@ interface OpenStart {
   readonly keys: readonly string[];
 }
 
-const UNCOUNTED: Start = { leased() {}, refused() {} };
+type StartRequest = Pick<LeaseRequest, "holder" | "lastRun">;
 
 export class RestartBrake {
   readonly #isPausing: boolean;
@@ -76,33 +69,35 @@ export class RestartBrake {
   }
 
   /** How long this request has to wait before it may begin, whole ms. */
-  untilStartMs(namespace: string, request: Pick<LeaseRequest, "holder" | "lastRun">, nowMs: number): number {
-    if (request.lastRun !== null) return 0;
-    const holder = this.#holders.get(nameOf(namespace, request.holder));
-    if (holder === undefined) return 0;
-    holder.requestedAtMs = nowMs;
-    return Math.max(Math.ceil(holder.startedAtMs + this.#pauseMs(holder.failed) - nowMs), 0);
+  untilStartMs(namespace: string, { holder, lastRun }: StartRequest, nowMs: number): number {
+    const known = this.#holders.get(keyOf(namespace, holder.host, holder.name));
+    if (lastRun !== null || known === undefined) return 0;
+    known.requestedAtMs = nowMs;
+    return Math.max(Math.ceil(known.startedAtMs + this.#pauseMs(known.failed) - nowMs), 0);
   }
 
-  /** Counts an admitted request, if it is a start. At once: many may be in flight together. */
-  begin(namespace: string, request: Pick<LeaseRequest, "holder" | "lastRun">, nowMs: number): Start {
-    const { holder, lastRun } = request;
-    if (lastRun !== null) return { leased: () => this.#succeeded(runKey(namespace, lastRun), nowMs), refused() {} };
+  /**
+   * Counts an admitted request, if it is a start. At once: many may be in flight together. Call what this returns with the lease, or with
+   * undefined for a request that failed: then it is as if it had not been.
+   */
+  begin(namespace: string, { holder, lastRun }: StartRequest, nowMs: number): (lease: Lease | undefined) => void {
+    if (lastRun !== null) return (lease) => lease && this.#succeeded(runKey(namespace, lastRun), nowMs);
     const known = this.#holderOf(namespace, holder, nowMs);
-    if (known === undefined) return UNCOUNTED;
+    if (known === undefined) return () => {};
     const { failed, startedAtMs } = known;
     known.failed = Math.min(this.#failedAt(known, nowMs) + 1, FAILED_MAX);
     known.startedAtMs = nowMs;
     known.requestedAtMs = nowMs;
     known.startCount++;
-    return {
-      leased: (lease) => this.#keepOpen(known, lease, nowMs),
-      refused: () => {
-        known.startCount--;
-        // Others may have started since.
-        if (known.startedAtMs !== nowMs) known.failed = Math.max(known.failed - 1, 0);
-        else Object.assign(known, { failed, startedAtMs });
-      },
+    return (lease) => {
+      if (lease !== undefined) {
+        this.#keepOpen(known, lease, nowMs);
+        return;
+      }
+      known.startCount--;
+      // Others may have started since.
+      if (known.startedAtMs !== nowMs) known.failed = Math.max(known.failed - 1, 0);
+      else Object.assign(known, { failed, startedAtMs });
     };
   }
 
@@ -142,22 +137,23 @@ export class RestartBrake {
     return Math.max(failed - (quietMs * FREE_STARTS) / FREE_WINDOW_MS, 0);
   }
 
+  /** Undefined where no further holder is counted. */
   #holderOf(namespace: string, { name, host }: LeaseRequest["holder"], nowMs: number): Holder | undefined {
-    const key = nameOf(namespace, { name, host });
+    const key = keyOf(namespace, host, name);
     const known = this.#holders.get(key);
     if (known !== undefined && this.#failedAt(known, nowMs) > 0) return known;
     this.#holders.delete(key);
-    if (this.#holders.size >= HOLDERS_KEPT_MAX || this.#open.size >= 2 * STARTS_KEPT_MAX) this.#sweepSeldom(nowMs);
+    this.#sweepWhenFull(nowMs);
     if (this.#holders.size >= HOLDERS_KEPT_MAX) return undefined;
-    const fresh = { namespace, name, host, sinceMs: nowMs, failed: 0, startCount: 0 };
-    const holder = { ...fresh, startedAtMs: nowMs, requestedAtMs: nowMs };
+    const times = { sinceMs: nowMs, startedAtMs: nowMs, requestedAtMs: nowMs };
+    const holder = { namespace, name, host, ...times, failed: 0, startCount: 0 };
     this.#holders.set(key, holder);
     return holder;
   }
 
   #keepOpen(holder: Holder, { namespace, nonce, version, firstRun, runCount }: Lease, nowMs: number): void {
-    if (this.#open.size >= 2 * STARTS_KEPT_MAX) this.#sweepSeldom(nowMs);
-    if (this.#open.size >= 2 * STARTS_KEPT_MAX) return;
+    this.#sweepWhenFull(nowMs);
+    if (this.#open.size >= OPEN_KEYS_MAX) return;
     const lastRun = ledgerIdOf(version, firstRun + runCount - 1);
     const start = { holder, atMs: nowMs, keys: [nonceKey(namespace, nonce), runKey(namespace, lastRun)] };
     for (const key of start.keys) this.#open.set(key, start);
@@ -174,8 +170,9 @@ export class RestartBrake {
     holder.startCount = Math.max(holder.startCount - 1, 0);
   }
 
-  #sweepSeldom(nowMs: number): void {
-    if (nowMs - this.#sweptAtMs >= SWEEP_EVERY_MS) this.#sweep(nowMs);
+  #sweepWhenFull(nowMs: number): void {
+    const isFull = this.#holders.size >= HOLDERS_KEPT_MAX || this.#open.size >= OPEN_KEYS_MAX;
+    if (isFull && nowMs - this.#sweptAtMs >= SWEEP_EVERY_MS) this.#sweep(nowMs);
   }
 
   #sweep(nowMs: number): void {
@@ -185,15 +182,15 @@ export class RestartBrake {
   }
 }
 
-/** None of them can hold a line break. */
-function nameOf(namespace: string, { name, host }: Pick<LeaseRequest["holder"], "name" | "host">): string {
-  return `${namespace}\n${host}\n${name}`;
+/** No part can contain a line break. */
+function keyOf(...parts: readonly (string | number)[]): string {
+  return parts.join("\n");
 }
 
 function nonceKey(namespace: string, nonce: string): string {
-  return `${namespace}\nnonce ${nonce}`;
+  return keyOf(namespace, "nonce", nonce);
 }
 
 function runKey(namespace: string, lastRun: number): string {
-  return `${namespace}\nrun ${lastRun}`;
+  return keyOf(namespace, "run", lastRun);
 }

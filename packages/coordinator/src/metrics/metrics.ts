@@ -6,7 +6,7 @@ import { version as nodeRelease } from "node:process";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { type EventHub } from "../events/events.js";
 import { type Observation, type ObservedNamespace } from "../status/readiness.js";
-import { EventCounts } from "./event-counts.js";
+import { EventCounts, madeOf } from "./event-counts.js";
 
 /** The part of a coordinator that is observed. */
 interface Observable {
@@ -23,50 +23,55 @@ export interface MetricsOptions {
   };
 }
 
-type Registers = NonNullable<ConstructorParameters<typeof Gauge>[0]["registers"]>;
-
 const GUARD_STATES = ["active", "recovering", "stopped"] as const;
 
-/** Gauges with a namespace and nothing else. */
-const FIGURES: Readonly<Record<string, readonly [help: string, figureOf: (one: ObservedNamespace) => number]>> = {
-  high_water_mark: [
-    "The greatest run leased or passed over, as this coordinator knows it.",
-    (one) => one.highWaterMark,
-  ],
-  runs_used: ["Runs leased or passed over: none of them is ever leased again.", (one) => one.runsUsed],
-  runs_left: ["Runs that the run space still holds.", (one) => one.runsLeft],
-  headroom_runs: ["Runs that may be leased right now, below the clock line.", (one) => one.headroomRuns],
-  ceiling_runs_per_second: ["By how many runs a second the clock line rises.", (one) => one.ceilingRunsPerSecond],
-  layout_version: ["The layout version whose runs are leased.", (one) => one.version],
-  generation: ["Settled doubts and recoveries that the store has seen, and a bit more.", (one) => one.generation],
-  data_nodes: ["Data nodes that could be promoted, by the record.", (one) => one.nodeCount],
+/** Set at each scrape. */
+const GAUGES = {
+  high_water_mark: ["The greatest run leased or passed over, as this coordinator knows it.", "namespace"],
+  runs_used: ["Runs leased or passed over: none of them is ever leased again.", "namespace"],
+  runs_left: ["Runs that the run space still holds.", "namespace"],
+  headroom_runs: ["Runs that may be leased right now, below the clock line.", "namespace"],
+  ceiling_runs_per_second: ["By how many runs a second the clock line rises.", "namespace"],
+  layout_version: ["The layout version whose runs are leased.", "namespace"],
+  generation: ["Settled doubts and recoveries that the store has seen, and a bit more.", "namespace"],
+  data_nodes: ["Data nodes that could be promoted, by the record.", "namespace"],
+  guard_state: ["1 for the state that the guard is in, 0 for the others.", "namespace", "state"],
+  guard_state_since_timestamp_seconds: ["Since when the guard is in its state.", "namespace"],
+  store_up: ["1 when the store answered this scrape within a second."],
+  tls_certificate_expiry_timestamp_seconds: ["When the TLS certificate in use ends."],
+  build_info: ["Always 1; which release runs, on which Node.", "release", "node"],
+} as const;
+
+/** The gauges with a namespace and nothing else, and their values. */
+const FIGURES: Readonly<Partial<Record<keyof typeof GAUGES, (one: ObservedNamespace) => number>>> = {
+  high_water_mark: ({ highWaterMark }) => highWaterMark,
+  runs_used: ({ space }) => space.runsUsed,
+  runs_left: ({ space }) => space.runsLeft,
+  headroom_runs: ({ space }) => space.headroomRuns,
+  ceiling_runs_per_second: ({ space }) => space.ceilingRunsPerSecond,
+  layout_version: ({ version }) => version,
+  generation: ({ generation }) => generation,
+  data_nodes: ({ nodeCount }) => nodeCount,
 };
 
-/** Gauges that are called like counters; the same figures, by kind, bear the names without the ending. */
+/** Gauges that are named like counters; the same figures, by kind, have the names without the ending. */
 const MISNAMED = ["nodejs_active_handles_total", "nodejs_active_requests_total", "nodejs_active_resources_total"];
 
 export class Metrics {
+  readonly #options: MetricsOptions;
   readonly #registry = new Registry();
-  readonly #coordinator: Observable;
   readonly #counts: EventCounts;
-  readonly #gauges: NamespaceGauges;
+  readonly #gauges: Readonly<Record<keyof typeof GAUGES, Gauge>>;
   readonly #unsubscribe: () => void;
 
-  constructor({ coordinator, events, release, servers }: MetricsOptions) {
+  constructor(options: MetricsOptions) {
+    this.#options = options;
     const registers = [this.#registry];
-    this.#coordinator = coordinator;
     this.#counts = new EventCounts(registers);
-    this.#gauges = new NamespaceGauges(registers);
-    new Gauge({
-      name: "callnumber_build_info",
-      help: "Always 1; which release runs, on which Node.",
-      labelNames: ["release", "node"],
-      registers,
-    }).set({ release, node: nodeRelease }, 1);
-    certificateGauge(registers, servers);
+    this.#gauges = madeOf(GAUGES, (about) => new Gauge({ ...about, registers }));
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
-    this.#unsubscribe = events.subscribe((event) => this.#counts.count(event));
+    this.#unsubscribe = options.events.subscribe((event) => this.#counts.count(event));
   }
 
   get contentType(): string {
@@ -75,9 +80,10 @@ export class Metrics {
 
   /** All metrics, in Prometheus' text format. Asks the store once whether it is there, and waits a second for it at most. */
   async text(): Promise<string> {
-    const observation = await this.#coordinator.observe();
+    const observation = await this.#options.coordinator.observe();
     for (const { namespace } of observation.namespaces) this.#counts.know(namespace);
-    this.#gauges.set(observation);
+    this.#counts.collect();
+    this.#set(observation);
     return await this.#registry.metrics();
   }
 
@@ -85,55 +91,25 @@ export class Metrics {
   close(): void {
     this.#unsubscribe();
   }
-}
 
-/** The state of each namespace, set at each scrape. */
-class NamespaceGauges {
-  readonly #figures: readonly (readonly [Gauge, (one: ObservedNamespace) => number])[];
-  readonly #guardState: Gauge;
-  readonly #guardSince: Gauge;
-  readonly #storeUp: Gauge;
-
-  constructor(registers: Registers) {
-    const gauge = (name: string, help: string, labelNames: readonly string[]) =>
-      new Gauge({ name: `callnumber_${name}`, help, labelNames: [...labelNames], registers });
-    this.#figures = Object.entries(FIGURES).map(([name, [help, figureOf]]) => [
-      gauge(name, help, ["namespace"]),
-      figureOf,
-    ]);
-    this.#guardState = gauge("guard_state", "1 for the state that the guard is in, 0 for the others.", [
-      "namespace",
-      "state",
-    ]);
-    const since = "Since when the guard is in its state.";
-    this.#guardSince = gauge("guard_state_since_timestamp_seconds", since, ["namespace"]);
-    this.#storeUp = gauge("store_up", "1 when the store answered this scrape within a second.", []);
-  }
-
-  set({ isStoreUp, namespaces, refused }: Observation): void {
-    this.#storeUp.set(isStoreUp ? 1 : 0);
-    for (const [gauge] of this.#figures) gauge.reset();
-    for (const gauge of [this.#guardState, this.#guardSince]) gauge.reset();
+  #set({ isStoreUp, namespaces, refused }: Observation): void {
+    const { release, servers } = this.#options;
+    // A namespace may be there no more.
+    for (const gauge of Object.values(this.#gauges)) gauge.reset();
+    this.#gauges.build_info.set({ release, node: nodeRelease }, 1);
+    this.#gauges.store_up.set(isStoreUp ? 1 : 0);
+    // Without a certificate no sample: a gauge without labels is reset to 0, which would be 1970.
+    if (servers.material === undefined) this.#gauges.tls_certificate_expiry_timestamp_seconds.remove();
+    else this.#gauges.tls_certificate_expiry_timestamp_seconds.set(servers.material.endsAtMs / 1_000);
     for (const one of namespaces) {
-      for (const [gauge, figureOf] of this.#figures) gauge.set({ namespace: one.namespace }, figureOf(one));
+      for (const [name, figureOf] of Object.entries(FIGURES)) {
+        this.#gauges[name as keyof typeof GAUGES].set({ namespace: one.namespace }, figureOf(one));
+      }
     }
     for (const { namespace, guard } of [...namespaces, ...refused]) {
-      this.#guardSince.set({ namespace }, guard.sinceMs / 1_000);
-      for (const state of GUARD_STATES) this.#guardState.set({ namespace, state }, state === guard.state ? 1 : 0);
+      this.#gauges.guard_state_since_timestamp_seconds.set({ namespace }, guard.sinceMs / 1_000);
+      for (const state of GUARD_STATES)
+        this.#gauges.guard_state.set({ namespace, state }, state === guard.state ? 1 : 0);
     }
   }
-}
-
-/** When the certificate ends that is in use at the moment of the scrape. Where plain HTTP is spoken there is no sample. */
-function certificateGauge(registers: Registers, servers: MetricsOptions["servers"]): void {
-  const gauge = new Gauge({
-    name: "callnumber_tls_certificate_expiry_timestamp_seconds",
-    help: "When the TLS certificate in use ends.",
-    registers,
-    collect() {
-      if (servers.material !== undefined) this.set(servers.material.endsAtMs / 1_000);
-    },
-  });
-  // A gauge without labels begins at 0: that would be a certificate that ended in 1970.
-  gauge.remove();
 }

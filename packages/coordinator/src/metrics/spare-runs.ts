@@ -1,5 +1,5 @@
 /**
- * The spare runs that clients told of when they asked last: the latest word of each process that asked within ten minutes.
+ * The spare runs of clients: what each process that asked for a lease within ten minutes reported last.
  * Remembers a bounded number of processes: a crash loop makes new ones all the time.
  */
 import type { Holder } from "@callnumber/protocol/wire";
@@ -8,44 +8,32 @@ import type { Holder } from "@callnumber/protocol/wire";
 const LIVE_MS = 600_000;
 const HOLDER_COUNT_MAX = 10_000;
 
-interface Told {
-  readonly spareRunCount: number;
-  readonly atMs: number;
-}
-
 export class SpareRuns {
   readonly #now: () => number;
-  /** By holder, whoever told longest ago first. */
-  readonly #told = new Map<string, Told>();
+  /** By holder, the oldest report first. */
+  readonly #reported = new Map<string, { readonly spareRunCount: number; readonly atMs: number }>();
 
-  /** @param now a clock that only rises, ms. */
+  /** @param now a monotonic clock, ms. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
   note({ name, host, pid }: Pick<Holder, "name" | "host" | "pid">, spareRunCount: number): void {
     const holder = `${pid} ${host} ${name}`;
-    this.#told.delete(holder);
-    this.#told.set(holder, { spareRunCount, atMs: this.#now() });
-    if (this.#told.size > HOLDER_COUNT_MAX) this.#forgetOldest();
+    this.#reported.delete(holder);
+    this.#reported.set(holder, { spareRunCount, atMs: this.#now() });
+    const [oldest] = this.#reported.keys();
+    if (this.#reported.size > HOLDER_COUNT_MAX && oldest !== undefined) this.#reported.delete(oldest);
   }
 
-  /** Spare runs and processes of those that asked within ten minutes. */
+  /** Returns the spare runs of the processes that asked within ten minutes, and how many these are. */
   sum(): { readonly runCount: number; readonly holderCount: number } {
     const liveFromMs = this.#now() - LIVE_MS;
-    for (const { atMs } of this.#told.values()) {
-      if (atMs >= liveFromMs) break;
-      this.#forgetOldest();
-    }
     let runCount = 0;
-    for (const { spareRunCount } of this.#told.values()) runCount += spareRunCount;
-    return { runCount, holderCount: this.#told.size };
-  }
-
-  #forgetOldest(): void {
-    for (const holder of this.#told.keys()) {
-      this.#told.delete(holder);
-      return;
+    for (const [holder, { spareRunCount, atMs }] of this.#reported) {
+      if (atMs < liveFromMs) this.#reported.delete(holder);
+      else runCount += spareRunCount;
     }
+    return { runCount, holderCount: this.#reported.size };
   }
 }

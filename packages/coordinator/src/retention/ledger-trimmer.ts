@@ -33,12 +33,6 @@ export interface LedgerTrimmerOptions {
   readonly everyMs?: number;
 }
 
-/** What one step trimmed. */
-interface Trimmed {
-  readonly leaseCount: number;
-  readonly throughLedgerId: number;
-}
-
 export class LedgerTrimmer {
   readonly #options: LedgerTrimmerOptions;
   readonly #warned = new Set<string>();
@@ -79,30 +73,31 @@ export class LedgerTrimmer {
   async #trimNamespace(namespace: string): Promise<void> {
     let [leaseCount, throughLedgerId] = [0, 0];
     for (let isDone = false; !isDone && !this.#isStopped; ) {
-      const trimmed = await this.#logged(namespace, () => this.#trimOldest(namespace));
-      if (trimmed !== undefined) {
-        leaseCount += trimmed.leaseCount;
-        ({ throughLedgerId } = trimmed);
-      }
-      isDone = trimmed === undefined || trimmed.leaseCount < LEDGER_TRIM_LEASES_MAX;
+      const trimmed = (await this.#logged(namespace, () => this.#trimOldest(namespace))) ?? [];
+      leaseCount += trimmed.length;
+      throughLedgerId = trimmed.at(-1) ?? throughLedgerId;
+      isDone = trimmed.length < LEDGER_TRIM_LEASES_MAX;
       await turn();
     }
     if (leaseCount > 0) this.#options.log.info({ namespace, leaseCount, throughLedgerId }, "ledger_trimmed");
   }
 
-  /** One step. Undefined when nothing was due, or another coordinator or a report came in between. */
-  async #trimOldest(namespace: string): Promise<Trimmed | undefined> {
+  /** One step. Returns the last ledger ids of the trimmed leases: none when nothing was due, or another coordinator or a report came in between. */
+  async #trimOldest(namespace: string): Promise<readonly number[]> {
     const { store, files, now = Date.now } = this.#options;
     const { phase, changedAtMs, storeId } = await store.readNamespace(namespace);
     const nowMs = now();
     // There is a heartbeat every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use seem old.
-    if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return undefined;
+    if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return [];
     const { days, ...known } = (await store.readSettings(namespace)).retention;
-    if (days === 0) return undefined;
-    if (files === undefined) return this.#warn(namespace, days);
+    if (days === 0) return [];
+    if (files === undefined) {
+      this.#warn(namespace, days);
+      return [];
+    }
     const due = await this.#due(namespace, nowMs - days * DAY_MS);
     const last = due.at(-1);
-    if (last === undefined) return undefined;
+    if (last === undefined) return [];
     const leases = due.map((lease) => ({
       lastLedgerId: lastLedgerIdOf(lease),
       reportedAtMs: lease.progress?.reportedAtMs ?? null,
@@ -116,9 +111,9 @@ export class LedgerTrimmer {
     // A lease of a clock that was ahead has a later time than those behind it.
     const leasedAtMs = Math.max(known.leasedAtMs, ...due.map((lease) => lease.leasedAtMs));
     const trim = { storeId, trimmedThrough: known.through, through, leasedAtMs, leases };
-    if (!(await store.trimLedger(namespace, trim))) return undefined;
+    if (!(await store.trimLedger(namespace, trim))) return [];
     this.#written.delete(namespace);
-    return { leaseCount: due.length, throughLedgerId: through };
+    return leases.map(({ lastLedgerId }) => lastLedgerId);
   }
 
   /** Returns the oldest leases, up to the first that stays. Never the newest: the guard reads it. */
@@ -129,7 +124,7 @@ export class LedgerTrimmer {
     return firstToStay < 0 ? oldest : oldest.slice(0, firstToStay);
   }
 
-  #warn(namespace: string, days: number): undefined {
+  #warn(namespace: string, days: number): void {
     if (this.#warned.has(namespace)) return;
     this.#warned.add(namespace);
     this.#options.log.warn({ namespace, days, reason: "this coordinator has no --ledger-dir" }, "ledger_not_trimmed");
@@ -191,7 +186,8 @@ export class LedgerFiles {
       try {
         await file.appendFile(leases.map((lease) => `${JSON.stringify(lease)}\n`).join(""));
         await file.sync();
-        if (size === 0) await this.#sync();
+        // A new file is on the disk only with its directory.
+        if (size === 0) await syncDirectory(this.#directory);
       } catch (error) {
         // The file may end within a line, and a sync that failed once says nothing of the next one: no line goes behind these.
         this.#fileId = newFileId();
@@ -202,15 +198,14 @@ export class LedgerFiles {
       await file.close();
     }
   }
+}
 
-  /** A new file is on the disk only with its directory. */
-  async #sync(): Promise<void> {
-    const directory = await open(this.#directory, "r");
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
   }
 }
 

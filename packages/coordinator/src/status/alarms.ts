@@ -1,18 +1,11 @@
 /**
  * Alarms about a namespace, from its record and the leases of the last hour: what an operator should do before it hurts. All thresholds are
- * here, by name. And a watch that logs them when nothing requests them.
+ * here, by name.
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import {
-  ALARM_SEVERITIES,
-  type Alarm,
-  type AlarmName,
-  type AlarmSeverity,
-  commandLine,
-} from "@callnumber/protocol/operator";
+import { ALARM_SEVERITIES, type Alarm, type AlarmName, commandLine } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
-import { CoordinatorError } from "../errors.js";
-import { type Log } from "../log.js";
+import type { StartLoop } from "../limits/restart-brake.js";
 import { type NamespaceRecord } from "../stores/store.js";
 import { type LeaseWindow, runCountOf, unusedRunCounts } from "./capacity.js";
 import { type RunSpace, runSpaceOf } from "./status.js";
@@ -44,21 +37,14 @@ export interface AlarmSubject {
   /** The leases of the last hour, as far as they were read. */
   readonly hour: LeaseWindow;
   /** Holders that restart repeatedly, the worst first. */
-  readonly startLoops: readonly ObservedStartLoop[];
+  readonly startLoops: readonly StartLoop[];
   readonly nowMs: number;
-}
-
-export interface ObservedStartLoop {
-  readonly holder: { readonly name: string; readonly host: string };
-  readonly startCount: number;
-  readonly forMs: number;
-  /** 0 where limits are off. */
-  readonly pauseMs: number;
 }
 
 const PLAN = "Plan the step to the next version, and who runs it (docs/capacity.md)";
 
-type Raise = (subject: AlarmSubject, space: RunSpace) => Omit<Alarm, "name"> | undefined;
+type Raised = Omit<Alarm, "name"> | undefined;
+type Raise = (subject: AlarmSubject, space: RunSpace) => Raised;
 
 /** Returns the alarms of now, the most severe first. */
 export function alarmsOf(subject: AlarmSubject): readonly Alarm[] {
@@ -73,33 +59,32 @@ export function alarmsOf(subject: AlarmSubject): readonly Alarm[] {
 
 const RAISES: Readonly<Record<AlarmName, Raise>> = {
   run_space_exhausted: raiseExhausted,
-  runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", wayOn(subject.record), subject, space),
-  runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", PLAN, subject, space),
-  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", forecastOf(subject.record), subject, space),
+  runs_used_95: ({ record }, space) => raiseUsed("runs_used_95", "critical", wayOn(record), record, space),
+  runs_used_80: ({ record }, space) => raiseUsed("runs_used_80", "warning", PLAN, record, space),
+  runs_used_50: ({ record }, space) => raiseUsed("runs_used_50", "notice", forecastOf(record), record, space),
   run_ceiling_ending: raiseCeilingEnding,
   headroom_low: raiseHeadroomLow,
   holder_restarts: raiseHolderRestarts,
   holder_share: raiseHolderShare,
 };
 
-function raiseExhausted({ record, guardCode }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+function raiseExhausted({ record, guardCode }: AlarmSubject): Raised {
   if (record.highWaterMark < RUN_MAX && guardCode !== "run_space_exhausted") return undefined;
-  return {
-    severity: "critical",
-    explanation: `Version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`,
-  };
+  const explanation = `Version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`;
+  return { severity: "critical", explanation };
 }
 
 function raiseUsed(
   name: keyof typeof USED_SHARES,
   severity: Alarm["severity"],
   whatToDo: string,
-  { record }: AlarmSubject,
+  { version }: NamespaceRecord,
   { usedShare, runsLeft }: RunSpace,
-): Omit<Alarm, "name"> | undefined {
+): Raised {
   if (usedShare < USED_SHARES[name]) return undefined;
-  const explanation = `${percent(usedShare)} of the run space of version ${record.version} is used, ${runsLeft} runs are left`;
-  return { severity, explanation: `${explanation}. ${whatToDo}` };
+  const percent = `${(usedShare * 100).toFixed(1)} %`;
+  const explanation = `${percent} of the run space of version ${version} is used, ${runsLeft} runs are left. ${whatToDo}`;
+  return { severity, explanation };
 }
 
 function forecastOf({ namespace }: NamespaceRecord): string {
@@ -113,10 +98,7 @@ function wayOn({ namespace, version }: NamespaceRecord): string {
 }
 
 /** Once the ceiling has passed the end, no recovery can end in the version. */
-function raiseCeilingEnding(
-  { record, nowMs }: AlarmSubject,
-  { ceilingEndsAtMs }: RunSpace,
-): Omit<Alarm, "name"> | undefined {
+function raiseCeilingEnding({ record, nowMs }: AlarmSubject, { ceilingEndsAtMs }: RunSpace): Raised {
   if (ceilingEndsAtMs - nowMs > CEILING_ENDING_MS) return undefined;
   const hasEnded = ceilingEndsAtMs <= nowMs;
   const at = new Date(ceilingEndsAtMs).toISOString();
@@ -129,7 +111,7 @@ function raiseCeilingEnding(
 function raiseHeadroomLow(
   { record, hour, shortageMs, nowMs }: AlarmSubject,
   { headroomRuns, runsLeft, ceilingRunsPerSecond, ceilingEndsAtMs }: RunSpace,
-): Omit<Alarm, "name"> | undefined {
+): Raised {
   // At the end of the run space it is not the ceiling that is near.
   if (headroomRuns >= runsLeft || ceilingEndsAtMs <= nowMs) return undefined;
   const takenRuns = runCountOf(hour.leases);
@@ -138,26 +120,25 @@ function raiseHeadroomLow(
   const lastsMs = netRunsPerMs > 0 ? headroomRuns / netRunsPerMs : Number.POSITIVE_INFINITY;
   const isShort = shortageMs > SHORTAGE_MIN_MS;
   if (lastsMs >= HEADROOM_LASTS_MIN_MS && !isShort) return undefined;
-  const [holder] = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
   const line = `the clock line of version ${record.version}, which rises by ${ceilingRunsPerSecond} a second`;
   const what = isShort
     ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${line}`
     : `${headroomRuns} runs may be leased up to ${line}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
-  const look = holder === undefined ? "" : leasesOf(record, holder[0]);
-  return { severity: "warning", explanation: `${what}. Start fewer importers at once${look}` };
+  const [greatest] = unusedRunCounts(hour.leases);
+  const look = greatest && `. The leases of the greatest holder: ${leasesOf(record, greatest[0])}`;
+  return { severity: "warning", explanation: `${what}. Start fewer importers at once${look ?? ""}` };
 }
 
 function leasesOf({ namespace }: NamespaceRecord, holder: string): string {
-  return `. The leases of the greatest holder: \`${commandLine("runs", namespace, { holder })}\``;
+  return `\`${commandLine("runs", namespace, { holder })}\``;
 }
 
 /**
  * Compares unused runs only: an importer that uses up one run after the other has few of them, one that is restarted repeatedly has many.
  * A single holder has no share.
  */
-function raiseHolderShare({ record, hour }: AlarmSubject): Omit<Alarm, "name"> | undefined {
-  const unused = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
-  const [first, ...others] = unused;
+function raiseHolderShare({ record, hour }: AlarmSubject): Raised {
+  const [first, ...others] = unusedRunCounts(hour.leases);
   if (first === undefined || others.length === 0) return undefined;
   const [name, runs] = first;
   const mean = others.reduce((sum, [, count]) => sum + count, 0) / others.length;
@@ -169,99 +150,26 @@ function raiseHolderShare({ record, hour }: AlarmSubject): Omit<Alarm, "name"> |
     explanation:
       `In the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
       `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
-      `Its leases: \`${commandLine("runs", record.namespace, { holder: name })}\``,
+      `Its leases: ${leasesOf(record, name)}`,
   };
 }
 
-function raiseHolderRestarts({ record, startLoops }: AlarmSubject): Omit<Alarm, "name"> | undefined {
-  const [worst] = startLoops;
+function raiseHolderRestarts({ record, startLoops }: AlarmSubject): Raised {
+  const [worst, ...others] = startLoops;
   if (worst === undefined) return undefined;
   const { holder, startCount, forMs, pauseMs } = worst;
-  const others = startLoops.length - 1;
+  const same =
+    others.length === 0 ? "" : `. ${others.length} ${others.length === 1 ? "other does" : "others do"} the same`;
   return {
     severity: "warning",
     explanation:
       `Holder "${holder.name}" on ${holder.host} was started ${startCount} times within ${minutesIn(forMs)}, and no process of it ` +
       `came far enough to report a number or to ask for a second run. ${pauseMs > 0 ? `Each further start waits ${pauseMs / 1_000} s` : "Nothing slows it down: limits are off"}` +
-      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. Find out why it ends. ` +
-      `Its leases: \`${commandLine("runs", record.namespace, { holder: holder.name })}\``,
+      `${same}. Find out why it ends. Its leases: ${leasesOf(record, holder.name)}`,
   };
 }
 
 function minutesIn(ms: number): string {
   const minutes = Math.max(Math.ceil(ms / 60_000), 1);
   return minutes === 1 ? "a minute" : `${minutes} minutes`;
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
-}
-
-/** Twice a minute, so that an alarm is logged within one. */
-const ALARMS_EVERY_MS = 30_000;
-
-export interface AlarmsWatchOptions {
-  readonly log: Log;
-  readonly namespaces: () => Promise<Iterable<string>>;
-  readonly alarmsOf: (namespace: string) => Promise<readonly Alarm[]>;
-}
-
-/** Checks the alarms of every namespace regularly, and logs once when one begins, changes its severity, or is cleared. */
-export class AlarmsWatch {
-  readonly #options: AlarmsWatchOptions;
-  readonly #raised = new Map<string, ReadonlyMap<AlarmName, AlarmSeverity>>();
-  #timer: ReturnType<typeof setInterval> | undefined;
-  #inFlight: Promise<void> | undefined;
-
-  constructor(options: AlarmsWatchOptions) {
-    this.#options = options;
-  }
-
-  start(): void {
-    this.#timer ??= setInterval(() => void this.check(), ALARMS_EVERY_MS).unref();
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    await this.#inFlight;
-  }
-
-  /** Checks all namespaces once; a check in flight is shared. */
-  check(): Promise<void> {
-    this.#inFlight ??= this.#checkAll().finally(() => {
-      this.#inFlight = undefined;
-    });
-    return this.#inFlight;
-  }
-
-  async #checkAll(): Promise<void> {
-    const { log, namespaces } = this.#options;
-    try {
-      // One after the other: leases come first.
-      for (const namespace of await namespaces()) await this.#checkNamespace(namespace);
-    } catch (error) {
-      log.warn({ reason: (error as Error).message }, "alarms_failed");
-    }
-  }
-
-  /** Raised alarms stay while nothing can be read. */
-  async #checkNamespace(namespace: string): Promise<void> {
-    const { log, alarmsOf } = this.#options;
-    let alarms: readonly Alarm[];
-    try {
-      alarms = await alarmsOf(namespace);
-    } catch (error) {
-      if (!(error instanceof CoordinatorError)) throw error;
-      log.debug({ namespace, code: error.code, reason: error.message }, "alarms_unknown");
-      return;
-    }
-    const before = this.#raised.get(namespace) ?? new Map<AlarmName, AlarmSeverity>();
-    const now = new Map(alarms.map(({ name, severity }) => [name, severity]));
-    this.#raised.set(namespace, now);
-    for (const alarm of alarms) {
-      if (before.get(alarm.name) !== alarm.severity) log.warn({ namespace, ...alarm }, "alarm");
-    }
-    for (const name of before.keys()) if (!now.has(name)) log.info({ namespace, name }, "alarm_cleared");
-  }
 }

@@ -4,16 +4,20 @@
  */
 import {
   type Alarm,
+  type AlarmName,
+  type AlarmSeverity,
   type CapacityResponse,
   HISTORY_STEP_COUNT,
   type HistoryResponse,
 } from "@callnumber/protocol/operator";
 import { type ErrorCode, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { firstLeaseSince } from "../ledger/read-ledger.js";
+import type { StartLoop } from "../limits/restart-brake.js";
 import type { Log } from "../log.js";
 import type { NamespaceRecord } from "../stores/store.js";
-import { ALARM_WINDOW_MS, AlarmsWatch, alarmsOf, type ObservedStartLoop } from "./alarms.js";
+import { ALARM_WINDOW_MS, alarmsOf } from "./alarms.js";
 import { type CapacityLedger, capacityOf, type LeaseWindow, leasesSince, recentLeases } from "./capacity.js";
 
 export interface CapacityReaderOptions {
@@ -23,7 +27,7 @@ export interface CapacityReaderOptions {
   /** The namespaces that are served. */
   readonly namespaces: () => Promise<Iterable<string>>;
   /** Holders that restart repeatedly, the worst first. */
-  readonly startLoops: (namespace: string) => readonly ObservedStartLoop[];
+  readonly startLoops: (namespace: string) => readonly StartLoop[];
   /** Reads the record, the code that leases fail with, and for how long the run ceiling has limited them. */
   readonly read: (namespace: string) => Promise<{
     readonly record: NamespaceRecord;
@@ -35,21 +39,19 @@ export interface CapacityReaderOptions {
 const WEEK_MS = 7 * 24 * 3_600_000;
 /** How long a response is reused. */
 export const CACHED_MS = 5_000;
-
-interface CachedResponse {
-  readonly untilMs: number;
-  readonly response: Promise<unknown>;
-}
+/** Twice a minute, so that an alarm is logged within one. */
+const ALARMS_EVERY_MS = 30_000;
 
 export class CapacityReader {
   readonly #options: CapacityReaderOptions;
-  readonly #cache = new Map<string, CachedResponse>();
-  readonly #watch: AlarmsWatch;
+  readonly #cache = new Map<string, { readonly untilMs: number; readonly response: Promise<unknown> }>();
+  /** Alarms that were logged, by namespace. */
+  readonly #raised = new Map<string, ReadonlyMap<AlarmName, AlarmSeverity>>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #check: Promise<void> | undefined;
 
   constructor(options: CapacityReaderOptions) {
     this.#options = options;
-    const { log, namespaces } = options;
-    this.#watch = new AlarmsWatch({ log, namespaces, alarmsOf: (namespace) => this.alarms(namespace) });
   }
 
   /** @throws CoordinatorError as `Coordinator.status`. */
@@ -60,9 +62,15 @@ export class CapacityReader {
 
   /** As `capacity`, for a record that was just read. @throws CoordinatorError as `Coordinator.status`. */
   capacityOf(record: NamespaceRecord): Promise<CapacityResponse> {
+    const { ledger, now } = this.#options;
+    const { namespace, version, generation } = record;
     // With version and generation: what an operator's command changes is shown at once.
-    const key = `capacity ${record.version} ${record.generation} ${record.namespace}`;
-    return this.#cached(key, () => this.#capacity(record));
+    return this.#cached(`capacity ${version} ${generation} ${namespace}`, async () => {
+      const nowMs = now();
+      const window = await recentLeases(ledger, namespace, nowMs - WEEK_MS);
+      const alarms = await this.#alarmsIn(namespace, leasesSince(window, nowMs - ALARM_WINDOW_MS));
+      return { ...capacityOf(record, window, nowMs), alarms };
+    });
   }
 
   /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
@@ -81,20 +89,51 @@ export class CapacityReader {
 
   /** Checks the alarms of every namespace regularly, until `stop`. */
   start(): void {
-    this.#watch.start();
+    this.#timer ??= setInterval(() => void this.checkAlarms(), ALARMS_EVERY_MS).unref();
   }
 
   async stop(): Promise<void> {
-    await this.#watch.stop();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#check;
   }
 
-  async #capacity(record: NamespaceRecord): Promise<CapacityResponse> {
-    const { ledger, now } = this.#options;
-    const { namespace } = record;
-    const nowMs = now();
-    const window = await recentLeases(ledger, namespace, nowMs - WEEK_MS);
-    const alarms = await this.#alarmsIn(namespace, leasesSince(window, nowMs - ALARM_WINDOW_MS));
-    return { ...capacityOf(record, window, nowMs), alarms };
+  /** Logs once when an alarm begins, changes its severity, or is cleared. A check in flight is shared. */
+  checkAlarms(): Promise<void> {
+    this.#check ??= this.#checkAll().finally(() => {
+      this.#check = undefined;
+    });
+    return this.#check;
+  }
+
+  async #checkAll(): Promise<void> {
+    const { log, namespaces } = this.#options;
+    try {
+      // One after the other: leases come first.
+      for (const namespace of await namespaces()) await this.#checkNamespace(namespace);
+    } catch (error) {
+      log.warn({ reason: (error as Error).message }, "alarms_failed");
+    }
+  }
+
+  /** Raised alarms stay while nothing can be read. */
+  async #checkNamespace(namespace: string): Promise<void> {
+    const { log } = this.#options;
+    let alarms: readonly Alarm[];
+    try {
+      alarms = await this.alarms(namespace);
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      log.debug({ namespace, code: error.code, reason: error.message }, "alarms_unknown");
+      return;
+    }
+    const before = this.#raised.get(namespace) ?? new Map<AlarmName, AlarmSeverity>();
+    const now = new Map(alarms.map(({ name, severity }) => [name, severity]));
+    this.#raised.set(namespace, now);
+    for (const alarm of alarms) {
+      if (before.get(alarm.name) !== alarm.severity) log.warn({ namespace, ...alarm }, "alarm");
+    }
+    for (const name of before.keys()) if (!now.has(name)) log.info({ namespace, name }, "alarm_cleared");
   }
 
   async #alarmsIn(namespace: string, hour: LeaseWindow): Promise<readonly Alarm[]> {

@@ -5,11 +5,10 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CapacityResponse, HolderUse } from "@callnumber/protocol/operator";
-import { type Holder, INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
-import { parseStoreId } from "../guard/store-id.js";
+import { INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { LedgerReader, NamespaceRecord } from "../stores/store.js";
-import { runSpaceOf } from "./status.js";
+import { runSpaceOf, storeIdFields } from "./status.js";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -42,7 +41,7 @@ export function capacityOf(
  * the window does not reach back to its beginning.
  */
 function ratesOf(record: NamespaceRecord, window: LeaseWindow, nowMs: number): readonly UseRate[] {
-  const lifeMs = nowMs - (parseStoreId(record.storeId)?.initializedAtMs ?? nowMs);
+  const lifeMs = nowMs - storeIdFields(record.storeId).initializedAtMs;
   const windowSpanMs = nowMs - window.completeFromMs;
   return RATE_WINDOWS_MS.filter((windowMs, index) => {
     if (index > 0) return windowMs <= Math.min(lifeMs, windowSpanMs);
@@ -121,64 +120,39 @@ export const WASTED_BELOW_NUMBERS = 100;
 export const LIVE_MS = 10 * 60_000;
 const HOSTS_MAX = 8;
 
-/** What became of the runs of one lease, each counted once. */
-interface LeaseUsage {
-  /** Made at least `WASTED_BELOW_NUMBERS` numbers, as its holder said. */
-  readonly used: number;
-  /** Ended with fewer. */
-  readonly wasted: number;
-  /** Never left the coordinator. */
-  readonly discarded: number;
-  /** Nothing was reported yet. */
-  readonly open: number;
-}
-
-/** What is known of one process, from its leases and its reports. */
-interface Process {
-  readonly name: string;
-  readonly place: string;
-  firstHeardMs: number;
-  lastHeardMs: number;
-}
-
 /** Returns the holders of these leases, those with most runs first. */
 export function holderUses(leases: readonly LedgerEntry[], nowMs: number): readonly HolderUse[] {
   const total = runCountOf(leases);
-  const processes = processesOf(leases);
-  const left = leftProcesses(processes, nowMs);
-  const liveNames = new Set<string>();
-  const processCounts = new Map<string, number>();
-  for (const { name, lastHeardMs } of processes.values()) {
-    processCounts.set(name, (processCounts.get(name) ?? 0) + 1);
-    if (nowMs - lastHeardMs < LIVE_MS) liveNames.add(name);
-  }
   const uses = Array.from(byName(leases), ([name, own]) => {
     const runCount = runCountOf(own);
-    const usages = own.map((lease) => usageOf(lease, left.has(processOf(lease.holder))));
+    const processes = processesOf(own);
+    const left = leftProcesses(processes, nowMs);
+    const usages = own.map((lease) => usageOf(lease, left.has(processOf(lease))));
     return {
       name,
       hosts: [...new Set(own.map(({ holder }) => holder.host))].sort().slice(0, HOSTS_MAX),
-      processCount: processCounts.get(name) ?? 0,
+      processCount: processes.size,
       leaseCount: own.length,
       runCount,
       share: runCount / total,
       wastedRunCount: sumOf(usages, "wasted"),
       discardedRunCount: sumOf(usages, "discarded"),
       lastLeaseAtMs: own.reduce((last, { leasedAtMs }) => Math.max(last, leasedAtMs), 0),
-      isLive: liveNames.has(name),
+      isLive: [...processes.values()].some(({ lastHeardMs }) => nowMs - lastHeardMs < LIVE_MS),
     };
   });
   return uses.sort((one, other) => other.runCount - one.runCount || (one.name < other.name ? -1 : 1));
 }
 
-/** Returns how many runs of each holder are not known to have made numbers: few where it uses up one run after the other. */
-export function unusedRunCounts(leases: readonly LedgerEntry[]): ReadonlyMap<string, number> {
-  return new Map(
-    Array.from(byName(leases), ([name, own]) => {
-      const usages = own.map((lease) => usageOf(lease, false));
-      return [name, runCountOf(own) - sumOf(usages, "used")];
-    }),
-  );
+/** Returns how many runs of each holder are not known to have made numbers, greatest first: few where it uses up one run after the other. */
+export function unusedRunCounts(
+  leases: readonly LedgerEntry[],
+): readonly (readonly [name: string, runCount: number])[] {
+  const counts = Array.from(byName(leases), ([name, own]) => {
+    const usages = own.map((lease) => usageOf(lease, false));
+    return [name, runCountOf(own) - sumOf(usages, "used")] as const;
+  });
+  return counts.sort(([, one], [, other]) => other - one);
 }
 
 function byName(leases: readonly LedgerEntry[]): ReadonlyMap<string, readonly LedgerEntry[]> {
@@ -191,54 +165,60 @@ function byName(leases: readonly LedgerEntry[]): ReadonlyMap<string, readonly Le
   return groups;
 }
 
-function processOf({ name, host, pid }: Holder): string {
-  return JSON.stringify([name, host, pid]);
+/** What is known of one process of a name, from its leases and its reports. */
+interface Process {
+  readonly host: string;
+  readonly firstHeardMs: number;
+  readonly lastHeardMs: number;
 }
 
+function processOf({ holder: { host, pid } }: LedgerEntry): string {
+  return `${pid} ${host}`;
+}
+
+/** Returns the processes of leases of one name. */
 function processesOf(leases: readonly LedgerEntry[]): ReadonlyMap<string, Process> {
   const processes = new Map<string, Process>();
-  for (const { holder, leasedAtMs, progress } of leases) {
-    const heardMs = Math.max(leasedAtMs, progress?.reportedAtMs ?? 0);
-    const known = processes.get(processOf(holder));
-    if (known === undefined) {
-      const place = JSON.stringify([holder.name, holder.host]);
-      processes.set(processOf(holder), { name: holder.name, place, firstHeardMs: leasedAtMs, lastHeardMs: heardMs });
-    } else {
-      known.firstHeardMs = Math.min(known.firstHeardMs, leasedAtMs);
-      known.lastHeardMs = Math.max(known.lastHeardMs, heardMs);
-    }
+  for (const lease of leases) {
+    const { host } = lease.holder;
+    const heardMs = Math.max(lease.leasedAtMs, lease.progress?.reportedAtMs ?? 0);
+    const known = processes.get(processOf(lease)) ?? { firstHeardMs: Number.POSITIVE_INFINITY, lastHeardMs: 0 };
+    const firstHeardMs = Math.min(known.firstHeardMs, lease.leasedAtMs);
+    processes.set(processOf(lease), { host, firstHeardMs, lastHeardMs: Math.max(known.lastHeardMs, heardMs) });
   }
   return processes;
 }
 
-/** Returns processes without news that others of the same name and host followed: crashed ones. */
+/** Returns processes without news that others on the same host followed: crashed ones. */
 function leftProcesses(processes: ReadonlyMap<string, Process>, nowMs: number): ReadonlySet<string> {
   const lastBeginMs = new Map<string, number>();
-  for (const { place, firstHeardMs } of processes.values()) {
-    lastBeginMs.set(place, Math.max(lastBeginMs.get(place) ?? 0, firstHeardMs));
+  for (const { host, firstHeardMs } of processes.values()) {
+    lastBeginMs.set(host, Math.max(lastBeginMs.get(host) ?? 0, firstHeardMs));
   }
-  const left = new Set<string>();
-  for (const [process, { place, lastHeardMs }] of processes) {
-    const isFollowed = (lastBeginMs.get(place) ?? 0) > lastHeardMs;
-    if (isFollowed && nowMs - lastHeardMs >= LIVE_MS) left.add(process);
-  }
-  return left;
+  const isLeft = ({ host, lastHeardMs }: Process) =>
+    (lastBeginMs.get(host) ?? 0) > lastHeardMs && nowMs - lastHeardMs >= LIVE_MS;
+  return new Set([...processes].filter(([, process]) => isLeft(process)).map(([name]) => name));
+}
+
+/** What became of the runs of one lease, each counted once; of the others nothing was reported yet. */
+interface LeaseUsage {
+  /** Made at least `WASTED_BELOW_NUMBERS` numbers, as its holder said. */
+  readonly used: number;
+  /** Ended with fewer. */
+  readonly wasted: number;
+  /** Never left the coordinator. */
+  readonly discarded: number;
 }
 
 /** A holder uses the runs of a lease in their order. `isLeft`: its process has ended without a report. */
 function usageOf({ firstRun, runCount, progress }: LedgerEntry, isLeft: boolean): LeaseUsage {
-  if (progress === null) return isLeft ? { ...NOTHING, wasted: runCount } : { ...NOTHING, open: runCount };
-  const state: string = progress.state;
-  if (state === "discarded") return { ...NOTHING, discarded: runCount };
-  const before = progress.run - firstRun;
-  const numbers = progress.lastSequence === null ? 0 : progress.lastSequence + 1;
-  const hasMade = state === "exhausted" || numbers >= WASTED_BELOW_NUMBERS;
-  const used = before + (hasMade ? 1 : 0);
-  const isEnded = state === "closed" || isLeft;
-  return { ...NOTHING, used, [isEnded ? "wasted" : "open"]: runCount - used };
+  if (progress === null) return { used: 0, wasted: isLeft ? runCount : 0, discarded: 0 };
+  const { run, lastSequence, state }: { run: number; lastSequence: number | null; state: string } = progress;
+  if (state === "discarded") return { used: 0, wasted: 0, discarded: runCount };
+  const hasMade = state === "exhausted" || (lastSequence ?? -1) + 1 >= WASTED_BELOW_NUMBERS;
+  const used = run - firstRun + (hasMade ? 1 : 0);
+  return { used, wasted: state === "closed" || isLeft ? runCount - used : 0, discarded: 0 };
 }
-
-const NOTHING: LeaseUsage = { used: 0, wasted: 0, discarded: 0, open: 0 };
 
 function sumOf(usages: readonly LeaseUsage[], name: keyof LeaseUsage): number {
   return usages.reduce((sum, usage) => sum + usage[name], 0);

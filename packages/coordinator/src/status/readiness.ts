@@ -2,29 +2,22 @@
  * Whether namespaces can be expected to lease, for health checks; and their state as the guards saw it last, for metrics every few seconds, for
  * which only one short request tests whether the store responds.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { headroomAt } from "../guard/ceiling.js";
+import type { Checkpoint } from "../guard/checkpoint.js";
 import type { GuardState } from "../guard/guard-state.js";
-import type { NamespaceGuard } from "../guard/namespace-guard.js";
-import type { NamespaceGuards, RefusedNamespace } from "../guard/namespace-guards.js";
-import type { PreflightWatch } from "../guard/preflight.js";
-import { parseStoreId } from "../guard/store-id.js";
+import type { RefusedNamespace } from "../guard/namespace-guards.js";
 import type { Store } from "../stores/store.js";
-import { runUseOf } from "./status.js";
+import { type RunSpace, runSpaceOf, type StatusSources } from "./status.js";
 
-export interface ObservedNamespace {
+export interface ObservedNamespace extends Pick<Checkpoint, "generation" | "nodeCount"> {
   readonly namespace: string;
   readonly version: number;
   /** The greatest run that this coordinator knows to be leased or skipped. */
   readonly highWaterMark: number;
-  readonly runsUsed: number;
-  readonly runsLeft: number;
-  readonly headroomRuns: number;
-  readonly ceilingRunsPerSecond: number;
-  readonly generation: number;
-  readonly nodeCount: number;
+  readonly space: RunSpace;
   readonly guard: GuardState;
 }
 
@@ -35,101 +28,58 @@ export interface Observation {
   readonly refused: readonly RefusedNamespace[];
 }
 
-export interface Observed {
-  readonly guards: Pick<NamespaceGuards, "opened" | "refused">;
-  readonly preflight: Pick<PreflightWatch, "effectiveState">;
-  readonly probe: StoreProbe;
-  readonly nowMs: number;
-}
-
 /** A slower store is down, as far as leases are concerned. */
 const PROBE_TIMEOUT_MS = 1_000;
 
-/** Tests whether a store responds: one request at a time. */
-export class StoreProbe {
-  readonly #store: Pick<Store, "listNamespaces">;
-  #request: Promise<boolean> | undefined;
-
-  constructor(store: Pick<Store, "listNamespaces">) {
-    this.#store = store;
-  }
-
-  /** Never rejects, and resolves within a second. */
-  async responds(): Promise<boolean> {
-    this.#request ??= this.#send();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const tooLate = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), PROBE_TIMEOUT_MS);
-    });
-    const hasResponded = await Promise.race([this.#request, tooLate]);
-    clearTimeout(timer);
-    return hasResponded;
-  }
-
-  async #send(): Promise<boolean> {
+/** Makes a function that tests within a second whether a store responds: one request at a time. It never rejects. */
+export function storeProbe(store: Pick<Store, "listNamespaces">): () => Promise<boolean> {
+  let request: Promise<boolean> | undefined;
+  const send = async () => {
     try {
-      await this.#store.listNamespaces();
+      await store.listNamespaces();
       return true;
     } catch {
       return false;
     } finally {
-      this.#request = undefined;
+      request = undefined;
     }
-  }
-}
-
-/** Never rejects. A namespace that has had no heartbeat yet is left out. */
-export async function observe({ guards, preflight, probe, nowMs }: Observed): Promise<Observation> {
-  const isStoreUp = await probe.responds();
-  const opened = await guards.opened();
-  const namespaces = opened.map((guard) => observedNamespace(guard, preflight, nowMs));
-  return { isStoreUp, namespaces, refused: guards.refused() };
-}
-
-function observedNamespace(
-  { namespace, checkpoint, state }: NamespaceGuard,
-  preflight: Pick<PreflightWatch, "effectiveState">,
-  nowMs: number,
-): ObservedNamespace {
-  const { storeId, ledgerId, generation, nodeCount } = checkpoint;
-  const { version, run: highWaterMark } = runOfLedgerId(ledgerId);
-  const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
-  return {
-    namespace,
-    version,
-    highWaterMark,
-    ...runUseOf({ ...id, version, highWaterMark }),
-    headroomRuns: headroomAt(id, version, highWaterMark, nowMs),
-    ceilingRunsPerSecond: id.rate,
-    generation,
-    nodeCount,
-    guard: preflight.effectiveState(namespace, state),
+  };
+  return async () => {
+    request ??= send();
+    return await Promise.race([request, delay(PROBE_TIMEOUT_MS, false, { ref: false })]);
   };
 }
 
-type Guards = Pick<NamespaceGuards, "names" | "ifInitialized">;
-type Preflight = Pick<PreflightWatch, "assertPassed">;
+/** Never rejects. A namespace that has had no heartbeat yet is left out. */
+export async function observe(
+  { guards, preflight, now }: StatusSources,
+  isStoreUp: () => Promise<boolean>,
+): Promise<Observation> {
+  const isUp = await isStoreUp();
+  const namespaces = (await guards.opened()).map(({ namespace, checkpoint, state }): ObservedNamespace => {
+    const { storeId, ledgerId, generation, nodeCount } = checkpoint;
+    const { version, run: highWaterMark } = runOfLedgerId(ledgerId);
+    const space = runSpaceOf({ storeId, version, highWaterMark }, now());
+    const guard = preflight.effectiveState(namespace, state);
+    return { namespace, version, highWaterMark, space, generation, nodeCount, guard };
+  });
+  return { isStoreUp: isUp, namespaces, refused: guards.refused() };
+}
 
 export interface Readiness {
   /** Namespaces that lease, as far as is known. */
   readonly namespaces: readonly string[];
-  readonly unavailable: readonly UnavailableNamespace[];
-}
-
-interface UnavailableNamespace {
-  readonly namespace: string;
-  /** Why it does not lease. */
-  readonly error: CoordinatorError;
+  /** The others, with why they do not. */
+  readonly unavailable: readonly { readonly namespace: string; readonly error: CoordinatorError }[];
 }
 
 /** @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_found` when there is none. */
-export async function readinessOf(guards: Guards, preflight: Preflight): Promise<Readiness> {
+export async function readinessOf(sources: StatusSources): Promise<Readiness> {
   const namespaces: string[] = [];
-  const unavailable: UnavailableNamespace[] = [];
-  for (const namespace of await guards.names()) {
+  const unavailable: { namespace: string; error: CoordinatorError }[] = [];
+  for (const namespace of await sources.guards.names()) {
     try {
-      if (await isServed(namespace, guards, preflight)) namespaces.push(namespace);
+      if (await isServed(namespace, sources)) namespaces.push(namespace);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       unavailable.push({ namespace, error });
@@ -144,7 +94,7 @@ export async function readinessOf(guards: Guards, preflight: Preflight): Promise
 }
 
 /** False for a name without a record. @throws CoordinatorError why it does not lease. */
-async function isServed(namespace: string, guards: Guards, preflight: Preflight): Promise<boolean> {
+async function isServed(namespace: string, { guards, preflight }: StatusSources): Promise<boolean> {
   const guard = await guards.ifInitialized(namespace);
   if (guard === undefined) return false;
   const { state, code, reason, explanation } = guard.state;

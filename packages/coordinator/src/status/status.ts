@@ -8,7 +8,7 @@ import { activeSince, nextState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceGuards } from "../guard/namespace-guards.js";
 import type { PreflightWatch } from "../guard/preflight.js";
-import { parseStoreId } from "../guard/store-id.js";
+import { parseStoreId, type StoreIdFields } from "../guard/store-id.js";
 import type { NamespaceRecord, Store } from "../stores/store.js";
 
 /** What follows from the record alone. */
@@ -23,12 +23,14 @@ export type RunSpace = Pick<
   | "ceilingEndsAtMs"
 >;
 
+type Position = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark">;
+
 /** How much of the run space of a version is used and left, and how far the run ceiling lets leases go. */
-export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
-  const { storeId, version, highWaterMark } = record;
-  const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
-  const { runsUsed, runsLeft } = runUseOf(record);
+export function runSpaceOf({ storeId, version, highWaterMark }: Position, nowMs: number): RunSpace {
+  const id = storeIdFields(storeId);
+  // Used: leased or skipped, so that none of them is ever leased again.
+  const runsUsed = highWaterMark - firstRunOf(id, version) + 1;
+  const runsLeft = RUN_MAX - highWaterMark;
   return {
     runsUsed,
     runsLeft,
@@ -40,42 +42,34 @@ export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
   };
 }
 
-type Began = Pick<NamespaceRecord, "version" | "firstVersion" | "firstRun">;
+export function storeIdFields(storeId: string): StoreIdFields {
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  return id;
+}
 
-/** Used: leased or skipped, so that none of them is ever leased again. */
-export function runUseOf(record: Began & Pick<NamespaceRecord, "highWaterMark">): {
-  readonly runsUsed: number;
-  readonly runsLeft: number;
-} {
-  const { highWaterMark } = record;
-  return { runsUsed: highWaterMark - firstRunOf(record, record.version) + 1, runsLeft: RUN_MAX - highWaterMark };
+/** The parts of a record that status and list have in common. Never the key of its receipts. */
+function positionOf(record: NamespaceRecord) {
+  const { storeId, version, highWaterMark } = record;
+  return { storeId, version, firstRun: firstRunOf(record, version), highWaterMark };
 }
 
 export function statusOf(
   record: NamespaceRecord,
   newest: LedgerEntry | undefined,
+  nowMs: number,
 ): Omit<StatusResponse, "store" | "coordinator" | "guard" | "rates"> {
-  const { namespace, storeId, version, highWaterMark } = record;
-  const { runsUsed, runsLeft } = runUseOf(record);
-  return {
-    namespace,
-    storeId,
-    version,
-    firstRun: firstRunOf(record, record.version),
-    highWaterMark,
-    runsUsed,
-    runsLeft,
-    callNumbersLeft: runsLeft * SEQUENCE_COUNT,
-    lastLeaseAtMs: newest?.leasedAtMs ?? null,
-  };
+  const { runsUsed, runsLeft, callNumbersLeft } = runSpaceOf(record, nowMs);
+  const lastLeaseAtMs = newest?.leasedAtMs ?? null;
+  return { namespace: record.namespace, ...positionOf(record), runsUsed, runsLeft, callNumbersLeft, lastLeaseAtMs };
 }
 
-interface DescribeOptions {
-  readonly namespace: string;
+/** What the state of all namespaces is read from. */
+export interface StatusSources {
   readonly store: Store;
-  readonly guards: Pick<NamespaceGuards, "of" | "refused">;
-  readonly preflight: Pick<PreflightWatch, "effectiveState">;
-  readonly nowMs: number;
+  readonly guards: NamespaceGuards;
+  readonly preflight: PreflightWatch;
+  readonly now: () => number;
 }
 
 /** Nothing else depends on labels: some that can't be read hide nothing else. */
@@ -86,8 +80,10 @@ const LABELS_CHANGED =
  * Describes a namespace for the list of all; one whose record can't be read by the state of its guard. Undefined for a name that has neither
  * a record nor a checkpoint.
  */
-export async function describeNamespace(options: DescribeOptions): Promise<NamespaceDescription | undefined> {
-  const { namespace, store, guards, preflight, nowMs } = options;
+export async function describeNamespace(
+  { store, guards, preflight, now }: StatusSources,
+  namespace: string,
+): Promise<NamespaceDescription | undefined> {
   const refused = guards.refused().find((one) => one.namespace === namespace)?.guard;
   let guard: NamespaceGuard | undefined;
   try {
@@ -96,25 +92,18 @@ export async function describeNamespace(options: DescribeOptions): Promise<Names
     const { labels } = await store.readSettings(namespace);
     const state = preflight.effectiveState(namespace, guard.state);
     const explanation = labels === undefined ? `${state.explanation}; but ${LABELS_CHANGED}` : state.explanation;
-    return { namespace, labels: labels ?? {}, record: describeRecord(record, nowMs), guard: { ...state, explanation } };
+    const { runsUsed, runsLeft, ceilingRunsPerSecond } = runSpaceOf(record, now());
+    return {
+      namespace,
+      labels: labels ?? {},
+      record: { ...positionOf(record), runsUsed, runsLeft, ceilingRunsPerSecond },
+      guard: { ...state, explanation },
+    };
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     if (error.code === "namespace_not_found") return undefined;
+    const nowMs = now();
     const state = nextState(error, guard?.state ?? refused ?? activeSince(nowMs), nowMs);
     return { namespace, labels: {}, record: null, guard: state };
   }
-}
-
-function describeRecord(record: NamespaceRecord, nowMs: number): NamespaceDescription["record"] {
-  const { storeId, version, highWaterMark } = record;
-  const { runsUsed, runsLeft, ceilingRunsPerSecond } = runSpaceOf(record, nowMs);
-  return {
-    storeId,
-    version,
-    firstRun: firstRunOf(record, record.version),
-    highWaterMark,
-    runsUsed,
-    runsLeft,
-    ceilingRunsPerSecond,
-  };
 }

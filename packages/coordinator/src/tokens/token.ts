@@ -113,18 +113,16 @@ export function recordsIn(text: string, file: string): readonly TokenRecord[] {
 
 function parseRecord(line: string, errorFor: (reason: string) => TokensFileError): TokenRecord {
   if (line.trim() === "") throw errorFor("it is empty");
-  const result = recordSchema.safeParse(parsed(line, errorFor));
-  if (result.success) return result.data;
-  throw errorFor(result.error.issues.map(reasonOf).join("; "));
-}
-
-function parsed(line: string, errorFor: (reason: string) => TokensFileError): unknown {
+  let json: unknown;
   try {
-    return JSON.parse(line);
+    json = JSON.parse(line);
   } catch {
     // The parser's message quotes the line.
     throw errorFor("it is no JSON");
   }
+  const { data, error } = recordSchema.safeParse(json);
+  if (data !== undefined) return data;
+  throw errorFor(error.issues.map(reasonOf).join("; "));
 }
 
 function reasonOf({ code, path, message }: z.core.$ZodIssue): string {

@@ -2,6 +2,7 @@
  * Reads a tokens file. A user who could write it could grant himself access, so only its owner may. The rights are those of the file that
  * is read, checked each time. Its directory needs no check: a file that another user puts there has an owner that is rejected.
  */
+import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import process from "node:process";
@@ -45,19 +46,17 @@ function mustBeThere(file: TokensFile | undefined, path: string): TokensFile {
 
 /** As `readTokensFile` or `readKeptTokensFile`; undefined when there is no such file. */
 export async function readIfThere(path: string, owner: { readonly isKept: boolean }): Promise<TokensFile | undefined> {
-  let file: FileHandle;
+  let file: FileHandle | undefined;
   try {
     file = await open(path, OPEN_FLAGS);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw unreadable(path, error);
-  }
-  try {
     return await readOpen(file, path, owner);
   } catch (error) {
-    throw error instanceof TokensFileError ? error : unreadable(path, error);
+    if (error instanceof TokensFileError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    throw new TokensFileError(`the tokens file ${path} can't be read (${code ?? message})`, { cause: error });
   } finally {
-    await file.close();
+    await file?.close();
   }
 }
 
@@ -69,21 +68,10 @@ async function readOpen(file: FileHandle, path: string, owner: { readonly isKept
   if (stats.size > FILE_BYTES_MAX) {
     throw new TokensFileError(`${path} has ${stats.size} bytes; a tokens file has at most ${FILE_BYTES_MAX}`);
   }
+  const bytes = await file.readFile();
+  if (!isUtf8(bytes)) throw new TokensFileError(`${path} is no text in UTF-8`);
   const { mode, uid, gid } = stats;
-  return { records: recordsIn(textIn(await file.readFile(), path), path), mode: mode & 0o777, uid, gid };
-}
-
-function textIn(bytes: Uint8Array, path: string): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new TokensFileError(`${path} is no text in UTF-8`);
-  }
-}
-
-function unreadable(path: string, error: unknown): TokensFileError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return new TokensFileError(`the tokens file ${path} can't be read (${code ?? message})`, { cause: error });
+  return { records: recordsIn(bytes.toString(), path), mode: mode & 0o777, uid, gid };
 }
 
 export interface FileRights {

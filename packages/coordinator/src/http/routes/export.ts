@@ -5,15 +5,13 @@
 import { Readable } from "node:stream";
 import { type ExportEnd, type ExportFormat, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportQuerySchema } from "@callnumber/protocol/operator-schemas";
-import { namespaceSchema } from "@callnumber/protocol/schemas";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { stringify } from "csv-stringify/sync";
-import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
-import type { ExportStep } from "../../ledger/read-ledger.js";
-import { stateOf } from "../../ledger/read-ledger.js";
+import { type ExportStep, stateOf } from "../../ledger/read-ledger.js";
 import type { TypedApp } from "../app.js";
-import { type ErrorResponses, errorResponses } from "../error-response.js";
+import { errorResponses, type LogError } from "../error-response.js";
+import { inNamespace } from "./route-parts.js";
 
 interface Format {
   readonly contentType: string;
@@ -74,14 +72,14 @@ function instant(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-export function exportRoute(app: TypedApp, coordinator: Coordinator, errors: ErrorResponses): void {
+export function exportRoute(app: TypedApp, coordinator: Coordinator, logError: LogError): void {
   app.get(
     OPERATOR_ROUTES.export,
     {
       config: { permission: "read", slots: "exports" },
       schema: {
         summary: "Export leases, oldest first, as a stream",
-        params: z.object({ namespace: namespaceSchema }),
+        params: inNamespace,
         querystring: exportQuerySchema,
         response: errorResponses,
       },
@@ -90,38 +88,32 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator, errors: Err
       const { namespace } = request.params;
       const { format: name, ...filter } = request.query;
       const format = FORMATS[name];
-      const steps = await withFirstStep(await coordinator.export(namespace, filter));
+      const steps = await coordinator.export(namespace, filter);
+      // An error before the first step is a response of its own.
+      const first = await steps.next();
+      const text = textOf(format, first, steps, (error) => logError(error, request));
       reply.header("content-type", format.contentType);
       reply.header("content-disposition", `attachment; filename="${namespace}-leases.${name}"`);
-      const text = textOf(format, steps, (error) => errors.log(error, request));
       return reply.send(Readable.from(text, { objectMode: false }) as never);
     },
   );
 }
 
-/** Resolves with the first step read: an error before it is a response of its own. */
-async function withFirstStep(steps: AsyncGenerator<ExportStep, void>): Promise<AsyncGenerator<ExportStep, void>> {
-  const first = await steps.next();
-  return (async function* () {
-    if (first.done) return;
-    yield first.value;
-    yield* steps;
-  })();
-}
-
 async function* textOf(
   format: Format,
-  steps: AsyncIterable<ExportStep>,
+  first: IteratorResult<ExportStep, void>,
+  steps: AsyncGenerator<ExportStep, void>,
   logFailure: (error: unknown) => void,
 ): AsyncGenerator<string, void> {
   let leaseCount = 0;
   let upToRun: number | null = null;
   if (format.head !== "") yield format.head;
   try {
-    for await (const step of steps) {
-      leaseCount += step.leases.length;
-      upToRun = step.upToRun;
-      if (step.leases.length > 0) yield format.linesOf(step.leases);
+    for (let step = first; !step.done; step = await steps.next()) {
+      const { leases } = step.value;
+      leaseCount += leases.length;
+      ({ upToRun } = step.value);
+      if (leases.length > 0) yield format.linesOf(leases);
     }
   } catch (error) {
     // The response has begun, so no error body can be sent.

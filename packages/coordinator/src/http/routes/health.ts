@@ -1,5 +1,5 @@
 /** The coordinator itself: `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/v1/settings`. */
-import { type Finding, OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
+import { OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
 import { settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
@@ -9,48 +9,30 @@ import type { Metrics } from "../../metrics/metrics.js";
 import type { Readiness } from "../../status/readiness.js";
 import type { TypedApp } from "../app.js";
 import { canRead, type Principal } from "../auth.js";
-import { errorResponses } from "../error-response.js";
-import type { NodeServers } from "../node-servers.js";
+import { described } from "./route-parts.js";
 
-/** What does not change while it runs. */
-export type StartedWith = Pick<SettingsResponse, "store" | "startedAtMs" | "settings" | "commands">;
+const readinessSchema = z.object({
+  ready: z.literal(true),
+  namespaces: z.array(z.string()).readonly(),
+  unavailable: z.array(z.object({ namespace: z.string(), code: z.string() })).readonly(),
+});
 
-interface SettingsSources {
-  readonly startedWith: StartedWith;
-  readonly release: string;
-  readonly servers: Pick<NodeServers, "material">;
-  readonly coordinator: { readonly findings: () => Promise<readonly Finding[]> };
-}
-
-/** `/healthz`: the process responds. `/readyz`: leases can be expected to succeed. */
+/** `/healthz`: the process responds. `/readyz`: leases can be expected to succeed. Load balancers send HEAD. */
 export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
-  let check: Promise<Readiness> | undefined;
   app.get(
     ROUTES.health,
     {
       exposeHeadRoute: true,
-      config: { permission: "public" },
-      schema: { summary: "The process answers", response: { 200: z.object({ healthy: z.literal(true) }) } },
+      ...described("public", "The process answers", {}, z.object({ healthy: z.literal(true) })),
     },
     async () => ({ healthy: true as const }),
   );
+  let check: Promise<Readiness> | undefined;
   app.get(
     ROUTES.readiness,
     {
-      // Load balancers send HEAD.
       exposeHeadRoute: true,
-      config: { permission: "public" },
-      schema: {
-        summary: "The store answers, and at least one namespace leases",
-        response: {
-          200: z.object({
-            ready: z.literal(true),
-            namespaces: z.array(z.string()).readonly(),
-            unavailable: z.array(z.object({ namespace: z.string(), code: z.string() })).readonly(),
-          }),
-          ...errorResponses,
-        },
-      },
+      ...described("public", "The store answers, and at least one namespace leases", {}, readinessSchema),
     },
     async ({ principal }) => {
       // Requests of the same moment share one check: unauthenticated clients may send them, and each check asks the store.
@@ -99,22 +81,16 @@ export function openApiRoute(app: TypedApp): void {
   });
 }
 
+/** What does not change while it runs. */
+export type StartedWith = Pick<SettingsResponse, "store" | "startedAtMs" | "settings" | "commands">;
+
+type ChangingSettings = Omit<SettingsResponse, keyof StartedWith>;
+
 /** How this coordinator was started, for `callnumber doctor`. For operators alone: it names paths and hosts. Secrets were removed before. */
-export function settingsRoute(app: TypedApp, { startedWith, release, servers, coordinator }: SettingsSources): void {
-  app.get(
-    OPERATOR_ROUTES.settings,
-    {
-      config: { permission: "settings" },
-      schema: {
-        summary: "How the coordinator was started, without secrets",
-        response: { 200: settingsResponseSchema, ...errorResponses },
-      },
-    },
-    async () => ({
-      release,
-      ...startedWith,
-      certificateEndsAtMs: servers.material?.endsAtMs ?? null,
-      findings: await coordinator.findings(),
-    }),
-  );
+export function settingsRoute(app: TypedApp, startedWith: StartedWith, read: () => Promise<ChangingSettings>): void {
+  const summary = "How the coordinator was started, without secrets";
+  app.get(OPERATOR_ROUTES.settings, described("settings", summary, {}, settingsResponseSchema), async () => ({
+    ...startedWith,
+    ...(await read()),
+  }));
 }

@@ -2,15 +2,14 @@
  * `POST …/leases`: the one request that raises the high-water mark. Its body is parsed here and nowhere else, and the limits are checked before the
  * store is asked. `POST …/runs/{run}/report`: a holder reports how far it got.
  */
-import type { Socket } from "node:net";
-import { leaseRequestSchema, leaseSchema, namespaceSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
+import { leaseRequestSchema, leaseSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
 import { type Lease, type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import type { LeaseLimits } from "../../limits/lease-limits.js";
 import type { TypedApp } from "../app.js";
 import { errorResponses } from "../error-response.js";
-import { runParameter } from "./runs.js";
+import { described, inNamespace, ofRun } from "./route-parts.js";
 
 export function leaseRoutes(app: TypedApp, coordinator: Coordinator, limits: LeaseLimits): void {
   app.post(
@@ -19,35 +18,30 @@ export function leaseRoutes(app: TypedApp, coordinator: Coordinator, limits: Lea
       config: { permission: "lease" },
       schema: {
         summary: "Lease 1 to 64 contiguous runs",
-        params: z.object({ namespace: namespaceSchema }),
+        params: inNamespace,
         body: leaseRequestSchema,
         response: { 201: leaseSchema, ...errorResponses },
       },
     },
-    async (request, reply) => {
-      const { tokenId } = request.principal;
-      const lease = await leaseWithin(limits, coordinator, tokenId, request.params.namespace, request.body);
-      if (isGone(request.raw.socket)) {
+    async ({ principal, params, body, raw }, reply) => {
+      const lease = await leaseWithin(limits, coordinator, principal.tokenId, params.namespace, body);
+      // Before the first byte of the response: no client has the lease, and it is sent to none.
+      if (raw.socket.destroyed || raw.socket.writableEnded) {
         reply.hijack();
         reply.raw.destroy();
         coordinator.discard(lease, "requester_gone");
-        return lease;
-      }
-      reply.code(201);
+      } else reply.code(201);
       return lease;
     },
   );
   app.post(
     ROUTES.report,
-    {
-      config: { permission: "lease" },
-      schema: {
-        summary: "Report the last sequence used in a run",
-        params: z.object({ namespace: namespaceSchema, run: runParameter }),
-        body: reportRequestSchema,
-        response: { 200: z.object({ noted: z.literal(true) }), ...errorResponses },
-      },
-    },
+    described(
+      "lease",
+      "Report the last sequence used in a run",
+      { params: ofRun, body: reportRequestSchema },
+      z.object({ noted: z.literal(true) }),
+    ),
     async ({ principal, params, body }) => {
       await coordinator.report(params.namespace, params.run, body);
       limits.reported(principal.tokenId, params.namespace, body);
@@ -63,18 +57,12 @@ async function leaseWithin(
   namespace: string,
   body: LeaseRequest,
 ): Promise<Lease> {
-  const admission = limits.admit(tokenId, namespace, body);
+  const { runCount, end } = limits.admit(tokenId, namespace, body);
+  let lease: Lease | undefined;
   try {
-    const lease = await coordinator.lease(namespace, { ...body, runCount: admission.runCount }, { tokenId });
-    admission.leased(lease);
+    lease = await coordinator.lease(namespace, { ...body, runCount }, { tokenId });
     return lease;
-  } catch (error) {
-    admission.refused();
-    throw error;
+  } finally {
+    end(lease);
   }
-}
-
-/** Before the first byte of the response: then no client has the lease, and it is sent to none. */
-function isGone({ destroyed, writableEnded }: Socket): boolean {
-  return destroyed || writableEnded;
 }

@@ -1,4 +1,4 @@
-/** The namespaces: the list of all, the labels, status, capacity and history of one. */
+/** What is read about the namespaces: all of them; status, capacity, history, leases and call numbers of one. And its labels. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import {
   capacityResponseSchema,
@@ -7,27 +7,36 @@ import {
   labelsRequestSchema,
   namespaceDescriptionSchema,
   namespacesResponseSchema,
+  publicCallNumberResponseSchema,
 } from "@callnumber/protocol/operator-schemas";
-import { namespaceSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
+import {
+  inspectQuerySchema,
+  inspectResponseSchema,
+  runResponseSchema,
+  runsQuerySchema,
+  runsResponseSchema,
+  statusResponseSchema,
+} from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
+import { CoordinatorError } from "../../errors.js";
 import type { TypedApp } from "../app.js";
 import { canRead } from "../auth.js";
-import { errorResponses } from "../error-response.js";
+import { described, inNamespace, ofRun } from "./route-parts.js";
 
-const inNamespace = z.object({ namespace: namespaceSchema });
+const ofCallNumber = inNamespace.extend({ callNumber: z.string() });
 
 export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string): void {
+  const list = described(
+    "read",
+    "List all namespaces, by name, also those whose record can't be read",
+    {},
+    namespacesResponseSchema,
+  );
   app.get(
     OPERATOR_ROUTES.namespaces,
-    {
-      config: { permission: "read", isFiltered: true },
-      schema: {
-        summary: "List all namespaces, by name, also those whose record can't be read",
-        response: { 200: namespacesResponseSchema, ...errorResponses },
-      },
-    },
+    { ...list, config: { ...list.config, isFiltered: true } },
     async ({ principal }) => {
       const { name, storeKind: store } = coordinator;
       const namespaces = await coordinator.namespaces();
@@ -37,52 +46,98 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
   );
   app.post(
     OPERATOR_ROUTES.labels,
-    {
-      config: { permission: "change" },
-      schema: {
-        summary: "Give a namespace its labels, instead of those it had",
-        params: inNamespace,
-        body: labelsRequestSchema,
-        response: { 200: namespaceDescriptionSchema, ...errorResponses },
-      },
-    },
+    described(
+      "change",
+      "Give a namespace its labels, instead of those it had",
+      { params: inNamespace, body: labelsRequestSchema },
+      namespaceDescriptionSchema,
+    ),
     async ({ params, body }) => coordinator.labelNamespace(params.namespace, body.labels),
   );
   app.get(
     ROUTES.status,
-    {
-      config: { permission: "read" },
-      schema: {
-        summary: "High-water mark, runs left, rate of use and forecast",
-        params: inNamespace,
-        response: { 200: statusResponseSchema, ...errorResponses },
-      },
-    },
+    described(
+      "read",
+      "High-water mark, runs left, rate of use and forecast",
+      { params: inNamespace },
+      statusResponseSchema,
+    ),
     async ({ params }) => coordinator.status(params.namespace),
   );
   app.get(
     OPERATOR_ROUTES.capacity,
-    {
-      config: { permission: "read" },
-      schema: {
-        summary: "Runs used and left, rates, forecasts, holders, alarms",
-        params: inNamespace,
-        response: { 200: capacityResponseSchema, ...errorResponses },
-      },
-    },
+    described(
+      "read",
+      "Runs used and left, rates, forecasts, holders, alarms",
+      { params: inNamespace },
+      capacityResponseSchema,
+    ),
     async ({ params }) => coordinator.capacity.capacity(params.namespace),
   );
   app.get(
     OPERATOR_ROUTES.history,
-    {
-      config: { permission: "read" },
-      schema: {
-        summary: "Runs leased over time",
-        params: inNamespace,
-        querystring: historyQuerySchema,
-        response: { 200: historyResponseSchema, ...errorResponses },
-      },
-    },
+    described(
+      "read",
+      "Runs leased over time",
+      { params: inNamespace, querystring: historyQuerySchema },
+      historyResponseSchema,
+    ),
     async ({ params, query }) => coordinator.capacity.history(params.namespace, query.windowMs),
+  );
+  app.get(
+    ROUTES.runs,
+    described(
+      "read",
+      "List leases, newest first",
+      { params: inNamespace, querystring: runsQuerySchema },
+      runsResponseSchema,
+    ),
+    async ({ params, query }, reply) => {
+      const page = await coordinator.runs(params.namespace, query);
+      // Its shape is our own: to check 500 leases against the schema again would delay all other requests.
+      return await reply.type("application/json; charset=utf-8").send(JSON.stringify(page) as never);
+    },
+  );
+  app.get(
+    ROUTES.run,
+    described("read", "Who got a run, and how far it got", { params: ofRun }, runResponseSchema),
+    async ({ params }) => coordinator.run(params.namespace, params.run),
+  );
+  app.get(
+    ROUTES.callNumber,
+    described(
+      "read",
+      "Inspect a call number: malformed, other version, never leased, reported or unreported",
+      { params: ofCallNumber, querystring: inspectQuerySchema },
+      inspectResponseSchema,
+    ),
+    // A malformed text is a response, not an error.
+    async ({ params: { namespace, callNumber }, query }) =>
+      coordinator.inspect(namespace, callNumber, { withNeighbors: query.neighbors === "yes" }),
+  );
+}
+
+/** For an archive's page about missing messages: whether a message can have the number, and nothing else. */
+export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): void {
+  const { schema } = described(
+    "public",
+    "Whether a message can have a call number; nothing else is told",
+    { params: ofCallNumber },
+    publicCallNumberResponseSchema,
+  );
+  app.get(
+    OPERATOR_ROUTES.publicCallNumber,
+    { config: { permission: "public", slots: "publicReads" }, schema },
+    async ({ params: { namespace, callNumber } }) => {
+      try {
+        return { callNumber, canExist: await coordinator.canExist(namespace, callNumber) };
+      } catch (error) {
+        if (!(error instanceof CoordinatorError)) throw error;
+        // The coordinator's own message names hosts and commands.
+        throw error.code === "namespace_not_found"
+          ? new CoordinatorError("not_found", `there is no namespace "${namespace}"`)
+          : new CoordinatorError("store_unavailable", "this can't be told now; ask again later");
+      }
+    },
   );
 }
