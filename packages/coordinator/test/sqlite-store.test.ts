@@ -1,14 +1,12 @@
 /** What only the embedded store must do: be alone, be durable, and never begin anew by accident. */
 import { existsSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { copyFile, readdir, readFile, rename, rm } from "node:fs/promises";
+import { copyFile, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import { IS_MUTATION } from "../../../test/size-of-run.js";
 import { ledgerPage } from "../src/ledger/read-ledger.js";
-import { type SqliteStore } from "../src/stores/sqlite/store.js";
-import { type Finding } from "../src/stores/store.js";
 import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { coordinatorOn, leaseRequest, live, newPlace, newStore, type Place } from "./embedded-place.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
@@ -243,65 +241,6 @@ describe("durability", () => {
     await store.close();
     expect((await waiting).firstRun).toBe(1);
     expect((await opened(false).readNamespace(NAMESPACE)).highWaterMark).toBe(1);
-  });
-});
-
-describe("a copy that an operator accepts", () => {
-  /** In the place of the original, with a marker that agrees. */
-  async function copied() {
-    const { store, storeId, lease } = await openedNew();
-    await lease({ runCount: 5 });
-    await store.close();
-    await rename(path, join(folder, "away.db"));
-    await copyFile(join(folder, "away.db"), path);
-    expect(() => opened(false)).toThrow(refusal("store_copied", path));
-    return inHand(place.open({ acceptCopy: true }), { storeId });
-  }
-  const isCopied = { code: "store_copied" };
-  const codesOf = (findings: readonly Finding[]) => findings.map(({ code }) => code);
-
-  test("does nothing but recover, and says so; then it is the store", async () => {
-    const { store, storeId, commands, lease } = await copied();
-    const sqlite = store as SqliteStore;
-    expect(sqlite.restarts.get(NAMESPACE)).toBe("no_mark");
-    const trim = { storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
-    for (const change of [
-      () => lease(),
-      () => store.step(NAMESPACE, commands.heartbeat()),
-      () => store.report(NAMESPACE, 5, reportCommand()),
-      () => store.importLeases(NAMESPACE, []),
-      () => store.changeSettings(NAMESPACE, { labels: {} }),
-      () => store.changeSettings(NAMESPACE, { retentionDays: 90 }),
-      () => store.trimLedger(NAMESPACE, trim),
-    ]) {
-      await expect(change()).rejects.toMatchObject(isCopied);
-    }
-    const [finding] = await store.preflight();
-    expect(finding).toMatchObject({ ...isCopied, remedy: expect.stringContaining("`callnumber recover ") });
-    const outcomes = await Promise.allSettled([
-      store.changeSettings(NAMESPACE, { labels: {} }),
-      store.step(NAMESPACE, commands.recover()),
-      store.changeSettings(NAMESPACE, { labels: {} }),
-    ]);
-    expect(outcomes).toMatchObject([{ reason: isCopied }, { status: "fulfilled" }, { status: "fulfilled" }]);
-    await store.changeSettings(NAMESPACE, { labels: { step: "1" } });
-    expect(codesOf(await store.preflight())).not.toContain("store_copied");
-    await store.close();
-    expect(opened(false).restarts.get(NAMESPACE)).not.toBe("no_mark");
-  });
-
-  test("stays a copy when its recovery is refused or undone", async () => {
-    const { store, commands } = await copied();
-    await expect(store.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover())).rejects.toMatchObject({
-      code: "store_id_mismatch",
-    });
-    await Promise.allSettled([
-      store.step(NAMESPACE, commands.recover()),
-      store.changeSettings(NAMESPACE, { labels: { step: 1n as never } }),
-    ]);
-    await expect(store.changeSettings(NAMESPACE, { labels: {} })).rejects.toMatchObject(isCopied);
-    await store.close();
-    expect(() => opened(false)).toThrow(refusal("store_copied", path));
   });
 });
 
