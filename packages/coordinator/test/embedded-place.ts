@@ -82,6 +82,13 @@ function opened(options: Partial<SqliteStoreOptions> & { path: string }): Sqlite
   return store;
 }
 
+/** Changes a database as another program. */
+export function executeSql(path: string, sql: string): void {
+  const database = new DatabaseSync(path);
+  database.exec(sql);
+  database.close();
+}
+
 /** The path of the marker that the store has left. */
 export async function markerOf({ markerFolder }: Place): Promise<string> {
   const [name, ...others] = await readdir(markerFolder);
@@ -90,7 +97,7 @@ export async function markerOf({ markerFolder }: Place): Promise<string> {
   return join(markerFolder, name);
 }
 
-/** The mark as it stands in the files: read from a copy, so that nothing is written beside them. */
+/** The high-water mark in the files: read from a copy, so that no file is written next to them. */
 export async function markOnDisk(path: string): Promise<number> {
   const copy = `${path}.look`;
   await copyFiles(path, copy);
@@ -105,8 +112,7 @@ export async function markOnDisk(path: string): Promise<number> {
 }
 
 /**
- * Copies database and log, each over what lies there: the file stays the same file. A log that is not there is not there
- * afterwards.
+ * Copies database and log over the existing ones: the file stays the same file. A log that is missing is missing afterwards, too.
  */
 export async function copyFiles(from: string, to: string): Promise<void> {
   for (const part of ["", "-wal"]) {

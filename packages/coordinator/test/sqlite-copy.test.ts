@@ -6,7 +6,6 @@ import { existsSync, statSync } from "node:fs";
 import { copyFile, cp, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
 import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
@@ -17,6 +16,7 @@ import { commandsFor, NAMESPACE, reportCommand, SMALL_BOUNDS, storeIdFrom } from
 import {
   coordinatorOn,
   copyFiles,
+  executeSql,
   leaseRequest,
   live,
   type MadeStore,
@@ -246,9 +246,7 @@ describe("a backup", () => {
     expect(() => backupSqliteFile(store.path, to)).toThrow(TypeError);
     expect(await readFile(to, "utf8")).toBe("something else");
     await rm(to);
-    const database = new DatabaseSync(join(store.folder, "other-program.db"));
-    database.exec("CREATE TABLE t (x)");
-    database.close();
+    executeSql(join(store.folder, "other-program.db"), "CREATE TABLE t (x)");
     await writeFile(join(store.folder, "text.db"), "no database at all ".repeat(100));
     for (const [name, code] of [
       ["other-program.db", "store_corrupt"],
