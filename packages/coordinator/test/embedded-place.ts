@@ -122,8 +122,6 @@ export async function copyFiles(from: string, to: string): Promise<void> {
 }
 
 export interface LifeOptions {
-  readonly machine?: Partial<Machine>;
-  readonly clockShiftMs?: number;
   readonly markerFault?: { readonly name: string; readonly at: number };
   /** Kills itself where it would tell the how-many-th run, from 1. */
   readonly diesAtAnswer?: number;
@@ -217,7 +215,7 @@ export class Life {
 
 export function live({ path, machine }: Pick<Place, "path" | "machine">, options: LifeOptions = {}): Life {
   const { shellPrefix = "", script = "leasing-process.mjs", ...rest } = options;
-  const argument = { path, bounds: EMBEDDED_BOUNDS, ...rest, machine: { ...machine, ...options.machine } };
+  const argument = { path, bounds: EMBEDDED_BOUNDS, machine, ...rest };
   const program = [process.execPath, join(import.meta.dirname, script), JSON.stringify(argument)];
   const life = new Life(spawn("sh", ["-c", `${shellPrefix}exec "$0" "$@"`, ...program], { stdio: "pipe" }));
   onTestFinished(() => life.kill());

@@ -1,11 +1,8 @@
 /** The contract of a store's retention: it trims exactly the leases that the caller knows, and never what the guard reads. */
-import { isDeepStrictEqual } from "node:util";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import fc from "fast-check";
 import { Redis } from "ioredis";
-import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { sized } from "../../../test/size-of-run.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
@@ -14,16 +11,9 @@ import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/stores/store.js";
 import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
-import { type Play, randomScript } from "./random-scripts.js";
 import { withNamespace } from "./store-in-hand.js";
 import { HAS_REDIS, opened, redisAddressForTest, STORES } from "./stores-for-test.js";
 import { ledgerOf } from "./trims.js";
-
-const GUARD_SCRIPTS = sized(8, 25);
-const GUARD_STEPS = 40;
-/** The line rises once a second, first so long after a script began: until then two clocks see the same line. */
-const RISE_AFTER_MS = 500;
-const SAME_LINE_MS = 350;
 
 describe.each(STORES)("the %s store", (_, open) => {
   /** Leases of two runs each, so that the last runs are 2, 4, 6, …; the third is reported on. */
@@ -184,41 +174,6 @@ describe.each(STORES)("the %s store", (_, open) => {
       expect(await firstLeaseSince(store, NAMESPACE, leasedAtMs)).toEqual(expected);
     }
   });
-
-  test(`decides ${GUARD_SCRIPTS} scripts of steps as a store that was never trimmed does`, async () => {
-    let comparedCount = 0;
-    await fc.assert(
-      fc.asyncProperty(randomScript(GUARD_STEPS), async (script) => {
-        const [whole, trimmed] = [await open(), await open()];
-        try {
-          const startMs = Date.now();
-          const line = { initializedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: 1 };
-          const ids = {
-            main: storeIdFrom(1, line),
-            end: storeIdFrom(2 ** 30 - 300, line),
-            none: storeIdFrom(9),
-          };
-          for (const { store } of [whole, trimmed]) {
-            for (const name of ["main", "end"] as const) await store.step(name, commandsFor(ids[name]).init());
-          }
-          for (const play of script.filter(isOfGuard)) {
-            const expected = await refusalOr(play, whole.store, ids);
-            const answer = await refusalOr(play, trimmed.store, ids);
-            // Only on a slow machine: the line may have risen between the two.
-            if (Date.now() - startMs > SAME_LINE_MS && !isDeepStrictEqual(answer, expected)) break;
-            expect(answer, play.name).toEqual(expected);
-            comparedCount++;
-            for (const name of ["main", "end"] as const) await trimAllButNewest(trimmed.store, name, ids[name]);
-          }
-        } finally {
-          await whole.remove();
-          await trimmed.remove();
-        }
-      }),
-      { seed: inject("seed"), numRuns: GUARD_SCRIPTS, endOnFailure: true },
-    );
-    expect(comparedCount).toBeGreaterThan(GUARD_SCRIPTS);
-  });
 });
 
 /** The Redis store, and a plain connection to its server. */
@@ -278,32 +233,4 @@ function named(leases: readonly LedgerEntry[], ids: readonly number[]) {
     const lease = leases.find((one) => lastLedgerIdOf(one) === lastLedgerId);
     return { lastLedgerId, reportedAtMs: lease?.progress?.reportedAtMs ?? null };
   });
-}
-
-async function trimAllButNewest(store: Store, name: string, storeId: string): Promise<void> {
-  const { through: trimmedThrough } = (await store.readSettings(name)).retention;
-  const all = await store.leases(name, { direction: "oldest_first", limit: 500, withoutRecord: true });
-  const allButNewest = all.slice(0, -1);
-  const last = allButNewest.at(-1);
-  if (last === undefined) return;
-  const leases = named(allButNewest, allButNewest.map(lastLedgerIdOf));
-  const trim = { storeId, trimmedThrough, through: lastLedgerIdOf(last), leasedAtMs: last.leasedAtMs, leases };
-  await store.trimLedger(name, trim).catch((error: { code?: string }) => {
-    if (!["namespace_moved", "store_forked"].includes(error.code ?? "")) throw error;
-  });
-}
-
-/** Reports and looks at the ledger differ, as they should. */
-function isOfGuard({ name }: Play): boolean {
-  return !/^(report|find|list|trim|keep|retention)/.test(name);
-}
-
-async function refusalOr(play: Play, store: Store, ids: Parameters<Play["on"]>[1]): Promise<unknown> {
-  const told = await play.on(store, ids).catch((error: { code?: string; generation?: number }) => {
-    if (error.code === undefined) throw error;
-    return { code: error.code, hasGeneration: error.generation !== undefined };
-  });
-  const isTime = (key: string, value: unknown) =>
-    key.endsWith("AtMs") || (key === "generation" && Number(value) > 1e12);
-  return JSON.parse(JSON.stringify(told ?? null, (key, value) => (isTime(key, value) ? "a time" : value)));
 }

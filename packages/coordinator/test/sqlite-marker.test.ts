@@ -1,12 +1,25 @@
 /** The restart marker as a file in a directory that every user may write to, and the kinds of file systems that matter to a store. */
 import { spawnSync } from "node:child_process";
 import { linkSync, statSync } from "node:fs";
-import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { getuid } from "node:process";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RestartMark } from "../src/guard/adopt.js";
-import { isMemoryBacked, networkFileSystemOf, thisMachine } from "../src/stores/sqlite/machine.js";
+import { isMemoryBacked, type Machine, networkFileSystemOf, thisMachine } from "../src/stores/sqlite/machine.js";
 import { openRestartMarker, removeRestartMarker } from "../src/stores/sqlite/restart-marker.js";
 import { NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
 import {
@@ -26,11 +39,21 @@ beforeEach(async () => {
   place = await newPlace();
 });
 
-/** A store that has leased once and is closed; its marker lies there. */
-async function closedStore(): Promise<void> {
-  const { store, lease } = await withNamespace(place.open({ create: true }));
+/** A store that has leased once and is closed; its marker stays. */
+async function closedStore(at = place): Promise<void> {
+  const { store, lease } = await withNamespace(at.open({ create: true }));
   await lease();
   await store.close();
+}
+
+function clockShiftedBy(shiftMs: number): Pick<Machine, "clockOffsetMs"> {
+  return { clockOffsetMs: () => thisMachine().clockOffsetMs() + shiftMs };
+}
+
+async function changeBit(path: string, at: number): Promise<void> {
+  const bytes = await readFile(path);
+  bytes[at] = (bytes[at] as number) ^ 1;
+  await writeFile(path, bytes);
 }
 
 /** How the next opening is judged. */
@@ -73,6 +96,28 @@ describe("the marker", () => {
     await lay(marker, moved);
     expect(await nextStart()).toBe("no_mark");
     expect(await readFile(moved)).toEqual(before);
+  });
+
+  test.each<[string, string, (marker: string) => Promise<unknown>, Partial<Machine>?]>([
+    ["was removed", "no_mark", (marker) => rm(marker)],
+    ["was emptied", "no_mark", (marker) => truncate(marker, 0)],
+    ["has one changed bit", "no_mark", (marker) => changeBit(marker, 200)],
+    [
+      "is that of another store",
+      "other_record",
+      async (marker) => {
+        const other = await newPlace();
+        await closedStore(other);
+        await copyFile(await markerOf(other), marker);
+      },
+    ],
+    ["is of another boot", "other_boot", async () => {}, { bootId: "another boot" }],
+    ["is of another clock offset", "clock_leapt", async () => {}, clockShiftedBy(3_000)],
+    ["is of another clock offset, backward", "clock_leapt", async () => {}, clockShiftedBy(-3_000)],
+  ])("does not make a restart unbroken when it %s", async (_, start, change, machine) => {
+    await closedStore();
+    await change(await markerOf(place));
+    expect(await nextStart({ machine: { ...place.machine, ...machine } })).toBe(start);
   });
 
   test.runIf(getuid?.() === 0)("is ignored when another user owns it (as root)", async () => {
