@@ -115,7 +115,7 @@ function sqlitePath(text: string): string {
 /** The platform's URL class takes one host only. */
 function partsOf(text: string): Parts {
   const [, authority = "", path = "", query = ""] = /^([^/?#]*)([^?#]*)(\?[^#]*)?$/.exec(text) ?? [];
-  // A password that ends the hosts too early would be told as path or setting: nothing of it is read.
+  // A password that ends the hosts too early would be shown as path or setting: nothing of it is read.
   if (text.slice(authority.length).includes("@")) {
     throw unusable("an @ stands behind the hosts: write / ? # in user and password as %2F %3F %23");
   }

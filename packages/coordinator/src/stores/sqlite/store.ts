@@ -83,9 +83,21 @@ export class SqliteStore implements Store {
     let marker: RestartMarker | undefined;
     try {
       this.#transactions = new SqliteTransactions(this.#file, {
-        committing: () => this.#committing(),
-        committed: () => this.#committed(),
-        rolledBack: () => this.#rolledBack(),
+        committing: () => {
+          this.#namespaces.write();
+          this.#restart.committing();
+        },
+        committed: () => {
+          this.#namespaces.forget();
+          if (this.#hasAcceptedCopy) this.#copyFault = undefined;
+          this.#hasAcceptedCopy = false;
+          this.#restart.committed();
+        },
+        rolledBack: () => {
+          this.#namespaces.forget();
+          this.#hasAcceptedCopy = false;
+          this.#restart.rolledBack();
+        },
         failed: () => this.#restart.failed(),
       });
       this.#namespaces = new SqliteNamespaces(this.#file.database);
@@ -222,24 +234,6 @@ export class SqliteStore implements Store {
     if (!this.#transactions.close()) return;
     this.#restart.close();
     this.#file.close();
-  }
-
-  #committing(): void {
-    this.#namespaces.write();
-    this.#restart.committing();
-  }
-
-  #committed(): void {
-    this.#namespaces.forget();
-    if (this.#hasAcceptedCopy) this.#copyFault = undefined;
-    this.#hasAcceptedCopy = false;
-    this.#restart.committed();
-  }
-
-  #rolledBack(): void {
-    this.#namespaces.forget();
-    this.#hasAcceptedCopy = false;
-    this.#restart.rolledBack();
   }
 
   /** Of everything but steps. */
