@@ -1,6 +1,6 @@
 /**
- * The verb that ends a version: when it is refused, that two at once or one typed twice do no harm, and that whatever is forgotten afterwards,
- * no run is leased again.
+ * The command that ends a version: when it is rejected, that two at once or one run twice do no harm, and that whatever is lost
+ * afterwards, no run is leased again.
  * Guarantees: G12 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -12,24 +12,17 @@ import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } fro
 import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
-import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 import { SettableStore } from "./settable-store.js";
 
-/** From here on the line of a new store has passed the end of the run space. */
+/** From here on the ceiling of a new store has passed the end of the run space. */
 const PAST_THE_END = RUN_MAX - BURST_RUNS;
 const LATER_MS = 60_000;
 
 function asked({ store, clock }: World, own: Partial<AdvanceOptions> = {}): AdvanceOptions {
-  const common = {
-    store,
-    namespace: NAMESPACE,
-    checkpointFile: NO_CHECKPOINT_FILE,
-    now: clock.now,
-    bounds: SHORT_BOUNDS,
-  };
-  return { ...common, isForcedEarly: false, isClockChecked: false, ...own };
+  const common = { store, namespace: NAMESPACE, checkpointFile: NO_CHECKPOINT_FILE, now: clock.now };
+  return { ...common, bounds: SHORT_BOUNDS, isForcedEarly: false, isClockChecked: false, ...own };
 }
 
 /** As the command does. */
@@ -55,8 +48,8 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
     read() {
       return this.kept;
     },
-    note(remembrance) {
-      this.kept = remembrance;
+    note(checkpoint) {
+      this.kept = checkpoint;
     },
     close: () => {},
   };
@@ -65,8 +58,8 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
 const idsOf = ({ version, firstRun, runCount }: GuardedLease) =>
   Array.from({ length: runCount }, (_, offset) => ledgerIdOf(version, firstRun + offset));
 
-describe("advance-version", () => {
-  test("goes on at run 1 of the next version, beside coordinators that run, and their importers", async () => {
+describe("the plan and the step", () => {
+  test("advance-version continues at run 1 of the next version while coordinators and their importers run", async () => {
     const world = await newWorld({ firstRun: RUN_MAX });
     const [guard, other] = [await guardOn(world), await guardOn(world)];
     const before = await leaseOf(guard);
@@ -78,7 +71,7 @@ describe("advance-version", () => {
     expect(await leaseOf(other, held)).toMatchObject({ version: 1, firstRun: 4 });
   });
 
-  test("is refused while the clock line has not reached the last run, with when it will have", async () => {
+  test("advance-version is rejected until the ceiling reaches the last run, with that time", async () => {
     const world = await newWorld({ firstRun: PAST_THE_END - 16 * 3600 });
     const refusal = advance(world, { isForcedEarly: true });
     await expect(refusal).rejects.toMatchObject({
@@ -88,7 +81,7 @@ describe("advance-version", () => {
     expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
   });
 
-  test("below 95 % is refused, unless somebody gives up the rest", async () => {
+  test("advance-version below 95 % is rejected, unless an operator gives up the rest", async () => {
     const world = await newWorld({ firstRun: PAST_THE_END + 1 });
     await leaseOf(await guardOn(world), { runCount: 64 });
     await expect(advance(world)).rejects.toMatchObject({
@@ -98,7 +91,7 @@ describe("advance-version", () => {
     expect((await advance(world, { isForcedEarly: true })).after.version).toBe(1);
   });
 
-  test("typed twice says which version it is already, and changes nothing", async () => {
+  test("advance-version shows the version when it is run again, and changes nothing", async () => {
     const world = await endedWorld();
     await advance(world);
     await expect(advance(world)).rejects.toMatchObject({
@@ -109,7 +102,7 @@ describe("advance-version", () => {
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 
-  test("whose answer is lost was done, and says so when it is typed again", async () => {
+  test("advance-version whose response is lost was done, and shows so when it is run again", async () => {
     const world = await endedWorld();
     world.store.alter = (outcome, { step }) => {
       if (step === "advance") throw new CoordinatorError("store_unavailable", "the connection broke");
@@ -120,13 +113,13 @@ describe("advance-version", () => {
     expect(await leaseOf(await guardOn(world))).toMatchObject({ version: 1, firstRun: 1 });
   });
 
-  test("that the quorum does not have is not done, as far as anybody can tell", async () => {
+  test("advance-version without the quorum fails", async () => {
     const world = await newWorld({ firstRun: RUN_MAX, nodeCount: 3 });
     world.store.acknowledgedCount = 0;
     await expect(advance(world, { isForcedEarly: true })).rejects.toMatchObject({ code: "quorum_missing" });
   });
 
-  test("is refused in the last version, for a sealed store, and by a checkpoint of another store", async () => {
+  test("advance-version is rejected in the last version, for a sealed store, and by a checkpoint of another store", async () => {
     const world = await endedWorld();
     const plan = await planAdvance(asked(world));
     const last = { ...plan, found: { ...plan.found, version: VERSION_MAX } };
@@ -141,8 +134,8 @@ describe("advance-version", () => {
   });
 });
 
-describe("a store that is put back to before the advance", () => {
-  /** Version 1 was leased from; then the store forgot that it had begun. Answers the runs that went out. */
+describe("a store that is rolled back to before the advance", () => {
+  /** Version 1 was leased from; then the store was rolled back to before it. Returns the runs that were leased. */
   async function forgetful(checkpointFile: CheckpointFile = NO_CHECKPOINT_FILE) {
     const world = await endedWorld();
     const backup = world.store.backup();
@@ -153,9 +146,9 @@ describe("a store that is put back to before the advance", () => {
     return { world, guard, leased };
   }
 
-  test("leases nothing, whoever remembers: no jump lands in the version that has ended", async () => {
+  test("leases nothing, with or without a checkpoint: no recovery ends in the version that has ended", async () => {
     const { world, guard } = await forgetful();
-    // Within the same life of the server only who remembers notices, in another one everybody.
+    // In the same epoch only a coordinator with a memory of it notices, in another one each does.
     await expect(leaseOf(guard)).rejects.toMatchObject({
       code: expect.stringMatching(/^(?:run_space_exhausted|manual_recovery_required)$/),
     });
@@ -168,7 +161,7 @@ describe("a store that is put back to before the advance", () => {
     expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
   });
 
-  test("and advanced again leases above everything that went out before, although nobody remembers it", async () => {
+  test("leases above everything that was leased before once it is advanced again, although no checkpoint has it", async () => {
     const { world, leased } = await forgetful();
     world.store.server.epoch = "second:life:0";
     world.clock.timeMs += LATER_MS;
@@ -181,7 +174,7 @@ describe("a store that is put back to before the advance", () => {
     expect(lease.firstRun).toBeGreaterThan(lineOf(world, -LATER_MS, 1));
   });
 
-  test("and advanced before any coordinator has met it is doubted too, by its epoch or by a checkpoint", async () => {
+  test("is recovered when it is advanced before any coordinator starts, by its epoch or by a checkpoint", async () => {
     const byEpoch = await forgetful();
     byEpoch.world.store.server.epoch = "second:life:0";
     const checkpointFile = memory();
@@ -197,38 +190,20 @@ describe("a store that is put back to before the advance", () => {
     }
   });
 
-  test("and whose checkpoint can't be read any more is doubted", async () => {
+  test("is recovered when its checkpoint is corrupt", async () => {
     const world = await endedWorld();
     const checkpointFile = memory();
     checkpointFile.kept = CORRUPT;
     await advance(world, { checkpointFile });
     expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(1);
   });
-
-  test("and recovered with a run of the version that it forgot goes on in that version, above it", async () => {
-    const { world, leased } = await forgetful();
-    const { clock, store, storeId } = world;
-    store.restore(new Map());
-    const { now, pause } = clock;
-    const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
-    const options = { ...common, checkpointFile: NO_CHECKPOINT_FILE, nodeCount: undefined, isClockChecked: false };
-    const withoutFloor = { ...options, floors: [] };
-    await expect(recoverNamespace(withoutFloor, await planRecovery(withoutFloor))).rejects.toMatchObject({
-      code: "run_space_exhausted",
-      message: expect.stringMatching(new RegExp(`Continue in version 1, .* --min-run ${ledgerIdOf(1, 0)}\`$`)),
-    });
-    const withFloor = { ...options, floors: [{ from: "--min-run", ledgerId: ledgerIdOf(1, 0) }] };
-    await recoverNamespace(withFloor, await planRecovery(withFloor));
-    const lease = await leaseAfterJump(world, await guardOn(world));
-    expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));
-  });
 });
 
 describe("at the end of a version", () => {
-  test("the guard stays stopped while the store is only touched, until the version was advanced", async () => {
+  test("the guard stays stopped through heartbeats, until the version was advanced", async () => {
     const world = await endedWorld();
-    const told: string[] = [];
-    const note = (_: object, event: string) => void told.push(event);
+    const events: string[] = [];
+    const note = (_: object, event: string) => void events.push(event);
     const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
     await guard.heartbeat();
@@ -237,10 +212,10 @@ describe("at the end of a version", () => {
     await advance(world);
     await guard.heartbeat();
     expect(guard.state.state).toBe("active");
-    expect(told).toEqual(["pin", "stopped", "active"]);
+    expect(events).toEqual(["pin", "stopped", "active"]);
   });
 
-  test("a copy that did not advance is called a fork by a receipt of the next version", async () => {
+  test("a copy that did not advance is found to be a fork by a receipt of the next version", async () => {
     const world = await endedWorld();
     const copy: World = { ...world, store: new SettableStore(world.clock) };
     copy.store.restore(world.store.backup());

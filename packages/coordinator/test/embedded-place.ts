@@ -1,5 +1,5 @@
-/** A place for one embedded store of a test: its own folders, on disk and in memory, and the processes that lease from it. */
-import { type ChildProcess, spawn } from "node:child_process";
+/** A place for one embedded store of a test: its own directories, on disk and in memory, and the processes that lease from it. */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { copyFile, mkdtemp, readdir, rm } from "node:fs/promises";
@@ -82,6 +82,13 @@ function opened(options: Partial<SqliteStoreOptions> & { path: string }): Sqlite
   return store;
 }
 
+/** Changes a database as another program. */
+export function executeSql(path: string, sql: string): void {
+  const database = new DatabaseSync(path);
+  database.exec(sql);
+  database.close();
+}
+
 /** The path of the marker that the store has left. */
 export async function markerOf({ markerFolder }: Place): Promise<string> {
   const [name, ...others] = await readdir(markerFolder);
@@ -90,7 +97,7 @@ export async function markerOf({ markerFolder }: Place): Promise<string> {
   return join(markerFolder, name);
 }
 
-/** The mark as it stands in the files: read from a copy, so that nothing is written beside them. */
+/** The high-water mark in the files: read from a copy, so that no file is written next to them. */
 export async function markOnDisk(path: string): Promise<number> {
   const copy = `${path}.look`;
   await copyFiles(path, copy);
@@ -105,8 +112,7 @@ export async function markOnDisk(path: string): Promise<number> {
 }
 
 /**
- * Copies database and log, each over what lies there: the file stays the same file. A log that is not there is not there
- * afterwards.
+ * Copies database and log over the existing ones: the file stays the same file. A log that is missing is missing afterwards, too.
  */
 export async function copyFiles(from: string, to: string): Promise<void> {
   for (const part of ["", "-wal"]) {
@@ -116,8 +122,6 @@ export async function copyFiles(from: string, to: string): Promise<void> {
 }
 
 export interface LifeOptions {
-  readonly machine?: Partial<Machine>;
-  readonly clockShiftMs?: number;
   readonly markerFault?: { readonly name: string; readonly at: number };
   /** Kills itself where it would tell the how-many-th run, from 1. */
   readonly diesAtAnswer?: number;
@@ -131,112 +135,89 @@ export interface LifeOptions {
 }
 
 /** One process that leases from a store. */
-export interface Life {
-  readonly child: ChildProcess;
+export class Life {
   /** Runs that were answered until now. */
-  readonly runs: readonly number[];
+  readonly runs: number[] = [];
+  /** Codes of the rejections, in their order. */
+  readonly refusals: string[] = [];
   /** `unbroken`, or why the start was a doubt; undefined while it is not open. */
-  readonly start: string | undefined;
+  start: string | undefined;
   /** Of the namespace that it has made. */
-  readonly storeId: string | undefined;
-  /** Codes of the refusals, in their order. */
-  readonly refusals: readonly string[];
-  readonly stderr: string;
-  /** Resolves when it is open, or has ended. */
-  opened(): Promise<void>;
-  say(line: string): void;
-  /** Says it and resolves to the runs that it brought, when it is done or the process has ended. */
-  does(line: string): Promise<readonly number[]>;
-  /** Resolves when so many runs were answered, or the process has ended. */
-  leased(count: number): Promise<void>;
-  kill(): Promise<void>;
-  stop(): Promise<void>;
+  storeId: string | undefined;
+  stderr = "";
   readonly ended: Promise<unknown>;
+  #doneCount = 0;
+  #isOver = false;
+
+  constructor(readonly child: ChildProcessWithoutNullStreams) {
+    this.ended = once(child, "close").then(() => {
+      this.#isOver = true;
+    });
+    // A process that was killed does not read any more.
+    child.stdin.on("error", () => {});
+    child.stderr.on("data", (chunk) => {
+      this.stderr += chunk;
+    });
+    let rest = "";
+    child.stdout.on("data", (chunk) => {
+      // A line may be cut by the kill: only whole ones count.
+      const lines = `${rest}${chunk}`.split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.#read(line);
+    });
+  }
+
+  /** Resolves when it is open, or has ended. */
+  opened(): Promise<void> {
+    return this.#until(() => this.start !== undefined);
+  }
+
+  say(line: string): void {
+    this.child.stdin.write(`${line}\n`);
+  }
+
+  /** Says it and resolves to the runs that it brought, when it is done or the process has ended. */
+  async does(line: string): Promise<readonly number[]> {
+    const [before, doneBefore] = [this.runs.length, this.#doneCount];
+    this.say(line);
+    await this.#until(() => this.#doneCount > doneBefore);
+    return this.runs.slice(before);
+  }
+
+  /** Resolves when so many runs were answered, or the process has ended. */
+  leased(count: number): Promise<void> {
+    return this.#until(() => this.runs.length >= count);
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+
+  async stop(): Promise<void> {
+    this.say("stop");
+    await this.ended;
+  }
+
+  #read(line: string): void {
+    const [word, rest = ""] = line.split(" ");
+    if (/^\d+$/.test(line)) this.runs.push(Number(line));
+    else if (word === "refused") this.refusals.push(rest);
+    else if (word === "open") this.start = rest;
+    else if (word === "made") this.storeId = rest;
+    else if (word === "done") this.#doneCount++;
+  }
+
+  async #until(isReached: () => boolean): Promise<void> {
+    while (!isReached() && !this.#isOver) await Promise.race([once(this.child.stdout, "data"), this.ended]);
+  }
 }
 
 export function live({ path, machine }: Pick<Place, "path" | "machine">, options: LifeOptions = {}): Life {
   const { shellPrefix = "", script = "leasing-process.mjs", ...rest } = options;
-  const told = { path, bounds: EMBEDDED_BOUNDS, ...rest, machine: { ...machine, ...options.machine } };
-  const program = [process.execPath, join(import.meta.dirname, script), JSON.stringify(told)];
-  const child = spawn("sh", ["-c", `${shellPrefix}exec "$0" "$@"`, ...program], { stdio: "pipe" });
-  const ended = once(child, "close");
-  onTestFinished(async () => {
-    child.kill("SIGKILL");
-    await ended;
-  });
-  // A process that was killed does not listen any more.
-  child.stdin.on("error", () => {});
-  const runs: number[] = [];
-  const refusals: string[] = [];
-  let start: string | undefined;
-  let storeId: string | undefined;
-  let [stderr, doneCount] = ["", 0];
-  child.stderr.on("data", (chunk) => {
-    stderr += chunk;
-  });
-  const heed = (line: string) => {
-    const [word, rest] = line.split(" ");
-    if (/^\d+$/.test(line)) runs.push(Number(line));
-    else if (word === "refused") refusals.push(rest ?? "");
-    else if (word === "open") start = rest ?? "";
-    else if (word === "made") storeId = rest;
-    else if (word === "done") doneCount++;
-  };
-  const output = wholeLines(child, heed);
-  const until = async (isReached: () => boolean) => {
-    while (!isReached() && !output.isOver) await Promise.race([once(child.stdout, "data"), ended]);
-    if (!isReached()) await ended;
-  };
-  const say = (line: string) => void child.stdin.write(`${line}\n`);
-  return {
-    child,
-    runs,
-    refusals,
-    ended,
-    get start() {
-      return start;
-    },
-    get storeId() {
-      return storeId;
-    },
-    get stderr() {
-      return stderr;
-    },
-    opened: () => until(() => start !== undefined),
-    say,
-    async does(line) {
-      const [before, doneBefore] = [runs.length, doneCount];
-      say(line);
-      await until(() => doneCount > doneBefore);
-      return runs.slice(before);
-    },
-    leased: (count) => until(() => runs.length >= count),
-    async kill() {
-      child.kill("SIGKILL");
-      await ended;
-    },
-    async stop() {
-      say("stop");
-      await ended;
-    },
-  };
-}
-
-/** A line may be cut by the kill: only whole ones count. */
-function wholeLines(child: ChildProcess, heed: (line: string) => void): { readonly isOver: boolean } {
-  let rest = "";
-  let isOver = false;
-  child.stdout?.on("data", (chunk) => {
-    const lines = `${rest}${chunk}`.split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) heed(line);
-  });
-  child.once("close", () => {
-    isOver = true;
-  });
-  return {
-    get isOver() {
-      return isOver;
-    },
-  };
+  const argument = { path, bounds: EMBEDDED_BOUNDS, machine, ...rest };
+  const program = [process.execPath, join(import.meta.dirname, script), JSON.stringify(argument)];
+  const life = new Life(spawn("sh", ["-c", `${shellPrefix}exec "$0" "$@"`, ...program], { stdio: "pipe" }));
+  onTestFinished(() => life.kill());
+  return life;
 }

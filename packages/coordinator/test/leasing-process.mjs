@@ -1,7 +1,7 @@
 /**
  * A process for tests to kill, to starve and to start again: opens an embedded store and does what its standard input says.
- * Argument: JSON with `path`, `bounds`, and what the tests change: `machine` (`bootId`, `markerFolders`), `clockShiftMs`,
- * `markerFault`, `diesAtAnswer`, `touches`; with `initRate` it makes file and namespace first.
+ * Argument: JSON with `path`, `bounds`, and what the tests change: `machine` (`markerFolders`), `markerFault`, `diesAtAnswer`,
+ * `touches`; with `initRate` it makes file and namespace first.
  * Input, a line each: `lease N` leases N times one run, all at once; `forever N` the same again and again; `read` reads the
  * database file as any program would; `stop`.
  * Output, a line each: `made` with the store id, `open` with how the start was judged, a run for each lease that was answered, `done` after each `lease`, and
@@ -13,22 +13,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import { breakMarker } from "./marker-faults.mjs";
 
 const options = JSON.parse(process.argv[2]);
-const { path, bounds, machine, clockShiftMs = 0, markerFault, diesAtAnswer, touches, initRate } = options;
+const { path, bounds, machine, markerFault, diesAtAnswer, touches, initRate } = options;
 let answers = 0;
 breakMarker(markerFault);
 
 // Only now: what is broken must be broken before it is imported.
 const { Coordinator } = await import("../dist/coordinator.js");
-const { thisMachine } = await import("../dist/stores/sqlite/machine.js");
 const { SqliteStore } = await import("../dist/stores/sqlite/store.js");
 
 const holder = { name: "test", host: "h", pid: process.pid, labels: {} };
 const request = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null, receipt: null };
 
 try {
-  const clockOffsetMs = () => thisMachine().clockOffsetMs() + clockShiftMs;
   const create = initRate !== undefined;
-  const store = new SqliteStore({ path, create, bounds, machine: { ...machine, clockOffsetMs } });
+  const store = new SqliteStore({ path, create, bounds, machine });
   const coordinator = new Coordinator({ store, name: "leasing-process", bounds });
   if (create) tell(`made ${(await coordinator.initNamespace("main", { rate: initRate })).storeId}`);
   tell(`open ${store.restarts.get("main")}`);

@@ -1,11 +1,8 @@
 /** The contract of a store's retention: it trims exactly the leases that the caller knows, and never what the guard reads. */
-import { isDeepStrictEqual } from "node:util";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import fc from "fast-check";
 import { Redis } from "ioredis";
-import { afterEach, describe, expect, inject, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { sized } from "../../../test/size-of-run.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
@@ -13,28 +10,15 @@ import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
 import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/stores/store.js";
-import { commandsFor, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
-import { type Play, randomScript } from "./random-scripts.js";
+import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { withNamespace } from "./store-in-hand.js";
-import { HAS_REDIS, redisAddressForTest, STORES } from "./stores-for-test.js";
-
-const GUARD_SCRIPTS = sized(8, 25);
-const GUARD_STEPS = 40;
-/** The line rises once a second, first so long after a script began: until then two clocks see the same line. */
-const RISE_AFTER_MS = 500;
-const SAME_LINE_MS = 350;
-
-const toRemove: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const remove of toRemove.splice(0)) await remove();
-});
+import { HAS_REDIS, opened, redisAddressForTest, STORES } from "./stores-for-test.js";
+import { ledgerOf } from "./trims.js";
 
 describe.each(STORES)("the %s store", (_, open) => {
   /** Leases of two runs each, so that the last runs are 2, 4, 6, …; the third is reported on. */
   async function leased(leaseCount: number) {
-    const { store, remove, reopen } = await open();
-    toRemove.push(remove);
+    const { store } = await opened(open);
     const inHand = await withNamespace(store);
     for (let count = 0; count < leaseCount; count++) await inHand.lease({ runCount: 2 });
     await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
@@ -55,10 +39,10 @@ describe.each(STORES)("the %s store", (_, open) => {
       expect(await trim(trimmed, through)).toBe(true);
       trimmed = through;
     };
-    return { ...inHand, leases, trim, isTrimmed, reopen };
+    return { ...inHand, leases, trim, isTrimmed };
   }
 
-  test("keeps all leases, unless it is told for how many days", async () => {
+  test("keeps all leases, unless a number of days is set", async () => {
     const { store } = await leased(3);
     expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
     await store.changeSettings(NAMESPACE, { retentionDays: 90 });
@@ -71,7 +55,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect((await store.readSettings("other")).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
   });
 
-  test("trims the oldest leases, and knows up to where", async () => {
+  test("trims the oldest leases, and stores up to where", async () => {
     const { store, leases, isTrimmed } = await leased(8);
     await store.changeSettings(NAMESPACE, { retentionDays: 90 });
     await isTrimmed(10);
@@ -144,36 +128,29 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect(await ledgerOf(store)).toHaveLength(2);
   });
 
-  test("trims nothing of a namespace that it does not hold", async () => {
+  test("trims nothing of a namespace that it does not have", async () => {
     const { store, storeId } = await leased(4);
     const asked = { storeId, trimmedThrough: 5, through: 6, leasedAtMs: 0, leases: [] };
     expect(await store.trimLedger("other", asked)).toBe(false);
     expect((await store.readSettings("other")).retention).toMatchObject({ through: 0 });
   });
 
-  test("trims nothing of another store, and nothing that is sealed", async () => {
-    const { store, commands, leases, trim } = await leased(4);
-    const asked = { trimmedThrough: 0, through: 2, leasedAtMs: 0, leases: named(leases, [2]) };
-    const other = storeIdFrom(1);
-    await expect(store.trimLedger(NAMESPACE, { ...asked, storeId: other })).rejects.toMatchObject({
-      code: "store_id_mismatch",
-    });
-    await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
-    await expect(trim(0, 2)).rejects.toMatchObject({ code: "store_forked" });
+  test.each([
+    ["of another store", undefined, "store_id_mismatch"],
+    ["while it is sealed as one of two copies", FORKED_SEAL, "store_forked"],
+    ["while it is sealed as moved", MOVED_SEAL, "namespace_moved"],
+  ])("trims nothing %s", async (_, seal, code) => {
+    const { store, storeId, commands, leases } = await leased(4);
+    if (seal !== undefined) await store.step(NAMESPACE, commands.seal(seal));
+    const trim = { trimmedThrough: 0, through: 2, leasedAtMs: 0, leases: named(leases, [2]) };
+    const own = { ...trim, storeId: seal === undefined ? storeIdFrom(1) : storeId };
+    await expect(store.trimLedger(NAMESPACE, own)).rejects.toMatchObject({ code });
     expect(await ledgerOf(store)).toEqual(leases);
   });
 
-  test("trims nothing that was moved to another place", async () => {
-    const { store, commands, leases, trim } = await leased(4);
-    await store.step(NAMESPACE, commands.seal(MOVED_SEAL));
-    await expect(trim(0, 2)).rejects.toMatchObject({ code: "namespace_moved" });
-    expect(await ledgerOf(store)).toEqual(leases);
-  });
-
-  test("takes over the retention of another store before it has a record, and is made after it", async () => {
+  test("takes over the retention of another store before it has a record", async () => {
     const { leases } = await leased(8);
-    const { store, remove } = await open();
-    toRemove.push(remove);
+    const { store } = await opened(open);
     const trim = { storeId: storeIdFrom(1), trimmedThrough: 0, through: 6, leasedAtMs: 7, leases: [] };
     for (const name of [NAMESPACE, "empty"]) {
       if (name === NAMESPACE) await store.importLeases(name, leases.slice(3));
@@ -197,69 +174,46 @@ describe.each(STORES)("the %s store", (_, open) => {
       expect(await firstLeaseSince(store, NAMESPACE, leasedAtMs)).toEqual(expected);
     }
   });
-
-  test(`decides ${GUARD_SCRIPTS} scripts of steps as a store that was never trimmed does`, async () => {
-    let comparedCount = 0;
-    await fc.assert(
-      fc.asyncProperty(randomScript(GUARD_STEPS), async (script) => {
-        const [whole, trimmed] = [await open(), await open()];
-        try {
-          const startMs = Date.now();
-          const line = { initializedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: 1 };
-          const ids = {
-            main: storeIdFrom(1, line),
-            end: storeIdFrom(2 ** 30 - 300, line),
-            none: storeIdFrom(9),
-          };
-          for (const { store } of [whole, trimmed]) {
-            for (const name of ["main", "end"] as const) await store.step(name, commandsFor(ids[name]).init());
-          }
-          for (const play of script.filter(isOfGuard)) {
-            const expected = await refusalOr(play, whole.store, ids);
-            const answer = await refusalOr(play, trimmed.store, ids);
-            // Only on a slow machine: the line may have risen between the two.
-            if (Date.now() - startMs > SAME_LINE_MS && !isDeepStrictEqual(answer, expected)) break;
-            expect(answer, play.name).toEqual(expected);
-            comparedCount++;
-            for (const name of ["main", "end"] as const) await trimAllButNewest(trimmed.store, name, ids[name]);
-          }
-        } finally {
-          await whole.remove();
-          await trimmed.remove();
-        }
-      }),
-      { seed: inject("seed"), numRuns: GUARD_SCRIPTS, endOnFailure: true },
-    );
-    expect(comparedCount).toBeGreaterThan(GUARD_SCRIPTS);
-  });
 });
 
-test.runIf(HAS_REDIS).each(["record", "ledger", "reports", "retention"] as const)(
-  "the Redis store trims nothing where the %s is of another type",
-  async (name) => {
-    const address = redisAddressForTest();
-    const store = await RedisStore.open(address);
-    const redis = new Redis(sharedRedis().url);
-    toRemove.push(async () => {
-      await store.close();
-      redis.disconnect();
-    });
-    const keys = keysOf(address.keyPrefix, NAMESPACE);
-    await redis.set(keys[name], "x");
-    const trim = { storeId: storeIdFrom(1), trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
-    await expect(store.trimLedger(NAMESPACE, trim)).rejects.toMatchObject({ code: "store_corrupt" });
-    expect(await redis.keys(`${address.keyPrefix}*`)).toEqual([keys[name]]);
-  },
-);
-
-test.runIf(HAS_REDIS)("the Redis store keeps neither entry nor report of what was trimmed", async () => {
-  const address = redisAddressForTest();
+/** The Redis store, and a plain connection to its server. */
+async function redisStore(url?: string) {
+  const address = redisAddressForTest(url);
   const store = await RedisStore.open(address);
   const redis = new Redis(sharedRedis().url);
-  toRemove.push(async () => {
+  onTestFinished(async () => {
     await store.close();
     redis.disconnect();
   });
+  return { store, redis, keyPrefix: address.keyPrefix, keys: keysOf(address.keyPrefix, NAMESPACE) };
+}
+
+const trimOfNothing = { storeId: storeIdFrom(1), trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
+
+type Key = keyof ReturnType<typeof keysOf>;
+const CHANGES: readonly [verb: string, change: (store: Store) => Promise<unknown>, keys: readonly Key[]][] = [
+  ["trims", (store) => store.trimLedger(NAMESPACE, trimOfNothing), ["record", "ledger", "reports", "retention"]],
+  ["imports", (store) => store.importLeases(NAMESPACE, [leaseOf(7)]), ["record", "ledger", "holders", "reports"]],
+];
+
+test.runIf(HAS_REDIS).each(CHANGES.flatMap(([verb, change, names]) => names.map((name) => ({ verb, name, change }))))(
+  "the Redis store $verb nothing where the $name is of another type",
+  async ({ verb, name, change }) => {
+    const url = verb === "imports" ? sharedRedis().operatorUrl : undefined;
+    const { store, redis, keyPrefix, keys } = await redisStore(url);
+    await redis.set(keys[name], "x");
+    await expect(change(store)).rejects.toMatchObject({ code: "store_corrupt" });
+    expect(await redis.keys(`${keyPrefix}*`)).toEqual([keys[name]]);
+  },
+);
+
+function leaseOf(firstRun: number): LedgerEntry {
+  const lease = { version: 0, firstRun, runCount: 1, leasedAtMs: 1_790_000_000_000, holder, coordinator: "old" };
+  return { ...lease, nonce: LEASE_NONCE, progress: null };
+}
+
+test.runIf(HAS_REDIS)("the Redis store keeps neither entry nor report of what was trimmed", async () => {
+  const { store, redis, keys } = await redisStore();
   const { lease, storeId } = await withNamespace(store);
   for (let run = 1; run <= 400; run++) {
     await lease();
@@ -269,49 +223,14 @@ test.runIf(HAS_REDIS)("the Redis store keeps neither entry nor report of what wa
   const ids = leases.map(lastLedgerIdOf).slice(0, 399);
   const trim = { storeId, trimmedThrough: 0, through: 399, leasedAtMs: 0, leases: named(leases, ids) };
   expect(await store.trimLedger(NAMESPACE, trim)).toBe(true);
-  const keys = keysOf(address.keyPrefix, NAMESPACE);
   expect(await redis.xlen(keys.ledger)).toBe(1);
   expect(await redis.hkeys(keys.reports)).toEqual(["3"]);
   expect((await redis.hgetBuffer(keys.reports, "3"))?.length).toBe(11);
 });
-
-function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
-}
 
 function named(leases: readonly LedgerEntry[], ids: readonly number[]) {
   return ids.map((lastLedgerId) => {
     const lease = leases.find((one) => lastLedgerIdOf(one) === lastLedgerId);
     return { lastLedgerId, reportedAtMs: lease?.progress?.reportedAtMs ?? null };
   });
-}
-
-async function trimAllButNewest(store: Store, name: string, storeId: string): Promise<void> {
-  const { through: trimmedThrough } = (await store.readSettings(name)).retention;
-  const allButNewest = (await store.leases(name, { direction: "oldest_first", limit: 500, withoutRecord: true })).slice(
-    0,
-    -1,
-  );
-  const last = allButNewest.at(-1);
-  if (last === undefined) return;
-  const leases = named(allButNewest, allButNewest.map(lastLedgerIdOf));
-  const trim = { storeId, trimmedThrough, through: lastLedgerIdOf(last), leasedAtMs: last.leasedAtMs, leases };
-  await store.trimLedger(name, trim).catch((error: { code?: string }) => {
-    if (!["namespace_moved", "store_forked"].includes(error.code ?? "")) throw error;
-  });
-}
-
-/** Reports and looks at the ledger differ, as they should. */
-function isOfGuard({ name }: Play): boolean {
-  return !/^(report|find|list|trim|keep|retention)/.test(name);
-}
-
-async function refusalOr(play: Play, store: Store, ids: Parameters<Play["on"]>[1]): Promise<unknown> {
-  const told = await play.on(store, ids).catch((error: { code?: string; generation?: number }) => {
-    if (error.code === undefined) throw error;
-    return { code: error.code, hasGeneration: error.generation !== undefined };
-  });
-  const isTime = (key: string, value: unknown) =>
-    key.endsWith("AtMs") || (key === "generation" && Number(value) > 1e12);
-  return JSON.parse(JSON.stringify(told ?? null, (key, value) => (isTime(key, value) ? "a time" : value)));
 }

@@ -1,5 +1,5 @@
 /**
- * `move`: a namespace goes on in another store, in the next version; and every refusal, before anything is changed.
+ * `move`: a namespace continues in another store, in the next version; and every rejection, before anything is changed.
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
@@ -33,7 +33,7 @@ import {
   runsOf,
 } from "./places-for-move.js";
 import { init, lease, recentStoreId, recover, seal, sealTo } from "./steps-for-move.js";
-import { leasesInFiles, RETENTION_DAYS, trimmed } from "./trims.js";
+import { leasesInFiles, ledgerOf, RETENTION_DAYS, trimmed } from "./trims.js";
 
 interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
   readonly targetCheckpointFile?: CheckpointFile;
@@ -51,10 +51,6 @@ function moving(source: Store, { place }: Place, target: Store, options: MovingO
     target: { store: target, place, checkpointFile: targetCheckpointFile },
     ...more,
   };
-}
-
-async function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
 }
 
 /** A source with some leases, and an empty target. */
@@ -77,38 +73,41 @@ const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
 ];
 
 describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, makeSource, makeTarget) => {
-  test("ends all leasing from the old store, and the new one leases the next version under a store id of its own", async () => {
+  test("ends leasing from the old store; the new one has the ledger, and leases the next version as a store of its own", async () => {
     const { to, source, target, storeId, old, leases } = await pair(makeSource, makeTarget);
+    const [first, second] = leases as [Lease, Lease];
+    const last = leases.at(-1) as Lease;
+    await source.report(NAMESPACE, 1, { nonce: first.nonce, lastSequence: 99, state: "closed" });
     const done = await moveNamespace(moving(source, to, target));
     expect(done).toMatchObject({ leaseCount: 7, record: { phase: 1, version: 1, firstVersion: 1, firstRun: 1 } });
     expect(done.storeId).not.toBe(storeId);
-    const refusal = await leaseOf(old).catch((error: unknown) => error);
-    expect(refusal).toMatchObject({ code: "namespace_moved" });
-    expect((refusal as Error).message).toContain(`${to.place} as store ${done.storeId}`);
+    await expect(leaseOf(old)).rejects.toMatchObject({
+      code: "namespace_moved",
+      message: expect.stringContaining(`${to.place} as store ${done.storeId}`),
+    });
+    expect(await ledgerOf(target)).toEqual(await ledgerOf(source));
+    expect((await target.readNamespace(NAMESPACE)).receiptKey).not.toBe(RECEIPT_KEY);
 
-    const last = leases.at(-1) as Lease;
-    const fresh = await leaseOf(coordinatorOf(target), { runCount: 2, last });
+    const current = coordinatorOf(target);
+    const fresh = await leaseOf(current, { runCount: 2, last });
     expect(fresh).toMatchObject({ storeId: done.storeId, version: 1 });
     const runs = runsOf([...leases, fresh]);
     expect(new Set(runs).size).toBe(runs.length);
-    expect((await target.readNamespace(NAMESPACE)).receiptKey).not.toBe(RECEIPT_KEY);
-  });
-
-  test("carries the ledger over: who got which run, when, how far, and who may report on it", async () => {
-    const { to, source, target, leases } = await pair(makeSource, makeTarget);
-    const [first, second] = leases as [Lease, Lease];
-    await source.report(NAMESPACE, 1, { nonce: first.nonce, lastSequence: 99, state: "closed" });
-    await moveNamespace(moving(source, to, target));
-    expect(await ledgerOf(target)).toEqual(await ledgerOf(source));
-    const current = coordinatorOf(target);
     expect(await current.run(NAMESPACE, 1)).toMatchObject({
-      lease: { holder: holder, leasedAtMs: first.leasedAtMs, progress: { lastSequence: 99, state: "closed" } },
+      lease: { holder, leasedAtMs: first.leasedAtMs, progress: { lastSequence: 99, state: "closed" } },
     });
     await current.report(NAMESPACE, 3, { nonce: second.nonce, lastSequence: 7, state: "open" });
     expect(await current.run(NAMESPACE, 3)).toMatchObject({ lease: { progress: { run: 3, lastSequence: 7 } } });
+
+    // Run again after the new store has leased, it changes nothing.
+    const before = await target.readNamespace(NAMESPACE);
+    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "done", storeId: before.storeId });
+    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: undefined, record: before });
+    expect(await target.readNamespace(NAMESPACE)).toEqual(before);
+    expect((await leaseOf(current)).firstRun).toBeGreaterThan(fresh.firstRun);
   });
 
-  test("takes along the retention of a ledger, and how far it was trimmed, which is trimmed on there", async () => {
+  test("copies the retention of the ledger, and how far it was trimmed, which continues there", async () => {
     const { to, source, target } = await pair(makeSource, makeTarget);
     const directory = await folderForTest();
     const whole = await ledgerOf(source);
@@ -131,22 +130,10 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
     expect(leasesInFiles(directory)).toEqual(expect.arrayContaining([...whole]));
     expect(leasesInFiles(directory)).toHaveLength(whole.length);
     expect(await ledgerOf(target)).toHaveLength(1);
-    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: undefined });
-  });
-
-  test("that was done is only looked at when it is typed again, also when the new store has leased since", async () => {
-    const { to, source, target } = await pair(makeSource, makeTarget);
-    await moveNamespace(moving(source, to, target));
-    const fresh = await leaseOf(coordinatorOf(target));
-    const before = await target.readNamespace(NAMESPACE);
-    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "done", storeId: before.storeId });
-    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: undefined, record: before });
-    expect(await target.readNamespace(NAMESPACE)).toEqual(before);
-    expect((await leaseOf(coordinatorOf(target))).firstRun).toBeGreaterThan(fresh.firstRun);
   });
 });
 
-describe("looking at a move", () => {
+describe("a plan of a move", () => {
   test("changes neither store", async () => {
     const { to, source, target, leases } = await pair();
     const redis = new Redis(sharedRedis().url);
@@ -160,7 +147,7 @@ describe("looking at a move", () => {
     expect(await redis.keys(`${prefix}*`)).toEqual([]);
   });
 
-  test("tells a move that was cut short after the seal, and how far it got", async () => {
+  test("shows a move that was cut short after the seal, and how far it got", async () => {
     const { to, source, target, storeId } = await pair();
     await seal(source, storeId, sealTo(storeId, to.place));
     await target.importLeases(NAMESPACE, (await ledgerOf(source)).slice(0, 4));
@@ -169,7 +156,7 @@ describe("looking at a move", () => {
   });
 });
 
-describe("a move is refused, with both stores as they were", () => {
+describe("a move is rejected, with both stores as they were,", () => {
   async function refusal(
     { source, to, target }: { source: Store; to: Place; target: Store },
     options: MovingOptions = {},
@@ -185,23 +172,52 @@ describe("a move is refused, with both stores as they were", () => {
     return error as Error & { code?: string };
   }
 
-  test("when the target keeps the namespace of another store", async () => {
+  type Stores = Awaited<ReturnType<typeof pair>>;
+  const otherStore = { storeId: recentStoreId(), ledgerId: 5, generation: 0, nodeCount: 1 };
+  /** The source's first leases, and one of another store. */
+  const imported =
+    (firstRun: number, count: number) =>
+    async ({ source, target }: Stores) => {
+      const ledger = await ledgerOf(source);
+      const foreign = { ...(ledger[6] as LedgerEntry), nonce: "nonce-of-another-lease" };
+      await target.importLeases(NAMESPACE, [...ledger.slice(0, count), { ...foreign, firstRun }]);
+    };
+  const sealedBy =
+    (text: (storeId: string) => string) =>
+    async ({ source, storeId }: Stores) =>
+      void (await seal(source, storeId, text(storeId)));
+
+  test.each<[string, (stores: Stores) => Promise<unknown>, object, MovingOptions?]>([
+    [
+      "the target has the namespace of another store",
+      ({ target }) => init(target, recentStoreId()),
+      { code: "namespace_exists" },
+    ],
+    [
+      "a checkpoint of the target's place is of another store",
+      async () => {},
+      {
+        code: "namespace_exists",
+        message: expect.stringContaining(`the checkpoint directory remembers store ${otherStore.storeId} there`),
+      },
+      { targetCheckpointFile: { ...NO_CHECKPOINT_FILE, read: () => otherStore } },
+    ],
+    ["the target has another lease", imported(13, 6), { code: "store_id_mismatch" }],
+    ["the target has more leases", imported(99, 7), { code: "store_id_mismatch" }],
+    ["the source is one of two copies", sealedBy(() => FORKED_SEAL), { code: "store_forked" }],
+    [
+      "the source moved to another place",
+      sealedBy((storeId) => sealTo(storeId, "redis://10.0.0.9:6379/0")),
+      { code: "namespace_moved" },
+    ],
+    ["the source moved, and its seal has no place", sealedBy(() => "moved"), { code: "namespace_moved" }],
+  ])("when %s", async (_, prepare, error, options) => {
     const stores = await pair();
-    await init(stores.target, recentStoreId());
-    expect(await refusal(stores)).toMatchObject({ code: "namespace_exists" });
+    await prepare(stores);
+    expect(await refusal(stores, options)).toMatchObject(error);
   });
 
-  test("when the target's place is remembered for another store", async () => {
-    const stores = await pair();
-    const remembered = { storeId: recentStoreId(), ledgerId: 5, generation: 0, nodeCount: 1 };
-    const targetCheckpointFile = { ...NO_CHECKPOINT_FILE, read: () => remembered };
-    expect(await refusal(stores, { targetCheckpointFile })).toMatchObject({
-      code: "namespace_exists",
-      message: expect.stringContaining(`the checkpoint directory remembers store ${remembered.storeId} there`),
-    });
-  });
-
-  test("when it goes back to a place that was moved away from, and says where to go instead", async () => {
+  test("when it goes back to the place of the old store", async () => {
     const { from, to, source, target, storeId } = await pair();
     await moveNamespace(moving(source, to, target));
     expect(await refusal({ source: target, to: from, target: source })).toMatchObject({
@@ -215,9 +231,9 @@ describe("a move is refused, with both stores as they were", () => {
   });
 
   test.each<[string, Partial<NamespaceRecord>, string]>([
-    ["in the last version, with the way that is left", { version: 7 }, "replicate and promote"],
+    ["in the last version, with what to do instead", { version: 7 }, "replicate and promote"],
     [
-      "when the version may have been left by an advance that the store forgot",
+      "when an advance that the store forgot may have ended the version",
       { storeId: storeIdFrom(RUN_MAX) },
       "callnumber advance-version --store STORE_URL --namespace",
     ],
@@ -237,26 +253,7 @@ describe("a move is refused, with both stores as they were", () => {
     });
   });
 
-  test.each(["as many", "more"])("when the target has %s leases of its own, and no record", async (amount) => {
-    const stores = await pair();
-    const ledger = await ledgerOf(stores.source);
-    const beyond = { ...(ledger[6] as LedgerEntry), nonce: "nonce-of-a-stranger" };
-    const foreign = amount === "more" ? { ...beyond, firstRun: 99 } : beyond;
-    await stores.target.importLeases(NAMESPACE, [...ledger.slice(0, amount === "more" ? 7 : 6), foreign]);
-    expect(await refusal(stores)).toMatchObject({ code: "store_id_mismatch" });
-  });
-
-  test.each([
-    ["one of two copies", () => FORKED_SEAL, "store_forked"],
-    ["moved to another place", (storeId: string) => sealTo(storeId, "redis://10.0.0.9:6379/0"), "namespace_moved"],
-    ["moved, and its seal does not say where to", () => "moved", "namespace_moved"],
-  ])("when the source is %s", async (_, text, code) => {
-    const stores = await pair();
-    await seal(stores.source, stores.storeId, text(stores.storeId));
-    expect(await refusal(stores)).toMatchObject({ code });
-  });
-
-  test("when no seal can name the target's place", async () => {
+  test("when the target's place does not fit a seal", async () => {
     const stores = await pair();
     for (const place of ["x".repeat(481), "sqlite:/with space.db"]) {
       expect(await refusal({ ...stores, to: { ...stores.to, place } })).toBeInstanceOf(TypeError);
@@ -291,9 +288,7 @@ describe("a move is refused, with both stores as they were", () => {
   });
 });
 
-test("a source whose other nodes have not heard of the seal gives nothing away, however often it is tried", async ({
-  skip,
-}) => {
+test("a move copies nothing while other nodes of the source have no seal, at every try", async ({ skip }) => {
   const reason = ownServerUnavailable();
   if (reason !== undefined) skip(reason);
   const { master, replicas } = await startReplicatedRedis({ nodeCount: 2 });
@@ -317,21 +312,19 @@ test("a source whose other nodes have not heard of the seal gives nothing away, 
   expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: 1 });
 });
 
-describe("two operators at once", () => {
-  test("who move to two places: one of them moves, the other is told where to, and its target stays empty", async () => {
-    const { source, from, to, target } = await pair();
-    const [again, otherPlace] = [await from.open(), await redisPlace()];
-    const other = await otherPlace.open();
-    const outcomes = await Promise.allSettled([
-      moveNamespace(moving(source, to, target)),
-      moveNamespace(moving(again, otherPlace, other)),
-    ]);
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-    const [winner, loser] = outcomes[0]?.status === "fulfilled" ? [to, other] : [otherPlace, target];
-    const rejected = outcomes.find((outcome) => outcome.status === "rejected");
-    expect(rejected?.reason).toMatchObject({ code: "namespace_moved", message: expect.stringContaining(winner.place) });
-    await expect(loser.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
-  });
+test("two moves at once to two places move it to one, and reject the other with that place", async () => {
+  const { source, from, to, target } = await pair();
+  const [again, otherPlace] = [await from.open(), await redisPlace()];
+  const other = await otherPlace.open();
+  const outcomes = await Promise.allSettled([
+    moveNamespace(moving(source, to, target)),
+    moveNamespace(moving(again, otherPlace, other)),
+  ]);
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  const [winner, loser] = outcomes[0]?.status === "fulfilled" ? [to, other] : [otherPlace, target];
+  const rejected = outcomes.find((outcome) => outcome.status === "rejected");
+  expect(rejected?.reason).toMatchObject({ code: "namespace_moved", message: expect.stringContaining(winner.place) });
+  await expect(loser.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
 });
 
 describe("after a move", () => {
@@ -421,7 +414,7 @@ describe("after a move", () => {
   });
 });
 
-test("a source whose version was left meanwhile is not sealed: the new store would begin in the version it is in", async () => {
+test("a source whose version was advanced meanwhile is not sealed: the new store would begin in that version", async () => {
   const { source, storeId } = await pair(memoryPlace);
   const later = newStoreId({ firstRun: 1, initializedAtMs: Date.now(), rate: 1 });
   await expect(seal(source, storeId, movedSeal({ storeId: later, place: "there" }))).rejects.toMatchObject({

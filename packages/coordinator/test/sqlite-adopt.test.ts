@@ -1,7 +1,7 @@
-/** The judgement on a restart, as a table: one thing other than it was is enough for a doubt. */
+/** How a restart is judged: one difference between mark, record and machine is enough for a recovery. */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/adopt.js";
 import { type NamespaceState, PHASES, storedFields } from "../src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
@@ -26,64 +26,57 @@ const record: NamespaceState = {
 const present: Present = { bootId: "boot-1", clockOffsetMs: 1_789_000_000_000 };
 const mark = restartMarkOf(record, storedFields(record).k, present);
 
-describe("a restart", () => {
-  test("is unbroken when the mark says of the record all that it says of itself", () => {
-    expect(restartOf(mark, record, present, EPS_MS)).toBe("unbroken");
-  });
+const judged = (found: RestartMark | undefined, of = record, at: Present | undefined = present) =>
+  restartOf(found, of, at, EPS_MS);
 
-  test("is a doubt without a mark, and on a machine that does not tell its boots", () => {
-    expect(restartOf(undefined, record, present, EPS_MS)).toBe("no_mark");
-    expect(restartOf(mark, record, undefined, EPS_MS)).toBe("no_mark");
-  });
+test("a restart is unbroken when the mark equals the record", () => expect(judged(mark)).toBe("unbroken"));
 
-  test.each<[string, Partial<Present>]>([
-    ["other_boot", { bootId: "boot-2" }],
-    ["clock_leapt", { clockOffsetMs: present.clockOffsetMs + EPS_MS + 1 }],
-    ["clock_leapt", { clockOffsetMs: present.clockOffsetMs - EPS_MS - 1 }],
-    ["clock_leapt", { clockOffsetMs: Number.NaN }],
-    ["unbroken", { clockOffsetMs: present.clockOffsetMs + EPS_MS }],
-  ])("is judged %s with the machine at %o", (restart, changed) => {
-    expect(restartOf(mark, record, { ...present, ...changed }, EPS_MS)).toBe(restart);
-  });
-
-  test.each<[string, Partial<NamespaceState>]>([
-    ["an older mark", { highWaterMark: 699 }],
-    ["a later mark", { highWaterMark: 701 }],
-    ["another version", { version: 0 }],
-    ["another generation", { generation: 11 }],
-    ["another store id", { storeId: storeIdFrom(5) }],
-    ["another time", { changedAtMs: record.changedAtMs - 1 }],
-    ["another epoch", { epoch: `${randomUUID()}:embedded:0` }],
-    ["another namespace", { namespace: "lists" }],
-    ["another seal", { seal: "forked" }],
-    ["another receipt key", { receiptKey: "00".repeat(32) }],
-  ])("is a doubt when the record has %s", (_, changed) => {
-    expect(restartOf(mark, { ...record, ...changed }, present, EPS_MS)).toBe("other_record");
-  });
-
-  test.each<[string, number]>([
-    ["claimed", PHASES.claimed],
-    ["sealed", PHASES.sealed],
-  ])("of a record that is %s is one, however well the mark agrees", (_, phase) => {
-    const closed = { ...record, phase };
-    expect(restartOf(restartMarkOf(closed, storedFields(closed).k, present), closed, present, EPS_MS)).toBe("not_open");
-  });
-
-  test.each(["storeId", "namespace", "version", "mark", "generation", "checksum"] as const)(
-    "is a doubt when the mark alone has another %s",
-    (name) => {
-      const changed = { ...mark, [name]: typeof mark[name] === "number" ? mark[name] + 1 : "x" } as RestartMark;
-      expect(restartOf(changed, record, present, EPS_MS)).toBe("other_record");
-    },
-  );
+test("a restart is broken without a mark, and on a machine without boot ids", () => {
+  expect([judged(undefined), restartOf(mark, record, undefined, EPS_MS)]).toEqual(["no_mark", "no_mark"]);
 });
 
-describe("a leap of the clock", () => {
-  test("is seen in both directions, beyond eps and not within it", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: -1e13, max: 1e13 }), fc.integer({ min: -1e7, max: 1e7 }), (before, byMs) => {
-        expect(hasLeapt(before, before + byMs, EPS_MS)).toBe(Math.abs(byMs) > EPS_MS);
-      }),
-    );
-  });
+test.each<[string, Partial<Present>]>([
+  ["other_boot", { bootId: "boot-2" }],
+  ["clock_leapt", { clockOffsetMs: present.clockOffsetMs + EPS_MS + 1 }],
+  ["clock_leapt", { clockOffsetMs: present.clockOffsetMs - EPS_MS - 1 }],
+  ["clock_leapt", { clockOffsetMs: Number.NaN }],
+  ["unbroken", { clockOffsetMs: present.clockOffsetMs + EPS_MS }],
+])("a restart is judged %s with the machine at %o", (restart, changed) => {
+  expect(judged(mark, record, { ...present, ...changed })).toBe(restart);
+});
+
+test.each<Partial<NamespaceState>>([
+  { highWaterMark: 699 },
+  { highWaterMark: 701 },
+  { version: 0 },
+  { generation: 11 },
+  { storeId: storeIdFrom(5) },
+  { changedAtMs: record.changedAtMs - 1 },
+  { epoch: `${randomUUID()}:embedded:0` },
+  { namespace: "lists" },
+  { seal: "forked" },
+  { receiptKey: "00".repeat(32) },
+])("a restart is broken when the record has %o", (changed) => {
+  expect(judged(mark, { ...record, ...changed })).toBe("other_record");
+});
+
+test.each(["storeId", "namespace", "version", "mark", "generation", "checksum"] as const)(
+  "a restart is broken when the mark alone has another %s",
+  (name) => {
+    const changed = { ...mark, [name]: typeof mark[name] === "number" ? mark[name] + 1 : "x" } as RestartMark;
+    expect(judged(changed)).toBe("other_record");
+  },
+);
+
+test.each([PHASES.claimed, PHASES.sealed])("a restart is broken in phase %s, although the mark agrees", (phase) => {
+  const closed = { ...record, phase };
+  expect(judged(restartMarkOf(closed, storedFields(closed).k, present), closed)).toBe("not_open");
+});
+
+test("a leap of the clock is reported in both directions, beyond eps and not within it", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -1e13, max: 1e13 }), fc.integer({ min: -1e7, max: 1e7 }), (before, byMs) => {
+      expect(hasLeapt(before, before + byMs, EPS_MS)).toBe(Math.abs(byMs) > EPS_MS);
+    }),
+  );
 });

@@ -1,22 +1,22 @@
 /**
- * Copies of an embedded store: made by hand, by a move, by a backup. None leases before an operator has said that the original is gone.
+ * Copies of an embedded store: of a file, by a move, by a backup. None leases before an operator recovers it, because the original is gone.
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { existsSync, statSync } from "node:fs";
-import { copyFile, cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { copyFile, cp, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
 import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
 import { isSameFile, steadyBirthNs } from "../src/stores/sqlite/file-identity.js";
 import type { SqliteStore } from "../src/stores/sqlite/store.js";
-import { commandsFor, NAMESPACE, reportCommand, SMALL_BOUNDS } from "./commands-for-test.js";
+import { commandsFor, NAMESPACE, reportCommand, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
   coordinatorOn,
   copyFiles,
+  executeSql,
   leaseRequest,
   live,
   type MadeStore,
@@ -38,7 +38,7 @@ async function storeWithLeases(): Promise<MadeStore> {
   return store;
 }
 
-describe("a copy is refused, and the original goes on densely", () => {
+describe("a copy", () => {
   test.each<[string, (store: MadeStore) => Promise<string>]>([
     [
       "the file was copied beside it",
@@ -65,16 +65,15 @@ describe("a copy is refused, and the original goes on densely", () => {
         return join(store.folder, "copy.db");
       },
     ],
-  ])("%s", async (_, copy) => {
+  ])("is rejected, and the original continues without skipping runs, when %s", async (_, copy) => {
     const store = await storeWithLeases();
     const path = await copy(store);
     expect(() => store.open({ path })).toThrow(copied);
     expect(() => store.open({ path, create: true })).toThrow(copied);
-    const { start } = await startOf(store);
-    expect(start).toBe("unbroken");
+    expect((await startOf(store)).start).toBe("unbroken");
   });
 
-  test("so is a folder that was moved to another file system", async () => {
+  test("is rejected when the store was moved to another file system", async () => {
     const store = await storeWithLeases();
     const elsewhere = await temporaryFolder(memoryFolder());
     expect(statSync(elsewhere).dev).not.toBe(statSync(store.folder).dev);
@@ -84,108 +83,112 @@ describe("a copy is refused, and the original goes on densely", () => {
     expect(() => store.open({ path })).toThrow(copied);
   });
 
-  test("so is a file that was put where the original lay, however young", async () => {
+  test("is rejected in the place of the original, with its times", async () => {
     const store = await storeWithLeases();
     const { atime, mtime } = statSync(store.path);
     await rename(store.path, join(store.folder, "away.db"));
     await copyFile(join(store.folder, "away.db"), store.path);
     await utimes(store.path, atime, mtime);
     expect(() => store.open()).toThrow(copied);
-    expect(existsSync(await markerOf(store)), "the refusal has changed nothing").toBe(true);
+    expect(existsSync(await markerOf(store)), "the rejection has changed nothing").toBe(true);
     await rename(join(store.folder, "away.db"), store.path);
     expect((await startOf(store)).start).toBe("unbroken");
   });
 });
 
-describe("a folder that is renamed on its file system", () => {
-  test("is the same store: its next start is a doubt", async () => {
-    const store = await storeWithLeases();
-    const folder = join(await temporaryFolder(store.folder), "renamed");
-    await mkdir(folder);
-    await rename(store.path, join(folder, "store.db"));
-    const { start, run } = await startOf({ ...store, path: join(folder, "store.db") });
-    expect(start).toBe("no_mark");
-    expect(run).toBeGreaterThan(65_536);
+describe("a copy that an operator accepts", () => {
+  const isCopied = { code: "store_copied" };
+
+  /** In the place of the original, with a marker that agrees. */
+  async function copyOf(store: MadeStore) {
+    await rename(store.path, join(store.folder, "away.db"));
+    await copyFile(join(store.folder, "away.db"), store.path);
+    const copy = store.open({ acceptCopy: true });
+    return { copy, commands: commandsFor(store.storeId) };
+  }
+
+  const asked = (store: SqliteStore) => ({
+    store,
+    namespace: NAMESPACE,
+    checkpointFile: NO_CHECKPOINT_FILE,
+    storeId: undefined,
+    floors: [],
+    nodeCount: undefined,
+    isClockChecked: false,
+    watchMs: 0,
+    pause: async () => {},
+    bounds: SMALL_BOUNDS,
   });
-});
 
-describe("recover, when the original is gone", () => {
-  async function copyOf(store: MadeStore): Promise<SqliteStore> {
-    await copyFile(store.path, join(store.folder, "copy.db"));
-    return store.open({ path: join(store.folder, "copy.db"), acceptCopy: true });
-  }
-
-  async function recover(store: SqliteStore, isApplied: boolean): Promise<void> {
-    const asked = {
-      store,
-      namespace: NAMESPACE,
-      checkpointFile: NO_CHECKPOINT_FILE,
-      storeId: undefined,
-      floors: [],
-      nodeCount: undefined,
-      isClockChecked: false,
-      watchMs: 0,
-      pause: async () => {},
-      bounds: SMALL_BOUNDS,
-    };
-    const plan = await planRecovery(asked);
-    if (isApplied) await recoverNamespace(asked, plan);
-  }
-
-  test("looks without changing: every other step is refused, and so is the next opening", async () => {
+  test("rejects every change but recover, reports that it is a copy, and ignores the marker", async () => {
     const store = await storeWithLeases();
-    const copy = await copyOf(store);
-    await recover(copy, false);
-    const commands = commandsFor(store.storeId);
-    for (const command of [
-      commands.lease(),
-      commands.heartbeat(),
-      commands.claim(0),
-      commands.confirm(0),
-      commands.seal("-"),
+    const { copy, commands } = await copyOf(store);
+    expect(copy.restarts.get(NAMESPACE)).toBe("no_mark");
+    expect((await planRecovery(asked(copy))).isHealthy).toBe(false);
+    const steps = [commands.lease(), commands.heartbeat(), commands.claim(0), commands.confirm(0), commands.seal("-")];
+    const trim = { storeId: store.storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
+    for (const change of [
+      ...steps.map((step) => () => copy.step(NAMESPACE, step)),
+      () => copy.report(NAMESPACE, 5, reportCommand()),
+      () => copy.importLeases(NAMESPACE, []),
+      () => copy.changeSettings(NAMESPACE, { labels: {} }),
+      () => copy.changeSettings(NAMESPACE, { retentionDays: 90 }),
+      () => copy.trimLedger(NAMESPACE, trim),
     ]) {
-      await expect(copy.step(NAMESPACE, command)).rejects.toThrow(copied);
+      await expect(change()).rejects.toMatchObject(isCopied);
     }
-    await expect(copy.report(NAMESPACE, 1, reportCommand())).rejects.toThrow(copied);
+    const [finding] = await copy.preflight();
+    expect(finding).toMatchObject({ ...isCopied, remedy: expect.stringContaining("`callnumber recover ") });
     await copy.close();
-    expect(() => store.open({ path: copy.path })).toThrow(copied);
+    expect(() => store.open()).toThrow(copied);
   });
 
-  test("makes the copy the store: it leases above everything, now and after a restart", async () => {
+  test("is the store once it is recovered, from that step on, and leases above everything", async () => {
     const store = await storeWithLeases();
-    const copy = await copyOf(store);
-    await recover(copy, true);
-    const before = (await copy.readNamespace(NAMESPACE)).highWaterMark;
-    expect(before).toBeGreaterThan(65_536);
+    const { copy, commands } = await copyOf(store);
+    const outcomes = await Promise.allSettled([
+      copy.changeSettings(NAMESPACE, { labels: {} }),
+      copy.step(NAMESPACE, commands.recover()),
+      copy.changeSettings(NAMESPACE, { labels: {} }),
+    ]);
+    expect(outcomes).toMatchObject([{ reason: isCopied }, { status: "fulfilled" }, { status: "fulfilled" }]);
+    await expect(copy.step(NAMESPACE, commands.lease())).rejects.toMatchObject({ reason: "claimed" });
+    await copy.changeSettings(NAMESPACE, { labels: { step: "1" } });
+    expect((await copy.preflight()).map(({ code }) => code)).not.toContain("store_copied");
+    await recoverNamespace(asked(copy), await planRecovery(asked(copy)));
+    const mark = (await copy.readNamespace(NAMESPACE)).highWaterMark;
+    expect(mark).toBeGreaterThan(65_536);
     await copy.close();
-    const { start, run } = await startOf({ ...store, path: copy.path });
+    const { start, run } = await startOf(store);
     expect(start).toBe("not_open");
-    expect(run).toBeGreaterThan(before);
-    expect((await startOf({ ...store, path: copy.path })).start).toBe("unbroken");
+    expect(run).toBeGreaterThan(mark);
+    expect((await startOf(store)).start).toBe("unbroken");
   });
 
-  test("of a file that is no copy changes nothing of what it is", async () => {
+  test("stays a copy when its recovery is rejected or undone", async () => {
+    const store = await storeWithLeases();
+    const { copy, commands } = await copyOf(store);
+    const foreign = copy.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover());
+    await expect(foreign).rejects.toMatchObject({ code: "store_id_mismatch" });
+    await Promise.allSettled([
+      copy.step(NAMESPACE, commands.recover()),
+      copy.changeSettings(NAMESPACE, { labels: { step: 1n as never } }),
+    ]);
+    await expect(copy.changeSettings(NAMESPACE, { labels: {} })).rejects.toMatchObject(isCopied);
+    await copy.close();
+    expect(() => store.open()).toThrow(copied);
+  });
+
+  test("is no copy when it is the original: it continues without skipping runs", async () => {
     const store = await storeWithLeases();
     const opened = store.open({ acceptCopy: true });
     expect(opened.restarts.get(NAMESPACE)).toBe("unbroken");
     expect((await coordinatorOn(opened).lease(NAMESPACE, leaseRequest())).firstRun).toBe(6);
   });
-
-  test("believes no marker, even one that agrees", async () => {
-    const store = await storeWithLeases();
-    await rename(store.path, join(store.folder, "away.db"));
-    await copyFile(join(store.folder, "away.db"), store.path);
-    const copy = store.open({ acceptCopy: true });
-    expect(copy.restarts.get(NAMESPACE)).toBe("no_mark");
-    await copy.step(NAMESPACE, commandsFor(store.storeId).recover());
-    await expect(copy.step(NAMESPACE, commandsFor(store.storeId).lease())).rejects.toMatchObject({
-      reason: "claimed",
-    });
-  });
 });
 
 describe("a backup", () => {
-  test("is made while a coordinator leases, holds a moment of it, and is a copy wherever it is put", async () => {
+  test("is made while a coordinator leases, has one moment of it, and is a copy wherever it is put", async () => {
     const store = await newStore();
     const life = live(store, { touches: true });
     life.say("forever 3");
@@ -213,7 +216,7 @@ describe("a backup", () => {
     expect(run).toBeGreaterThan(Math.max(...life.runs));
   });
 
-  test("is made by the process that has the store open, too: lock and log stay", async () => {
+  test("is made by the process that has the store open, too, without dropping its lock", async () => {
     const store = await newStore();
     const opened = store.open();
     const coordinator = coordinatorOn(opened);
@@ -225,7 +228,7 @@ describe("a backup", () => {
     expect((await coordinator.lease(NAMESPACE, leaseRequest())).firstRun).toBe(2);
   });
 
-  test("of a store that a kill has left holds what only its log held", async () => {
+  test("of a store after a kill includes what only its log has", async () => {
     const store = await newStore();
     const life = live(store);
     await life.does("lease 7");
@@ -243,13 +246,10 @@ describe("a backup", () => {
     expect(() => backupSqliteFile(store.path, to)).toThrow(TypeError);
     expect(await readFile(to, "utf8")).toBe("something else");
     await rm(to);
-    const stranger = join(store.folder, "stranger.db");
-    const database = new DatabaseSync(stranger);
-    database.exec("CREATE TABLE t (x)");
-    database.close();
+    executeSql(join(store.folder, "other-program.db"), "CREATE TABLE t (x)");
     await writeFile(join(store.folder, "text.db"), "no database at all ".repeat(100));
     for (const [name, code] of [
-      ["stranger.db", "store_corrupt"],
+      ["other-program.db", "store_corrupt"],
       ["text.db", "store_corrupt"],
       ["none.db", "store_not_found"],
     ] as const) {
@@ -262,31 +262,27 @@ describe("a backup", () => {
   });
 });
 
-describe("which file it is", () => {
-  test.each([
-    ["inode and birth are the same", { inode: "7", birthNs: "5" }, { inode: "7", birthNs: "5" }, true],
-    ["the inode was given away again", { inode: "7", birthNs: "5" }, { inode: "7", birthNs: "6" }, false],
-    ["the inode is another", { inode: "7", birthNs: "5" }, { inode: "8", birthNs: "5" }, false],
-    ["births are not kept here", { inode: "7", birthNs: null }, { inode: "7", birthNs: "6" }, true],
-    [
-      "births are not kept here, and the inode is another",
-      { inode: "7", birthNs: null },
-      { inode: "8", birthNs: "6" },
-      false,
-    ],
-    ["it is a backup", { inode: "backup", birthNs: null }, { inode: "7", birthNs: "6" }, false],
-  ])("%s", (_, kept, found, isSame) => {
-    expect(isSameFile(kept, found)).toBe(isSame);
-  });
-
-  test("a birth that moves when the file changes is none", () => {
-    expect(steadyBirthNs(5n, 5n)).toBe("5");
-    expect(steadyBirthNs(5n, 6n)).toBeNull();
-    expect(steadyBirthNs(0n, 0n)).toBeNull();
-  });
+test.each([
+  ["the inode and birth time are the same", { inode: "7", birthNs: "5" }, { inode: "7", birthNs: "5" }, true],
+  ["the inode was used again", { inode: "7", birthNs: "5" }, { inode: "7", birthNs: "6" }, false],
+  ["the inode is another", { inode: "7", birthNs: "5" }, { inode: "8", birthNs: "5" }, false],
+  ["there are no birth times", { inode: "7", birthNs: null }, { inode: "7", birthNs: "6" }, true],
+  [
+    "there are no birth times, and the inode is another",
+    { inode: "7", birthNs: null },
+    { inode: "8", birthNs: "6" },
+    false,
+  ],
+  ["it is a backup", { inode: "backup", birthNs: null }, { inode: "7", birthNs: "6" }, false],
+])("a file is compared with the kept identity when %s", (_, kept, found, isSame) => {
+  expect(isSameFile(kept, found)).toBe(isSame);
 });
 
-/** How a process finds the store, and the run that it then leases. */
+test("a birth time that moves when the file changes is not kept", () => {
+  expect([steadyBirthNs(5n, 5n), steadyBirthNs(5n, 6n), steadyBirthNs(0n, 0n)]).toEqual(["5", null, null]);
+});
+
+/** How a process judges its start on the store, and the run that it then leases. */
 async function startOf(store: MadeStore): Promise<{ start: string | undefined; run: number | undefined }> {
   const life = live(store);
   const [run] = await life.does("lease 1");

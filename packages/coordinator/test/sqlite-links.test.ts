@@ -1,15 +1,19 @@
 /**
- * Whose file a store may be: one file by whatever name, its owner's alone, and never one that a link makes where nobody named it.
+ * Which file may be a store, and by which name: one file with one name, of this user alone. By a second name, lock and log would be
+ * elsewhere, and two processes could lease the same runs.
  * Guarantees: G11 (docs/guarantees.md).
  */
-import { existsSync, realpathSync } from "node:fs";
-import { chmod, chown, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { shellWord } from "@callnumber/protocol/operator";
 import { beforeEach, describe, expect, test } from "vitest";
+import { type MountedFile, mountUnavailable, withMounted } from "../../../test/mounted-file.js";
 import { realPathOf } from "../src/platform/real-path.js";
 import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
-import { faultOfOwner } from "../src/stores/sqlite/file-checks.js";
-import { newPlace, type Place } from "./embedded-place.js";
+import { faultOfOwner, mountPointsIn } from "../src/stores/sqlite/file-checks.js";
+import { live, type MadeStore, newPlace, newStore, type Place } from "./embedded-place.js";
 
 let place: Place;
 let named: string;
@@ -22,48 +26,52 @@ beforeEach(async () => {
   await mkdir(away);
 });
 
-const refusal = (code: string, ...said: string[]) =>
+const rejection = (code: string, ...parts: string[]) =>
   expect.objectContaining({
     name: "CoordinatorError",
     code,
-    message: expect.stringMatching(said.map((words) => words.replaceAll(/[.+]/g, "\\$&")).join(".*")),
+    message: expect.stringMatching(parts.map((text) => text.replaceAll(/[.+]/g, "\\$&")).join(".*")),
   });
 
-describe("a link that leads nowhere", () => {
-  test("is not made into a store, nor into a lock: by its second name another process would take another lock", async () => {
+describe("a link without a target", () => {
+  test("is not made a store: by its other name another process would take another lock", async () => {
     const [link, target] = [join(named, "store.db"), join(away, "real.db")];
     await symlink(target, link);
     expect(() => place.open({ create: true, path: link })).toThrow(
-      refusal("store_unavailable", `${link} is a link to ${target}`, "name the place itself"),
+      rejection("store_unavailable", `${link} is a link to ${target}`, "name the place itself"),
     );
-    expect(() => place.open({ create: false, path: link })).toThrow(refusal("store_not_found", `a link to ${target}`));
+    expect(() => place.open({ create: false, path: link })).toThrow(
+      rejection("store_not_found", `a link to ${target}`),
+    );
     expect([await readdir(named), await readdir(away)]).toEqual([["store.db"], []]);
   });
 
-  test("is refused among the folders above as well, however many are still to be made", async () => {
+  test("is rejected among the directories above, too", async () => {
     await symlink(join(away, "unmounted"), join(named, "disk"));
     for (const path of [join(named, "disk", "store.db"), join(named, "disk", "deep", "er", "store.db")]) {
       expect(() => place.open({ create: true, path })).toThrow(
-        refusal("store_unavailable", `${named}/disk is a link to`),
+        rejection("store_unavailable", `${named}/disk is a link to`),
       );
     }
     expect(await readdir(away)).toEqual([]);
   });
 
-  test("is refused where it leads round to itself", async () => {
+  test("is rejected when it leads to itself", async () => {
     await symlink(join(named, "b.db"), join(named, "a.db"));
     await symlink(join(named, "a.db"), join(named, "b.db"));
-    expect(() => place.open({ create: true, path: join(named, "a.db") })).toThrow(refusal("store_unavailable", "link"));
+    expect(() => place.open({ create: true, path: join(named, "a.db") })).toThrow(
+      rejection("store_unavailable", "link"),
+    );
   });
 
-  test("is no lock of a store: behind it a file for everybody would be made", async () => {
+  test("is not used as a lock: its target would be readable by every user", async () => {
     const path = join(named, "store.db");
     await symlink(join(away, "lock"), `${path}.lock`);
-    expect(() => place.open({ create: true, path })).toThrow(refusal("store_unavailable", "store.db.lock is a link"));
+    expect(() => place.open({ create: true, path })).toThrow(rejection("store_unavailable", "store.db.lock is a link"));
     expect(await readdir(away)).toEqual([]);
   });
 
-  test("is no place for a backup, which overwrites nothing: the link would be gone", async () => {
+  test("is not replaced by a backup", async () => {
     const path = join(named, "store.db");
     await place.open({ create: true, path }).close();
     const to = join(named, "backup.db");
@@ -73,21 +81,21 @@ describe("a link that leads nowhere", () => {
   });
 });
 
-describe("a link that leads to a folder", () => {
-  test("gives a store that is to be made the same path as one that was", async () => {
+describe("a link to a directory", () => {
+  test("gives a new store the same path as an existing one", async () => {
     await symlink(away, join(named, "disk"));
     const path = join(named, "disk", "deep", "store.db");
     expect(realPathOf(path)).toBe(join(realpathSync(away), "deep", "store.db"));
     const store = place.open({ create: true, path });
     expect(() => place.open({ create: false, path: join(away, "deep", "store.db") })).toThrow(
-      refusal("store_locked", join(away, "deep", "store.db")),
+      rejection("store_locked", join(away, "deep", "store.db")),
     );
     await store.close();
-    expect((await stat(join(away, "deep", "store.db"))).mode & 0o777).toBe(0o600);
+    expect(statSync(join(away, "deep", "store.db")).mode & 0o777).toBe(0o600);
   });
 });
 
-describe("a file that was there", () => {
+describe("an existing file", () => {
   test.each([
     [0o600, 1000, 0, 1000, undefined],
     [0o660, 1000, 9, 1000, undefined],
@@ -98,25 +106,25 @@ describe("a file that was there", () => {
     [0o660, 1001, 9, 1000, /belongs to the user with id 1001.*runs as 1000.*chown 1000 \/s\.db$/],
     [0o600, 1001, 0, 0, /belongs to the user with id 1001.*runs as 0/],
     [0o777, 1001, 9, undefined, undefined],
-  ])("of mode %o, of user %s, with %s bytes, for user %s", (mode, uid, size, processUid, fault) => {
+  ])("of mode %o, of user %s, with %s bytes, is checked for user %s", (mode, uid, size, processUid, fault) => {
     const found = faultOfOwner({ mode: 0o100000 | mode, uid, size }, "/s.db", processUid);
     if (fault === undefined) expect(found).toBeUndefined();
     else expect(found).toMatch(fault);
   });
 
-  test("and that everybody may write is no store, and nothing is made of it", async () => {
+  test("that every user may write is rejected, and stays as it was", async () => {
     const path = join(named, "store.db");
     await writeFile(path, "");
     await chmod(path, 0o666);
-    expect(() => place.open({ create: true, path })).toThrow(refusal("store_unavailable", "mode is 0666"));
+    expect(() => place.open({ create: true, path })).toThrow(rejection("store_unavailable", "mode is 0666"));
     expect([await readFile(path, "utf8"), await readdir(named)]).toEqual(["", ["store.db"]]);
   });
 
-  test.skipIf(process.geteuid?.() !== 0)("and that another user has put there becomes no store of root's", async () => {
+  test.skipIf(process.geteuid?.() !== 0)("of another user becomes no store of root", async () => {
     const path = join(named, "store.db");
     await writeFile(path, "", { mode: 0o600 });
     await chown(path, 1001, 1001);
-    expect(() => place.open({ create: true, path })).toThrow(refusal("store_unavailable", "the user with id 1001"));
+    expect(() => place.open({ create: true, path })).toThrow(rejection("store_unavailable", "the user with id 1001"));
     await rename(path, `${path}.away`);
     await place.open({ create: true, path }).close();
     await chown(path, 1001, 1001);
@@ -128,7 +136,7 @@ describe("a file that was there", () => {
     [0o640, []],
     [0o660, ["open-store-file"]],
     [0o644, ["open-store-file"]],
-  ])("and has the mode %o is leased from, with the findings", async (mode, found) => {
+  ])("of mode %o is opened, with findings", async (mode, found) => {
     const path = join(named, "store.db");
     await place.open({ create: true, path }).close();
     await chmod(path, mode);
@@ -137,32 +145,125 @@ describe("a file that was there", () => {
   });
 });
 
-describe("a place that can't be a store's", () => {
-  test("that is a directory is refused as one", async () => {
+describe("a path", () => {
+  test("of a directory is rejected", async () => {
     for (const create of [true, false]) {
-      expect(() => place.open({ create, path: named })).toThrow(refusal("store_unavailable", "it is a directory"));
+      expect(() => place.open({ create, path: named })).toThrow(rejection("store_unavailable", "it is a directory"));
     }
   });
 
-  test("that is no regular file is refused", () => {
-    expect(() => place.open({ create: true, path: "/dev/null" })).toThrow(refusal("store_unavailable", "regular file"));
+  test("of no regular file is rejected", () => {
+    expect(() => place.open({ create: true, path: "/dev/null" })).toThrow(
+      rejection("store_unavailable", "regular file"),
+    );
   });
 
   test("that can't be reached is not reported as missing", () => {
     const path = join(named, "x".repeat(300), "store.db");
-    expect(() => place.open({ create: false, path })).toThrow(refusal("store_unavailable", "ENAMETOOLONG"));
+    expect(() => place.open({ create: false, path })).toThrow(rejection("store_unavailable", "ENAMETOOLONG"));
   });
 
   test.skipIf(process.geteuid?.() === 0)("in a directory of another user is not reported as missing", async () => {
     await chmod(named, 0);
     expect(() => place.open({ create: false, path: join(named, "store.db") })).toThrow(
-      refusal("store_unavailable", "EACCES", "the user that the store belongs to"),
+      rejection("store_unavailable", "EACCES", "the user that the store belongs to"),
     );
   });
 
-  test.skipIf(process.platform !== "linux")("in /proc is refused, and not waited for", () => {
+  test.skipIf(process.platform !== "linux")("in /proc is rejected without a wait", () => {
     expect(() => place.open({ create: true, path: "/proc/callnumber/store.db" })).toThrow(
-      refusal("store_unavailable", "ENOENT"),
+      rejection("store_unavailable", "ENOENT"),
     );
   });
+});
+
+describe("a second name of a store", () => {
+  let store: MadeStore;
+  let second: MadeStore;
+
+  beforeEach(async () => {
+    store = await newStore();
+    second = { ...store, path: join(away, "store.db") };
+  });
+
+  const storeLocked = expect.objectContaining({ code: "store_locked" });
+
+  describe("a file that another process has open", () => {
+    test("is rejected in the directory that it was moved to", async () => {
+      const first = live(store);
+      await first.does("lease 3");
+      await rename(store.path, second.path);
+      expect(() => second.open({ path: second.path })).toThrow(storeLocked);
+      await first.kill();
+      expect(await second.open({ path: second.path }).listNamespaces()).toEqual(["main"]);
+    });
+
+    test("is not changed by a log that is next to another name of it", async () => {
+      const first = live(store);
+      await first.does("lease 1");
+      await copyFile(`${store.path}-wal`, `${second.path}-wal`);
+      await first.stop();
+      const next = live(store);
+      await next.does("lease 3");
+      await rename(store.path, second.path);
+      const before = await readFile(second.path);
+      const log = statSync(`${second.path}-wal`);
+      expect(() => second.open({ path: second.path })).toThrow(storeLocked);
+      expect(await readFile(second.path)).toEqual(before);
+      expect(statSync(`${second.path}-wal`)).toEqual(log);
+      await next.kill();
+    });
+  });
+
+  describe.skipIf(mountUnavailable() !== undefined)("a file that is mounted as a single file", () => {
+    const rejectionOf = async (options: Partial<MountedFile>) => {
+      await writeFile(second.path, "");
+      const mounted = withMounted({ file: store.path, secondName: second.path, ...options });
+      const process = live(second, { shellPrefix: `exec ${mounted.map(shellWord).join(" ")} "$0" "$@"; ` });
+      await process.opened();
+      expect(process.start).toBeUndefined();
+      return process.refusals;
+    };
+
+    test("is rejected, and no file is made next to it", async () => {
+      expect(await rejectionOf({})).toEqual(["store_unavailable"]);
+      expect(await readdir(away)).toEqual(["store.db"]);
+    });
+
+    test("is rejected when another process has it open and the system does not show the mount", async () => {
+      const first = live(store);
+      await first.does("lease 3");
+      expect(await rejectionOf({ isProcHidden: true })).toEqual(["store_locked"]);
+      expect(existsSync(`${second.path}-wal`)).toBe(false);
+      expect(await first.does("lease 1")).toEqual([4]);
+      await first.stop();
+    });
+
+    test("is not backed up", async () => {
+      await writeFile(second.path, "");
+      const [command = "", ...words] = withMounted({ file: store.path, secondName: second.path });
+      const program =
+        "const { backupSqliteFile } = await import(process.argv[1]); backupSqliteFile(...process.argv.slice(2));";
+      const module = new URL("../dist/stores/sqlite/backup.js", import.meta.url).href;
+      const backup = [
+        process.execPath,
+        "--input-type=module",
+        "--eval",
+        program,
+        module,
+        second.path,
+        `${second.path}.copy`,
+      ];
+      const { stderr } = spawnSync(command, [...words, ...backup], { encoding: "utf8" });
+      expect(stderr).toContain("is mounted as a single file");
+      expect(await readdir(away)).toEqual(["store.db"]);
+    });
+  });
+});
+
+test("mount points are read with the characters that the system writes as octal numbers", () => {
+  const text =
+    "36 35 98:0 /mnt1 /a\\040b\\011c\\012d\\134e rw,noatime master:1 - ext3 /dev/root rw\n" +
+    "37 35 98:0 /x /data/store.db rw - ext3 /dev/root rw\n";
+  expect([...mountPointsIn(text)]).toEqual(["/a b\tc\nd\\e", "/data/store.db", ""]);
 });

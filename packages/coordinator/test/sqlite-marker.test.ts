@@ -1,16 +1,36 @@
-/** The restart marker as a file in a folder that everybody may write to, and the kinds of file systems that a store cares about. */
+/** The restart marker as a file in a directory that every user may write to, and the kinds of file systems that matter to a store. */
 import { spawnSync } from "node:child_process";
 import { linkSync, statSync } from "node:fs";
-import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { getuid } from "node:process";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RestartMark } from "../src/guard/adopt.js";
-import { isMemoryBacked, networkFileSystemOf, thisMachine } from "../src/stores/sqlite/machine.js";
+import { isMemoryBacked, type Machine, networkFileSystemOf, thisMachine } from "../src/stores/sqlite/machine.js";
 import { openRestartMarker, removeRestartMarker } from "../src/stores/sqlite/restart-marker.js";
 import { NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
-import { copyFiles, markerOf, memoryFolder, newPlace, type Place, temporaryFolder } from "./embedded-place.js";
+import {
+  copyFiles,
+  executeSql,
+  markerOf,
+  memoryFolder,
+  newPlace,
+  type Place,
+  temporaryFolder,
+} from "./embedded-place.js";
 import { inHand, withNamespace } from "./store-in-hand.js";
 
 let place: Place;
@@ -19,11 +39,21 @@ beforeEach(async () => {
   place = await newPlace();
 });
 
-/** A store that has leased once and is closed; its marker lies there. */
-async function closedStore(): Promise<void> {
-  const { store, lease } = await withNamespace(place.open({ create: true }));
+/** A store that has leased once and is closed; its marker stays. */
+async function closedStore(at = place): Promise<void> {
+  const { store, lease } = await withNamespace(at.open({ create: true }));
   await lease();
   await store.close();
+}
+
+function clockShiftedBy(shiftMs: number): Pick<Machine, "clockOffsetMs"> {
+  return { clockOffsetMs: () => thisMachine().clockOffsetMs() + shiftMs };
+}
+
+async function changeBit(path: string, at: number): Promise<void> {
+  const bytes = await readFile(path);
+  bytes[at] = (bytes[at] as number) ^ 1;
+  await writeFile(path, bytes);
 }
 
 /** How the next opening is judged. */
@@ -35,7 +65,7 @@ async function nextStart(options: Parameters<Place["open"]>[0] = {}): Promise<st
 }
 
 describe("the marker", () => {
-  test("is its owner's alone, and says nothing that is secret", async () => {
+  test("is readable by its owner alone, and has no secrets", async () => {
     await closedStore();
     const path = await markerOf(place);
     expect(statSync(path)).toMatchObject({ mode: 0o100600, nlink: 1 });
@@ -55,26 +85,48 @@ describe("the marker", () => {
         await chmod(marker, 0o644);
       },
     ],
-    ["a pipe that nobody writes to", async (marker) => spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', marker])],
+    ["a pipe without a writer", async (marker) => spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', marker])],
     ["a file that is far too long", (marker) => writeFile(marker, Buffer.alloc(3_000_000), { mode: 0o600 })],
-  ])("is not believed when it is %s; what it leads to stays as it was", async (_, lay) => {
+  ])("is ignored when it is %s, whose target stays as it was", async (_, lay) => {
     await closedStore();
     const marker = await markerOf(place);
     const moved = join(await temporaryFolder(memoryFolder()), "away");
     await rename(marker, moved);
-    const told = await readFile(moved);
+    const before = await readFile(moved);
     await lay(marker, moved);
     expect(await nextStart()).toBe("no_mark");
-    expect(await readFile(moved)).toEqual(told);
+    expect(await readFile(moved)).toEqual(before);
   });
 
-  test.runIf(getuid?.() === 0)("is not believed when another user owns it (seen by root only)", async () => {
+  test.each<[string, string, (marker: string) => Promise<unknown>, Partial<Machine>?]>([
+    ["was removed", "no_mark", (marker) => rm(marker)],
+    ["was emptied", "no_mark", (marker) => truncate(marker, 0)],
+    ["has one changed bit", "no_mark", (marker) => changeBit(marker, 200)],
+    [
+      "is that of another store",
+      "other_record",
+      async (marker) => {
+        const other = await newPlace();
+        await closedStore(other);
+        await copyFile(await markerOf(other), marker);
+      },
+    ],
+    ["is of another boot", "other_boot", async () => {}, { bootId: "another boot" }],
+    ["is of another clock offset", "clock_leapt", async () => {}, clockShiftedBy(3_000)],
+    ["is of another clock offset, backward", "clock_leapt", async () => {}, clockShiftedBy(-3_000)],
+  ])("does not make a restart unbroken when it %s", async (_, start, change, machine) => {
+    await closedStore();
+    await change(await markerOf(place));
+    expect(await nextStart({ machine: { ...place.machine, ...machine } })).toBe(start);
+  });
+
+  test.runIf(getuid?.() === 0)("is ignored when another user owns it (as root)", async () => {
     await closedStore();
     await chown(await markerOf(place), 4711, 4711);
     expect(await nextStart()).toBe("no_mark");
   });
 
-  test("is kept in the next folder when something lies in its place for good", async () => {
+  test("is kept in the next directory when its place is occupied", async () => {
     await closedStore();
     const marker = await markerOf(place);
     const second = await temporaryFolder(memoryFolder());
@@ -88,7 +140,7 @@ describe("the marker", () => {
     expect(await nextStart({ machine })).toBe("unbroken");
   });
 
-  test("of an earlier choice of folders is removed: nobody rewrites it any more", async () => {
+  test("in a directory that is not the first one any more is removed", async () => {
     await closedStore();
     const first = await temporaryFolder(memoryFolder());
     const machine = { markerFolders: [first, place.markerFolder] };
@@ -97,14 +149,14 @@ describe("the marker", () => {
     expect(await nextStart()).toBe("no_mark");
   });
 
-  test("is not left to a store without a boot id", async () => {
+  test("is removed on a machine without a boot id", async () => {
     await closedStore();
     const machine = { ...place.machine, bootId: undefined as never };
     expect(await nextStart({ machine })).toBe("no_mark");
     expect(await readdir(place.markerFolder)).toEqual([]);
   });
 
-  test("of any store is removed when it was not written for an hour, and only then", async () => {
+  test("of any store is removed when it was not written for an hour, and not before", async () => {
     await closedStore();
     const own = await markerOf(place);
     const named = (name: string) => join(place.markerFolder, name);
@@ -113,34 +165,34 @@ describe("the marker", () => {
       named("callnumber-old.restart"),
       named("something else"),
     ] as const;
-    const [young, old, stranger] = files;
+    const [young, old, another] = files;
     for (const path of files) await writeFile(path, "", { mode: 0o600 });
     const hourAgo = new Date(Date.now() - 3_660_000);
-    for (const path of [old, stranger]) await utimes(path, hourAgo, hourAgo);
+    for (const path of [old, another]) await utimes(path, hourAgo, hourAgo);
     expect(await nextStart()).toBe("unbroken");
-    expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, stranger].sort());
+    expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, another].sort());
   });
 
-  test("is not found again by a store that was called otherwise meanwhile, and put back to what it says", async () => {
+  test("is not found again by a store that had another name meanwhile, and was rolled back to it", async () => {
     await closedStore();
-    const [old, other, stranger] = ["old.db", "other.db", "stranger.db"].map((name) => join(place.folder, name)) as [
+    const [old, other, another] = ["old.db", "other.db", "another.db"].map((name) => join(place.folder, name)) as [
       string,
       string,
       string,
     ];
-    const another = place.open({ path: stranger, create: true });
-    await withNamespace(another);
-    await another.close();
+    const anotherStore = place.open({ path: another, create: true });
+    await withNamespace(anotherStore);
+    await anotherStore.close();
     await copyFiles(place.path, old);
     await rename(place.path, other);
     expect(await nextStart({ path: other })).toBe("no_mark");
     await copyFiles(old, other);
     await rename(other, place.path);
     expect(await nextStart()).toBe("no_mark");
-    expect(await nextStart({ path: stranger })).toBe("unbroken");
+    expect(await nextStart({ path: another })).toBe("unbroken");
   });
 
-  test("is removed for whoever deletes the store, by whatever name the store goes, and no other is", async () => {
+  test("is removed by `removeRestartMarker` through every link to the store, and no other is", async () => {
     await closedStore();
     const other = join(place.markerFolder, "callnumber-other.restart");
     await writeFile(other, "", { mode: 0o600 });
@@ -153,16 +205,15 @@ describe("the marker", () => {
     expect(await nextStart()).toBe("no_mark");
   });
 
-  test("judges each namespace by itself, and drops what disagrees", async () => {
+  test("is compared for each namespace, and loses those that disagree", async () => {
     const store = place.open({ create: true });
     await withNamespace(store);
     await withNamespace(store, { namespace: "lists" });
     await withNamespace(store, { namespace: "news" });
     await store.close();
     const before = await readFile(await markerOf(place), "utf8");
-    const other = new DatabaseSync(place.path);
-    other.exec("DELETE FROM namespaces WHERE name = 'news'; UPDATE namespaces SET c = '9' WHERE name = 'lists'");
-    other.close();
+    const sql = "DELETE FROM namespaces WHERE name = 'news'; UPDATE namespaces SET c = '9' WHERE name = 'lists'";
+    executeSql(place.path, sql);
     const again = place.open();
     expect([...again.restarts]).toEqual([[NAMESPACE, "unbroken"]]);
     await again.close();
@@ -173,7 +224,7 @@ describe("the marker", () => {
     ]);
   });
 
-  test("holds the longest mark there can be, and each in a place of its own", () => {
+  test("has a slot for each namespace that fits the longest mark", () => {
     const longest = (letter: string): RestartMark => ({
       bootId: "12345678-1234-1234-1234-123456789012",
       clockOffsetMs: -1_234_567_890_123.1235,
@@ -198,7 +249,7 @@ describe("the marker", () => {
   });
 });
 
-test("a store that can't be opened to the end leaves no lock", async () => {
+test("a store that fails to open leaves no lock", async () => {
   await closedStore();
   const clockOffsetMs = () => {
     throw new Error("no clock");
@@ -208,19 +259,19 @@ test("a store that can't be opened to the end leaves no lock", async () => {
   expect(await nextStart()).toBe("unbroken");
 });
 
-describe("an operator is told", () => {
+describe("findings", () => {
   async function findings(options: Parameters<Place["open"]>[0]): Promise<readonly (string | undefined)[]> {
     const found = await place.open(options).preflight();
     for (const { code } of found) expect(code).toBeUndefined();
     return found.map(({ what, override }) => override ?? what);
   }
 
-  test("nothing of a store that lacks nothing", async () => {
+  test("are none for a sound store", async () => {
     await closedStore();
     expect(await findings({})).toEqual([]);
   });
 
-  test("where no marker can be kept, and where the file system is not local", async () => {
+  test("report that there is no marker, and a network file system", async () => {
     await closedStore();
     const machine = { ...place.machine, markerFolders: [place.folder] };
     expect(await findings({ machine })).toEqual(["no-restart-marker"]);
@@ -230,7 +281,7 @@ describe("an operator is told", () => {
     expect(await findings(options)).toEqual(["no-restart-marker", "network-file-system"]);
   });
 
-  test("when the store was not as it last answered", async () => {
+  test("report a store that was not as it last answered", async () => {
     await closedStore();
     const marker = await markerOf(place);
     await copyFile(marker, join(place.folder, "old.restart"));
@@ -243,7 +294,7 @@ describe("an operator is told", () => {
 });
 
 describe("file systems", () => {
-  test("a folder of memory is told from others", () => {
+  test("in memory, local and remote are distinguished", () => {
     expect(isMemoryBacked(memoryFolder(), thisMachine())).toBe(true);
     expect(isMemoryBacked("/proc", thisMachine())).toBe(false);
     expect(isMemoryBacked(join(place.folder, "missing"), thisMachine())).toBe(false);
@@ -258,7 +309,7 @@ describe("file systems", () => {
     ["FUSE", 0x65735546],
     ["9P", 0x01021997],
     ["Ceph", 0x00c36400],
-  ])("a store on %s (%i) is refused before anything is made, unless it is allowed by name", async (name, type) => {
+  ])("a store on %s (%i) is rejected before any file is made, unless it is allowed", async (name, type) => {
     const machine = { ...place.machine, fileSystemTypeOf: () => type };
     place = { ...place, path: join(place.folder, "deeper", "store.db") };
     const { path } = place;
@@ -270,7 +321,7 @@ describe("file systems", () => {
     expect((await lease()).firstRun).toBe(1);
   });
 
-  test("the store, its log and its lock are their owner's alone", async () => {
+  test("the store, its log and its lock are readable by their owner alone", async () => {
     await withNamespace(place.open({ create: true }));
     for (const part of ["", "-wal", "-shm", ".lock"]) {
       expect(statSync(`${place.path}${part}`).mode & 0o777, part).toBe(0o600);

@@ -1,9 +1,9 @@
 /**
- * Restarts of the embedded store, with processes that are really killed: dense where nothing can have been forgotten, a jump
- * wherever it can. A plain counter in SQLite lives through the same faults, and repeats.
+ * Restarts of the embedded store, with processes that are really killed: no run is skipped where nothing can have been lost; else the
+ * store skips ahead to the run ceiling. A plain counter in SQLite meets the same faults, and repeats runs.
  */
 import { statSync } from "node:fs";
-import { copyFile, open, readdir, rename, rm, truncate } from "node:fs/promises";
+import { copyFile, readdir, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";
@@ -18,7 +18,6 @@ import {
   leaseRequest,
   live,
   type MadeStore,
-  markerOf,
   markOnDisk,
   newPlace,
   newStore,
@@ -31,10 +30,6 @@ interface Story {
   readonly early?: (place: Place) => Promise<unknown>;
   readonly end?: (life: Life) => Promise<unknown>;
   readonly fault?: (place: Place) => Promise<unknown>;
-  readonly firstLife?: LifeOptions;
-  readonly secondLife?: LifeOptions;
-  /** Where the store lies in its second life, when not where it was. */
-  readonly movedTo?: (place: Place) => string;
 }
 
 /** What the two lives of a store have leased. */
@@ -45,15 +40,14 @@ interface Lived {
   readonly start: string | undefined;
 }
 
-async function lived(place: Place, story: Story): Promise<Lived> {
-  const { early, end = killed, fault, firstLife, secondLife, movedTo } = story;
-  const first = live(place, firstLife);
+async function lived(place: Place, { early, end = killed, fault }: Story, options?: LifeOptions): Promise<Lived> {
+  const first = live(place, options);
   await first.does("lease 3");
   await early?.(place);
   await first.does("lease 8");
   await end(first);
   await fault?.(place);
-  const second = live({ ...place, path: movedTo?.(place) ?? place.path }, secondLife);
+  const second = live(place, options);
   await second.does("lease 3");
   await second.kill();
   expect(first.runs, `${first.start} ${first.refusals} ${first.stderr}`).toHaveLength(11);
@@ -61,14 +55,8 @@ async function lived(place: Place, story: Story): Promise<Lived> {
   return { before: risen(first.runs), after: risen(second.runs), start: second.start };
 }
 
-function expectDense({ before, after, start }: Lived): void {
-  expect(start).toBe("unbroken");
-  expect(before).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-  expect(after).toEqual([12, 13, 14]);
-}
-
-/** Onto the line as it stood when the first life had ended, or higher: past all that could have been leased until then. */
-function expectJump({ before, after, start }: Lived, { storeId }: MadeStore, sinceMs: number): void {
+/** To the ceiling at the end of the first life, or above: past all that could have been leased until then. */
+function expectSkipAhead({ before, after, start }: Lived, { storeId }: MadeStore, sinceMs: number): void {
   expect(after[0], "a run was leased twice").toBeGreaterThan(Math.max(...before));
   expect(after[0]).toBeGreaterThan(ceilingAt(parseStoreId(storeId) as StoreIdFields, 0, sinceMs));
   expect(start).not.toBe("unbroken");
@@ -81,9 +69,8 @@ const old = (place: Place) => join(place.folder, "old.db");
 const saved = (place: Place) => copyFiles(place.path, old(place));
 const restored = (place: Place) => copyFiles(old(place), place.path);
 const withoutLog = (place: Place) => rm(`${place.path}-wal`);
-const oldMarker = (place: Place) => join(place.folder, "old.restart");
 
-describe("a restart is dense", () => {
+describe("a restart", () => {
   test.each<[string, Story]>([
     ["after an ordinary stop", { end: stopped }],
     ["after kill -9", { end: killed }],
@@ -96,11 +83,14 @@ describe("a restart is dense", () => {
         },
       },
     ],
-  ])("%s", async (_, story) => {
-    expectDense(await lived(await newStore(), story));
+  ])("skips no run %s", async (_, story) => {
+    const { before, after, start } = await lived(await newStore(), story);
+    expect(start).toBe("unbroken");
+    expect(before).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    expect(after).toEqual([12, 13, 14]);
   });
 
-  test("fifty times over: no restart wastes a run", async () => {
+  test("skips no run, fifty times over", async () => {
     const place = await newStore();
     for (let run = 1; run <= 50; run++) {
       const store = place.open();
@@ -110,8 +100,8 @@ describe("a restart is dense", () => {
   });
 });
 
-/** A process that forgets by it what it has answered answers it again. */
-const FORGETTING: [string, Story][] = [
+/** A process that loses by it what it has answered answers it again. */
+const LOSSES: [string, Story][] = [
   ["an older file was restored in place, with its log", { early: saved, fault: restored }],
   [
     "an older file was restored in place, and the log deleted",
@@ -131,41 +121,8 @@ const FORGETTING: [string, Story][] = [
   ],
 ];
 
-const DOUBTED: [string, string, Story][] = [
-  ["the marker was removed", "no_mark", { fault: async (place) => rm(await markerOf(place)) }],
-  ["the marker was emptied", "no_mark", { fault: async (place) => truncate(await markerOf(place), 0) }],
-  ["one byte of the marker was changed", "no_mark", { fault: async (place) => changeByte(await markerOf(place), 200) }],
-  [
-    "the marker is an older one",
-    "other_record",
-    {
-      early: async (place) => copyFile(await markerOf(place), oldMarker(place)),
-      fault: async (place) => copyFile(oldMarker(place), await markerOf(place)),
-    },
-  ],
-  [
-    "the marker is that of another store",
-    "other_record",
-    { fault: async (place) => copyFile(await markerOf(await newStore()), await markerOf(place)) },
-  ],
-  ["the machine was booted meanwhile", "other_boot", { secondLife: { machine: { bootId: "another boot" } } }],
-  ["the wall clock leapt meanwhile", "clock_leapt", { secondLife: { clockShiftMs: 3_000 } }],
-  ["the wall clock leapt back meanwhile", "clock_leapt", { secondLife: { clockShiftMs: -3_000 } }],
-  [
-    "the file was renamed",
-    "no_mark",
-    {
-      fault: async (place) => {
-        await rename(place.path, old(place));
-        await rename(`${place.path}-wal`, `${old(place)}-wal`);
-      },
-      movedTo: old,
-    },
-  ],
-];
-
-describe("a restart jumps when", () => {
-  test.each(FORGETTING)("%s", async (_, story) => {
+describe("a restart after a loss", () => {
+  test.each(LOSSES)("skips ahead when %s", async (_, story) => {
     const place = await newStore();
     let markFound = 0;
     let sinceMs = 0;
@@ -175,41 +132,28 @@ describe("a restart jumps when", () => {
       markFound = await markOnDisk(place.path);
     };
     const life = await lived(place, { ...story, fault });
-    expect(markFound, "the fault has made the store forget nothing").toBeLessThan(11);
-    expectJump(life, place, sinceMs);
+    expect(markFound, "the fault has lost nothing").toBeLessThan(11);
+    expectSkipAhead(life, place, sinceMs);
     expect(life.start).toBe("other_record");
   });
 
-  test.each(DOUBTED)("%s", async (_, start, story) => {
-    const place = await newStore();
-    const sinceMs = Date.now();
-    const life = await lived(place, story);
-    expectJump(life, place, sinceMs);
-    expect(life.start).toBe(start);
-  });
-
-  test("no folder is backed by memory: nothing is left there, and every start is one", async () => {
+  test("skips ahead where no directory is memory-backed, and leaves no file there", async () => {
     const place = await newStore();
     const onDisk = await temporaryFolder(place.folder);
     const machine = { markerFolders: [onDisk, join(place.folder, "missing")] };
     const sinceMs = Date.now();
-    expectJump(await lived({ ...place, machine }, {}), place, sinceMs);
+    expectSkipAhead(await lived({ ...place, machine }, {}), place, sinceMs);
     expect(await readdir(onDisk)).toEqual([]);
   });
 });
 
-describe("the control: a plain counter in SQLite", () => {
-  test.each(FORGETTING.slice(0, sized(1, FORGETTING.length)))("repeats runs when %s", async (_, story) => {
-    const place = await newPlace();
-    const plain = { script: "counting-process.mjs" };
-    const { before, after } = await lived(place, { ...story, firstLife: plain, secondLife: plain });
-    expect(after.filter((run) => before.includes(run))).not.toEqual([]);
-  });
+describe("the control", () => {
+  test.each(LOSSES.slice(0, sized(1, LOSSES.length)))(
+    "a plain counter in SQLite repeats runs when %s",
+    async (_, story) => {
+      const place = await newPlace();
+      const { before, after } = await lived(place, story, { script: "counting-process.mjs" });
+      expect(after.filter((run) => before.includes(run))).not.toEqual([]);
+    },
+  );
 });
-
-async function changeByte(path: string, at: number): Promise<void> {
-  const file = await open(path, "r+");
-  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, at);
-  await file.write(Buffer.from([(buffer[0] as number) ^ 1]), 0, 1, at);
-  await file.close();
-}

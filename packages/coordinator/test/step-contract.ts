@@ -1,26 +1,24 @@
 /**
- * What every store must do with the steps of the guard: which are refused, with what code, and that a refusal changes nothing.
- * A part of the definition of a store (store-contract.ts). Which state leads to which refusal in every corner is compared with
- * random states, in scripts-and-decisions.test.ts.
- * Guarantees: G1, G2 (docs/guarantees.md).
+ * What every store must do with the steps of the guard: what each changes, that a rejection changes nothing and has its code. A part of
+ * the definition of a store (store-contract.ts). The rules themselves are tested in decide.test.ts, from both sides of each limit;
+ * scripts-and-decisions.test.ts compares the scripts of Redis with them in random states.
+ * Guarantees: G1, G2, G12 (docs/guarantees.md).
  */
-import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { BURST_RUNS, EPS_MS, GAP_MS, RELEASED_AT_MS, ROOM_SHARE, SILENCE_MAX_MS } from "../src/guard/bounds.js";
+import { BURST_RUNS, EPS_MS, GAP_MS } from "../src/guard/bounds.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
-import { FORKED_SEAL } from "../src/guard/record.js";
+import { FORKED_SEAL, PHASES } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import type { StepCommand, Store } from "../src/stores/store.js";
-import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { type Commands, commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import type { OpenOptions, StoreTraits } from "./store-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 type Open = (options?: OpenOptions) => Promise<{ readonly store: Store }>;
-
-const PHASE = { open: 0, claimed: 1, sealed: 2 } as const;
 
 export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
   async function storeFrom(firstRun = 1, options: OpenOptions & Partial<StoreIdFields> = {}): Promise<StoreInHand> {
@@ -29,8 +27,79 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     return withNamespace(store, { storeId: storeIdFrom(firstRun, id) });
   }
 
+  /** Whose version 0 can be left: its ceiling has passed the last run. */
+  const endingStoreFrom = (firstRun: number) =>
+    storeFrom(firstRun, { initializedAtMs: Date.now() - 2 * EPS_MS, rate: 1 });
+
+  const nothing = async () => {};
+  const claimed = ({ store, commands }: StoreInHand) => store.step(NAMESPACE, commands.claim(0));
+  const sealed = (seal: string) => (one: StoreInHand) => one.store.step(NAMESPACE, one.commands.seal(seal));
+  const leased = ({ lease }: StoreInHand) => lease({ runCount: 3 });
+
+  test.each<[string, (store: StoreInHand) => Promise<unknown>, (commands: Commands) => readonly StepCommand[], object]>(
+    [
+      [
+        "every step but recover, while it is sealed as one of two copies",
+        sealed(FORKED_SEAL),
+        (commands) => everyStepOf(commands).filter(({ step }) => step !== "recover"),
+        { code: "store_forked" },
+      ],
+      ["every step, while it is sealed as moved", sealed(MOVED_SEAL), everyStepOf, { code: "namespace_moved" }],
+      [
+        "lease, heartbeat and seal, when the caller saw a later generation",
+        nothing,
+        ({ lease, heartbeat, seal }) =>
+          [lease, heartbeat, seal.bind(undefined, FORKED_SEAL)].map((of) => of({ generationMin: 1 })),
+        { reason: "generation_stale", generation: 0 },
+      ],
+      [
+        "lease, heartbeat and seal, when the caller knows of a greater run, in this version or the next",
+        leased,
+        ({ lease, heartbeat, seal }) =>
+          [4, ledgerIdOf(1, 0)].flatMap((floor) => [
+            lease({ floor }),
+            heartbeat({ floor }),
+            seal(FORKED_SEAL, { floor }),
+          ]),
+        { reason: "rolled_back", generation: 0 },
+      ],
+      [
+        "lease, heartbeat, seal and the earlier claim, after a second claim",
+        async (one) => {
+          await claimed(one);
+          await one.store.step(NAMESPACE, one.commands.claim(1));
+        },
+        ({ lease, heartbeat, seal }) => [lease(), heartbeat(), seal(MOVED_SEAL)],
+        { reason: "claimed", generation: 2 },
+      ],
+      [
+        "a claim or confirmation of another generation than the current one",
+        claimed,
+        ({ claim, confirm }) => [claim(0), claim(2), confirm(0), confirm(2)],
+        { reason: "conflict", generation: 1 },
+      ],
+      [
+        "the lease of a holder with a run that this store never leased: there are two copies",
+        leased,
+        ({ lease }) => [lease({ held: 4 })],
+        { code: "store_forked", message: expect.stringContaining("run 4") },
+      ],
+      [
+        "a recovery, when a run above the ceiling is known",
+        claimed,
+        ({ confirm, recover }) =>
+          [RUN_MAX, ledgerIdOf(1, 0)].flatMap((floor) => [confirm(1, { floor }), recover({ floor })]),
+        { code: "manual_recovery_required", message: expect.stringContaining("above the clock line") },
+      ],
+    ],
+  )("a store rejects %s", async (_, prepare, steps, error) => {
+    const one = await storeFrom();
+    await prepare(one);
+    for (const command of steps(one.commands)) await refusesAndKeeps(one.store, command, error);
+  });
+
   describe("every step", () => {
-    test("answers with its nonce, the record as it left it, and a look that agrees", async () => {
+    test("returns its nonce, the record as it left it, and a check that agrees", async () => {
       const { store, storeId, commands } = await storeFrom(10);
       const command = commands.lease({ runCount: 3 });
       const { after, runCount, acknowledgedCount, check } = await store.step(NAMESPACE, command);
@@ -39,26 +108,13 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect(check).toEqual({ nonce: command.nonce, role: "master", epoch: after.epoch, generation: 0 });
     });
 
-    test("is refused for another store's id, which it names", async () => {
+    test("is rejected for another store's id, with the id of this store", async () => {
       const { store, storeId } = await storeFrom();
-      const foreign = commandsFor(storeIdFrom(1));
-      for (const command of everyStepOf(foreign)) {
-        await refusesAndKeeps(store, command, {
-          code: "store_id_mismatch",
-          message: expect.stringContaining(storeId),
-        });
-      }
+      const foreign = { code: "store_id_mismatch", message: expect.stringContaining(storeId) };
+      for (const command of everyStepOf(commandsFor(storeIdFrom(1)))) await refusesAndKeeps(store, command, foreign);
     });
 
-    test("is refused while it is sealed, except recover", async () => {
-      const { store, commands } = await storeFrom();
-      await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
-      const steps = everyStepOf(commands).filter(({ step }) => step !== "recover");
-      expect(steps).toHaveLength(6);
-      for (const command of steps) await refusesAndKeeps(store, command, { code: "store_forked" });
-    });
-
-    test("that makes a record wants a store id that can be", async () => {
+    test("that makes a record rejects an invalid store id", async () => {
       const { store } = await open();
       const { init, recover } = commandsFor("no-store-id");
       for (const command of [init(), recover()]) {
@@ -68,111 +124,38 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     });
   });
 
-  describe("lease and heartbeat", () => {
-    test("are refused when the caller saw a later generation, with the one that is there", async () => {
-      const { store, commands } = await storeFrom();
-      for (const command of [commands.lease({ generationMin: 1 }), commands.heartbeat({ generationMin: 1 })]) {
-        await refusesAndKeeps(store, command, { reason: "generation_stale", generation: 0 });
-      }
-    });
-
-    test("are refused when the caller knows of a greater run, in this version or the next", async () => {
-      const { store, commands, lease } = await storeFrom();
-      await lease({ runCount: 3 });
-      for (const floor of [4, ledgerIdOf(1, 0)]) {
-        for (const command of [commands.lease({ floor }), commands.heartbeat({ floor })]) {
-          await refusesAndKeeps(store, command, { reason: "rolled_back", generation: 0 });
-        }
-      }
-    });
-
-    test("are refused while a claim waits to be confirmed", async () => {
-      const { store, commands } = await storeFrom();
-      await store.step(NAMESPACE, commands.claim(0));
-      for (const command of [commands.lease(), commands.heartbeat(), commands.seal(MOVED_SEAL)]) {
-        await refusesAndKeeps(store, command, { reason: "claimed", generation: 1 });
-      }
-    });
-
-    test("a run that a holder proves to have and this store never leased fences: there are two copies", async () => {
-      const { store, commands, lease } = await storeFrom();
-      await lease({ runCount: 3 });
-      await refusesAndKeeps(store, commands.lease({ held: 4 }), {
-        code: "store_forked",
-        message: expect.stringContaining("run 4"),
-      });
-      expect((await lease({ held: 3 })).firstRun).toBe(4);
-    });
-
-    test("heartbeat writes the time, and nothing else", async () => {
-      const { store, commands, lease, read } = await storeFrom();
-      await lease({ runCount: 3 });
-      const before = await read();
-      const { after, runCount } = await store.step(NAMESPACE, commands.heartbeat({ floor: 3 }));
-      expect(runCount).toBe(0);
-      expect(await read()).toEqual({ ...before, changedAtMs: after.changedAtMs });
-      expect(after.changedAtMs).toBeGreaterThanOrEqual(before.changedAtMs);
-    });
-
-    test("a lease takes at most its share of the room under the line", async () => {
-      // The line began so far below its burst that 10 shares and a half are left; that changes by one run a second.
-      const headroomRuns = 10.5 * ROOM_SHARE;
-      const initializedAtMs = Date.now() + (BURST_RUNS - headroomRuns) * 1000;
-      const { lease } = await storeFrom(1, { initializedAtMs, rate: 1 });
-      expect((await lease({ runCount: 64 })).runCount).toBe(10);
-    });
+  test("heartbeat writes the time, and nothing else", async () => {
+    const { store, commands, lease, read } = await storeFrom();
+    await lease({ runCount: 3 });
+    const before = await read();
+    const { after, runCount } = await store.step(NAMESPACE, commands.heartbeat({ floor: 3 }));
+    expect(runCount).toBe(0);
+    expect(await read()).toEqual({ ...before, changedAtMs: after.changedAtMs });
+    expect(after.changedAtMs).toBeGreaterThanOrEqual(before.changedAtMs);
   });
 
   describe("claim and confirm", () => {
-    test("a claim raises the generation above all that are known, and moves nothing else", async () => {
+    test("a claim raises the generation above all that are known, and changes nothing else", async () => {
       const { store, commands, lease, read } = await storeFrom();
       await lease({ runCount: 3 });
       const before = await read();
       const { after } = await store.step(NAMESPACE, commands.claim(0, { generationMin: 7 }));
-      expect(await read()).toEqual({
-        ...before,
-        changedAtMs: after.changedAtMs,
-        generation: 8,
-        phase: PHASE.claimed,
-      });
+      const { changedAtMs } = after;
+      expect(await read()).toEqual({ ...before, changedAtMs, generation: 8, phase: PHASES.claimed });
     });
 
-    test("a claim on another generation than the one seen is refused, with the one that is there", async () => {
-      const { store, commands } = await storeFrom();
-      await store.step(NAMESPACE, commands.claim(0));
-      for (const generation of [0, 2]) {
-        await refusesAndKeeps(store, commands.claim(generation), { reason: "conflict", generation: 1 });
-      }
-    });
-
-    test("of two claims the later one is confirmed, and the earlier one is refused", async () => {
-      const { store, commands } = await storeFrom();
-      await store.step(NAMESPACE, commands.claim(0));
-      await store.step(NAMESPACE, commands.claim(1));
-      await refusesAndKeeps(store, commands.confirm(1), { reason: "conflict", generation: 2 });
-      const { after } = await store.step(NAMESPACE, commands.confirm(2));
-      expect(after.generation).toBe(2);
-    });
-
-    test("without a claim nothing is confirmed", async () => {
-      const { store, commands, jump } = await storeFrom();
-      await refusesAndKeeps(store, commands.confirm(0), { reason: "conflict", generation: 0 });
-      await jump();
-      await refusesAndKeeps(store, commands.confirm(1), { reason: "conflict", generation: 1 });
-    });
-
-    test("confirming jumps onto the line of a moment later: above all that was ever leased", async () => {
+    test("a confirmation skips ahead to the ceiling of a moment later: above all that was ever leased", async () => {
       const { storeId, store, lease, read, jump } = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
       await lease({ runCount: 64 });
-      const [line, beforeMs] = [lineOf(storeId), Date.now()];
+      const beforeMs = Date.now();
       const mark = await jump();
-      expect(mark).toBeGreaterThanOrEqual(line(beforeMs + 2 * EPS_MS));
-      expect(mark).toBeLessThanOrEqual(line(Date.now() + 2 * EPS_MS));
-      expect(await read()).toMatchObject({ highWaterMark: mark, phase: PHASE.open, generation: 1 });
+      expect(mark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
+      expect(mark).toBeLessThanOrEqual(ceilingOf(storeId, Date.now() + 2 * EPS_MS));
+      expect(await read()).toMatchObject({ highWaterMark: mark, phase: PHASES.open, generation: 1 });
       for (const skipped of [65, mark]) expect(await findLease(store, NAMESPACE, skipped)).toBeUndefined();
     });
 
-    test("after a jump the next run is refused with the time to wait, and then leased, right above the mark", async () => {
+    test("the next run after a recovery is rejected with the time to wait, and then leased, right above the mark", async () => {
       let waitedMs = 0;
       const { storeId, lease, jump } = await storeFrom(1, {
         initializedAtMs: Date.now(),
@@ -189,145 +172,130 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       if (sharesClock) waitedMs = retryAfterMs;
       // One more: timers may be early by the part of a millisecond.
       else await new Promise((resolve) => setTimeout(resolve, retryAfterMs + 1));
-      const granted = await lease();
-      expect(granted).toMatchObject({ firstRun: mark + 1, runCount: 1 });
-      expect(mark + 1).toBeLessThanOrEqual(lineOf(storeId)(Date.now() + waitedMs));
-    });
-
-    test("what is known to be leased above the line is for an operator", async () => {
-      const { store, commands } = await storeFrom();
-      await store.step(NAMESPACE, commands.claim(0));
-      for (const floor of [RUN_MAX, ledgerIdOf(1, 0)]) {
-        await refusesAndKeeps(store, commands.confirm(1, { floor }), {
-          code: "manual_recovery_required",
-          message: expect.stringContaining("above the clock line"),
-        });
-      }
-    });
-
-    test("a jump ends below the last run, or is refused: nothing wraps", async () => {
-      // Within a minute of `init` the line of the one ends just below the last run, that of the other has passed it.
-      const initializedAtMs = Date.now();
-      const below = await storeFrom(RUN_MAX - BURST_RUNS - 60, { initializedAtMs, rate: 1 });
-      expect(await below.jump()).toBeLessThan(RUN_MAX);
-      const beyond = await storeFrom(RUN_MAX - BURST_RUNS, { initializedAtMs, rate: 1 });
-      await beyond.store.step(NAMESPACE, beyond.commands.claim(0));
-      await refusesAndKeeps(beyond.store, beyond.commands.confirm(1), { code: "run_space_exhausted" });
+      expect(await lease()).toMatchObject({ firstRun: mark + 1, runCount: 1 });
+      expect(mark + 1).toBeLessThanOrEqual(ceilingOf(storeId, Date.now() + waitedMs));
     });
   });
 
-  describe("seal", () => {
-    test.each([
-      [MOVED_SEAL, "namespace_moved"],
-      [FORKED_SEAL, "store_forked"],
-    ])("with %s ends leasing, and keeps mark and generation", async (seal, code) => {
-      const { store, commands, lease, read } = await storeFrom();
-      await lease({ runCount: 3 });
-      await store.step(NAMESPACE, commands.seal(seal));
-      expect(await read()).toMatchObject({ phase: PHASE.sealed, seal, highWaterMark: 3, generation: 0 });
-      for (const command of [commands.lease(), commands.heartbeat(), commands.claim(0), commands.advance(0)]) {
-        await refusesAndKeeps(store, command, { code });
-      }
-    });
-
-    test("is refused to whom a lease is refused", async () => {
-      const { store, commands } = await storeFrom();
-      await refusesAndKeeps(store, commands.seal(FORKED_SEAL, { floor: 1 }), { reason: "rolled_back" });
-      await refusesAndKeeps(store, commands.seal(FORKED_SEAL, { generationMin: 1 }), {
-        reason: "generation_stale",
-      });
-    });
+  test.each([MOVED_SEAL, FORKED_SEAL])("a seal of %s keeps high-water mark and generation", async (seal) => {
+    const { store, commands, lease, read } = await storeFrom();
+    await lease({ runCount: 3 });
+    await store.step(NAMESPACE, commands.seal(seal));
+    expect(await read()).toMatchObject({ phase: PHASES.sealed, seal, highWaterMark: 3, generation: 0 });
   });
 
   describe("recover", () => {
     test.each<[string, (store: StoreInHand) => Promise<unknown>]>([
-      ["open", async () => {}],
-      ["claimed", ({ store, commands }) => store.step(NAMESPACE, commands.claim(0))],
-      ["sealed as one of two copies", ({ store, commands }) => store.step(NAMESPACE, commands.seal(FORKED_SEAL))],
-    ])("puts a namespace that is %s onto the line, to be claimed", async (_, bring) => {
-      const inHand = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
-      const { store, storeId, commands, lease, read, jump } = inHand;
+      ["open", nothing],
+      ["claimed", claimed],
+      ["sealed as one of two copies", sealed(FORKED_SEAL)],
+    ])("raises a namespace that is %s to the ceiling, to be claimed", async (_, prepare) => {
+      const one = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
+      const { store, storeId, commands, lease, read, jump } = one;
       await lease({ runCount: 3 });
-      await bring(inHand);
+      await prepare(one);
       const [before, beforeMs] = [await read(), Date.now()];
       const { after } = await store.step(NAMESPACE, commands.recover({ receiptKey: "0f".repeat(32) }));
-      expect(after.highWaterMark).toBeGreaterThanOrEqual(lineOf(storeId)(beforeMs + 2 * EPS_MS));
+      expect(after.highWaterMark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
       expect(after.generation).toBeGreaterThanOrEqual(beforeMs);
-      expect(await read()).toMatchObject({ phase: PHASE.claimed, receiptKey: before.receiptKey, nodeCount: 1 });
+      expect(await read()).toMatchObject({ phase: PHASES.claimed, receiptKey: before.receiptKey, nodeCount: 1 });
       await refusesAndKeeps(store, commands.lease(), { reason: "claimed", generation: after.generation });
       expect(await jump()).toBeGreaterThanOrEqual(after.highWaterMark);
       expect(await findLease(store, NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
     });
 
-    test("makes a record anew that is gone, from the id and the floor that somebody kept", async () => {
+    test("makes a record that is gone again, from a store id and a floor", async () => {
       const { store } = await open();
       const storeId = storeIdFrom(1, { initializedAtMs: Date.now() - 10_000, rate: 16 });
       const { commands, read, jump } = inHand(store, { storeId });
       const receiptKey = "0f".repeat(32);
       await store.step(NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, receiptKey }));
-      expect(await read()).toMatchObject({ storeId, firstRun: 1, phase: PHASE.claimed, receiptKey, nodeCount: 1 });
+      expect(await read()).toMatchObject({ storeId, firstRun: 1, phase: PHASES.claimed, receiptKey, nodeCount: 1 });
       expect(await store.listNamespaces()).toEqual([NAMESPACE]);
       expect(await jump()).toBeGreaterThan(90);
     });
+  });
 
-    test("goes on in the version of the greatest run that is known", async () => {
-      // All runs of version 0 end at the first: the line of version 1 began years ago.
-      const { store, commands, lease, jump, read } = await storeFrom(RUN_MAX);
-      await store.step(NAMESPACE, commands.recover({ floor: ledgerIdOf(1, 5) }));
-      expect(await read()).toMatchObject({ version: 1 });
-      const mark = await jump();
-      await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
-      expect(mark).toBeLessThan(RUN_COUNT);
-      await refusesAndKeeps(store, commands.heartbeat({ floor: ledgerIdOf(1, mark) + 1 }), { reason: "rolled_back" });
-      await store.step(NAMESPACE, commands.heartbeat({ floor: ledgerIdOf(1, mark) }));
+  describe("advance", () => {
+    test("ends the version: the next lease is run 1 of the next one, in a new generation, in the same ledger", async () => {
+      const { store, commands, lease, read } = await endingStoreFrom(RUN_MAX - 1);
+      await lease({ runCount: 2 });
+      await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
+      const { after, runCount } = await store.step(NAMESPACE, commands.advance(0));
+      expect(runCount).toBe(0);
+      expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
+      expect(await read()).toMatchObject({ version: 1, highWaterMark: 0, generation: 1, phase: PHASES.open });
+      const floor = ledgerIdOf(0, RUN_MAX);
+      expect(await lease({ floor, held: floor, runCount: 3 })).toMatchObject({ version: 1, firstRun: 1, runCount: 3 });
+      expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 3))).toMatchObject({ version: 1, firstRun: 1 });
+      expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ version: 0, firstRun: RUN_MAX - 1 });
+      expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 0))).toBeUndefined();
+      const leases = await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 });
+      expect(leases.map(({ version }) => version)).toEqual([1, 0]);
     });
 
-    test("is refused for a store that moved, for runs above the line, and beyond the last version", async () => {
-      const { store, commands } = await storeFrom();
-      for (const floor of [RUN_MAX, ledgerIdOf(1, 0), VERSION_COUNT * RUN_COUNT]) {
-        await refusesAndKeeps(store, commands.recover({ floor }), { code: "manual_recovery_required" });
+    test("is rejected for another version than the current one, and while its ceiling has not reached the end", async () => {
+      const { store, commands } = await endingStoreFrom(RUN_MAX);
+      await store.step(NAMESPACE, commands.advance(0));
+      for (const version of [0, 2]) {
+        await refusesAndKeeps(store, commands.advance(version), { reason: "conflict", generation: 1 });
       }
-      await store.step(NAMESPACE, commands.seal(MOVED_SEAL));
-      await refusesAndKeeps(store, commands.recover(), { code: "namespace_moved" });
+      const early = { code: "version_still_active", retryAfterMs: expect.any(Number) };
+      await refusesAndKeeps(store, commands.advance(1), early);
     });
 
-    test("is refused beyond the last version even when the lines of all versions were passed", async () => {
-      const { store, commands } = await storeFrom(RUN_MAX, { initializedAtMs: 0, rate: 16 });
-      const lastVersion = ledgerIdOf(VERSION_COUNT - 1, 1);
-      await refusesAndKeeps(store, commands.recover({ floor: lastVersion }), { code: "run_space_exhausted" });
-      await refusesAndKeeps(store, commands.recover({ floor: VERSION_COUNT * RUN_COUNT }), {
-        code: "manual_recovery_required",
-      });
+    test.each<[string, (store: StoreInHand) => Promise<unknown>, Parameters<Commands["advance"]>[1]]>([
+      ["claimed", claimed, {}],
+      ["below a generation that is known", nothing, { generationMin: 1 }],
+      ["below a run that was leased", ({ lease }) => lease(), { floor: ledgerIdOf(1, 7) }],
+    ])("leaves a store that is %s to be claimed, and it skips ahead to the next ceiling", async (_, prepare, own) => {
+      const one = await endingStoreFrom(RUN_MAX - BURST_RUNS + 10);
+      const { store, storeId, commands, jump, read } = one;
+      await prepare(one);
+      const { after } = await store.step(NAMESPACE, commands.advance(0, own));
+      expect(after).toMatchObject({ version: 1, highWaterMark: 0 });
+      expect(after.generation).toBeGreaterThan(0);
+      expect((await read()).phase).toBe(PHASES.claimed);
+      await refusesAndKeeps(store, commands.lease(), { reason: "claimed" });
+      expect(await jump()).toBeGreaterThanOrEqual(ceilingOf(storeId, Date.now(), 1));
+    });
+
+    test("of a store that forgot an advance continues above everything that was leased before", async () => {
+      // The same store a second time: a copy that was put back to a moment before the advance.
+      const { store, storeId, commands, lease } = await endingStoreFrom(RUN_MAX);
+      await store.step(NAMESPACE, commands.advance(0));
+      const { firstRun, runCount } = await lease({ runCount: 64 });
+      const again = await withNamespace((await open()).store, { storeId });
+      await claimed(again);
+      for (const floor of [0, RUN_MAX, ledgerIdOf(1, 5), ledgerIdOf(2, 1)]) {
+        await refusesAndKeeps(again.store, commands.confirm(1, { floor }), { code: "run_space_exhausted" });
+      }
+      await again.store.step(NAMESPACE, commands.advance(0));
+      expect(await again.jump()).toBeGreaterThanOrEqual(firstRun + runCount);
     });
   });
 
-  describe("clocks", () => {
-    if (!sharesClock) {
-      test.each([1, -1])("that lie apart by more than eps are refused (%i)", async (sign) => {
-        let offsetMs = 0;
-        const inHand = await storeFrom(1, { now: () => Date.now() + offsetMs });
-        const { store, commands } = inHand;
-        offsetMs = sign * (EPS_MS + 1_000);
-        for (const command of everyStepOf(commands)) {
-          await refusesAndKeeps(store, command, {
-            code: "clock_skew",
-            message: expect.stringMatching(sign < 0 ? /is \d+ ms ahead/ : /is -\d+ ms ahead/),
-          });
-        }
-        offsetMs = 0;
-        expect((await inHand.lease()).firstRun).toBe(1);
-      });
-      return;
+  test.skipIf(sharesClock).each([1, -1])("clocks that differ by more than eps end every step (%i)", async (sign) => {
+    let offsetMs = 0;
+    const { store, commands, lease } = await storeFrom(1, { now: () => Date.now() + offsetMs });
+    offsetMs = sign * (EPS_MS + 1_000);
+    const message = expect.stringMatching(sign < 0 ? /is \d+ ms ahead/ : /is -\d+ ms ahead/);
+    for (const command of everyStepOf(commands)) {
+      await refusesAndKeeps(store, command, { code: "clock_skew", message });
     }
+    offsetMs = 0;
+    expect((await lease()).firstRun).toBe(1);
+  });
 
+  describe.runIf(sharesClock)("a clock", () => {
     /** A store with a clock to set, some time after its last write. */
     async function withClock(timeMs = Date.now()) {
       const clock = { timeMs };
-      const inHand = await storeFrom(1, { now: () => clock.timeMs, initializedAtMs: timeMs });
-      return { ...inHand, clock };
+      const one = await storeFrom(1, { now: () => clock.timeMs, initializedAtMs: timeMs });
+      return { ...one, clock };
     }
 
-    test("that went back by more than eps are refused until they have passed the last write", async () => {
+    test("that moved backward by more than eps ends every step until it has passed the last write", async () => {
       const { store, commands, lease, clock } = await withClock();
       clock.timeMs -= EPS_MS + 1;
       for (const command of everyStepOf(commands)) {
@@ -337,14 +305,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect((await lease()).firstRun).toBe(1);
     });
 
-    test("that show a time before this release are refused", async () => {
-      const { store } = await open({ now: () => RELEASED_AT_MS - 1 });
-      const { init } = commandsFor(storeIdFrom(1));
-      await expect(store.step(NAMESPACE, init())).rejects.toMatchObject({ code: "clock_skew" });
-      await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
-    });
-
-    test("a silence longer than the gap is a doubt, which a jump settles", async () => {
+    test("that shows a heartbeat gap longer than the limit makes a recovery necessary", async () => {
       const { store, commands, lease, jump, clock } = await withClock();
       clock.timeMs += GAP_MS;
       await lease();
@@ -355,29 +316,16 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect(await jump()).toBeGreaterThan(1);
       await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
     });
-
-    test("a silence of more than 30 days is for an operator, unless somebody vouches for the clock", async () => {
-      const { store, commands, clock } = await withClock();
-      clock.timeMs += SILENCE_MAX_MS + 1;
-      for (const command of everyStepOf(commands)) {
-        await refusesAndKeeps(store, command, {
-          code: "manual_recovery_required",
-          message: expect.stringContaining("silent for more than 30 days"),
-        });
-      }
-      await refusesAndKeeps(store, commands.lease({ isSilenceAccepted: true }), { reason: "heartbeat_expired" });
-      await store.step(NAMESPACE, commands.claim(0, { isSilenceAccepted: true }));
-    });
   });
 }
 
-/** Every step that finds a record, none of which is refused by an open record of generation 0 that leased nothing. */
-function everyStepOf(commands: StoreInHand["commands"]): StepCommand[] {
+/** Every step that finds a record, none of which is rejected by an open record of generation 0 that leased nothing. */
+function everyStepOf(commands: Commands): StepCommand[] {
   const { lease, heartbeat, claim, confirm, seal, recover, advance } = commands;
   return [lease(), heartbeat(), claim(0), confirm(0), seal(FORKED_SEAL), recover(), advance(0)];
 }
 
-export async function refusesAndKeeps(store: Store, command: StepCommand, expected: object): Promise<void> {
+async function refusesAndKeeps(store: Store, command: StepCommand, expected: object): Promise<void> {
   const before = await stateOf(store);
   await expect(store.step(NAMESPACE, command), command.step).rejects.toMatchObject(expected);
   expect(await stateOf(store)).toEqual(before);
@@ -388,8 +336,6 @@ async function stateOf(store: Store): Promise<unknown> {
   return { record: await store.readNamespace(NAMESPACE), ledger };
 }
 
-function lineOf(storeId: string): (timeMs: number) => number {
-  const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`${storeId} is no store id`);
-  return (timeMs) => ceilingAt(id, 0, timeMs);
+function ceilingOf(storeId: string, timeMs: number, version = 0): number {
+  return ceilingAt(parseStoreId(storeId) as StoreIdFields, version, timeMs);
 }

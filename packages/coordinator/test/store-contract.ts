@@ -1,15 +1,14 @@
 /**
  * The definition of a store: what every adapter of the port must do, with its reasons. A store of your own passes this suite
- * or is none. Here: namespaces, leases, the ledger, reports; the other steps of the guard stand in step-contract.ts.
+ * or is none. Here: namespaces, leases, the ledger, reports, labels; the steps of the guard are in step-contract.ts.
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
-import type { LeaseQuery, Store } from "../src/stores/store.js";
-import { describeAdvance } from "./advance-contract.js";
+import type { LeaseQuery, ReportCommand, Store } from "../src/stores/store.js";
 import {
   commandsFor,
   holder,
@@ -19,9 +18,9 @@ import {
   reportCommand,
   storeIdFrom,
 } from "./commands-for-test.js";
-import { describeLabels } from "./labels-contract.js";
 import { describeSteps } from "./step-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
+import { opened as openedForTest } from "./stores-for-test.js";
 
 export interface OpenOptions {
   /** The coordinator's clock; a store within the process has no other. */
@@ -48,25 +47,15 @@ export interface StoreTraits {
 
 export function describeStoreContract(name: string, open: OpenForTest, traits: StoreTraits): void {
   describe(`the ${name} store`, () => {
-    const toRemove: (() => Promise<void>)[] = [];
-
-    async function opened(options: OpenOptions = {}) {
-      const { store, reopen, remove } = await open(options);
-      toRemove.push(remove);
-      return { store, reopen };
-    }
+    const opened = (options: OpenOptions = {}) => openedForTest(open, options);
 
     async function storeFrom(firstRun = 1, options: OpenOptions = {}): Promise<StoreInHand> {
       const { store } = await opened(options);
       return withNamespace(store, { storeId: storeIdFrom(firstRun) });
     }
 
-    afterEach(async () => {
-      for (const remove of toRemove.splice(0)) await remove();
-    });
-
     describe("namespaces", () => {
-      test("are made once, with the mark right below the first run", async () => {
+      test("a namespace is made once, with the high-water mark right below the first run", async () => {
         const { store } = await opened();
         const storeId = storeIdFrom(100);
         const before = Date.now();
@@ -90,7 +79,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(after.changedAtMs).toBeGreaterThanOrEqual(before);
       });
 
-      test("are never made again, not even with the same id, and the refusal changes nothing", async () => {
+      test("a namespace is never made again, not even with the same id, and the rejection changes nothing", async () => {
         const { store, storeId, lease } = await storeFrom();
         await lease({ runCount: 5 });
         const before = await store.readNamespace(NAMESPACE);
@@ -103,7 +92,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect((await lease()).firstRun).toBe(6);
       });
 
-      test("that were not made are refused by every operation, with the command that makes them", async () => {
+      test("a missing namespace fails every operation with the command that makes it", async () => {
         const { store, commands } = await storeFrom();
         const operations = [
           () => store.readNamespace("other"),
@@ -126,7 +115,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         }
       });
 
-      test("are separate spaces: each has its own runs, and the list names them in order", async () => {
+      test("each namespace has its own runs, and the list has their names in order", async () => {
         const { store, lease } = await storeFrom();
         const other = await withNamespace(store, { storeId: storeIdFrom(7), namespace: "a" });
         await lease({ runCount: 3 });
@@ -143,7 +132,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
     });
 
     describe("leases", () => {
-      test("are contiguous, rise without a gap, and begin at the first run", async () => {
+      test("leases are contiguous, rise without a gap, and begin at the first run", async () => {
         const { lease, read } = await storeFrom(42);
         const first = await lease({ runCount: 3 });
         const second = await lease({ runCount: 64 });
@@ -157,7 +146,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect((await read()).highWaterMark).toBe(109);
       });
 
-      test("keep by which token they were asked for, where one was", async () => {
+      test("leases keep the id of the token of their request, where one was given", async () => {
         const { store, lease } = await storeFrom();
         for (const tokenId of ["01234567", undefined, "89abcdef", "01234567"]) await lease({ tokenId });
         const leases = await store.leases(NAMESPACE, { direction: "oldest_first", limit: 10 });
@@ -165,7 +154,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(leases.map((entry) => "tokenId" in entry)).toEqual([true, false, true, true]);
       });
 
-      test("asked for at the same time never share a run", async () => {
+      test("concurrent leases never share a run", async () => {
         const { lease } = await storeFrom();
         const sizes = Array.from({ length: 200 }, (_, index) => (index % 7) + 1);
         const granted = await Promise.all(sizes.map((runCount) => lease({ runCount })));
@@ -176,7 +165,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(runs.sort((a, b) => a - b)).toEqual(Array.from({ length: sum }, (_, index) => index + 1));
       });
 
-      test("asked for at the same moment are each judged and written as if they had come one after the other", async () => {
+      test("concurrent leases are each decided and written as if they had come one after the other", async () => {
         const { store, lease, commands, read } = await storeFrom();
         const other = { name: "other", host: "h", pid: 1, labels: {} };
         const outcomes = await Promise.allSettled([
@@ -205,22 +194,15 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         // Each under the nonce of its own request.
         await store.report(NAMESPACE, 4, reportCommand({ nonce: "nonce-of-the-other" }));
         await expect(store.report(NAMESPACE, 5, reportCommand({ nonce: "nonce-of-the-other" }))).rejects.toThrow();
-        const { after } = await store.step(NAMESPACE, commands.lease({ floor: 68 }));
-        expect(after.highWaterMark).toBe(69);
+        // Each response has the nonce and the mark of its own step.
+        const steps = [1, 5, 2].map((runCount) => commands.lease({ floor: 68, runCount }));
+        const taken = await Promise.all(steps.map((step) => store.step(NAMESPACE, step)));
+        expect(taken.map(({ after, check }) => [after.nonce, check.nonce, after.highWaterMark])).toEqual(
+          steps.map(({ nonce }, index) => [nonce, nonce, [69, 74, 76][index]]),
+        );
       });
 
-      test("asked for at the same moment bear each its own nonce and its own mark", async () => {
-        const { store, commands } = await storeFrom();
-        const asked = [1, 5, 2].map((runCount) => commands.lease({ runCount }));
-        const outcomes = await Promise.all(asked.map((command) => store.step(NAMESPACE, command)));
-        for (const [index, { after, check, runCount }] of outcomes.entries()) {
-          const { nonce } = asked[index]!;
-          expect([after.nonce, check.nonce, runCount]).toEqual([nonce, nonce, asked[index]!.runCount]);
-        }
-        expect(outcomes.map(({ after }) => after.highWaterMark)).toEqual([1, 6, 8]);
-      });
-
-      test("asked for at the same moment as another step keep their place before or behind it", async () => {
+      test("concurrent leases keep their order with other steps", async () => {
         const { store, lease, commands } = await storeFrom();
         const outcomes = await Promise.allSettled([
           lease({ runCount: 2 }),
@@ -238,7 +220,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         ]);
       });
 
-      test("asked for at the same moment get what is left of the run space, each from the mark of the one before", async () => {
+      test("concurrent leases get what is left of the run space, each from the mark of the one before", async () => {
         const { store, lease, read } = await storeFrom(RUN_MAX - 9);
         const outcomes = await Promise.allSettled([3, 4, 64, 1, 64].map((runCount) => lease({ runCount })));
         expect(outcomes).toMatchObject([
@@ -252,9 +234,9 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 2, runCount: 3 });
       });
 
-      test("asked for at the same moment stop at the clock line, whoever comes after the last run below it", async () => {
+      test("concurrent leases stop at the run ceiling", async () => {
         const { store } = await opened();
-        // At first the line is at run 4, and then rises by one a second.
+        // At first the ceiling is at run 4, and then rises by one a second.
         const storeId = storeIdFrom(1, { initializedAtMs: Date.now() + 65_532_500, rate: 1 });
         const { lease, read } = await withNamespace(store, { storeId });
         const outcomes = await Promise.allSettled(Array.from({ length: 70 }, () => lease({ runCount: 64 })));
@@ -270,56 +252,77 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect((await read()).highWaterMark).toBe(granted.length);
       });
 
-      test("at the end of the run space are cut short, then refused, and never wrap", async () => {
-        const { store, lease, read } = await storeFrom(RUN_MAX - 4);
-        expect(await lease({ runCount: 3 })).toMatchObject({ firstRun: RUN_MAX - 4, runCount: 3 });
-        expect(await lease({ runCount: 64 })).toMatchObject({ firstRun: RUN_MAX - 1, runCount: 2 });
+      test.each([
+        ["are cut short at the end of the run space", RUN_MAX - 4, [3, 64], [3, 2]],
+        ["are not cut when they fit the run space to the last run", RUN_MAX - 4, [5], [5]],
+        ["get the very last run alone", RUN_MAX, [2], [1]],
+      ])("leases %s, then are rejected, and never wrap", async (_, begin, wanted, granted) => {
+        const { store, lease, read } = await storeFrom(begin);
+        let firstRun = begin;
+        for (const [index, runCount] of granted.entries()) {
+          expect(await lease({ runCount: wanted[index] as number })).toMatchObject({ firstRun, runCount });
+          expect(await findLease(store, NAMESPACE, firstRun + runCount - 1)).toMatchObject({ firstRun, runCount });
+          firstRun += runCount;
+        }
         for (const runCount of [1, 64]) {
           await expect(lease({ runCount })).rejects.toMatchObject({ code: "run_space_exhausted" });
         }
         expect((await read()).highWaterMark).toBe(RUN_MAX);
-        expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 1, runCount: 2 });
       });
 
-      test("that fit the run space to the last run are not cut", async () => {
-        const { lease } = await storeFrom(RUN_MAX - 4);
-        expect(await lease({ runCount: 5 })).toMatchObject({ firstRun: RUN_MAX - 4, runCount: 5 });
-        await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
-      });
-
-      test("can take the very last run alone", async () => {
-        const { lease } = await storeFrom(RUN_MAX);
-        expect(await lease({ runCount: 2 })).toMatchObject({ firstRun: RUN_MAX, runCount: 1 });
-        await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
-      });
-
-      test("bear times that never go back", async () => {
-        const { lease, read } = await storeFrom();
+      test("leases have times that never go back, even when a clock does", async () => {
+        let offsetMs = EPS_MS / 2;
+        const { lease, read } = await storeFrom(1, { now: () => Date.now() + offsetMs });
         const before = Date.now();
         const times: number[] = [];
-        for (let count = 0; count < 5; count++) times.push((await lease()).leasedAtMs);
+        for (let count = 0; count < 5; count++) {
+          times.push((await lease()).leasedAtMs);
+          if (count === 2) offsetMs = -EPS_MS / 4;
+        }
         expect(times).toEqual([...times].sort((a, b) => a - b));
         expect(times[0]).toBeGreaterThanOrEqual(before);
         expect((await read()).changedAtMs).toBe(times[4]);
       });
-
-      test("bear times that never go back, even when a clock does", async () => {
-        let offsetMs = EPS_MS / 2;
-        const { lease } = await storeFrom(1, { now: () => Date.now() + offsetMs });
-        const ahead = await lease();
-        offsetMs = -EPS_MS / 4;
-        const behind = await lease();
-        expect(behind.leasedAtMs).toBeGreaterThanOrEqual(ahead.leasedAtMs);
-        expect(behind.firstRun).toBe(2);
-      });
     });
 
     describeSteps(opened, traits);
-    describeLabels(opened, traits);
-    describeAdvance(opened);
+
+    describe("labels", () => {
+      const labelsIn = async (store: Store, namespace = NAMESPACE) => (await store.readSettings(namespace)).labels;
+
+      test("labels are those that were given last, and none at first", async () => {
+        const { store } = await storeFrom();
+        const labels = { team: "mail", archive: 'Ä "quoted" {brace} 書, a=b' };
+        expect(await labelsIn(store)).toEqual({});
+        for (const given of [labels, { archive: "lists" }, {}]) {
+          await store.changeSettings(NAMESPACE, { labels: given });
+          expect(await labelsIn(store)).toEqual(given);
+        }
+      });
+
+      test("labels belong to one namespace, and make none", async () => {
+        const { store } = await storeFrom();
+        await withNamespace(store, { namespace: "other", storeId: storeIdFrom(1) });
+        await store.changeSettings("other", { labels: { archive: "lists" } });
+        expect(await labelsIn(store)).toEqual({});
+        await store.changeSettings("unmade", { labels: { archive: "lists" } });
+        expect(await store.listNamespaces()).toEqual([NAMESPACE, "other"]);
+      });
+
+      test("labels change nothing that a step reads, and no step changes them", async () => {
+        const { store, lease, read, jump } = await storeFrom();
+        await lease({ runCount: 3 });
+        const before = await read();
+        await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
+        expect(await read()).toEqual(before);
+        expect((await lease()).firstRun).toBe(4);
+        await jump();
+        expect(await labelsIn(store)).toEqual({ archive: "lists" });
+      });
+    });
 
     describe("the ledger", () => {
-      test("holds each lease with all that was said of its holder, found by each of its runs", async () => {
+      test("the ledger has each lease with its whole holder, found by each of its runs", async () => {
         const { store, lease } = await storeFrom(10);
         const odd = { name: 'Ä "quoted" {brace} 書', host: "h\\n", pid: 0, labels: {} };
         const { leasedAtMs } = await lease({ runCount: 3, holder: odd, coordinator: "c-1" });
@@ -339,7 +342,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         for (const run of [0, 9, 14, RUN_MAX]) expect(await findLease(store, NAMESPACE, run)).toBeUndefined();
       });
 
-      test("is listed from a ledger id on, in either direction, up to a limit", async () => {
+      test("the ledger is listed from a ledger id on, in either direction, up to a limit", async () => {
         const { store, lease } = await storeFrom();
         for (let count = 0; count < 5; count++) await lease({ runCount: 2 });
         const firstRunsOf = async (direction: LeaseQuery["direction"], limit: number, from?: number) =>
@@ -357,7 +360,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(await firstRunsOf("oldest_first", 10, 11)).toEqual([]);
       });
 
-      test("has entries of the wire's shape and nothing beside it: they are answered as they are", async () => {
+      test("ledger entries have exactly the shape of the HTTP API: they are returned as they are", async () => {
         const { store, lease } = await storeFrom();
         for (let count = 0; count < 3; count++) await lease({ tokenId: count === 0 ? undefined : "aabbccdd" });
         await store.report(NAMESPACE, 2, reportCommand());
@@ -367,7 +370,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect([listed.length, exported.length]).toEqual([3, 3]);
       });
 
-      test("finds the first lease of a time or later", async () => {
+      test("the ledger finds the first lease of a time or later", async () => {
         const { store, lease } = await storeFrom();
         expect(await firstLeaseSince(store, NAMESPACE, 0)).toBeUndefined();
         const times: number[] = [];
@@ -391,69 +394,35 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
       }
       const progressOf = async (store: Store) => (await findLease(store, NAMESPACE, 1))?.progress;
 
-      test("tell how far a lease got", async () => {
+      /** `RUN SEQUENCE STATE`; `-` for no sequence. */
+      const reportIn = (text: string) => {
+        const [run, sequence, state] = text.split(" ");
+        return { run: Number(run), lastSequence: sequence === "-" ? null : Number(sequence), state };
+      };
+
+      test.each([
+        ["the farthest run", "2 0 open, 3 16383 exhausted", "3 16383 exhausted"],
+        ["that nothing was used", "1 - closed", "1 - closed"],
+        ["the farthest, in whatever order they arrive", "3 100 open, 3 99 open, 2 16383 exhausted", "3 100 open"],
+        ["that a lease is closed, however far it got", "3 100 open, 3 50 closed", "3 100 closed"],
+        ["closed permanently", "3 50 closed, 4 7 open", "4 7 closed"],
+        ["no number as less than the first", "1 - open, 1 0 open, 1 - open", "1 0 open"],
+        ["the later of two that are equally far", "1 0 open, 1 0 exhausted", "1 0 exhausted"],
+        ["the farthest that was discarded", "1 - discarded, 2 - discarded", "2 - discarded"],
+        ["a holder's report over an earlier discard", "2 - discarded, 1 - open", "1 - open"],
+        ["a holder's report over a later discard", "1 3 open, 4 - discarded", "1 3 open"],
+      ])("reports keep %s", async (_, reports, progress) => {
         const { store } = await withLease();
         const before = Date.now();
-        await store.report(NAMESPACE, 2, reportCommand({ lastSequence: 0 }));
-        expect(await progressOf(store)).toMatchObject({ run: 2, lastSequence: 0, state: "open" });
-        await store.report(NAMESPACE, 3, reportCommand({ lastSequence: 16_383, state: "exhausted" }));
-        const told = await progressOf(store);
-        expect(told).toMatchObject({ run: 3, lastSequence: 16_383, state: "exhausted" });
-        expect(told?.reportedAtMs).toBeGreaterThanOrEqual(before);
+        for (const { run, ...report } of reports.split(", ").map(reportIn)) {
+          await store.report(NAMESPACE, run, reportCommand(report as Partial<ReportCommand>));
+        }
+        const kept = await progressOf(store);
+        expect(kept).toMatchObject(reportIn(progress));
+        expect(kept?.reportedAtMs).toBeGreaterThanOrEqual(before);
       });
 
-      test("may say that nothing was used", async () => {
-        const { store } = await withLease();
-        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null, state: "closed" }));
-        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: null, state: "closed" });
-      });
-
-      test("never take progress back, in whatever order they arrive, and closed stays closed", async () => {
-        const { store } = await withLease();
-        await store.report(NAMESPACE, 3, reportCommand({ lastSequence: 100 }));
-        await store.report(NAMESPACE, 3, reportCommand({ lastSequence: 99 }));
-        await store.report(NAMESPACE, 2, reportCommand({ lastSequence: 16_383, state: "exhausted" }));
-        expect(await progressOf(store)).toMatchObject({ run: 3, lastSequence: 100, state: "open" });
-        await store.report(NAMESPACE, 3, reportCommand({ lastSequence: 50, state: "closed" }));
-        expect(await progressOf(store)).toMatchObject({ run: 3, lastSequence: 100, state: "closed" });
-        await store.report(NAMESPACE, 4, reportCommand({ lastSequence: 7, state: "open" }));
-        expect(await progressOf(store)).toMatchObject({ run: 4, lastSequence: 7, state: "closed" });
-      });
-
-      test("that are equally far take the later word; no number is less than the first", async () => {
-        const { store } = await withLease();
-        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null }));
-        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: 0 }));
-        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: 0 });
-        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null }));
-        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: 0, state: "open" });
-        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: 0, state: "exhausted" }));
-        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: 0, state: "exhausted" });
-      });
-
-      test("of a coordinator that a lease is discarded stand below every word of its holder, whichever comes first", async () => {
-        const discarded = reportCommand({ lastSequence: null, state: "discarded" });
-        const { store, lease } = await withLease();
-        await store.report(NAMESPACE, 1, discarded);
-        await store.report(NAMESPACE, 2, discarded);
-        expect(await progressOf(store)).toMatchObject({ run: 2, lastSequence: null, state: "discarded" });
-        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null, state: "open" }));
-        const told = await progressOf(store);
-        expect(told).toMatchObject({ run: 1, lastSequence: null, state: "open" });
-        await store.report(NAMESPACE, 4, discarded);
-        expect(await progressOf(store)).toEqual(told);
-        // A note on a later run than the holder's report: the report is the holder's all the same.
-        await lease({ runCount: 4 });
-        await store.report(NAMESPACE, 8, discarded);
-        await store.report(NAMESPACE, 6, reportCommand({ lastSequence: 3 }));
-        expect((await findLease(store, NAMESPACE, 6))?.progress).toMatchObject({
-          run: 6,
-          lastSequence: 3,
-          state: "open",
-        });
-      });
-
-      test("are for one lease only", async () => {
+      test("reports are for one lease only", async () => {
         const { store, lease } = await withLease();
         for (let count = 0; count < 130; count++) await lease({ leaseNonce: `nonce-of-lease-${count}` });
         for (let count = 0; count < 130; count += 3) {
@@ -470,17 +439,17 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         }
       });
 
-      test("with another nonce than the lease's are refused, and change nothing", async () => {
+      test("a report with another nonce than the lease's is rejected, and changes nothing", async () => {
         const { store } = await withLease();
         await expect(
-          store.report(NAMESPACE, 1, reportCommand({ nonce: "nonce-of-somebody-else" })),
+          store.report(NAMESPACE, 1, reportCommand({ nonce: "nonce-of-another-lease" })),
         ).rejects.toMatchObject({
           code: "holder_mismatch",
         });
         expect(await progressOf(store)).toBeNull();
       });
 
-      test("on runs that nobody holds are refused", async () => {
+      test("a report on a run that was never leased is rejected", async () => {
         const { store } = await withLease();
         for (const run of [0, 5, RUN_MAX]) {
           await expect(store.report(NAMESPACE, run, reportCommand())).rejects.toMatchObject({ code: "run_not_leased" });
@@ -489,21 +458,23 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
     });
 
     if (traits.remembers) {
-      test("remembers everything when it is closed and opened again, and leases above it", async () => {
+      test("a store has everything when it is closed and opened again, and leases above it", async () => {
         const { store, reopen } = await opened();
         const { storeId, lease } = await withNamespace(store, { storeId: storeIdFrom(5) });
         await lease({ runCount: 3 });
         await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
+        await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
         const record = await store.readNamespace(NAMESPACE);
         const entry = await findLease(store, NAMESPACE, 6);
         const again = await reopen();
         expect(await again.readNamespace(NAMESPACE)).toEqual(record);
         expect(await findLease(again, NAMESPACE, 6)).toEqual(entry);
+        expect((await again.readSettings(NAMESPACE)).labels).toEqual({ archive: "lists" });
         expect(await leasedAbove(inHand(again, { storeId }), 7)).toBe(true);
       });
     }
 
-    test("can be closed twice", async () => {
+    test("a store can be closed twice", async () => {
       const { store } = await opened();
       await store.close();
       await expect(store.close()).resolves.toBeUndefined();
@@ -511,7 +482,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
   });
 }
 
-/** A store that can't tell whether it was restored while it was closed says so first, and is settled by a jump. */
+/** A store that can't know whether it was rolled back while it was closed is recovered first. */
 async function leasedAbove({ lease, jump }: StoreInHand, mark: number): Promise<boolean> {
   try {
     return (await lease()).firstRun === mark + 1;

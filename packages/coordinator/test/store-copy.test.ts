@@ -1,21 +1,15 @@
-/** The contract of a store, as far as one ledger is carried over from another: whole, once, and before anything can be leased from it. */
+/** The contract of a store for a ledger that is copied from another: whole, once, and before anything can be leased from it. */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
-import { Redis } from "ioredis";
-import { afterEach, describe, expect, inject, test } from "vitest";
-import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { describe, expect, inject, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
-import { keysOf } from "../src/stores/redis/scripts.js";
-import { RedisStore } from "../src/stores/redis/store.js";
 import { type Store } from "../src/stores/store.js";
-import { parseStoreUrl } from "../src/stores/store-url.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 import { claim, init, lease, recentStoreId, recover } from "./steps-for-move.js";
-import type { OpenForTest } from "./store-contract.js";
-import { HAS_REDIS, STORES } from "./stores-for-test.js";
+import { opened, STORES } from "./stores-for-test.js";
 
 const PAIRS = STORES.flatMap(([from, openFrom]) => STORES.map(([to, openTo]) => [from, to, openFrom, openTo] as const));
 const LEDGERS_FOR_EACH_PAIR = sized(3, 10);
@@ -36,18 +30,6 @@ const leases: readonly LedgerEntry[] = [
 }));
 const [first, second, third] = leases as [LedgerEntry, LedgerEntry, LedgerEntry];
 
-const toRemove: (() => Promise<void>)[] = [];
-
-async function opened(open: OpenForTest): Promise<Store> {
-  const { store, remove } = await open();
-  toRemove.push(remove);
-  return store;
-}
-
-afterEach(async () => {
-  for (const remove of toRemove.splice(0)) await remove();
-});
-
 async function wholeLedger(store: Store, limit = 100): Promise<readonly LedgerEntry[]> {
   const found: LedgerEntry[] = [];
   for (;;) {
@@ -60,9 +42,9 @@ async function wholeLedger(store: Store, limit = 100): Promise<readonly LedgerEn
   }
 }
 
-describe.each(STORES)("the %s store, when it hands its ledger over", (_, open) => {
-  test("gives the leases oldest first, with their nonces and what was reported, a page at a time", async () => {
-    const store = await opened(open);
+describe.each(STORES)("the %s store, as the source of a copy,", (_, open) => {
+  test("returns the leases oldest first, with nonces and progress, a page at a time", async () => {
+    const store = (await opened(open)).store;
     const storeId = recentStoreId();
     await init(store, storeId);
     for (const runCount of [1, 5, 2])
@@ -81,14 +63,14 @@ describe.each(STORES)("the %s store, when it hands its ledger over", (_, open) =
     expect(await store.leases(NAMESPACE, { from: 2, direction: "oldest_first", limit: 1 })).toEqual([all[1]]);
   });
 
-  test("gives none of a namespace that it does not hold", async () => {
-    expect(await wholeLedger(await opened(open))).toEqual([]);
+  test("returns no leases of a namespace that it does not have", async () => {
+    expect(await wholeLedger((await opened(open)).store)).toEqual([]);
   });
 });
 
-describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => {
-  test("leases nothing and lists nothing before the record is made; nobody may begin a new store over it", async () => {
-    const store = await opened(open);
+describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
+  test("leases and lists nothing before it has a record, and rejects a new one", async () => {
+    const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, leases);
     const storeId = recentStoreId();
     const refused = { code: "namespace_not_found" };
@@ -100,8 +82,8 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     expect(await wholeLedger(store)).toEqual(leases);
   });
 
-  test("has it all once the record is made: leases are found, listed, dated, and their holders may report", async () => {
-    const store = await opened(open);
+  test("finds, lists and dates the leases once it has a record, and their holders may report", async () => {
+    const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, leases);
     await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
     expect(await store.listNamespaces()).toEqual([NAMESPACE]);
@@ -116,8 +98,8 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     expect((await findLease(store, NAMESPACE, 4))?.progress).toMatchObject({ run: 4, ...report });
   });
 
-  test("goes on where it was cut short, however often and from wherever it is begun again", async () => {
-    const store = await opened(open);
+  test("completes an import that was cut short, wherever it begins again", async () => {
+    const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, []);
     for (const part of [[first], [first], [first, second], [second, third], leases]) {
       await store.importLeases(NAMESPACE, part);
@@ -126,8 +108,8 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     }
   });
 
-  test("keeps what was reported there meanwhile", async () => {
-    const store = await opened(open);
+  test("keeps what was reported to it meanwhile", async () => {
+    const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, leases);
     await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
     await store.report(NAMESPACE, 1, { nonce: first.nonce, lastSequence: 5, state: "open" });
@@ -136,7 +118,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
   });
 
   const others: readonly [what: string, lease: LedgerEntry][] = [
-    ["another nonce", { ...second, nonce: "nonce-of-a-stranger" }],
+    ["another nonce", { ...second, nonce: "nonce-of-another-lease" }],
     ["other runs that end alike", { ...third, firstRun: 71, runCount: 63 }],
     ["another time", { ...second, leasedAtMs: 1_790_000_000_000 }],
     ["another holder", { ...second, holder: { ...holder, pid: 1 } }],
@@ -146,8 +128,8 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     ["a lease that is missing among the others", { ...third, firstRun: 6, runCount: 1 }],
   ];
 
-  test.each(others)("refuses %s, and then adds none of the page", async (__, other) => {
-    const store = await opened(open);
+  test.each(others)("rejects %s, and adds no lease of the page", async (__, other) => {
+    const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, leases);
     const beyond = { ...third, firstRun: 1_000 };
     await expect(store.importLeases(NAMESPACE, [other, beyond])).rejects.toMatchObject({
@@ -157,8 +139,8 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     expect(await wholeLedger(store)).toEqual(leases);
   });
 
-  test("adds nothing to a ledger that has its record", async () => {
-    const store = await opened(open);
+  test("adds nothing to a ledger that has a record", async () => {
+    const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, [first, second]);
     const storeId = recentStoreId();
     await recover(store, storeId, { floor: lastLedgerIdOf(third) });
@@ -181,16 +163,12 @@ describe.each(PAIRS)("from the %s store to the %s store", (from, to, openFrom, o
         try {
           await source.store.importLeases(NAMESPACE, ledger);
           expect(await wholeLedger(source.store), from).toEqual(ledger);
-          for (let done = 0; done < ledger.length; ) {
-            const newest = done === 0 ? 0 : lastLedgerIdOf(ledger[done - 1] as LedgerEntry);
-            const page = await source.store.leases(NAMESPACE, {
-              from: newest + 1,
-              direction: "oldest_first",
-              limit,
-              withoutRecord: true,
-            });
+          for (let done = 0, newest = 0; done < ledger.length; ) {
+            const query = { from: newest + 1, direction: "oldest_first", limit, withoutRecord: true } as const;
+            const page = await source.store.leases(NAMESPACE, query);
             await target.store.importLeases(NAMESPACE, page);
             done += page.length;
+            newest = lastLedgerIdOf(page.at(-1) as LedgerEntry);
           }
           expect(await wholeLedger(target.store), to).toEqual(ledger);
         } finally {
@@ -202,21 +180,3 @@ describe.each(PAIRS)("from the %s store to the %s store", (from, to, openFrom, o
     );
   });
 });
-
-test.runIf(HAS_REDIS).each(["record", "ledger", "holders", "reports"] as const)(
-  "the Redis store takes nothing over where the %s is of another type",
-  async (name) => {
-    const address = parseStoreUrl(sharedRedis().operatorUrl);
-    if (address.kind !== "redis") throw new Error("the test Redis has no redis URL");
-    const store = await RedisStore.open(address);
-    const redis = new Redis(sharedRedis().url);
-    toRemove.push(async () => {
-      await store.close();
-      redis.disconnect();
-    });
-    const keys = keysOf(address.keyPrefix, NAMESPACE);
-    await redis.set(keys[name], "x");
-    await expect(store.importLeases(NAMESPACE, leases)).rejects.toMatchObject({ code: "store_corrupt" });
-    expect(await redis.keys(`${address.keyPrefix}*`)).toEqual([keys[name]]);
-  },
-);

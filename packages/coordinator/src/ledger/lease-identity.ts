@@ -6,21 +6,10 @@ export function lastLedgerIdOf({ version, firstRun, runCount }: Omit<LedgerEntry
   return ledgerIdOf(version, firstRun + runCount - 1);
 }
 
-/** The runs of a lease, by what the ledger is ordered by. */
-export interface LedgerRange {
-  /** Ledger id of the lease's last run. */
-  readonly lastLedgerId: number;
-  readonly runCount: number;
-}
-
 /** Whether the first entry at or after a run's ledger id is the one that holds the run. */
-export function holdsRun({ lastLedgerId, runCount }: LedgerRange, ledgerId: number): boolean {
-  return ledgerId <= lastLedgerId && ledgerId > lastLedgerId - runCount;
-}
-
-/** The same for an entry. */
 export function leaseHoldsRun(lease: LedgerEntry, ledgerId: number): boolean {
-  return holdsRun({ lastLedgerId: lastLedgerIdOf(lease), runCount: lease.runCount }, ledgerId);
+  const lastLedgerId = lastLedgerIdOf(lease);
+  return ledgerId <= lastLedgerId && ledgerId > lastLedgerId - lease.runCount;
 }
 
 /** Whether two stores keep the same lease. The progress may differ: a holder may have reported to one of them since. */

@@ -18,37 +18,27 @@ export interface LedgerComparison {
   readonly copiedCount: number;
   /** Ledger id of the newest of those; 0 for none. */
   readonly copiedUpTo: number;
-  /** Whether the target holds leases beyond all of the source's. */
-  readonly hasMore: boolean;
 }
 
 /**
  * Returns how much of the source's ledger the target holds, compared lease by lease.
  * @throws CoordinatorError `store_id_mismatch` when the target holds anything but the source's oldest leases.
  */
-export async function compareLedgers({
-  namespace,
-  source,
-  target,
-  pageLeaseCount,
-}: LedgerPair): Promise<LedgerComparison> {
-  const targetPages = pagesOf(target, namespace, 0, pageLeaseCount);
+export async function compareLedgers(pair: LedgerPair): Promise<LedgerComparison> {
+  const { namespace, source, target, pageLeaseCount } = pair;
+  const copies = leasesOf(target, namespace, pageLeaseCount);
+  let copy = (await copies.next()).value;
   let [leaseCount, copiedCount, copiedUpTo] = [0, 0, 0];
-  for await (const page of pagesOf(source, namespace, 0, pageLeaseCount)) {
-    leaseCount += page.length;
-    const found = (await targetPages.next()).value ?? [];
-    for (const [index, held] of found.entries()) {
-      const lease = page[index];
-      // A page of the source that is not full is its last.
-      if (lease === undefined && page.length < pageLeaseCount)
-        return { leaseCount, copiedCount, copiedUpTo, hasMore: true };
-      if (lease === undefined || !isSameLease(lease, held)) throw otherLease(namespace, held);
-      copiedCount++;
-      copiedUpTo = lastLedgerIdOf(lease);
-    }
+  for await (const lease of leasesOf(source, namespace, pageLeaseCount)) {
+    leaseCount++;
+    if (copy === undefined) continue;
+    if (!isSameLease(lease, copy)) throw otherLease(namespace, copy);
+    copiedCount++;
+    copiedUpTo = lastLedgerIdOf(lease);
+    copy = (await copies.next()).value;
   }
-  const more = (await targetPages.next()).value ?? [];
-  return { leaseCount, copiedCount, copiedUpTo, hasMore: more.length > 0 };
+  if (copy !== undefined) throw otherLease(namespace, copy);
+  return { leaseCount, copiedCount, copiedUpTo };
 }
 
 /** Copies the leases after `afterLedgerId`. @throws CoordinatorError as `Store.importLeases`. */
@@ -83,6 +73,10 @@ function isEmpty(labels: object): boolean {
   return Object.keys(labels).length === 0;
 }
 
+async function* leasesOf(store: Store, namespace: string, limit: number): AsyncGenerator<LedgerEntry, undefined> {
+  for await (const page of pagesOf(store, namespace, 0, limit)) yield* page;
+}
+
 /** The pages of a ledger, oldest first; none is empty. */
 async function* pagesOf(
   store: Store,
@@ -106,6 +100,7 @@ function otherLease(namespace: string, { firstRun, leasedAtMs }: LedgerEntry): C
   return new CoordinatorError(
     "store_id_mismatch",
     `the new store holds a lease of namespace "${namespace}" that the old one does not have (runs from ${firstRun} on, leased at ` +
-      `${new Date(leasedAtMs).toISOString()}): they are remains of another store. Move to an empty place, such as another ?prefix=`,
+      `${new Date(leasedAtMs).toISOString()}): remains of another store, or the old store was restored, or another program writes there. ` +
+      "The new store leases nothing. Move to an empty place, such as another ?prefix=",
   );
 }

@@ -83,7 +83,6 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   assertFree(options, storeId, found);
   if (found !== undefined) return { namespace, stage: "done", source, storeId, target: found, ledger: undefined };
   const ledger = await compareLedgers(ledgersOf(options));
-  if (ledger.hasMore) throw beyondSource(namespace, target);
   const stage = source.phase === PHASES.sealed ? "begun" : "new";
   return { namespace, stage, source, storeId, target: undefined, ledger };
 }
@@ -103,12 +102,22 @@ function movedToOf(
     if (isMovedSeal(seal)) throw refused("MOVED", textOfMove(seal), namespace);
     throw refused("FORKED", "0", namespace);
   }
-  if (version >= VERSION_MAX) throw lastVersion(namespace, version);
+  const cannotMove = (why: string) =>
+    new CoordinatorError("run_space_exhausted", `namespace "${namespace}" can't move: ${why}`);
+  if (version >= VERSION_MAX) {
+    throw cannotMove(
+      `version ${version} is the last, and a move takes the next one. Between Redis servers, replicate and promote instead: version and ` +
+        "store id stay",
+    );
+  }
   const id = parseStoreId(storeId);
   // A source that lost an `advance-version` has leased from the next version already, and a move would begin that version again. This is
   // possible only after the ceiling of this version has reached its end.
   if (id === undefined || whenCeilingReaches(id, version, RUN_MAX) <= now() + 2 * bounds.epsMs) {
-    throw versionEnded(namespace, version);
+    throw cannotMove(
+      `the clock line of version ${version} has reached its end, so version ${version + 1} may be in use. Run ` +
+        `\`${commandLine("advance-version", namespace)}\` first`,
+    );
   }
   return { storeId: nextStoreId(storeId, version + 1, now()), place };
 }
@@ -135,30 +144,6 @@ async function recordIn(store: Store, namespace: string): Promise<NamespaceRecor
     if (error instanceof CoordinatorError && error.code === "namespace_not_found") return undefined;
     throw error;
   }
-}
-
-function versionEnded(namespace: string, version: number): CoordinatorError {
-  return new CoordinatorError(
-    "run_space_exhausted",
-    `namespace "${namespace}" can't move: the clock line of version ${version} has reached its end, so version ${version + 1} may be in use. Run ` +
-      `\`${commandLine("advance-version", namespace)}\` first`,
-  );
-}
-
-function lastVersion(namespace: string, version: number): CoordinatorError {
-  return new CoordinatorError(
-    "run_space_exhausted",
-    `namespace "${namespace}" can't move: version ${version} is the last, and a move takes the next one. Between Redis servers, replicate and ` +
-      "promote instead: version and store id stay",
-  );
-}
-
-function beyondSource(namespace: string, { place }: MoveTarget): CoordinatorError {
-  return new CoordinatorError(
-    "store_id_mismatch",
-    `the ledger of namespace "${namespace}" at ${place} holds leases that the old store does not have: remains of another store, ` +
-      "or the old store was restored. Nothing was changed. Move to an empty place, such as another ?prefix=",
-  );
 }
 
 export interface Moved {
@@ -218,12 +203,12 @@ async function sealSource(options: MoveOptions, storeId: string): Promise<void> 
 
 /** Returns how many leases there are. */
 async function verifyCopy(options: MoveOptions): Promise<number> {
-  const { leaseCount, copiedCount, hasMore } = await compareLedgers(ledgersOf(options));
-  if (copiedCount === leaseCount && !hasMore) return leaseCount;
+  const { leaseCount, copiedCount } = await compareLedgers(ledgersOf(options));
+  if (copiedCount === leaseCount) return leaseCount;
   throw new CoordinatorError(
     "store_id_mismatch",
-    `the new store holds ${hasMore ? "more than the" : copiedCount} of ${leaseCount} leases of namespace "${options.namespace}" after ` +
-      "they were copied: something else writes there. It leases nothing. See that only this command works on it; then the same again",
+    `the new store holds ${copiedCount} of ${leaseCount} leases of namespace "${options.namespace}" after they were copied: another program ` +
+      "writes there. It leases nothing. Stop that program, then run the same again",
   );
 }
 

@@ -14,19 +14,6 @@ export const NO_NAMESPACE: Finding = {
   remedy: `find the right store; if this is a new one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
 };
 
-const NOT_OPEN = {
-  store_recovering: {
-    what: "a coordinator began a recovery and did not complete it",
-    remedy: () => "start a coordinator: it completes the recovery",
-  },
-  namespace_moved: { what: "it was moved to another store", remedy: () => "point the coordinator at the new store" },
-  store_forked: {
-    what: "two copies of the store were met",
-    remedy: (namespace: string) =>
-      `stop one of them permanently, then recover the other: \`${commandLine("recover", namespace)}\``,
-  },
-} as const;
-
 /** Examines the records, and the namespaces that only checkpoints know. Changes nothing. */
 export async function recordFindings(
   store: Store,
@@ -42,10 +29,19 @@ export async function recordFindings(
 async function findingsOf(store: Store, namespace: string): Promise<readonly Finding[]> {
   try {
     const { phase, seal } = await store.readNamespace(namespace);
+    const finding = (code: Finding["code"], what: string, remedy: string) => [
+      { code, what: `namespace ${namespace}: ${what}`, remedy, namespaces: [namespace] },
+    ];
     if (phase === PHASES.open) return [];
-    const code = phase === PHASES.claimed ? "store_recovering" : isMovedSeal(seal) ? "namespace_moved" : "store_forked";
-    const { what, remedy } = NOT_OPEN[code];
-    return [{ code, what: `namespace ${namespace}: ${what}`, remedy: remedy(namespace), namespaces: [namespace] }];
+    if (phase === PHASES.claimed) {
+      const remedy = "start a coordinator: it completes the recovery";
+      return finding("store_recovering", "a coordinator began a recovery and did not complete it", remedy);
+    }
+    if (isMovedSeal(seal)) {
+      return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
+    }
+    const remedy = `stop one of them permanently, then recover the other: \`${commandLine("recover", namespace)}\``;
+    return finding("store_forked", "two copies of the store were met", remedy);
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     return [findingOfError(error, namespace)];

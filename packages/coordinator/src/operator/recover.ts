@@ -48,17 +48,10 @@ export interface RecoverPlan {
   readonly again: (more: CommandOptions) => string;
 }
 
-/** Returns the greatest floor; undefined when there is none. */
-function greatestOf(floors: readonly Floor[]): Floor | undefined {
-  return floors.reduce<Floor | undefined>(
-    (one, other) => (one === undefined || other.ledgerId > one.ledgerId ? other : one),
-    undefined,
-  );
-}
+const NOTHING_LEASED: Floor = { from: "nothing", ledgerId: 0 };
 
-/** Returns its ledger id; 0 without one: nothing is known to be leased. */
-function idOf(floor: Floor | undefined): number {
-  return floor?.ledgerId ?? 0;
+function greatestOf(floors: readonly Floor[]): Floor {
+  return floors.reduce((one, other) => (other.ledgerId > one.ledgerId ? other : one), NOTHING_LEASED);
 }
 
 export interface RecoverOptions extends NamespaceGuardOptions {
@@ -103,14 +96,15 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     ...(checkpoint === undefined ? [] : [{ from: "the checkpoint", ledgerId: checkpoint.ledgerId }]),
     ...options.floors,
   ];
-  const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
+  const greatest = greatestOf(floors).ledgerId;
+  const { version, run } = runOfLedgerId(greatest);
   const nowMs = now();
   // Only the store that opened a file knows whether it is a copy.
   const findings = store.isExclusive ? await store.preflight() : [];
   const isSound =
     record?.phase === PHASES.open &&
     nowMs - record.changedAtMs <= SILENCE_MAX_MS &&
-    idOf(greatestOf(floors)) === ledgerIdOf(record.version, record.highWaterMark) &&
+    greatest === ledgerIdOf(record.version, record.highWaterMark) &&
     findings.every((finding) => finding.code === undefined);
   const target = ceilingAt(id, version, nowMs + 2 * bounds.epsMs);
   return {
@@ -140,7 +134,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     step: "recover",
     storeId: plan.storeId,
     isSilenceAccepted: isClockChecked,
-    floor: idOf(greatestOf(plan.floors)),
+    floor: greatestOf(plan.floors).ledgerId,
     generationMin: plan.checkpoint?.generation ?? 0,
     nodeCount: plan.nodeCount,
     receiptKey: randomBytes(32).toString("hex"),
@@ -218,17 +212,24 @@ function sourceOf(name: string, storeId: string | undefined): string {
 
 /** Returns why a plan can't be carried out at the run ceiling of now, and what the operator does then; undefined when it can. */
 export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
-  return refuseAtEnd(plan) ?? refuseAboveCeiling(plan);
-}
-
-function refuseAtEnd(plan: RecoverPlan): CoordinatorError | undefined {
-  const { namespace, floors, target } = plan;
-  if (target < RUN_MAX) return undefined;
-  const { version } = runOfLedgerId(idOf(greatestOf(floors)));
+  const { namespace, storeId, floors, target, possibleAtMs } = plan;
+  const { from, ledgerId } = greatestOf(floors);
+  const { version, run } = runOfLedgerId(ledgerId);
+  if (target >= RUN_MAX) {
+    return new CoordinatorError(
+      "run_space_exhausted",
+      `the clock line of version ${version} has reached its end: no mark below it lies above everything that may have been leased. Nothing was ` +
+        `changed in namespace "${namespace}". ${wayOnFrom(version, plan)}`,
+    );
+  }
+  if (possibleAtMs === null) return undefined;
+  const ofVersion = version === 0 ? "" : ` of version ${version}`;
   return new CoordinatorError(
-    "run_space_exhausted",
-    `the clock line of version ${version} has reached its end: no mark below it lies above everything that may have been leased. Nothing was ` +
-      `changed in namespace "${namespace}". ${wayOnFrom(version, plan)}`,
+    "manual_recovery_required",
+    `${from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
+      `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
+      `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
+      "another store: recover that one",
   );
 }
 
@@ -241,24 +242,4 @@ function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): s
       ? commandLine("advance-version", namespace)
       : again({ "min-run": ledgerIdOf(next, 0) });
   return `Continue in version ${next}, above all that it may have leased: \`${command}\``;
-}
-
-function refuseAboveCeiling({
-  namespace,
-  storeId,
-  floors,
-  target,
-  possibleAtMs,
-}: RecoverPlan): CoordinatorError | undefined {
-  const floor = greatestOf(floors);
-  if (possibleAtMs === null || floor === undefined) return undefined;
-  const { version, run } = runOfLedgerId(floor.ledgerId);
-  const ofVersion = version === 0 ? "" : ` of version ${version}`;
-  return new CoordinatorError(
-    "manual_recovery_required",
-    `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
-      `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
-      `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
-      "another store: recover that one",
-  );
 }

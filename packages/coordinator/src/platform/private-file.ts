@@ -46,7 +46,8 @@ function readWhole(path: string, what: string, { isPrivate }: { readonly isPriva
     if (!stats.isFile()) throw new TypeError(`${what} ${path} is no file`);
     if (stats.size > SIZE_MAX_BYTES)
       throw new TypeError(`${what} ${path} is larger than any such file: ${stats.size} bytes`);
-    if (isPrivate && process.platform !== "win32") mustBePrivate(stats.mode, path, what);
+    const fault = isPrivate && process.platform !== "win32" ? faultOfMode(stats.mode, path) : undefined;
+    if (fault !== undefined) throw new TypeError(`${what} ${path} is not used: ${fault}`);
     return readFileSync(file, "utf8");
   } catch (error) {
     if (error instanceof TypeError) throw error;
@@ -56,11 +57,6 @@ function readWhole(path: string, what: string, { isPrivate }: { readonly isPriva
   } finally {
     if (file !== undefined) closeSync(file);
   }
-}
-
-function mustBePrivate(mode: number, path: string, what: string): void {
-  const fault = faultOfMode(mode, path);
-  if (fault !== undefined) throw new TypeError(`${what} ${path} is not used: ${fault}`);
 }
 
 /** The most rights that a file with a secret may grant: a service often gets its secrets by its group. */

@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
-/** A link whose target is not there: whatever is made through it would be made where nobody named it, with another lock beside it. */
+/** A link without a target: a file that is made through it would be in a place that no one gave, with another lock next to it. */
 export class LinkLeadsNowhere extends Error {
   override readonly name = "LinkLeadsNowhere";
   readonly code = "link_leads_nowhere";
@@ -24,14 +24,14 @@ export function realPathOf(givenPath: string): string {
   try {
     return realpathSync(path);
   } catch {
-    // Not there, or not to be reached: what there is of it is told apart below.
+    // It is missing, or can't be reached: the rest distinguishes them.
   }
   if (isLink(path) && !existsSync(path)) throw new LinkLeadsNowhere(path);
   const folder = dirname(path);
   return folder === path ? path : join(realPathOf(folder), basename(path));
 }
 
-/** Of a place that can't be looked at it is not known, and whoever opens it hears why. */
+/** False where it can't be read: opening it then fails with the reason. */
 export function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();

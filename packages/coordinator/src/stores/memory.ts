@@ -5,38 +5,34 @@
 import { randomUUID } from "node:crypto";
 import { type Holder, type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
-import { decide } from "../guard/decide.js";
 import { type StoredFields, storedFields } from "../guard/record.js";
-import { isRefusal, namespaceNotFound, notLeased, refused } from "../guard/refusals.js";
-import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { namespaceNotFound, notLeased } from "../guard/refusals.js";
+import { lastLedgerIdOf, leaseHoldsRun } from "../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "./ledger-decisions.js";
-import type {
-  Finding,
-  LeaseQuery,
-  LeaseStep,
-  LedgerTrim,
-  NamespaceRecord,
-  NamespaceSettings,
-  Outcome,
-  RecordAfter,
-  ReportCommand,
-  SettingsChange,
-  StepCommand,
-  Store,
+import {
+  type Finding,
+  type LeaseQuery,
+  type LeaseStep,
+  type LedgerTrim,
+  type NamespaceRecord,
+  type NamespaceSettings,
+  NO_RETENTION,
+  type Outcome,
+  type ReportCommand,
+  type Retention,
+  type SettingsChange,
+  type StepCommand,
+  type Store,
 } from "./store.js";
-import { localOutcome, namespaceRecordIn } from "./stored-shapes.js";
-
-interface KeptLease extends LedgerRange {
-  entry: LedgerEntry;
-}
+import { decideLocally, namespaceRecordIn } from "./stored-shapes.js";
 
 interface KeptNamespace {
   /** Undefined while a ledger is imported from another store. */
-  fields: StoredFields | undefined;
+  readonly fields: StoredFields | undefined;
   /** By rising ledger id. */
-  readonly ledger: KeptLease[];
+  readonly ledger: LedgerEntry[];
   readonly labels: Holder["labels"];
-  readonly retention: NamespaceSettings["retention"];
+  readonly retention: Retention;
 }
 
 export interface MemoryStoreOptions {
@@ -60,36 +56,16 @@ export class MemoryStore implements Store {
   }
 
   async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    const kept = this.#namespaces.get(namespace);
-    const nowMs = this.#now();
-    const ledgerMark = kept?.ledger.at(-1)?.lastLedgerId ?? 0;
-    const situation = {
-      namespace,
-      keys: {
-        record: kept?.fields === undefined ? "none" : "hash",
-        fields: kept?.fields ?? {},
-        expires: false,
-        ledger: ledgerMark === 0 ? "none" : "stream",
-        ledgerMark,
-        holders: "none",
-      },
-      server: { timeMs: nowMs, role: "master", epoch: this.#epoch, connectedReplicas: 0 },
-      nowMs,
-      bounds: this.#bounds,
-    } as const;
-    const written = decide(situation, command);
-    if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
-    const { record, runCount } = written;
-    const { ledger, ...others } = kept ?? nothingKept();
-    this.#namespaces.set(namespace, { ...others, fields: storedFields(record), ledger });
-    const outcome = localOutcome(record, command.nonce, runCount, this.#epoch);
-    if (command.step === "lease") ledger.push(keptLease(leasedEntry(command, outcome.after, runCount)));
+    const kept = this.#kept(namespace);
+    const found = { namespace, fields: kept.fields ?? {}, ledgerMark: newestIdIn(kept.ledger), epoch: this.#epoch };
+    const { record, outcome } = decideLocally({ ...found, nowMs: this.#now(), bounds: this.#bounds }, command);
+    this.#namespaces.set(namespace, { ...kept, fields: storedFields(record) });
+    if (command.step === "lease") kept.ledger.push(leasedEntry(command, outcome));
     return outcome;
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    const { fields } = this.#kept(namespace);
-    return namespaceRecordIn(fields, namespace);
+    return namespaceRecordIn(this.#recorded(namespace).fields, namespace);
   }
 
   async listNamespaces(): Promise<readonly string[]> {
@@ -97,27 +73,27 @@ export class MemoryStore implements Store {
   }
 
   async report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
-    const lease = leaseHolding(this.#kept(namespace).ledger, ledgerId);
+    const { ledger } = this.#recorded(namespace);
+    const index = indexOfLease(ledger, ledgerId);
+    const lease = ledger[index];
     if (lease === undefined) throw notLeased(namespace, ledgerId);
-    const { run } = runOfLedgerId(ledgerId);
-    const progress = decideReport(lease.entry, run, command, this.#now());
-    lease.entry = { ...lease.entry, progress };
+    const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, this.#now());
+    ledger[index] = { ...lease, progress };
   }
 
   async leases(
     namespace: string,
     { from, sinceMs, direction, limit, withoutRecord = false }: LeaseQuery,
   ): Promise<readonly LedgerEntry[]> {
-    const { ledger } = withoutRecord ? (this.#namespaces.get(namespace) ?? nothingKept()) : this.#kept(namespace);
+    const { ledger } = withoutRecord ? this.#kept(namespace) : this.#recorded(namespace);
     if (direction === "oldest_first") {
-      const begin = firstIndex(ledger, ({ lastLedgerId, entry }) =>
-        sinceMs === undefined ? lastLedgerId >= (from ?? 0) : entry.leasedAtMs >= sinceMs,
+      const begin = firstIndex(ledger, (lease) =>
+        sinceMs === undefined ? lastLedgerIdOf(lease) >= (from ?? 0) : lease.leasedAtMs >= sinceMs,
       );
-      return ledger.slice(begin, begin + limit).map(({ entry }) => entry);
+      return ledger.slice(begin, begin + limit);
     }
-    const end = from === undefined ? ledger.length : firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > from);
-    const newest = ledger.slice(Math.max(end - limit, 0), end);
-    return newest.reverse().map(({ entry }) => entry);
+    const end = from === undefined ? ledger.length : firstIndex(ledger, (lease) => lastLedgerIdOf(lease) > from);
+    return ledger.slice(Math.max(end - limit, 0), end).reverse();
   }
 
   async preflight(): Promise<readonly Finding[]> {
@@ -133,43 +109,38 @@ export class MemoryStore implements Store {
   }
 
   async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
-    const kept = this.#namespaces.get(namespace) ?? nothingKept();
+    const kept = this.#kept(namespace);
     const { fields, ledger } = kept;
     const importing = {
       namespace,
       hasRecord: fields !== undefined,
-      newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0,
-      leaseAt: (ledgerId: number) => leaseHolding(ledger, ledgerId)?.entry,
+      newestLedgerId: newestIdIn(ledger),
+      leaseAt: (ledgerId: number) => ledger[indexOfLease(ledger, ledgerId)],
     };
-    for (const lease of leasesToAppend(importing, leases)) ledger.push(keptLease(lease));
+    for (const lease of leasesToAppend(importing, leases)) ledger.push(lease);
     if (ledger.length > 0) this.#namespaces.set(namespace, kept);
   }
 
   async readSettings(namespace: string): Promise<NamespaceSettings> {
-    const { labels, retention } = this.#namespaces.get(namespace) ?? nothingKept();
+    const { labels, retention } = this.#kept(namespace);
     return { labels, retention };
   }
 
   async changeSettings(namespace: string, { labels, retentionDays }: SettingsChange): Promise<void> {
-    const kept = this.#namespaces.get(namespace) ?? nothingKept();
+    const kept = this.#kept(namespace);
     const retention = { ...kept.retention, ...(retentionDays !== undefined && { days: retentionDays }) };
     this.#namespaces.set(namespace, { ...kept, labels: labels ?? kept.labels, retention });
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
     const { through, leasedAtMs } = trim;
-    const kept = this.#namespaces.get(namespace) ?? nothingKept();
+    const kept = this.#kept(namespace);
     const { fields, ledger, retention } = kept;
-    const end = firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > through);
-    const found = {
-      namespace,
-      fields,
-      trimmedThrough: retention.through,
-      newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0,
-      leases: ledger
-        .slice(0, end)
-        .map(({ lastLedgerId, entry }) => ({ lastLedgerId, reportedAtMs: entry.progress?.reportedAtMs ?? null })),
-    };
+    const end = firstIndex(ledger, (lease) => lastLedgerIdOf(lease) > through);
+    const leases = ledger
+      .slice(0, end)
+      .map((lease) => ({ lastLedgerId: lastLedgerIdOf(lease), reportedAtMs: lease.progress?.reportedAtMs ?? null }));
+    const found = { namespace, fields, trimmedThrough: retention.through, newestLedgerId: newestIdIn(ledger), leases };
     if (!decideTrim(found, trim)) return false;
     const trimmed = { ...retention, through, leasedAtMs };
     this.#namespaces.set(namespace, { ...kept, ledger: ledger.slice(end), retention: trimmed });
@@ -178,34 +149,39 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {}
 
-  #kept(namespace: string): KeptNamespace & { fields: StoredFields } {
-    const { fields, ...kept } = this.#namespaces.get(namespace) ?? nothingKept();
+  #kept(namespace: string): KeptNamespace {
+    const nothing = { fields: undefined, ledger: [], labels: {}, retention: NO_RETENTION };
+    return this.#namespaces.get(namespace) ?? nothing;
+  }
+
+  /** @throws CoordinatorError `namespace_not_found` when it has no record. */
+  #recorded(namespace: string): KeptNamespace & { readonly fields: StoredFields } {
+    const { fields, ...kept } = this.#kept(namespace);
     if (fields === undefined) throw namespaceNotFound(namespace);
     return { ...kept, fields };
   }
 }
 
-function leaseHolding(ledger: readonly KeptLease[], ledgerId: number): KeptLease | undefined {
-  const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
-  return lease !== undefined && holdsRun(lease, ledgerId) ? lease : undefined;
-}
-
-function nothingKept(): KeptNamespace {
-  return { fields: undefined, ledger: [], labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
-}
-
 function leasedEntry(
   { holder, coordinator, tokenId, leaseNonce: nonce }: LeaseStep,
-  { version, highWaterMark, changedAtMs: leasedAtMs }: RecordAfter,
-  runCount: number,
+  { after: { version, highWaterMark, changedAtMs: leasedAtMs }, runCount }: Outcome,
 ): LedgerEntry {
   const firstRun = highWaterMark - runCount + 1;
   const grantee = tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
   return { version, firstRun, runCount, leasedAtMs, ...grantee, nonce, progress: null };
 }
 
-function keptLease(entry: LedgerEntry): KeptLease {
-  return { lastLedgerId: lastLedgerIdOf(entry), runCount: entry.runCount, entry };
+/** Ledger id of the newest lease; 0 for none. */
+function newestIdIn(ledger: readonly LedgerEntry[]): number {
+  const newest = ledger.at(-1);
+  return newest === undefined ? 0 : lastLedgerIdOf(newest);
+}
+
+/** Index of the lease that holds a run; -1 for none. */
+function indexOfLease(ledger: readonly LedgerEntry[], ledgerId: number): number {
+  const index = firstIndex(ledger, (lease) => lastLedgerIdOf(lease) >= ledgerId);
+  const lease = ledger[index];
+  return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? index : -1;
 }
 
 /** Index of the first item that holds, where all later ones hold too; the length when none does. */

@@ -9,8 +9,6 @@ const DEFAULT_KEY_PREFIX = "callnumber:";
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-type RedisKind = RedisPlace["kind"];
-
 export type StoreAddress =
   | { readonly kind: "memory" }
   | { readonly kind: "sqlite"; readonly path: string }
@@ -37,10 +35,7 @@ interface Parts {
  */
 export function parseStoreUrl(text: string): StoreAddress {
   if (text === "memory:") return { kind: "memory" };
-  if (text.startsWith("sqlite:")) {
-    const path = text.slice("sqlite:".length);
-    return { kind: "sqlite", path: sqlitePath(path) };
-  }
+  if (text.startsWith("sqlite:")) return { kind: "sqlite", path: sqlitePath(text.slice("sqlite:".length)) };
   const [, scheme = "", s = "", suffix = ""] = /^(redis(s?)(-sentinel|-cluster)?):\/\//.exec(text) ?? [];
   if (scheme === "") {
     const other = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0];
@@ -48,7 +43,7 @@ export function parseStoreUrl(text: string): StoreAddress {
   }
   const parts = partsOf(text.slice(`${scheme}://`.length));
   const tlsFiles = tlsFilesIn(parts, { tls: s !== "" });
-  const { place, database } = PLACES[`redis${suffix}` as RedisKind](parts);
+  const { place, database } = placeIn(`redis${suffix}` as RedisPlace["kind"], parts);
   const keyPrefix = keyPrefixIn(parts);
   return { ...place, ...loginIn(parts.userinfo), tls: s !== "", ...tlsFiles, database, keyPrefix };
 }
@@ -60,8 +55,11 @@ export function describeStore(address: StoreAddress): string {
   const { kind, tls, username, database, keyPrefix } = address;
   const scheme = tls ? kind.replace("redis", "rediss") : kind;
   const user = username ? `${encodeURIComponent(username)}@` : "";
+  const hosts = endpointsOf(address).map(endpointText).sort().join(",");
+  const master = kind === "redis-sentinel" ? `/${address.masterName}` : "";
+  const path = kind === "redis-cluster" ? "" : `${master}/${database}`;
   const prefix = keyPrefix === DEFAULT_KEY_PREFIX ? "" : `?prefix=${keyPrefix}`;
-  return `${scheme}://${user}${placeText(address, database)}${prefix}`;
+  return `${scheme}://${user}${hosts}${path}${prefix}`;
 }
 
 /** The URL for a command that an operator runs: without user and password, which differ from a coordinator's; with the files of TLS. */
@@ -105,16 +103,6 @@ function endpointsOf(place: RedisPlace): readonly Endpoint[] {
   return place.kind === "redis-cluster" ? place.nodes : [place];
 }
 
-function placeText(place: RedisPlace, database: number): string {
-  if (place.kind === "redis-sentinel") return `${sorted(place.sentinels)}/${place.masterName}/${database}`;
-  if (place.kind === "redis-cluster") return sorted(place.nodes);
-  return `${endpointText(place)}/${database}`;
-}
-
-function sorted(endpoints: readonly Endpoint[]): string {
-  return endpoints.map(endpointText).sort().join(",");
-}
-
 /** `PATH`, or `///PATH` as a URL writes it. Absolute: another working folder must not become another store. */
 function sqlitePath(text: string): string {
   if (text === "") throw unusable("sqlite: needs the path of a file behind it");
@@ -127,7 +115,7 @@ function sqlitePath(text: string): string {
 /** The platform's URL class takes one host only. */
 function partsOf(text: string): Parts {
   const [, authority = "", path = "", query = ""] = /^([^/?#]*)([^?#]*)(\?[^#]*)?$/.exec(text) ?? [];
-  // A password that ends the hosts too early would be told as path or setting: nothing of it is read.
+  // A password that ends the hosts too early would be shown as path or setting: nothing of it is read.
   if (text.slice(authority.length).includes("@")) {
     throw unusable("an @ stands behind the hosts: write / ? # in user and password as %2F %3F %23");
   }
@@ -142,43 +130,37 @@ function partsOf(text: string): Parts {
   };
 }
 
-type ParsePlace = (parts: Parts) => {
-  readonly place: RedisPlace;
-  readonly database: number;
-};
-
-const PLACES: Readonly<Record<RedisKind, ParsePlace>> = {
-  redis: ({ hosts, path, settings }) => {
-    mustKnow(settings, ["prefix"]);
-    const [first, ...others] = hosts.map((host) => endpointIn(host, REDIS_PORT));
+function placeIn(
+  kind: RedisPlace["kind"],
+  { hosts, path, settings }: Parts,
+): { readonly place: RedisPlace; readonly database: number } {
+  const isSentinel = kind === "redis-sentinel";
+  mustKnow(settings, isSentinel ? ["prefix", "sentinelUsername", "sentinelPassword"] : ["prefix"]);
+  const endpoints = () => hosts.map((host) => endpointIn(host, isSentinel ? SENTINEL_PORT : REDIS_PORT));
+  if (kind === "redis-cluster") {
+    if (path.length > 1 || databaseIn(path[0]) !== 0) throw unusable("a Cluster has database 0 only");
+    return { place: { kind, nodes: endpoints() }, database: 0 };
+  }
+  if (kind === "redis") {
+    const [first, ...others] = endpoints();
     if (first === undefined || others.length > 0) {
       throw unusable("redis:// names one server; several are a redis-sentinel:// or a redis-cluster://");
     }
     if (path.length > 1) throw unusable("behind the host stands one number, the database");
-    return { place: { kind: "redis", ...first }, database: databaseIn(path[0]) };
-  },
-  "redis-sentinel": ({ hosts, path, settings }) => {
-    mustKnow(settings, ["prefix", "sentinelUsername", "sentinelPassword"]);
-    const [masterName = "", database, ...others] = path;
-    if (!/^[A-Za-z0-9._-]+$/.test(masterName) || others.length > 0) {
-      throw unusable("behind the sentinels stands the name of the master, as in /mymaster or /mymaster/0");
-    }
-    const sentinels = hosts.map((host) => endpointIn(host, SENTINEL_PORT));
-    const sentinelUsername = settings.get("sentinelUsername") || undefined;
-    const sentinelPassword = settings.get("sentinelPassword") || undefined;
-    if (sentinelUsername !== undefined && sentinelPassword === undefined) {
-      throw unusable("sentinelUsername needs a sentinelPassword");
-    }
-    const place = { kind: "redis-sentinel", sentinels, masterName, sentinelUsername, sentinelPassword } as const;
-    return { place, database: databaseIn(database) };
-  },
-  "redis-cluster": ({ hosts, path, settings }) => {
-    mustKnow(settings, ["prefix"]);
-    if (path.length > 1 || databaseIn(path[0]) !== 0) throw unusable("a Cluster has database 0 only");
-    const nodes = hosts.map((host) => endpointIn(host, REDIS_PORT));
-    return { place: { kind: "redis-cluster", nodes }, database: 0 };
-  },
-};
+    return { place: { kind, ...first }, database: databaseIn(path[0]) };
+  }
+  const [masterName = "", database, ...others] = path;
+  if (!/^[A-Za-z0-9._-]+$/.test(masterName) || others.length > 0) {
+    throw unusable("behind the sentinels stands the name of the master, as in /mymaster or /mymaster/0");
+  }
+  const sentinels = endpoints();
+  const sentinelUsername = settings.get("sentinelUsername") || undefined;
+  const sentinelPassword = settings.get("sentinelPassword") || undefined;
+  if (sentinelUsername !== undefined && sentinelPassword === undefined) {
+    throw unusable("sentinelUsername needs a sentinelPassword");
+  }
+  return { place: { kind, sentinels, masterName, sentinelUsername, sentinelPassword }, database: databaseIn(database) };
+}
 
 function endpointIn(text: string, defaultPort: number): Endpoint {
   const [, bracketed, name, digits] = /^(?:\[([0-9a-fA-F:.%]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
@@ -226,14 +208,12 @@ function tlsFilesIn({ settings }: Parts, { tls }: { readonly tls: boolean }): Pi
 
 function mustKnow(settings: ReadonlyMap<string, string>, own: readonly string[]): void {
   const known = [...own, ...TLS_SETTINGS];
-  const stranger = [...settings.keys()].find((name) => !known.includes(name));
-  if (stranger === undefined) return;
+  const unknown = [...settings.keys()].find((name) => !known.includes(name));
+  if (unknown === undefined) return;
   // It may be the end of a password.
-  const shown =
-    settings.has("sentinelPassword") && stranger !== "sentinelPassword"
-      ? "like one of these (an & in a password is written as %26)"
-      : `"${stranger}"`;
-  throw unusable(`it knows no setting ${shown}; only ${known.join(", ")}`);
+  const isSecret = settings.has("sentinelPassword") && unknown !== "sentinelPassword";
+  const quoted = isSecret ? "like one of these (an & in a password is written as %26)" : `"${unknown}"`;
+  throw unusable(`it knows no setting ${quoted}; only ${known.join(", ")}`);
 }
 
 function loginIn(userinfo: string): Pick<RedisLogin, "username" | "password"> {

@@ -4,22 +4,24 @@
  */
 import type { Finding } from "@callnumber/protocol/operator";
 import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { NamespaceState } from "../guard/record.js";
+import type { StoreIdFields } from "../guard/store-id.js";
 
 export type { Finding };
 
-/** What every step is told. */
+/** What every step has. */
 interface StepBase {
   /** The only store that the step may touch. */
   readonly storeId: string;
   /** New and random for each step; the answer echoes it. */
   readonly nonce: string;
-  /** Somebody vouches for the clock although the store was silent for very long. */
+  /** An operator has checked the clocks: a long heartbeat gap was only that. */
   readonly isSilenceAccepted: boolean;
 }
 
 /** Lower bounds that the caller knows. A step is refused when the record is below one of them. */
 interface Remembered {
-  /** Ledger id of the greatest run that the caller knows to be leased; 0 for none. Below it the store must have gone back. */
+  /** Ledger id of the greatest run that the caller knows to be leased; 0 for none. Below it the store has rolled back. */
   readonly floor: number;
   /** The greatest generation that the caller has seen; 0 for none. */
   readonly generationMin: number;
@@ -34,26 +36,26 @@ export interface LeaseStep extends StepBase, Remembered {
   readonly held: number;
   readonly holder: Holder;
   readonly coordinator: string;
-  /** Of the token that the holder's request bore; undefined where nobody was asked for one. */
+  /** Id of the token of the holder's request; undefined where none is required. */
   readonly tokenId?: string | undefined;
-  /** The nonce of the holder's request, kept in the ledger: reports must bear it. */
+  /** The nonce of the holder's request, kept in the ledger: reports must include it. */
   readonly leaseNonce: string;
 }
 
-/** Writes the time, so that no silence arises while a coordinator runs. */
+/** Writes the time, so that there is no heartbeat gap while a coordinator runs. */
 export interface HeartbeatStep extends StepBase, Remembered {
   readonly step: "heartbeat";
 }
 
-/** The first half of settling a doubt: whoever claims last may confirm. */
+/** The first half of a recovery: the last claim may be confirmed. */
 export interface ClaimStep extends StepBase {
   readonly step: "claim";
-  /** As it was seen; another one means that somebody else claimed meanwhile. */
+  /** As it was read; another one means that another coordinator claimed meanwhile. */
   readonly generation: number;
   readonly generationMin: number;
 }
 
-/** The second half, once the quorum has the claim: the jump onto the line. */
+/** The second half, once the quorum has the claim: the mark skips ahead to the run ceiling. */
 export interface ConfirmStep extends StepBase {
   readonly step: "confirm";
   readonly generation: number;
@@ -67,7 +69,7 @@ export interface SealStep extends StepBase, Remembered {
   readonly seal: string;
 }
 
-/** Makes the record anew on the line, to be claimed by the next coordinator. Renames keys that no step of ours could have made. */
+/** Makes the record again at the run ceiling, to be claimed by the next coordinator. Renames keys that no step of ours could have made. */
 export interface RecoverStep extends StepBase {
   readonly step: "recover";
   readonly floor: number;
@@ -87,7 +89,7 @@ export interface InitStep extends StepBase {
 /** Goes on to the next version of call numbers, once this one's run space is at its end. */
 export interface AdvanceStep extends StepBase, Remembered {
   readonly step: "advance";
-  /** As it was seen; another one means that somebody else advanced meanwhile. */
+  /** As it was read; another one means that another operator advanced meanwhile. */
   readonly version: number;
 }
 
@@ -101,41 +103,22 @@ export type StepCommand =
   | InitStep
   | AdvanceStep;
 
-/** The record of a namespace; it can be read, and nothing else of it is checked. */
-export interface NamespaceRecord {
-  readonly namespace: string;
-  readonly storeId: string;
-  readonly version: number;
-  /** Version and run that this store begins with. */
-  readonly firstVersion: number;
-  readonly firstRun: number;
-  /** The greatest run ever leased; `firstRun - 1` when none was. Only rises. */
-  readonly highWaterMark: number;
-  /** Time of the last write. Never goes back, even when the clock does. */
-  readonly changedAtMs: number;
-  readonly generation: number;
-  /** 0 open, 1 claimed and not yet confirmed, 2 sealed. */
-  readonly phase: number;
-  /** Who sealed it, see guard/record.ts; `NO_SEAL` for none. */
-  readonly seal: string;
-  readonly nodeCount: number;
-  /** Key of the receipts. Never leaves the coordinator. */
-  readonly receiptKey: string;
-}
+/**
+ * The record of a namespace; it can be read, and nothing else of it is checked. `highWaterMark` is `firstRun - 1` when nothing was leased.
+ * `changedAtMs` is the time of the last write, and never goes back, even when the clock does. `receiptKey` never leaves the coordinator.
+ */
+export interface NamespaceRecord
+  extends Omit<NamespaceState, "id" | "epoch">,
+    Pick<StoreIdFields, "firstVersion" | "firstRun"> {}
 
 /** The record as a step left it. */
 export interface RecordAfter
-  extends Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "changedAtMs" | "generation" | "nodeCount"> {
-  readonly nonce: string;
-  readonly epoch: string;
-}
+  extends Omit<NamespaceState, "namespace" | "id" | "phase" | "receiptKey" | "seal">,
+    Pick<StepBase, "nonce"> {}
 
 /** The server a moment later, after the quorum had the step. */
-export interface CheckAnswer {
-  readonly nonce: string;
+export interface CheckAnswer extends Pick<RecordAfter, "nonce" | "epoch" | "generation"> {
   readonly role: string;
-  readonly epoch: string;
-  readonly generation: number;
 }
 
 /** The result of a step that was not refused. Whether it counts is the guard's decision. */
@@ -159,6 +142,9 @@ export interface Retention {
   /** When the newest trimmed lease was leased; 0 for none. */
   readonly leasedAtMs: number;
 }
+
+/** All leases are kept, and none was trimmed. */
+export const NO_RETENTION: Retention = { days: 0, through: 0, leasedAtMs: 0 };
 
 /** What operators set for a namespace. No step reads it. */
 export interface NamespaceSettings {

@@ -1,12 +1,13 @@
 /**
- * From what a store keeps to the shapes of the port: records, and for the stores that outlive their process leases and labels, which
- * they keep as text. Pure.
+ * From what a store keeps to the shapes of the port: records, steps of the stores in this process, and for the stores that outlive it
+ * leases and labels, which they keep as text. Pure.
  */
 import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import type { Bounds } from "../guard/bounds.js";
+import { decide } from "../guard/decide.js";
 import { type NamespaceState, type ObservedFields, readRecord } from "../guard/record.js";
 import { isRefusal, refused } from "../guard/refusals.js";
-import type { LedgerRange } from "../ledger/lease-identity.js";
-import type { NamespaceRecord, Outcome, RecordAfter } from "./store.js";
+import type { NamespaceRecord, Outcome, RecordAfter, StepCommand } from "./store.js";
 
 /** @throws CoordinatorError `store_corrupt`, `store_schema_unsupported`, `store_id_mismatch` when what was found is no record of ours. */
 export function namespaceRecordIn(found: ObservedFields, namespace: string): NamespaceRecord {
@@ -16,10 +17,41 @@ export function namespaceRecordIn(found: ObservedFields, namespace: string): Nam
   return { ...others, firstVersion: id.firstVersion, firstRun: id.firstRun };
 }
 
-/** The outcome of a step in a store within this process: it has no other nodes, and can't change before the check. */
-export function localOutcome(record: NamespaceState, nonce: string, runCount: number, storeEpoch: string): Outcome {
-  const check = { nonce, role: "master", epoch: storeEpoch, generation: record.generation };
-  return { after: recordAfter(record, nonce), runCount, acknowledgedCount: 0, check };
+/** A namespace in a store of this process, before a step. */
+interface LocalContext {
+  readonly namespace: string;
+  /** Empty for no record. */
+  readonly fields: ObservedFields;
+  /** Ledger id of the newest lease; 0 for none. */
+  readonly ledgerMark: number;
+  readonly epoch: string;
+  readonly nowMs: number;
+  readonly bounds: Bounds;
+}
+
+/**
+ * Decides a step in a store of this process: it has one node, the coordinator's clock, and can't change before the check. Returns the
+ * record to store.
+ * @throws CoordinatorError for a refusal of `decide`.
+ */
+export function decideLocally(
+  { namespace, fields, ledgerMark, epoch, nowMs, bounds }: LocalContext,
+  command: StepCommand,
+): { readonly record: NamespaceState; readonly outcome: Outcome } {
+  const record = hasRecord(fields) ? "hash" : "none";
+  const ledger = ledgerMark === 0 ? "none" : "stream";
+  const keys = { record, fields, expires: false, ledger, ledgerMark, holders: "hash" } as const;
+  const server = { timeMs: nowMs, role: "master", epoch, connectedReplicas: 0 };
+  const written = decide({ namespace, keys, server, nowMs, bounds }, command);
+  if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+  const { nonce } = command;
+  const check = { nonce, role: "master", epoch, generation: written.record.generation };
+  const after = recordAfter(written.record, nonce);
+  return { record: written.record, outcome: { after, runCount: written.runCount, acknowledgedCount: 0, check } };
+}
+
+export function hasRecord(fields: ObservedFields): boolean {
+  return Object.keys(fields).length > 0;
 }
 
 export function recordAfter(record: NamespaceState, nonce: string): RecordAfter {
@@ -30,7 +62,9 @@ export function recordAfter(record: NamespaceState, nonce: string): RecordAfter 
 /** The holder of a lease, the token of its request, and the coordinator that granted it. */
 type Grantee = Pick<LedgerEntry, "holder" | "coordinator" | "tokenId">;
 
-export interface StoredLease extends LedgerRange {
+export interface StoredLease {
+  readonly lastLedgerId: number;
+  readonly runCount: number;
   readonly leasedAtMs: number;
   /** As `holderJsonOf` returns it; stored once for many leases. */
   readonly holderJson: string;

@@ -4,7 +4,7 @@
  */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { isLink } from "../../platform/real-path.js";
 import { missing, unusable } from "./errors.js";
 import { makePrivateFile, mustNotBeMounted, storePathOf, syncFolderOf } from "./file-checks.js";
@@ -36,9 +36,13 @@ export function backupSqliteFile(path: string, to: string): SqliteBackup {
   try {
     rmSync(partial, { force: true });
     makePrivateFile(partial);
-    copyInto(source, partial);
-    mustBeStore(partial, source);
-    markAsBackup(partial);
+    // No prepared statement: it would keep the store's files open until it is garbage-collected.
+    withDatabase(source, (database) => database.exec(`VACUUM INTO '${partial.replaceAll("'", "''")}'`), true);
+    withDatabase(partial, (database) => mustBeOurs(database, source));
+    // The sync that ends this transaction writes the whole file. In WAL mode, as a store is: put in its place, it needs no change.
+    withDatabase(partial, (database) => {
+      database.exec(`PRAGMA synchronous = FULL; ${MARK_AS_BACKUP}; PRAGMA journal_mode = WAL`);
+    });
     renameSync(partial, target);
     syncFolderOf(target);
   } catch (error) {
@@ -49,33 +53,10 @@ export function backupSqliteFile(path: string, to: string): SqliteBackup {
   return { path: target, bytes: statSync(target).size };
 }
 
-/** Uses no prepared statement: it would keep the store's files open until it is garbage-collected. */
-function copyInto(source: string, target: string): void {
-  const database = new DatabaseSync(source, { readOnly: true });
+function withDatabase(path: string, use: (database: DatabaseSyncInstance) => void, readOnly = false): void {
+  const database = new DatabaseSync(path, { readOnly });
   try {
-    database.exec(`VACUUM INTO '${target.replaceAll("'", "''")}'`);
-  } finally {
-    database.close();
-  }
-}
-
-function mustBeStore(path: string, source: string): void {
-  const database = new DatabaseSync(path);
-  try {
-    mustBeOurs(database, source);
-  } finally {
-    database.close();
-  }
-}
-
-/**
- * The sync that ends this transaction writes the whole file to the disk. In WAL mode, as a store is: a backup that is put in its place
- * needs no change.
- */
-function markAsBackup(path: string): void {
-  const database = new DatabaseSync(path);
-  try {
-    database.exec(`PRAGMA synchronous = FULL; ${MARK_AS_BACKUP}; PRAGMA journal_mode = WAL`);
+    use(database);
   } finally {
     database.close();
   }

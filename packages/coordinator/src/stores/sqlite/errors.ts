@@ -30,9 +30,8 @@ export function unusable(error: unknown, path: string): CoordinatorError {
   if (primaryCodeOf(error) === SQLITE_CORRUPT) return damaged(path, error);
   const isDenied = (error as { code?: unknown } | null)?.code === "EACCES";
   const remedy = isDenied ? ". Run this as the user that the store belongs to" : "";
-  return new CoordinatorError("store_unavailable", `the store ${path} can't be opened: ${reasonOf(error)}${remedy}`, {
-    cause: error,
-  });
+  const message = `the store ${path} can't be opened: ${reasonOf(error)}${remedy}`;
+  return new CoordinatorError("store_unavailable", message, { cause: error });
 }
 
 /** For a store that could not be written: this process stops leasing from it. */
@@ -40,7 +39,7 @@ export function failed(error: unknown, path: string): CoordinatorError {
   if (primaryCodeOf(error) === SQLITE_CORRUPT) return damaged(path, error);
   return new CoordinatorError(
     "store_unavailable",
-    `the store ${path} could not be written (${reasonOf(error)}); this coordinator leases no more. Mend the disk, then start it again`,
+    `the store ${path} could not be written (${reasonOf(error)}); this coordinator leases no more. Fix the disk, then start it again`,
     { cause: error },
   );
 }
@@ -49,7 +48,7 @@ function damaged(path: string, cause: unknown): CoordinatorError {
   return new CoordinatorError(
     "store_corrupt",
     `the file of the store ${path} is damaged (${reasonOf(cause)}): parts of it were overwritten, or a file of another time was put ` +
-      "beside them. Restore a backup, then recover it",
+      "next to them. Restore a backup, then recover it",
     { cause },
   );
 }
@@ -67,7 +66,7 @@ export function notLocal(path: string, networkFileSystem: string): CoordinatorEr
   return new CoordinatorError(
     "store_unavailable",
     `the store ${path} would lie on a network file system (${networkFileSystem}), where a lock can't be relied on and two machines could ` +
-      "lease the same runs. Put it on a local disk, or use Redis; or say --allow-network-file-system, when one machine alone ever uses it",
+      "lease the same runs. Put it on a local disk, or use Redis; or pass --allow-network-file-system, when one machine alone ever uses it",
   );
 }
 

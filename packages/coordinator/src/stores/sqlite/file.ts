@@ -20,11 +20,12 @@ const BUSY_TIMEOUT_MS = 1_000;
 export interface SqliteFileOptions {
   /** Whether a new file may be made where there is none. */
   readonly create: boolean;
-  /** Called where there is no store, before anything is made. @throws when one is known to have been there. */
-  readonly mustNotBeLost: () => void;
-  /** Opens also a file that is a copy, with its fault: whether the copy is accepted is the caller's decision. */
-  readonly acceptCopy: boolean;
-  readonly allowNetworkFileSystem: boolean;
+  /** Called where there is no store, before anything is made. @throws when one is known to have been there. Default: nothing is known. */
+  readonly mustNotBeLost?: () => void;
+  /** Opens also a copy, for an operator who states that the original is gone: every step but `recover` fails until one is done. Default false. */
+  readonly acceptCopy?: boolean;
+  /** An operator states that no other machine ever uses the store, although it is on a network file system. Default false. */
+  readonly allowNetworkFileSystem?: boolean;
   readonly machine: Pick<Machine, "fileSystemTypeOf">;
 }
 
@@ -53,27 +54,28 @@ export interface SqliteFile {
  */
 export function openSqliteFile(givenPath: string, options: SqliteFileOptions): SqliteFile {
   const { create, mustNotBeLost } = options;
-  const mustBeMade = (at: string) => {
-    mustNotBeLost();
-    if (!create) throw missing(at);
-  };
   const path = storePathOf(givenPath, { create });
-  let lock: FileLock | undefined;
+  const mustBeMade = () => {
+    mustNotBeLost?.();
+    if (!create) throw missing(path);
+  };
+  let lock: DatabaseSyncInstance | undefined;
   let database: DatabaseSyncInstance | undefined;
   try {
     const stats = statSync(path, { throwIfNoEntry: false });
-    if (stats === undefined) mustBeMade(path);
+    if (stats === undefined) mustBeMade();
     else mustBeStoreFile(path, stats);
     mustNotBeMounted(path);
     const networkFileSystem = networkFileSystemOf(nearestThatExists(path), options.machine);
     if (networkFileSystem !== undefined && !options.allowNetworkFileSystem) throw notLocal(path, networkFileSystem);
     makePrivateFolder(dirname(path));
     lock = lockBeside(path);
+    const lockInode = statSync(lockPathOf(path)).ino;
     if (create) makePrivateFile(path);
     database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     lockItself(database);
     const isNew = holdsNothing(database);
-    if (isNew) mustBeMade(path);
+    if (isNew) mustBeMade();
     // Before anything is written: the file may belong to another program.
     else mustBeOurs(database, path);
     const copyFault = isNew ? undefined : faultOfIdentity(database, path);
@@ -88,7 +90,7 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
       isNew,
       copyFault,
       networkFileSystem,
-      mustBeInPlace: mustBeInPlace(path, lock),
+      mustBeInPlace: mustBeInPlace(path, lockInode),
       close: closeBoth(database, lock),
     };
   } catch (error) {
@@ -101,7 +103,7 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
  * SQLite keeps a connection, and its lock, whose statements were not collected yet: `unlockItself` removes both log and lock, so that
  * a copy of the file alone is not an old state. The lock file goes last: until then no other process may open the store.
  */
-function closeBoth(database: DatabaseSyncInstance | undefined, lock: FileLock | undefined): () => void {
+function closeBoth(database: DatabaseSyncInstance | undefined, lock: DatabaseSyncInstance | undefined): () => void {
   return () => {
     try {
       if (database !== undefined) unlockItself(database);
@@ -120,12 +122,13 @@ function closeBoth(database: DatabaseSyncInstance | undefined, lock: FileLock | 
  * A file without a name is lost with this process. The log is removed by any program that closes the file last, as far as SQLite
  * can tell: and it can't, once this process has opened and closed the file in another way.
  */
-function mustBeInPlace(path: string, lock: FileLock): () => void {
+function mustBeInPlace(path: string, lockInode: number): () => void {
   const logPath = `${path}-wal`;
   const inode = inodeIfThere(path);
   const logInode = inodeIfThere(logPath);
   return () => {
-    if (!lock.isHeld()) throw lockLost(path);
+    // An operator may have removed a "stale" lock file: other processes would not find this lock.
+    if (inodeIfThere(lockPathOf(path)) !== lockInode) throw lockLost(path);
     if (inodeIfThere(path) !== inode) {
       throw notInPlace("store_copied", path, "See which file is the right one, then start it again");
     }
@@ -139,30 +142,23 @@ function inodeIfThere(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
+function lockPathOf(path: string): string {
+  return `${path}.lock`;
+}
+
 /**
- * One of the two locks; both end with the process, however it ends. This one is a lock file next to the store, which nothing else
+ * Takes one of the two locks; both end with the process, however it ends. This one is a lock file next to the store, which nothing else
  * opens, so that it holds also before there is a database. The other one is SQLite's own on the file itself, by inode, so that it
  * holds for every name of the file; but a process that opens and closes its own database file without SQLite, to copy or to hash
  * it, drops it silently.
+ * @throws SQLITE_BUSY when another process holds it.
  */
-interface FileLock {
-  /** Whether other processes would still find it: somebody may have removed a "stale" lock file. */
-  isHeld(): boolean;
-  close(): void;
-}
-
-/** @throws SQLITE_BUSY when another process holds it. */
-function lockBeside(path: string): FileLock {
-  const lockPath = `${path}.lock`;
-  makePrivateFile(lockPath);
-  const lock = new DatabaseSync(lockPath, { timeout: 0 });
+function lockBeside(path: string): DatabaseSyncInstance {
+  makePrivateFile(lockPathOf(path));
+  const lock = new DatabaseSync(lockPathOf(path), { timeout: 0 });
   try {
     lock.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE;");
-    const { ino } = statSync(lockPath);
-    return {
-      isHeld: () => inodeIfThere(lockPath) === ino,
-      close: () => lock.close(),
-    };
+    return lock;
   } catch (error) {
     lock.close();
     throw error;

@@ -228,16 +228,16 @@ function removeAbandoned(folder: string): void {
 
 /** Either half is enough: an empty marker has no marks, and one without a name is not found. */
 function voidMarker(path: string, file: number | undefined): void {
-  let fault: unknown;
+  let isEmpty = false;
   try {
     if (file !== undefined) ftruncateSync(file, 0);
-  } catch (error) {
-    fault = error;
+    isEmpty = file !== undefined;
+  } catch {
+    // Its name is removed next.
   }
   try {
     unlinkSync(path);
   } catch (error) {
-    const isEmpty = file !== undefined && fault === undefined;
     if (!isEmpty && lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw error;
   }
 }
@@ -256,15 +256,11 @@ function writeSlot(file: number, slot: number, mark: RestartMark): void {
 
 /** By slot; undefined for one that is damaged. */
 function marksIn(text: string): (RestartMark | undefined)[] {
-  const slotCount = Math.ceil(text.length / SLOT_BYTES);
-  return Array.from({ length: slotCount }, (_, slot) => {
-    const [form, sum = "", json = ""] = splitSlot(text.slice(slot * SLOT_BYTES, (slot + 1) * SLOT_BYTES));
+  const slots = text.match(new RegExp(`[^]{1,${SLOT_BYTES}}`, "g")) ?? [];
+  return slots.map((slot) => {
+    const [, form, sum, json = ""] = /^(\S+) ([0-9a-f]{40}) (\{.*\}) *\n$/.exec(slot) ?? [];
     return form === FORM && sum === sumOf(json) ? (JSON.parse(json) as RestartMark) : undefined;
   });
-}
-
-function splitSlot(slot: string): string[] {
-  return /^(\S+) ([0-9a-f]{40}) (\{.*\}) *\n$/.exec(slot)?.slice(1) ?? [];
 }
 
 function sumOf(json: string): string {

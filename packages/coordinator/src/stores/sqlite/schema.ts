@@ -4,7 +4,7 @@ import { CoordinatorError } from "../../errors.js";
 import { syncFolderOf } from "./file-checks.js";
 import { IDENTITY_SCHEMA, keepIdentity } from "./file-identity.js";
 
-/** "CALL": tells our files from those of other programs that use SQLite. */
+/** "CALL": distinguishes our files from those of other programs that use SQLite. */
 const APPLICATION_ID = 0x43414c4c;
 const SCHEMA_VERSION = 4;
 

@@ -8,54 +8,46 @@ import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protoco
 import type { CoordinatorError } from "../../errors.js";
 import type { Restart } from "../../guard/adopt.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
-import type { ObservedKeys } from "../../guard/checks.js";
-import { decide } from "../../guard/decide.js";
-import type { NamespaceState } from "../../guard/record.js";
-import { isRefusal, notLeased, refused } from "../../guard/refusals.js";
+import { notLeased } from "../../guard/refusals.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "../ledger-decisions.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,
   type LeaseQuery,
-  type LeaseStep,
   type LedgerTrim,
   type NamespaceRecord,
   type NamespaceSettings,
+  NO_RETENTION,
   type Outcome,
   type ReportCommand,
   type SettingsChange,
   type StepCommand,
   type Store,
 } from "../store.js";
-import { holderJsonOf, localOutcome, namespaceRecordIn } from "../stored-shapes.js";
+import { decideLocally, hasRecord, holderJsonOf, namespaceRecordIn } from "../stored-shapes.js";
 import { unusable } from "./errors.js";
-import { openSqliteFile, type SqliteFile } from "./file.js";
+import { openSqliteFile, type SqliteFile, type SqliteFileOptions } from "./file.js";
 import { fileModeOf } from "./file-checks.js";
 import { keepIdentity } from "./file-identity.js";
 import { sqliteFindings } from "./findings.js";
 import { type Machine, thisMachine } from "./machine.js";
 import { RestartDetection } from "./restart-detection.js";
 import { openRestartMarker, type RestartMarker } from "./restart-marker.js";
-import { hasRecord, NO_RETENTION, SqliteLedger, SqliteNamespaces } from "./tables.js";
+import { SqliteLedger, SqliteNamespaces } from "./tables.js";
 import { SqliteTransactions } from "./transactions.js";
 
-export interface SqliteStoreOptions {
+export interface SqliteStoreOptions extends Omit<SqliteFileOptions, "machine"> {
   readonly path: string;
-  /** Whether a new file may be made where there is none. */
-  readonly create: boolean;
-  /** Called where there is no store, before anything is made. @throws when one is known to have been there. Default: nothing is known. */
-  readonly mustNotBeLost?: () => void;
   /** The clock, in milliseconds. One that is given is taken to run evenly: its leaps are not looked for. */
   readonly now?: () => number;
+  /** The bounds of the guard; tests replace the default. */
   readonly bounds?: Bounds;
-  /** Opens also a copy, for an operator who says that the original is gone: every step but `recover` is refused until one is done. */
-  readonly acceptCopy?: boolean;
-  /** An operator says that no other machine ever uses the store. Default false: a store on a network file system is refused. */
-  readonly allowNetworkFileSystem?: boolean;
-  /** What is asked of the machine; others than its own answers are for tests. */
+  /** Tests replace parts of it. */
   readonly machine?: Partial<Machine>;
 }
+
+const NOTHING_STORED = { id: undefined, fields: {} } as const;
 
 export class SqliteStore implements Store {
   readonly kind = "sqlite";
@@ -79,11 +71,10 @@ export class SqliteStore implements Store {
 
   /** @throws CoordinatorError as `openSqliteFile`. */
   constructor(options: SqliteStoreOptions) {
-    const { path, create, mustNotBeLost = () => {}, now, bounds = DEFAULT_BOUNDS } = options;
-    const { acceptCopy = false, allowNetworkFileSystem = false } = options;
+    const { path, now, bounds = DEFAULT_BOUNDS } = options;
     const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0 };
     const machine: Machine = { ...thisMachine(), ...evenClock, ...options.machine };
-    this.#file = openSqliteFile(path, { create, mustNotBeLost, acceptCopy, allowNetworkFileSystem, machine });
+    this.#file = openSqliteFile(path, { ...options, machine });
     this.path = this.#file.path;
     this.isNew = this.#file.isNew;
     this.#copyFault = this.#file.copyFault;
@@ -92,9 +83,21 @@ export class SqliteStore implements Store {
     let marker: RestartMarker | undefined;
     try {
       this.#transactions = new SqliteTransactions(this.#file, {
-        committing: () => this.#committing(),
-        committed: () => this.#committed(),
-        rolledBack: () => this.#rolledBack(),
+        committing: () => {
+          this.#namespaces.write();
+          this.#restart.committing();
+        },
+        committed: () => {
+          this.#namespaces.forget();
+          if (this.#hasAcceptedCopy) this.#copyFault = undefined;
+          this.#hasAcceptedCopy = false;
+          this.#restart.committed();
+        },
+        rolledBack: () => {
+          this.#namespaces.forget();
+          this.#hasAcceptedCopy = false;
+          this.#restart.rolledBack();
+        },
         failed: () => this.#restart.failed(),
       });
       this.#namespaces = new SqliteNamespaces(this.#file.database);
@@ -122,17 +125,22 @@ export class SqliteStore implements Store {
   step(namespace: string, command: StepCommand): Promise<Outcome> {
     return this.#transactions.add(() => {
       if (command.step !== "recover") this.#mustNotBeCopy();
-      const keys = this.#found(namespace);
+      const { id: knownId, fields } = this.#namespaces.ifThere(namespace) ?? NOTHING_STORED;
+      const ledgerMark = knownId === undefined ? 0 : this.#ledger.newestId(knownId);
       const nowMs = this.#now();
-      const epoch = this.#restart.epochOf(namespace, keys.fields);
-      const server = { timeMs: nowMs, role: "master", epoch, connectedReplicas: 0 };
-      const written = decide({ namespace, keys, server, nowMs, bounds: this.#bounds }, command);
-      if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
-      const { record, runCount } = written;
-      const namespaceId = this.#save(record);
-      if (command.step === "lease") this.#addLease(namespaceId, record, runCount, command);
+      const epoch = this.#restart.epochOf(namespace, fields);
+      const found = { namespace, fields, ledgerMark, epoch, nowMs, bounds: this.#bounds };
+      const { record, outcome } = decideLocally(found, command);
+      const saved = this.#namespaces.save(record);
+      this.#restart.wrote(record, saved.fields.k);
+      if (command.step === "lease") {
+        const { version, highWaterMark, changedAtMs: leasedAtMs } = record;
+        const lastLedgerId = ledgerIdOf(version, highWaterMark);
+        const lease = { lastLedgerId, runCount: outcome.runCount, leasedAtMs, nonce: command.leaseNonce };
+        this.#ledger.add(saved.id, { ...lease, holderJson: holderJsonOf(command) });
+      }
       if (command.step === "recover") this.#acceptCopy();
-      return localOutcome(record, command.nonce, runCount, epoch);
+      return outcome;
     });
   }
 
@@ -157,7 +165,7 @@ export class SqliteStore implements Store {
   async leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]> {
     return this.#transactions.read(() => {
       const { id } = query.withoutRecord
-        ? (this.#namespaces.ifThere(namespace) ?? { id: undefined })
+        ? (this.#namespaces.ifThere(namespace) ?? NOTHING_STORED)
         : this.#namespaces.of(namespace);
       return id === undefined ? [] : this.#ledger.entries(id, query);
     });
@@ -228,24 +236,6 @@ export class SqliteStore implements Store {
     this.#file.close();
   }
 
-  #committing(): void {
-    this.#namespaces.write();
-    this.#restart.committing();
-  }
-
-  #committed(): void {
-    this.#namespaces.forget();
-    if (this.#hasAcceptedCopy) this.#copyFault = undefined;
-    this.#hasAcceptedCopy = false;
-    this.#restart.committed();
-  }
-
-  #rolledBack(): void {
-    this.#namespaces.forget();
-    this.#hasAcceptedCopy = false;
-    this.#restart.rolledBack();
-  }
-
   /** Of everything but steps. */
   #write<T>(job: () => T): Promise<T> {
     return this.#transactions.add(() => {
@@ -254,38 +244,11 @@ export class SqliteStore implements Store {
     });
   }
 
-  #found(namespace: string): ObservedKeys {
-    const { id, fields } = this.#namespaces.ifThere(namespace) ?? { id: undefined, fields: {} };
-    const ledgerMark = id === undefined ? 0 : this.#ledger.newestId(id);
-    return {
-      record: hasRecord(fields) ? "hash" : "none",
-      fields,
-      expires: false,
-      ledger: ledgerMark === 0 ? "none" : "stream",
-      ledgerMark,
-      holders: "hash",
-    };
-  }
-
-  /** The id of its namespace. */
-  #save(record: NamespaceState): number {
-    const { id, fields } = this.#namespaces.save(record);
-    this.#restart.wrote(record, fields.k);
-    return id;
-  }
-
-  #addLease(namespaceId: number, record: NamespaceState, runCount: number, command: LeaseStep): void {
-    const { version, highWaterMark, changedAtMs: leasedAtMs } = record;
-    const lastLedgerId = ledgerIdOf(version, highWaterMark);
-    const holderJson = holderJsonOf(command);
-    this.#ledger.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce: command.leaseNonce });
-  }
-
   #mustNotBeCopy(): void {
     if (this.#copyFault !== undefined && !this.#hasAcceptedCopy) throw this.#copyFault;
   }
 
-  /** Who recovers a copy says that the original is gone: from now on this file is the one that the store was made in. */
+  /** An operator who recovers a copy states that the original is gone: from now on this file is the one that the store was made in. */
   #acceptCopy(): void {
     if (this.#copyFault === undefined) return;
     keepIdentity(this.#file.database, this.path);

@@ -13,9 +13,9 @@ import {
   storedFields,
 } from "../../guard/record.js";
 import { namespaceNotFound } from "../../guard/refusals.js";
-import { type LedgerRange, lastLedgerIdOf, leaseHoldsRun } from "../../ledger/lease-identity.js";
-import type { LeaseQuery, LedgerTrim, Retention, TrimmableLease } from "../store.js";
-import { holderJsonOf, labelsIn, labelsText, ledgerEntriesOf, type StoredLease } from "../stored-shapes.js";
+import { lastLedgerIdOf, leaseHoldsRun } from "../../ledger/lease-identity.js";
+import { type LeaseQuery, type LedgerTrim, NO_RETENTION, type Retention, type TrimmableLease } from "../store.js";
+import { hasRecord, holderJsonOf, labelsIn, labelsText, ledgerEntriesOf, type StoredLease } from "../stored-shapes.js";
 import { preparedAll } from "./transactions.js";
 
 /** All fields are null while the ledger is imported from another store: the record comes last. */
@@ -125,17 +125,14 @@ export class SqliteNamespaces {
   }
 }
 
-export function hasRecord(fields: ObservedFields): boolean {
-  return Object.keys(fields).length > 0;
-}
-
 /** A null column is a missing field. */
 function foundFields(row: NamespaceRow): ObservedFields {
   return Object.fromEntries(KEPT_COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]])));
 }
 
-const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS holder_json, nonce,
-  progress_run, progress_sequence, progress_state, progress_at_ms
+const LEASE_COLUMNS = `last_ledger_id AS "lastLedgerId", run_count AS "runCount", leased_at_ms AS "leasedAtMs",
+  holders.json AS "holderJson", nonce, progress_run AS run, progress_sequence AS "lastSequence", progress_state AS state,
+  progress_at_ms AS "reportedAtMs"
   FROM leases JOIN holders ON holders.id = leases.holder_id`;
 
 const LEDGER_STATEMENTS = {
@@ -157,26 +154,9 @@ const LEDGER_STATEMENTS = {
   removeUpTo: "DELETE FROM leases WHERE namespace_id = ? AND last_ledger_id <= ?",
 } as const;
 
-/** All leases are kept, and none was trimmed. */
-export const NO_RETENTION: Retention = { days: 0, through: 0, leasedAtMs: 0 };
-
-interface LeaseRow {
-  readonly last_ledger_id: number;
-  readonly run_count: number;
-  readonly leased_at_ms: number;
-  readonly holder_json: string;
-  readonly nonce: string;
-  readonly progress_run: number | null;
-  readonly progress_sequence: number | null;
-  readonly progress_state: Progress["state"] | null;
-  readonly progress_at_ms: number | null;
-}
-
-interface NewLease extends LedgerRange {
-  readonly leasedAtMs: number;
-  readonly holderJson: string;
-  readonly nonce: string;
-}
+type NewLease = Omit<StoredLease, "progress">;
+/** The columns of the progress are null until the first report. */
+type LeaseRow = NewLease & { readonly [K in keyof Progress]: Progress[K] | null };
 
 export class SqliteLedger {
   readonly #statements: Record<keyof typeof LEDGER_STATEMENTS, StatementSyncInstance>;
@@ -249,12 +229,7 @@ export class SqliteLedger {
   }
 }
 
-function storedLease(row: LeaseRow): StoredLease {
-  const { last_ledger_id: lastLedgerId, run_count: runCount, leased_at_ms: leasedAtMs, nonce } = row;
-  return { lastLedgerId, runCount, leasedAtMs, holderJson: row.holder_json, nonce, progress: progressOf(row) };
-}
-
-function progressOf({ progress_run, progress_sequence, progress_state, progress_at_ms }: LeaseRow): Progress | null {
-  if (progress_run === null || progress_state === null || progress_at_ms === null) return null;
-  return { run: progress_run, lastSequence: progress_sequence, state: progress_state, reportedAtMs: progress_at_ms };
+function storedLease({ run, lastSequence, state, reportedAtMs, ...lease }: LeaseRow): StoredLease {
+  const isReported = run !== null && state !== null && reportedAtMs !== null;
+  return { ...lease, progress: isReported ? { run, lastSequence, state, reportedAtMs } : null };
 }

@@ -19,12 +19,10 @@ export interface TransactionHooks {
 }
 
 interface QueuedJob {
-  readonly run: () => unknown;
-  readonly resolve: (value: never) => void;
+  /** Runs it within the transaction. Returns what answers it once that is on the disk. @throws what fails the whole transaction. */
+  readonly run: () => () => void;
   readonly reject: (error: unknown) => void;
 }
-
-type JobOutcome = { readonly value: unknown } | { readonly error: unknown };
 
 export class SqliteTransactions {
   readonly #file: SqliteFile;
@@ -46,7 +44,16 @@ export class SqliteTransactions {
    */
   add<T>(job: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ run: job, resolve, reject });
+      const run = () => {
+        try {
+          const value = job();
+          return () => resolve(value);
+        } catch (error) {
+          if (error instanceof CoordinatorError) return () => reject(error);
+          throw error;
+        }
+      };
+      this.#queue.push({ run, reject });
       if (this.#queue.length === 1) setImmediate(() => this.#flush());
     });
   }
@@ -73,26 +80,19 @@ export class SqliteTransactions {
     const jobs = this.#queue;
     this.#queue = [];
     if (jobs.length === 0) return;
-    let outcomes: readonly JobOutcome[];
     try {
-      outcomes = this.#inOneTransaction(jobs);
+      for (const answer of this.#inOneTransaction(jobs)) answer();
     } catch (error) {
       for (const { reject } of jobs) reject(error);
-      return;
-    }
-    for (const [index, { resolve, reject }] of jobs.entries()) {
-      const outcome = outcomes[index] as JobOutcome;
-      if ("error" in outcome) reject(outcome.error);
-      else resolve(outcome.value as never);
     }
   }
 
-  /** A refusal fails its own job; everything else fails the whole transaction, and an error of SQLite the store. */
-  #inOneTransaction(jobs: readonly QueuedJob[]): readonly JobOutcome[] {
+  /** A CoordinatorError fails its own job; everything else fails the whole transaction, and an error of SQLite the store. */
+  #inOneTransaction(jobs: readonly QueuedJob[]): readonly (() => void)[] {
     this.#mustWork();
     this.#mustBeInPlace();
     this.#begin();
-    const outcomes = this.#runAll(jobs);
+    const answers = this.#runAll(jobs);
     try {
       this.#hooks.committing();
       this.#statements.commit.run();
@@ -101,12 +101,12 @@ export class SqliteTransactions {
       this.#failFor(error);
     }
     this.#hooks.committed();
-    return outcomes;
+    return answers;
   }
 
-  #runAll(jobs: readonly QueuedJob[]): readonly JobOutcome[] {
+  #runAll(jobs: readonly QueuedJob[]): readonly (() => void)[] {
     try {
-      return jobs.map(({ run }) => outcomeOf(run));
+      return jobs.map(({ run }) => run());
     } catch (error) {
       this.#rollBack();
       if (!isOfSqlite(error)) throw error;
@@ -167,13 +167,4 @@ export function preparedAll<Name extends string>(
 ): Record<Name, StatementSyncInstance> {
   const entries = Object.entries<string>(statements).map(([name, sql]) => [name, database.prepare(sql)]);
   return Object.fromEntries(entries) as Record<Name, StatementSyncInstance>;
-}
-
-function outcomeOf(job: () => unknown): JobOutcome {
-  try {
-    return { value: job() };
-  } catch (error) {
-    if (error instanceof CoordinatorError) return { error };
-    throw error;
-  }
 }

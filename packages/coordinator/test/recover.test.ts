@@ -1,9 +1,16 @@
 /**
- * What an operator knows beyond the store, an archive's greatest run above all, holds a recovery back until the clock line has
- * passed it. It matters where the line itself was wrong: after a clock that was ahead, or for the id of another store.
+ * A recovery by an operator: what is known beyond the store, an archive's greatest run above all, holds it back until the run ceiling has
+ * passed it; and in a version whose ceiling has reached its end, the rejection names a command that works.
+ * Guarantees: G12 (docs/guarantees.md).
  */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
+import { whenCeilingReaches } from "../src/guard/ceiling.js";
 import { CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { FORKED_SEAL, type StoredFields } from "../src/guard/record.js";
+import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
+import { advanceVersion, planAdvance } from "../src/operator/advance-version.js";
 import type { Floor } from "../src/operator/recover.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
@@ -11,7 +18,7 @@ import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type Wor
 
 const AHEAD_MS = 3 * 3_600_000;
 
-function asked({ clock, store, storeId }: World, floors: readonly Floor[]): RecoverOptions {
+function asked({ clock, store, storeId }: World, floors: readonly Floor[] = []): RecoverOptions {
   const { now, pause } = clock;
   const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
   return { ...common, checkpointFile: NO_CHECKPOINT_FILE, floors, nodeCount: undefined, isClockChecked: false };
@@ -21,29 +28,28 @@ function archiveWith(ledgerId: number): readonly Floor[] {
   return [{ from: "call number x (line 7 of numbers.txt)", ledgerId }];
 }
 
-/** All clocks were three hours ahead when a jump was made and a run was leased; now they are right, and the store is lost. */
+/** All clocks were three hours ahead when a recovery was made and a run was leased; now they are right, and the store is lost. */
 async function afterClocksAhead(): Promise<{ world: World; lastRun: number }> {
   const world = await newWorld();
   const { clock, store } = world;
-  const empty = new Map();
   clock.timeMs += AHEAD_MS;
   store.server.epoch = "second:life:0";
   const guard = await guardOn(world);
   const lastRun = lastRunOf(await leaseAfterJump(world, guard));
   guard.close();
   clock.timeMs -= AHEAD_MS;
-  store.restore(empty);
+  store.restore(new Map());
   return { world, lastRun };
 }
 
-describe("a store that leased under a clock that was ahead, and is lost", () => {
-  test("would lease the same runs again where nobody remembers them: that is what the archive is for", async () => {
+describe("a lost store that leased while the clocks were ahead", () => {
+  test("leases the same runs again where the archive is not given", async () => {
     const { world, lastRun } = await afterClocksAhead();
-    await recoverNamespace(asked(world, []), await planRecovery(asked(world, [])));
+    await recoverNamespace(asked(world), await planRecovery(asked(world)));
     expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeLessThan(lastRun);
   });
 
-  test("is not recovered below the archive's greatest run: the refusal says where it stands, and from when it is possible", async () => {
+  test("is not recovered below the archive's greatest run, and shows where that is and when it is possible", async () => {
     const { world, lastRun } = await afterClocksAhead();
     const options = asked(world, archiveWith(lastRun));
     const plan = await planRecovery(options);
@@ -60,7 +66,7 @@ describe("a store that leased under a clock that was ahead, and is lost", () => 
     await expect(world.store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
   });
 
-  test("is recovered when the line has passed it, not a moment earlier, and leases above it", async () => {
+  test("is recovered once the ceiling has passed that run, not earlier, and leases above it", async () => {
     const { world, lastRun } = await afterClocksAhead();
     const options = asked(world, archiveWith(lastRun));
     world.clock.timeMs = ((await planRecovery(options)).possibleAtMs as number) - 1;
@@ -75,8 +81,8 @@ describe("a store that leased under a clock that was ahead, and is lost", () => 
   });
 });
 
-describe("a store that went back", () => {
-  test("leases above the archive's greatest run, which it has forgotten", async () => {
+describe("a store that rolled back", () => {
+  test("leases above the archive's greatest run", async () => {
     const world = await newWorld();
     const guard = await guardOn(world);
     await leaseOf(guard, { runCount: 3 });
@@ -96,7 +102,7 @@ describe("a store that went back", () => {
     const world = await newWorld();
     world.store.restore(new Map());
     const plan = await planRecovery(asked(world, archiveWith(2 ** 30 + 5)));
-    // A version begins when the line has come to the end of the one before: some two years hence, at 16 runs a second.
+    // A version begins when the ceiling has come to the end of the one before: some two years later, at 16 runs a second.
     const years = ((plan.possibleAtMs as number) - world.clock.timeMs) / (365 * 24 * 3_600_000);
     expect(years).toBeGreaterThan(2);
     expect(refusalOf(plan)?.message).toContain("run 5 of version 1, above");
@@ -115,7 +121,7 @@ describe("a healthy store", () => {
     return world;
   }
 
-  test("is told as one, also after a silence that the next coordinator settles", async () => {
+  test("is reported as one, also after a heartbeat gap that the next coordinator recovers from", async () => {
     const world = await leased();
     expect(await isHealthy(world)).toBe(true);
     expect(await isHealthy(world, archiveWith(5))).toBe(true);
@@ -124,11 +130,11 @@ describe("a healthy store", () => {
   });
 
   test.each<[what: string, arise: (world: World) => unknown, own?: Partial<RecoverOptions>]>([
-    ["is silent for more than 30 days", ({ clock }) => void (clock.timeMs += 31 * 86_400_000)],
+    ["has no heartbeat for more than 30 days", ({ clock }) => void (clock.timeMs += 31 * 86_400_000)],
     ["is lost", ({ store }) => store.restore(new Map())],
     ["is sealed", ({ store, storeId }) => store.step(NAMESPACE, commandsFor(storeId).seal("forked"))],
     ["was leased from beyond what it has", () => {}, { floors: archiveWith(6) }],
-    ["has a checkpoint that is damaged", () => {}, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
+    ["has a corrupt checkpoint", () => {}, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
     [
       "is a copy",
       ({ store }) => {
@@ -136,9 +142,68 @@ describe("a healthy store", () => {
         store.preflight = async () => [{ code: "store_copied", what: "a copy", remedy: "callnumber recover" }];
       },
     ],
-  ])("is none when it %s", async (_, arise, own = {}) => {
+  ])("is not one that %s", async (_, arise, own = {}) => {
     const world = await leased();
     await arise(world);
     expect(await isHealthy(world, [], own)).toBe(false);
+  });
+});
+
+describe("a store whose version has ended", () => {
+  /** A namespace that has leased its last run, and whose store has it. */
+  async function endedWorld(): Promise<{ world: World; lastRun: number }> {
+    const world = await newWorld({ firstRun: RUN_MAX - 2 });
+    return { world, lastRun: lastRunOf(await leaseOf(await guardOn(world), { runCount: 3 })) };
+  }
+
+  /** The message of the plan's rejection, which the recovery's rejection has, too. */
+  async function rejection(options: RecoverOptions): Promise<string> {
+    const plan = await planRecovery(options);
+    const refusal = refusalOf(plan);
+    expect(refusal?.code).toBe("run_space_exhausted");
+    await expect(recoverNamespace(options, plan)).rejects.toMatchObject({ message: refusal?.message });
+    return refusal?.message ?? "";
+  }
+
+  test("continues with advance-version when its record is sound", async () => {
+    const { world, lastRun } = await endedWorld();
+    expect(await rejection(asked(world))).toMatch(
+      /Continue in version 1, .*`callnumber advance-version --store STORE_URL --namespace main`$/,
+    );
+    const options = { ...asked(world), isForcedEarly: false };
+    await advanceVersion(options, await planAdvance(options));
+    const { version, firstRun } = await leaseOf(await guardOn(world));
+    expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
+  });
+
+  test.each<[string, (world: World) => unknown]>([
+    ["gone", ({ store }) => store.restore(new Map())],
+    [
+      "corrupt",
+      ({ store }) => {
+        const fields = store.backup().get(NAMESPACE) as StoredFields;
+        store.restore(new Map([[NAMESPACE, { ...fields, c: "5" }]]));
+      },
+    ],
+    ["sealed as one of two copies", async (world) => (await guardOn(world)).seal(FORKED_SEAL)],
+  ])("continues with the floor that the rejection names when its record is %s", async (_, damage) => {
+    const { world, lastRun } = await endedWorld();
+    await damage(world);
+    const message = await rejection(asked(world));
+    const floor = Number(/Continue in version 1, .*`callnumber recover .* --min-run (\d+)`$/.exec(message)?.[1]);
+    const options = asked(world, [{ from: "--min-run", ledgerId: floor }]);
+    await recoverNamespace(options, await planRecovery(options));
+    const { version, firstRun } = await leaseAfterJump(world, await guardOn(world));
+    expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
+  });
+
+  test("can't continue after the last version", async () => {
+    const { world } = await endedWorld();
+    world.store.restore(new Map());
+    world.clock.timeMs = whenCeilingReaches(parseStoreId(world.storeId) as StoreIdFields, VERSION_MAX, RUN_MAX);
+    const floor = { from: "--min-run", ledgerId: ledgerIdOf(VERSION_MAX, 1) };
+    const options = { ...asked(world, [floor]), isClockChecked: true };
+    const message = await rejection(options);
+    expect(message).toMatch(/^the clock line of version 7 has reached its end.*another namespace, or another layout$/);
   });
 });
