@@ -102,34 +102,44 @@ export async function launchRedisServer(
   options: RedisServerOptions = {},
 ): Promise<DisposableRedisServer> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), "callnumber-redis-")));
-  const ownsDirectory = options.directory === undefined;
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
-    const server = new RedisProcess(binary, options, port, directory, ownsDirectory);
-    const socket = server.socketPath === undefined ? {} : { unixsocket: server.socketPath };
-    const preloads = Object.assign({}, ...(options.preloads ?? []).map(({ config }) => config));
-    const aclfile = join(directory, "users.acl");
-    const users = isOpen(options) ? {} : { ...FOLLOWING, aclfile };
-    if (!isOpen(options)) await writeFile(aclfile, shippedUsers());
-    const ports = options.tls
-      ? { port: "0", "tls-port": `${port}`, "tls-replication": "yes", ...options.tls }
-      : { port: `${port}` };
-    const address = { bind: server.host, ...ports, dir: directory, ...socket };
-    const morePorts: Record<string, string> = {};
-    for (const name of options.morePorts ?? []) morePorts[name] = `${await freePort()}`;
-    const lines = { ...address, ...users, ...preloads, ...options.config, ...morePorts };
-    await writeFile(join(directory, "redis.conf"), configText(lines));
+    const server = new RedisProcess(binary, options, port, directory);
+    if (!isOpen(options)) await writeFile(join(directory, "users.acl"), shippedUsers());
+    await writeFile(join(directory, "redis.conf"), await configText(server, options));
     try {
       await server.start();
       return server;
     } catch (error) {
-      // Between finding a free port and listening on it, someone else can take it.
+      // Between finding a free port and listening on it, another program can take it.
       const portTaken = /address already in use/i.test((error as Error).message);
       if (options.port === undefined && portTaken && attempt < PORT_TRIES) continue;
       await server.dispose();
       throw error;
     }
   }
+}
+
+async function configText(
+  { host, port, directory, socketPath }: RedisServer,
+  options: RedisServerOptions,
+): Promise<string> {
+  const ports = options.tls ? { port: 0, "tls-port": port, "tls-replication": "yes", ...options.tls } : { port };
+  const lines: Record<string, string | number | readonly string[]> = {
+    save: '""',
+    appendonly: "no",
+    bind: host,
+    ...ports,
+    dir: directory,
+    ...(socketPath === undefined ? {} : { unixsocket: socketPath }),
+    ...(isOpen(options) ? {} : { ...FOLLOWING, aclfile: join(directory, "users.acl") }),
+    ...Object.assign({}, ...(options.preloads ?? []).map(({ config }) => config)),
+    ...options.config,
+  };
+  for (const name of options.morePorts ?? []) lines[name] = await freePort();
+  return Object.entries(lines)
+    .flatMap(([name, value]) => [value].flat().map((one) => `${name} ${one}\n`))
+    .join("");
 }
 
 class RedisProcess implements DisposableRedisServer {
@@ -147,7 +157,6 @@ class RedisProcess implements DisposableRedisServer {
     private readonly options: RedisServerOptions,
     readonly port: number,
     readonly directory: string,
-    private readonly ownsDirectory: boolean,
   ) {
     this.host = options.host ?? HOST;
     this.url = isOpen(options) ? `redis://${this.host}:${port}` : testerUrlAt(this.host, port);
@@ -202,7 +211,7 @@ class RedisProcess implements DisposableRedisServer {
 
   async dispose(): Promise<void> {
     await this.kill("SIGKILL");
-    if (this.ownsDirectory) await rm(this.directory, { recursive: true, force: true });
+    if (this.options.directory === undefined) await rm(this.directory, { recursive: true, force: true });
   }
 
   async #answers(): Promise<void> {
@@ -234,38 +243,24 @@ function isOpen({ sentinel = false, openBecause }: RedisServerOptions): boolean 
 
 function environmentWith(preloads: readonly Preload[], usual: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (preloads.length === 0) return usual;
-  const environments = preloads.map(({ environment }) => environment);
   // By name: a blank would end a path.
   const names = preloads.map(({ library }) => basename(library)).join(":");
   const folders = [...preloads.map(({ library }) => dirname(library)), usual["LD_LIBRARY_PATH"] ?? []].flat().join(":");
+  const environments = preloads.map(({ environment }) => environment);
   return Object.assign({ ...usual, LD_PRELOAD: names, LD_LIBRARY_PATH: folders }, ...environments);
 }
 
-function configText(config: Record<string, string | string[]>): string {
-  const withDefaults = { save: '""', appendonly: "no", ...config };
-  return Object.entries(withDefaults)
-    .flatMap(([name, value]) => [value].flat().map((one) => `${name} ${one}\n`))
-    .join("");
-}
-
-/** A port on 127.0.0.1 that no one listens on now, and that no outgoing connection is given. */
+/** A port on 127.0.0.1 that no program listens on now, and that no outgoing connection is given. */
 async function freePort(): Promise<number> {
   for (let attempt = 1; attempt <= PORT_TRIES; attempt++) {
     const port = PORT_FIRST + Math.floor(Math.random() * (PORT_LAST - PORT_FIRST));
-    if (await isFree(port)) return port;
+    const probe = createServer().listen(port, HOST);
+    const isFree = await once(probe, "listening").then(
+      () => true,
+      () => false,
+    );
+    probe.close();
+    if (isFree) return port;
   }
   throw new Error(`no free port on ${HOST} between ${PORT_FIRST} and ${PORT_LAST} after ${PORT_TRIES} tries`);
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = createServer();
-  try {
-    probe.listen(port, HOST);
-    await once(probe, "listening");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    probe.close();
-  }
 }

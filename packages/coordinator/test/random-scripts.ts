@@ -233,55 +233,38 @@ const askedTrim: fc.Arbitrary<AskedTrim> = fc.record({
   stale: fc.constantFrom(0, 0, 0, 0, 0, -1, 1),
 });
 
+/** A kind of play, with random parameters. */
+function drawn<P extends unknown[]>(
+  weight: number,
+  make: (...parameters: P) => Play,
+  ...parameters: { [K in keyof P]: fc.Arbitrary<P[K]> }
+): { readonly weight: number; readonly arbitrary: fc.Arbitrary<Play> } {
+  return { weight, arbitrary: fc.tuple<P>(...parameters).map((parts) => make(...parts)) };
+}
+
+const states = fc.constantFrom<NotedState[]>("open", "exhausted", "closed", "discarded");
+const anyLedgerId = fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT));
+const directions = fc.constantFrom<LeaseQuery["direction"][]>("newest_first", "oldest_first");
+const seals = fc.constantFrom(FORKED_SEAL, FORKED_SEAL, FORKED_SEAL, MOVED_SEAL);
+
 /** What ends or moves a namespace comes seldom: or most of a script would meet nothing but one refusal. */
 const anyPlay: fc.Arbitrary<Play> = fc.oneof(
-  { weight: 16, arbitrary: asked.map(play.lease) },
-  { weight: 6, arbitrary: fc.array(asked, { minLength: 2, maxLength: 6 }).map(play.leases) },
-  {
-    weight: 12,
-    arbitrary: fc
-      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<NotedState[]>("open", "exhausted", "closed", "discarded"))
-      .map((parts) => play.report(...parts)),
-  },
-  { weight: 6, arbitrary: fc.tuple(name, run).map((parts) => play.find(...parts)) },
-  {
-    weight: 4,
-    arbitrary: fc
-      .tuple(
-        name,
-        fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT)),
-        fc.integer({ min: 1, max: 5 }),
-        fc.constantFrom("newest_first" as const, "oldest_first" as const),
-      )
-      .map((parts) => play.list(...parts)),
-  },
-  { weight: 5, arbitrary: askedTrim.map(play.trim) },
-  { weight: 1, arbitrary: fc.tuple(name, fc.constantFrom(0, 8, 90)).map((parts) => play.keep(...parts)) },
-  { weight: 1, arbitrary: name.map(play.retention) },
-  { weight: 3, arbitrary: name.map(play.read) },
-  { weight: 3, arbitrary: fc.tuple(name, floor).map((parts) => play.heartbeat(...parts)) },
-  { weight: 2, arbitrary: made.map(play.init) },
-  { weight: 1, arbitrary: fc.tuple(name, newer, fc.constantFrom(0, 0, 3)).map((parts) => play.claim(...parts)) },
-  {
-    weight: 2,
-    arbitrary: fc.tuple(name, newer, fc.constantFrom(0, 0, 50, RUN_MAX)).map((parts) => play.confirm(...parts)),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .tuple(name, fc.constantFrom(FORKED_SEAL, FORKED_SEAL, FORKED_SEAL, MOVED_SEAL))
-      .map((parts) => play.seal(...parts)),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.tuple(made, seldom, fc.constantFrom(0, 0, 50, RUN_COUNT + 5)).map((parts) => play.recover(...parts)),
-  },
-  {
-    weight: 3,
-    arbitrary: fc
-      .tuple(name, newer, floor, fc.constantFrom(0, 0, 0, 1))
-      .map(([where, ...rest]) => play.advance(where, ...rest)),
-  },
+  drawn(16, play.lease, asked),
+  drawn(6, play.leases, fc.array(asked, { minLength: 2, maxLength: 6 })),
+  drawn(12, play.report, name, run, fc.nat(1), sequence, states),
+  drawn(6, play.find, name, run),
+  drawn(4, play.list, name, anyLedgerId, fc.integer({ min: 1, max: 5 }), directions),
+  drawn(5, play.trim, askedTrim),
+  drawn(1, play.keep, name, fc.constantFrom(0, 8, 90)),
+  drawn(1, play.retention, name),
+  drawn(3, play.read, name),
+  drawn(3, play.heartbeat, name, floor),
+  drawn(2, play.init, made),
+  drawn(1, play.claim, name, newer, fc.constantFrom(0, 0, 3)),
+  drawn(2, play.confirm, name, newer, fc.constantFrom(0, 0, 50, RUN_MAX)),
+  drawn(1, play.seal, name, seals),
+  drawn(3, play.recover, made, seldom, fc.constantFrom(0, 0, 50, RUN_COUNT + 5)),
+  drawn(3, play.advance, name, newer, floor, fc.constantFrom(0, 0, 0, 1)),
 );
 
 export function randomScript(length: number): fc.Arbitrary<readonly Play[]> {

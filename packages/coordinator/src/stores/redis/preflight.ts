@@ -1,36 +1,13 @@
-/** Inspects the servers of a Redis store: reads what each reports of itself, as far as the user's rights reach. */
+/** Reads what a Redis server reports of itself, as far as the user's rights reach. */
 import type { CoordinatorError } from "../../errors.js";
-import type { Finding } from "../store.js";
-import type { RedisConnection } from "./connection.js";
-import { CONFIG_NAMES, type ServerReport, type ServerUse, serverFindings } from "./findings.js";
-
-/** The namespaces that each server holds. */
-export type NamespacesByServer = ReadonlyMap<RedisConnection, ServerUse["namespaces"]>;
+import type { RedisCommand, RedisConnection } from "./connection.js";
+import { CONFIG_NAMES, type ServerReport } from "./findings.js";
 
 /**
- * `asOperator`: also reads what only an operator's user may (CONFIG, ACL).
+ * What the server refuses to this user is left out. `asOperator`: also reads what only an operator's user may (CONFIG, ACL).
  * @throws CoordinatorError `store_unavailable`.
  */
-export async function inspectServers(
-  servers: NamespacesByServer,
-  { asOperator }: { readonly asOperator: boolean },
-): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  for (const [connection, namespaces] of servers) {
-    const { server, address } = connection;
-    const { host, tls } = address;
-    const concerns = servers.size > 1 ? namespaces.map(({ namespace }) => namespace) : undefined;
-    const report = await reportOf(connection, { asOperator });
-    findings.push(...serverFindings(report, { host, tls, server, namespaces, concerns }));
-  }
-  return findings;
-}
-
-/** @throws CoordinatorError `store_unavailable` when the server can't be reached; what it refuses to this user is left out. */
-async function reportOf(
-  connection: RedisConnection,
-  { asOperator }: { readonly asOperator: boolean },
-): Promise<ServerReport> {
+export async function reportOf(connection: RedisConnection, asOperator: boolean): Promise<ServerReport> {
   const info = await replyIfAllowed(connection, ["INFO"]);
   return {
     info: info === undefined ? undefined : String(info),
@@ -55,12 +32,9 @@ async function acl(connection: RedisConnection): Promise<readonly string[] | und
 }
 
 /** Undefined when the server refuses the command to this user, or has no such command (some providers remove it). */
-async function replyIfAllowed(
-  connection: RedisConnection,
-  [command, ...parameters]: readonly [string, ...string[]],
-): Promise<unknown> {
+async function replyIfAllowed(connection: RedisConnection, [name, ...parameters]: RedisCommand): Promise<unknown> {
   try {
-    return await connection.send({ namespace: "" }, (redis) => redis.call(command, ...parameters));
+    return await connection.send("", (redis) => redis.call(name, ...parameters));
   } catch (error) {
     const { cause } = error as CoordinatorError;
     if (cause instanceof Error && /^(?:NOPERM|ERR unknown command)/i.test(cause.message)) return undefined;
