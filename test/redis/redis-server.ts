@@ -35,8 +35,6 @@ export interface RedisServerOptions {
   port?: number;
   /** Names of lines of redis.conf that are given a free port of their own. Default: none. */
   morePorts?: readonly string[];
-  /** For data, redis.conf and redis.log. Default: a new one, removed when the server is disposed of; a given one stays. */
-  directory?: string;
   /** The address it listens on. Default: 127.0.0.1. */
   host?: string;
   /** It runs as a Sentinel, which is the same program, and `config` is a Sentinel's. Default: false. */
@@ -75,8 +73,7 @@ export interface RedisServer {
   readonly port: number;
   /** Of the process started last, whether or not it still runs. */
   readonly pid: number;
-  /** `frozen` between SIGSTOP and SIGCONT. */
-  readonly state: "running" | "frozen" | "ended";
+  /** Of data, redis.conf, users.acl and redis.log. */
   readonly directory: string;
   /** Of a server in another network (`runIn`) or behind TLS: the way to it from here. */
   readonly socketPath: string | undefined;
@@ -89,7 +86,7 @@ export interface RedisServer {
 }
 
 export interface DisposableRedisServer extends RedisServer {
-  /** Kills the process, and removes the folder if it was made here. */
+  /** Kills the process, and removes its directory. */
   dispose(): Promise<void>;
 }
 
@@ -101,7 +98,7 @@ export async function launchRedisServer(
   binary: RedisBinary,
   options: RedisServerOptions = {},
 ): Promise<DisposableRedisServer> {
-  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), "callnumber-redis-")));
+  const directory = await mkdtemp(join(tmpdir(), "callnumber-redis-"));
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
     const server = new RedisProcess(binary, options, port, directory);
@@ -150,7 +147,6 @@ class RedisProcess implements DisposableRedisServer {
   #child: ChildProcess | undefined;
   #exited: Promise<unknown> = Promise.resolve();
   #pid = 0;
-  #frozen = false;
 
   constructor(
     private readonly binary: RedisBinary,
@@ -168,11 +164,6 @@ class RedisProcess implements DisposableRedisServer {
     return this.#pid;
   }
 
-  get state(): "running" | "frozen" | "ended" {
-    if (!this.#child) return "ended";
-    return this.#frozen ? "frozen" : "running";
-  }
-
   async start(): Promise<void> {
     if (this.#child) throw new Error(`the redis-server on port ${this.port} already runs, as process ${this.#pid}`);
     // Each start has a log of its own: the line that says ready must not be an earlier one.
@@ -180,8 +171,8 @@ class RedisProcess implements DisposableRedisServer {
     const { runIn = [], sentinel = false, preloads = [] } = this.options;
     const command = [this.binary.executable, join(this.directory, "redis.conf"), ...(sentinel ? ["--sentinel"] : [])];
     // Entering another network changes credentials, and with them the kernel forgets whose death to die: so that word comes after.
-    const [program, ...words] = [...runIn, ...diesWithParent(), ...command];
-    const child = spawn(program as string, words, {
+    const [program = "", ...words] = [...runIn, ...diesWithParent(), ...command];
+    const child = spawn(program, words, {
       env: environmentWith(preloads, environmentFor(this.binary.libraryPath)),
       stdio: ["ignore", log, log],
     });
@@ -189,7 +180,6 @@ class RedisProcess implements DisposableRedisServer {
     await once(child, "spawn");
     this.#child = child;
     this.#pid = child.pid as number;
-    this.#frozen = false;
     killAtExit(child);
     this.#exited = once(child, "exit").then(() => {
       this.#child = undefined;
@@ -205,13 +195,12 @@ class RedisProcess implements DisposableRedisServer {
 
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#child?.kill(signal);
-    if (signal === "SIGSTOP" || signal === "SIGCONT") this.#frozen = signal === "SIGSTOP";
     if (!SIGNALS_IT_OUTLIVES.has(signal)) await this.#exited;
   }
 
   async dispose(): Promise<void> {
     await this.kill("SIGKILL");
-    if (this.options.directory === undefined) await rm(this.directory, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 
   async #answers(): Promise<void> {

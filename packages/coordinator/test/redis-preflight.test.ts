@@ -58,8 +58,8 @@ describe("the findings about a server", () => {
       [{ code: undefined, override: "no-persistence", remedy: "appendonly yes" }],
     ],
     [
-      "nothing on disk",
-      { appendonly: "no", save: '""' },
+      "nothing on disk, whatever an append-only file would be",
+      { appendonly: "no", save: '""', appendfsync: "no" },
       "operator",
       [{ override: "no-persistence", what: containing("keeps nothing") }],
     ],
