@@ -3,7 +3,7 @@
  * The Sentinels are servers too: each can be killed, frozen and started again.
  */
 import { command, info, until } from "./redis-command.js";
-import { endAll, type LaunchNode, type ReplicatedRedis, startReplicatedRedis } from "./replicated-redis.js";
+import { type LaunchNode, type ReplicatedRedis, startReplicatedRedis } from "./replicated-redis.js";
 import { watching } from "./shipped-users.js";
 import { type RedisServer, type RedisServerOptions, startRedisServer } from "./test-redis.js";
 
@@ -36,6 +36,8 @@ export interface SentinelRedis extends ReplicatedRedis {
    * @param otherThan the master that shall have been replaced.
    */
   waitForMaster(otherThan?: RedisServer, askedSentinels?: readonly RedisServer[]): Promise<RedisServer>;
+  /** Kills every node and Sentinel. Without it they end with the test file. */
+  end(): Promise<void>;
 }
 
 /** Three nodes and three Sentinels. Resolves when every Sentinel knows every node and every other Sentinel, so that a fail-over can begin. */
@@ -59,7 +61,9 @@ export async function startSentinelRedis({
     masterName: MASTER_NAME,
     sentinelHosts: sentinels.map(({ host, port }) => `${host}:${port}`).join(","),
     waitForMaster: (otherThan, askedSentinels = sentinels) => agreedMaster(nodes, askedSentinels, otherThan),
-    end: () => endAll([...sentinels, ...nodes]),
+    async end() {
+      await Promise.all([...sentinels, ...nodes].map((server) => server.kill("SIGKILL")));
+    },
   };
 }
 
