@@ -1,12 +1,17 @@
-/** What is wrong with a Redis server or the path to it: first what prevents leasing, then what an operator should know of. Pure. */
+/**
+ * What a Redis server reports of itself, and what is wrong with it or the path to it: first what prevents leasing, then what an operator
+ * should know of. Only `reportOf` sends commands.
+ */
 import { commandLine } from "@callnumber/protocol/operator";
+import type { CoordinatorError } from "../../errors.js";
 import { isLoopback } from "../../platform/loopback.js";
 import { escapeAndShorten } from "../../text.js";
 import type { Finding } from "../store.js";
 import type { RedisLogin, SentinelPlace } from "./address.js";
+import type { RedisCommand, RedisConnection } from "./connection.js";
 
 /** What a server reports of itself, as far as the user's rights reach. */
-export interface ServerReport {
+interface ServerReport {
   /** INFO; undefined without the right to it. */
   readonly info: string | undefined;
   /** Only for an operator: CONFIG GET by name, and ACL LIST; each undefined without the right to it. */
@@ -36,13 +41,52 @@ const UNSAFE_SETTINGS = [
   ["aof-load-truncated", "yes", "no", "it starts with an append-only file that lost its end, and reports nothing"],
 ] as const;
 /** The settings that are read with CONFIG GET. */
-export const CONFIG_NAMES: readonly string[] = ["save", ...UNSAFE_SETTINGS.map(([name]) => name)];
+const CONFIG_NAMES: readonly string[] = ["save", ...UNSAFE_SETTINGS.map(([name]) => name)];
 
 /** Older versions get no fixes, and are not tested. */
 const VERSION_MIN = "6.2";
 const EPOCH_LINES = ["run_id", "master_replid", "sync_full", "sync_partial_ok", "role", "connected_slaves"];
 /** The values that are read of INFO are a word or two. */
 const VALUE_LENGTH_MAX = 100;
+
+/**
+ * What the server refuses to this user is left out. `asOperator`: also reads what only an operator's user may (CONFIG, ACL).
+ * @throws CoordinatorError `store_unavailable`.
+ */
+export async function reportOf(connection: RedisConnection, asOperator: boolean): Promise<ServerReport> {
+  const info = await replyIfAllowed(connection, ["INFO"]);
+  return {
+    info: info === undefined ? undefined : String(info),
+    asOperator: asOperator ? { config: await config(connection), acl: await acl(connection) } : undefined,
+  };
+}
+
+/** One name at a time: before version 7, Redis takes no more. */
+async function config(connection: RedisConnection): Promise<Readonly<Record<string, string>> | undefined> {
+  const values: Record<string, string> = {};
+  for (const name of CONFIG_NAMES) {
+    const pair = await replyIfAllowed(connection, ["CONFIG", "GET", name]);
+    if (!Array.isArray(pair)) return undefined;
+    if (pair.length === 2) values[name] = String(pair[1]);
+  }
+  return values;
+}
+
+async function acl(connection: RedisConnection): Promise<readonly string[] | undefined> {
+  const lines = await replyIfAllowed(connection, ["ACL", "LIST"]);
+  return Array.isArray(lines) ? lines.map(String) : undefined;
+}
+
+/** Undefined when the server refuses the command to this user, or has no such command (some providers remove it). */
+async function replyIfAllowed(connection: RedisConnection, [name, ...parameters]: RedisCommand): Promise<unknown> {
+  try {
+    return await connection.send("", (redis) => redis.call(name, ...parameters));
+  } catch (error) {
+    const { cause } = error as CoordinatorError;
+    if (cause instanceof Error && /^(?:NOPERM|ERR unknown command)/i.test(cause.message)) return undefined;
+    throw error;
+  }
+}
 
 /** What is found concerns `use.concerns`, unless it names namespaces. */
 export function serverFindings({ info: text, asOperator }: ServerReport, use: ServerUse): readonly Finding[] {

@@ -24,8 +24,7 @@ import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./ad
 import type { RedisConnection } from "./connection.js";
 import { PURPOSES, RedisConnections } from "./connections.js";
 import { type Discover, discoverCluster, discoverMaster } from "./discovery.js";
-import { type ServerUse, sentinelFindings, serverFindings } from "./findings.js";
-import { reportOf } from "./preflight.js";
+import { reportOf, type ServerUse, sentinelFindings, serverFindings } from "./findings.js";
 import {
   importParametersOf,
   leasesIn,
