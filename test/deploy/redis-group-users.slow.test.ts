@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, expect, inject, test } from "vitest";
 import { expectNoRunTwice, RATE, requestAfter, startCrowd } from "../../packages/coordinator/test/leasing-crowd.js";
-import { redisCoordinatorAt } from "../../packages/coordinator/test/redis-coordinator.js";
+import { redisCoordinatorAt } from "../../packages/coordinator/test/redis-for-test.js";
 import { startClusterRedis } from "../redis/cluster-redis.js";
 import { environmentFor, type RedisBinary } from "../redis/redis-binary.js";
 import { command, info, linesByName, until } from "../redis/redis-command.js";

@@ -6,7 +6,7 @@ import { type LuaMutant, luaMutants } from "./lua-mutants.js";
 
 /** The quick ones first: most mutants go no further. */
 const STAGES = [
-  ["redis-scripts", "redis-keys"],
+  ["redis-keys"],
   ["scripts-and-decisions"],
   ["stores.test", "two-stores"],
   ["redis-", "ledger-", "labels", "store-copy", "move.test"],

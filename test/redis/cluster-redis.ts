@@ -1,22 +1,20 @@
 /**
- * A Redis Cluster: three masters that share the slots, and a replica for each.
- * What a node holds to be true of the others is its own view, so who asks says whom. Made, and looked at, by the user that we ship for that.
+ * A Redis Cluster: three masters that share the slots, and a replica for each. Made, and read, by the user that we ship for that. What a
+ * node knows of the others is its own view.
  */
 import { command, info, linesByName, until } from "./redis-command.js";
-import { endAll, type LaunchNode } from "./replicated-redis.js";
+import type { LaunchNode } from "./replicated-redis.js";
 import { asClusterMaker } from "./shipped-users.js";
-import { type RedisServer, type RedisServerOptions, startRedisServer } from "./test-redis.js";
+import { type RedisServer, startRedisServer } from "./test-redis.js";
 
 const MASTER_COUNT = 3;
 const SLOT_COUNT = 16_384;
-/** Redis forgets a fail-over by hand that has not come about within 5,000 ms; then it is asked for again. */
+/** Redis forgets a manual failover that has not come about within 5,000 ms; then it is requested again. */
 const FAILOVER_REQUEST_MS = 6_000;
 
 export interface ClusterRedisOptions {
   /** How long a node must be silent before the others hold it to be down. Default: 2,000; less takes a busy machine for a dead node. */
   nodeTimeoutMs?: number;
-  /** Lines of redis.conf for each node, before those that a cluster needs. Default: nothing is kept on disk but the cluster's own file. */
-  config?: RedisServerOptions["config"];
   /** Default: `startRedisServer`, so that every node ends with the test file. */
   launch?: LaunchNode;
 }
@@ -27,58 +25,56 @@ type FailoverForce = "FORCE" | "TAKEOVER" | undefined;
 export interface ClusterRedis {
   /** As they were started: the masters, then the replica of each in the same order. The roles change. */
   readonly nodes: readonly RedisServer[];
-  /** The node that owns the slot, or the slot of the key, as `seenBy` (default: the first node) has it. */
-  masterOf(slotOrKey: number | string, seenBy?: RedisServer): Promise<RedisServer>;
-  /** The replicas of a master that `seenBy` (default: the first node) does not hold to be down. */
-  replicasOf(master: RedisServer, seenBy?: RedisServer): Promise<RedisServer[]>;
+  /** The node that owns the slot of the key, as the first node sees it. */
+  masterOf(key: string): Promise<RedisServer>;
+  /** The replicas of a master that the first node does not hold to be down. */
+  replicasOf(master: RedisServer): Promise<RedisServer[]>;
   /**
-   * CLUSTER FAILOVER on the replica. Resolves when it says that it is a master; the others may hear later, see `untilAgreed`.
+   * CLUSTER FAILOVER on the replica. Resolves when it reports that it is a master; the others may learn it later, see `untilAgreed`.
    * @throws RespRefusal when the replica refuses, as without force while its master is down.
    */
   failover(replica: RedisServer, force?: FailoverForce): Promise<void>;
-  /** Resolves when the given nodes (default: all) hold the cluster to be whole and agree on who owns what, with each replica's link up. */
-  untilAgreed(among?: readonly RedisServer[]): Promise<void>;
-  /** Kills every node. Without it they end with the test file. */
-  end(): Promise<void>;
+  /** Resolves when all nodes hold the cluster to be whole and agree on the owners of slots, with each replica's link up. */
+  untilAgreed(): Promise<void>;
 }
 
 /** Resolves when every node holds the cluster to be whole, and every replica has its link. */
 export async function startClusterRedis({
   nodeTimeoutMs = 2_000,
-  config = {},
   launch = startRedisServer,
 }: ClusterRedisOptions = {}): Promise<ClusterRedis> {
+  const config = clusterConfig(nodeTimeoutMs);
   const nodes = await Promise.all(
     Array.from({ length: MASTER_COUNT * 2 }, (_, index) =>
       // By default the bus has the port plus 10,000: among those that outgoing connections are given, and so perhaps taken after a kill.
-      launch({ config: { ...config, ...clusterConfig(nodeTimeoutMs) }, morePorts: ["cluster-port"] }, index),
+      launch({ config, morePorts: ["cluster-port"] }, index),
     ),
   );
+  const [first] = nodes as [RedisServer];
   const masters = nodes.slice(0, MASTER_COUNT);
   await Promise.all(masters.map(giveSlots));
-  await introduce(nodes);
+  for (const node of nodes.slice(1)) {
+    const [, busPort] = (await command(node, "CONFIG", "GET", "cluster-port")) as [string, string];
+    await command(asClusterMaker(first), "CLUSTER", "MEET", node.host, node.port, busPort);
+  }
   await Promise.all(nodes.slice(MASTER_COUNT).map((node, index) => replicate(node, masters[index] as RedisServer)));
-  await untilAgreed(nodes, nodes);
-
-  const [first] = nodes as [RedisServer];
+  await untilAgreed(nodes);
   return {
     nodes,
-    async masterOf(slotOrKey, seenBy = first) {
-      const slot =
-        typeof slotOrKey === "number" ? slotOrKey : Number(await command(seenBy, "CLUSTER", "KEYSLOT", slotOrKey));
-      const view = await viewOf(seenBy, nodes);
-      const owner = view.find(({ slots }) => slots.some(([first, last]) => first <= slot && slot <= last));
+    async masterOf(key) {
+      const slot = Number(await command(first, "CLUSTER", "KEYSLOT", key));
+      const view = await viewOf(first, nodes);
+      const owner = view.find(({ slots }) => slots.some(([from, to]) => from <= slot && slot <= to));
       if (!owner) throw new Error(`no node owns slot ${slot}`);
       return owner.node;
     },
-    async replicasOf(master, seenBy = first) {
-      const view = await viewOf(seenBy, nodes);
+    async replicasOf(master) {
+      const view = await viewOf(first, nodes);
       const id = view.find(({ node }) => node === master)?.id;
       return view.filter(({ masterId, isDown }) => masterId === id && !isDown).map(({ node }) => node);
     },
     failover,
-    untilAgreed: (among = nodes) => untilAgreed(among, nodes),
-    end: () => endAll(nodes),
+    untilAgreed: () => untilAgreed(nodes),
   };
 }
 
@@ -102,14 +98,6 @@ async function giveSlots(master: RedisServer, index: number): Promise<void> {
   await command(asClusterMaker(master), "CLUSTER", "ADDSLOTS", ...slots);
 }
 
-async function introduce(nodes: readonly RedisServer[]): Promise<void> {
-  const first = nodes[0] as RedisServer;
-  for (const node of nodes.slice(1)) {
-    const [, busPort] = (await command(node, "CONFIG", "GET", "cluster-port")) as [string, string];
-    await command(asClusterMaker(first), "CLUSTER", "MEET", node.host, node.port, busPort);
-  }
-}
-
 async function replicate(replica: RedisServer, master: RedisServer): Promise<void> {
   const masterId = String(await command(master, "CLUSTER", "MYID"));
   // Refused until the two have heard of each other.
@@ -118,34 +106,33 @@ async function replicate(replica: RedisServer, master: RedisServer): Promise<voi
 }
 
 async function failover(replica: RedisServer, force: FailoverForce): Promise<void> {
-  const request = () =>
-    command(asClusterMaker(replica), "CLUSTER", "FAILOVER", ...(force === undefined ? [] : [force]));
-  await request();
-  let requestedAt = Date.now();
+  const words = ["CLUSTER", "FAILOVER", ...(force === undefined ? [] : [force])];
+  let requestedAt = 0;
   const role = async () => {
     const { role } = await info(replica);
     if (role !== "master" && Date.now() - requestedAt > FAILOVER_REQUEST_MS) {
+      await command(asClusterMaker(replica), ...words);
       requestedAt = Date.now();
-      await request();
     }
     return role;
   };
+  await role();
   await until(`${replica.url} is a master`, role, (seen) => seen === "master");
 }
 
-async function untilAgreed(among: readonly RedisServer[], nodes: readonly RedisServer[]): Promise<void> {
-  const opinions = () =>
-    Promise.all(among.map(async (node) => ({ ...(await healthOf(node)), view: viewText(await viewOf(node, nodes)) })));
-  await until("the cluster's nodes agree that it is whole", opinions, (all) => {
-    const views = new Set(all.map(({ view }) => view));
-    return views.size === 1 && all.every(({ state, link }) => state === "ok" && link !== "down");
-  });
-}
-
-async function healthOf(node: RedisServer): Promise<{ state: string | undefined; link: string | undefined }> {
-  const { cluster_state: state } = linesByName(await command(asClusterMaker(node), "CLUSTER", "INFO"));
-  const { master_link_status: link } = await info(asClusterMaker(node));
-  return { state, link };
+async function untilAgreed(nodes: readonly RedisServer[]): Promise<void> {
+  const opinionOf = async (node: RedisServer) => {
+    const { cluster_state: state } = linesByName(await command(asClusterMaker(node), "CLUSTER", "INFO"));
+    const { master_link_status: link } = await info(asClusterMaker(node));
+    return { state, link, view: viewText(await viewOf(node, nodes)) };
+  };
+  await until(
+    "the cluster's nodes agree that it is whole",
+    () => Promise.all(nodes.map(opinionOf)),
+    (all) =>
+      new Set(all.map(({ view }) => view)).size === 1 &&
+      all.every(({ state, link }) => state === "ok" && link !== "down"),
+  );
 }
 
 /** A node as another one sees it. */
@@ -154,7 +141,7 @@ interface NodeSeen {
   readonly id: string;
   /** The id of the master that it follows; "-" for a master. */
   readonly masterId: string;
-  /** The node that was asked holds it to be down, or hears so from the others. */
+  /** The node that was asked holds it to be down, or learns so from the others. */
   readonly isDown: boolean;
   /** First and last slot of each range it owns. */
   readonly slots: readonly (readonly [first: number, last: number])[];
@@ -174,12 +161,10 @@ async function viewOf(asked: RedisServer, nodes: readonly RedisServer[]): Promis
   });
 }
 
-/** Returns the same text for the same view, whichever node was asked. */
+/** Returns the same text for the same view, from any node. */
 function viewText(view: readonly NodeSeen[]): string {
-  return view
-    .map(({ id, masterId, isDown, slots }) => `${id} ${masterId} ${isDown} ${slots.join(" ")}`)
-    .sort()
-    .join("\n");
+  const lines = view.map(({ id, masterId, isDown, slots }) => `${id} ${masterId} ${isDown} ${slots.join(" ")}`);
+  return lines.sort().join("\n");
 }
 
 function slotRange(text: string): [number, number] {

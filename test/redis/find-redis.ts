@@ -25,12 +25,16 @@ export interface RunningRedis {
   stop(): Promise<void>;
 }
 
-/** @throws Error that lists every way tried and why it failed; also when REDIS_URL is set and does not answer: whoever sets it means it. */
+/** @throws Error that lists every way tried and why it failed; also when REDIS_URL is set and no Redis replies there. */
 export async function findRedis(environment: NodeJS.ProcessEnv, cacheFolder: string): Promise<RedisFound> {
-  const runningWays = [() => redisAtUrl(environment.REDIS_URL), () => redisInContainer(environment.DOCKER_HOST)];
-  const binaryWays = [() => redisBinaryOnPath(environment.PATH ?? ""), () => unpackDebianRedis(cacheFolder)];
-  const [running, whyNotRunning] = await firstThatWorks(runningWays);
-  const [binary, whyNoBinary] = await firstThatWorks(binaryWays);
+  const whyNotRunning: string[] = [];
+  const whyNoBinary: string[] = [];
+  const running =
+    foundOr(whyNotRunning, await redisAtUrl(environment.REDIS_URL)) ??
+    foundOr(whyNotRunning, await redisInContainer(environment.DOCKER_HOST));
+  const binary =
+    foundOr(whyNoBinary, redisBinaryOnPath(environment.PATH ?? "")) ??
+    foundOr(whyNoBinary, await unpackDebianRedis(cacheFolder));
   if (running || binary) return { running, binary, whyNoBinary };
   throw new Error(
     [
@@ -41,17 +45,11 @@ export async function findRedis(environment: NodeJS.ProcessEnv, cacheFolder: str
   );
 }
 
-/** Returns what the first way that works finds, and the reasons of the ways before it. */
-async function firstThatWorks<Found extends object>(
-  ways: (() => Promise<Found | string> | Found | string)[],
-): Promise<[Found | undefined, string[]]> {
-  const reasons: string[] = [];
-  for (const way of ways) {
-    const found = await way();
-    if (typeof found !== "string") return [found, reasons];
-    reasons.push(found);
-  }
-  return [undefined, reasons];
+/** What was found; else undefined, and the reason is added to the others. */
+function foundOr<Found extends object>(reasons: string[], found: Found | string): Found | undefined {
+  if (typeof found !== "string") return found;
+  reasons.push(found);
+  return undefined;
 }
 
 async function redisAtUrl(url: string | undefined): Promise<RunningRedis | string> {

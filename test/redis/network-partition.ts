@@ -1,5 +1,5 @@
 /**
- * Hosts on a network of their own, inside this machine, that can be cut from each other: packets vanish and nobody is told.
+ * Hosts on a network of their own, inside this machine, that can be cut from each other: packets vanish without an error.
  * Made of Linux's namespaces, without root where those are open to all. Knows Redis only as one more program to run on a host.
  */
 import { type ChildProcess, execFile, type SpawnOptions, spawn, spawnSync } from "node:child_process";
@@ -31,7 +31,7 @@ export interface Network {
   readonly launch: LaunchNode;
   /** From now on no packet passes between this host and any other. Within the host all goes on. */
   cut(index: number): Promise<void>;
-  /** Packets pass again. Connections that nobody gave up meanwhile go on, once their sender tries again. */
+  /** Packets pass again. Connections that neither side gave up meanwhile go on, once their sender tries again. */
   heal(index: number): Promise<void>;
   /** Kills what `spawn` started, and takes the network away. Without it that happens at the end of the test file. */
   end(): Promise<void>;
@@ -43,48 +43,90 @@ export function partitionUnavailable(): string | undefined {
   return typeof way === "string" ? `no network can be partitioned: ${way}` : undefined;
 }
 
+/** Words for `unshare` that make a network, and for `nsenter` that enter it. */
+interface Way {
+  readonly create: readonly string[];
+  readonly enter: readonly string[];
+}
+
+/** With a user namespace every user may, where the system allows it; without one root may, also in many a container. */
+const WAYS: readonly Way[] = [
+  { create: ["--user", "--map-root-user", "--net"], enter: ["--user", "--net", "--preserve-credentials"] },
+  { create: ["--net"], enter: ["--net"] },
+];
+const PROGRAMS = ["unshare", "nsenter", "ip"];
+const PROBE = "ip link add hub type bridge && ip link add end type veth peer name far && ip link set end master hub";
+
+const networks: Network[] = [];
+afterAll(async () => {
+  for (const network of networks.splice(0)) await network.end();
+});
+
 /**
  * Resolves when all hosts are linked.
  * @throws Error when `partitionUnavailable()` gives a reason.
  */
 export async function startNetwork(hostCount: number): Promise<Network> {
-  const hub = await NetworkNamespace.create();
-  hubs.push(hub);
-  await hub.ip("link", "add", BRIDGE, "type", "bridge");
-  await hub.ip("link", "set", BRIDGE, "up");
-  const namespaces: NetworkNamespace[] = [];
-  for (let index = 0; index < hostCount; index++) namespaces.push(await linkedHost(hub, index));
+  const way = wayThatWorks();
+  if (typeof way === "string") throw new Error(way);
+  const children = new Set<ChildProcess>();
+  /** Makes a network of its own, from within the one of `runIn`. */
+  const namespace = async (runIn: readonly string[], unshare: readonly string[]): Promise<Namespace> => {
+    const pid = await holdOpen([...runIn, "unshare", ...unshare], children);
+    return { pid, runIn: ["nsenter", "--target", `${pid}`, ...way.enter] };
+  };
+  const hub = await namespace([], way.create);
+  await ip(hub, "link", "add", BRIDGE, "type", "bridge");
+  await ip(hub, "link", "set", BRIDGE, "up");
+  const hosts: Namespace[] = [];
+  for (let index = 0; index < hostCount; index++) {
+    const host = await namespace(hub.runIn, ["--net"]);
+    await ip(hub, "link", "add", linkOf(index), "type", "veth", "peer", "name", "eth0", "netns", `${host.pid}`);
+    await ip(host, "link", "set", "lo", "up");
+    await ip(host, "address", "add", `${addressOf(index)}/24`, "dev", "eth0");
+    await ip(host, "link", "set", "eth0", "up");
+    await ip(hub, "link", "set", linkOf(index), "master", BRIDGE, "up");
+    hosts.push(host);
+  }
 
-  return {
-    hosts: namespaces.map((host, index) => ({
+  const network: Network = {
+    hosts: hosts.map(({ runIn }, index) => ({
       address: addressOf(index),
-      spawn: (program, words, options) => host.spawn(program, words, options),
+      spawn(program, words, options = {}) {
+        const [first = "", ...rest] = [...runIn, ...diesWithParent(), program, ...words];
+        const child = spawn(first, rest, options);
+        children.add(child);
+        return child;
+      },
     })),
     launch: (options, index) => {
-      const { runIn } = namespaces[index] as NetworkNamespace;
       const port = options.sentinel ? SENTINEL_PORT : REDIS_PORT;
-      return startRedisServer({ ...options, host: addressOf(index), port, runIn });
+      return startRedisServer({ ...options, host: addressOf(index), port, runIn: hosts[index]?.runIn ?? [] });
     },
-    // Taken off the bridge and not switched off: a link that is down would be seen by the host, and its connections would hear of it.
-    cut: (index) => hub.ip("link", "set", linkOf(index), "nomaster"),
-    heal: (index) => hub.ip("link", "set", linkOf(index), "master", BRIDGE),
-    end: () => hub.end(),
+    // Taken off the bridge and not switched off: the host would see a link that is down, and end its connections.
+    cut: (index) => ip(hub, "link", "set", linkOf(index), "nomaster"),
+    heal: (index) => ip(hub, "link", "set", linkOf(index), "master", BRIDGE),
+    async end() {
+      for (const child of children) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        const exited = once(child, "exit");
+        child.kill("SIGKILL");
+        await exited;
+      }
+    },
   };
+  networks.push(network);
+  return network;
 }
 
-const hubs: NetworkNamespace[] = [];
-afterAll(async () => {
-  for (const hub of hubs.splice(0)) await hub.end();
-});
-
-async function linkedHost(hub: NetworkNamespace, index: number): Promise<NetworkNamespace> {
-  const host = await hub.another();
-  await hub.ip("link", "add", linkOf(index), "type", "veth", "peer", "name", "eth0", "netns", `${host.pid}`);
-  await host.ip("link", "set", "lo", "up");
-  await host.ip("address", "add", `${addressOf(index)}/24`, "dev", "eth0");
-  await host.ip("link", "set", "eth0", "up");
-  await hub.ip("link", "set", linkOf(index), "master", BRIDGE, "up");
-  return host;
+/**
+ * A network for some processes of this machine. It exists as long as a process in it: a shell that waits for the end of its input, which is
+ * this process. However that ends, the network ends with it.
+ */
+interface Namespace {
+  readonly pid: number;
+  /** Words before a command that run it in there. */
+  readonly runIn: readonly string[];
 }
 
 function addressOf(index: number): string {
@@ -95,79 +137,15 @@ function linkOf(index: number): string {
   return `host${index}`;
 }
 
-/** Words for `unshare` that make a network, and for `nsenter` that go into it. */
-interface Way {
-  readonly create: readonly string[];
-  readonly enter: readonly string[];
-}
-
-/** With a user namespace everyone may, where the system lets them; without one root may, also in many a container. */
-const WAYS: readonly Way[] = [
-  { create: ["--user", "--map-root-user", "--net"], enter: ["--user", "--net", "--preserve-credentials"] },
-  { create: ["--net"], enter: ["--net"] },
-];
-const PROGRAMS = ["unshare", "nsenter", "ip"];
-const PROBE = "ip link add hub type bridge && ip link add end type veth peer name far && ip link set end master hub";
-
-/**
- * A network of its own for some processes of this machine. It lives as long as a process in it. Here that is a shell that waits for the end
- * of its input, which is this process: however it ends, the network goes with it, and nothing has to be taken down.
- */
-class NetworkNamespace {
-  /** Words before a command that run it in here. */
-  readonly runIn: readonly string[];
-
-  private constructor(
-    readonly pid: number,
-    private readonly way: Way,
-    /** Of this namespace and of those made inside: they end together. */
-    private readonly children: Set<ChildProcess>,
-  ) {
-    this.runIn = ["nsenter", "--target", `${pid}`, ...way.enter];
-  }
-
-  /** @throws Error when `partitionUnavailable()` gives a reason. */
-  static async create(): Promise<NetworkNamespace> {
-    const way = wayThatWorks();
-    if (typeof way === "string") throw new Error(way);
-    const children = new Set<ChildProcess>();
-    return new NetworkNamespace(await holdOpen(["unshare", ...way.create], children), way, children);
-  }
-
-  /** Another network beside this one, to be linked with it. */
-  async another(): Promise<NetworkNamespace> {
-    const pid = await holdOpen([...this.runIn, "unshare", "--net"], this.children);
-    return new NetworkNamespace(pid, this.way, this.children);
-  }
-
-  /** Runs `ip` in here, to its end. */
-  async ip(...words: readonly string[]): Promise<void> {
-    const [program, ...rest] = [...this.runIn, "ip", ...words];
-    await promisify(execFile)(program as string, rest);
-  }
-
-  spawn(program: string, words: readonly string[], options: SpawnOptions = {}): ChildProcess {
-    const [first, ...rest] = [...this.runIn, ...diesWithParent(), program, ...words];
-    const child = spawn(first as string, rest, options);
-    this.children.add(child);
-    return child;
-  }
-
-  /** Kills all that was spawned here and in the networks beside it. */
-  async end(): Promise<void> {
-    for (const child of this.children) {
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      const exited = once(child, "exit");
-      child.kill("SIGKILL");
-      await exited;
-    }
-  }
+async function ip({ runIn }: Namespace, ...words: readonly string[]): Promise<void> {
+  const [program = "", ...rest] = [...runIn, "ip", ...words];
+  await promisify(execFile)(program, rest);
 }
 
 /** The process that keeps the namespace, once it is in there. */
 async function holdOpen(before: readonly string[], children: Set<ChildProcess>): Promise<number> {
-  const [program, ...words] = [...before, "sh", "-c", "echo inside; exec cat"];
-  const holder = spawn(program as string, words, { stdio: ["pipe", "pipe", "pipe"] });
+  const [program = "", ...words] = [...before, "sh", "-c", "echo inside; exec cat"];
+  const holder = spawn(program, words, { stdio: ["pipe", "pipe", "pipe"] });
   let complaint = "";
   holder.stderr.setEncoding("utf8").on("data", (text: string) => (complaint += text));
   const isInside = await Promise.race([

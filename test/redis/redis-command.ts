@@ -4,7 +4,7 @@
  */
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { RespRefusal, type RespValue, readMessage, writeCommand } from "./resp.js";
+import { messageReader, RespRefusal, type RespValue, writeCommand } from "./resp.js";
 
 /** Where a server is reached. A path is that of its Unix socket, and goes before the address in `url`. */
 export interface Reachable {
@@ -20,49 +20,36 @@ const WAIT_LIMIT_MS = 300_000;
 type Words = readonly (string | number)[];
 
 /**
- * Sends one command and resolves to its answer: text as string, numbers as number, nothing as null, lists as arrays.
- * WAIT means nothing here, since it asks for the writes of its own connection only: see `commands`.
+ * Sends one command and resolves to its reply: text as string, numbers as number, nothing as null, lists as arrays. WAIT means nothing
+ * here, since it asks for the writes of its own connection only.
  * @throws RespRefusal with Redis's words when it refuses, Error when the connection breaks or there is none. It waits for a frozen server.
  */
 export async function command(server: Reachable, ...words: Words): Promise<RespValue> {
-  const [answer] = await commands(server, words);
-  return answer as RespValue;
+  const { username, password } = new URL(server.url);
+  const login = [username || "default", password].map(decodeURIComponent);
+  const replies = await converse(server, password === "" ? [words] : [["AUTH", ...login], words]);
+  for (const reply of replies) if (reply instanceof RespRefusal) throw reply;
+  return replies.at(-1) as RespValue;
 }
 
-/**
- * Sends several commands at once on one connection, and resolves to their answers.
- * @throws as `command`, for the first that is refused. Those behind it have been run all the same.
- */
-async function commands(server: Reachable, ...list: readonly Words[]): Promise<RespValue[]> {
-  const login = credentials(server.url);
-  const all = login ? [["AUTH", ...login], ...list] : list;
-  const answers = await converse(server, all);
-  for (const answer of answers) if (answer instanceof RespRefusal) throw answer;
-  return answers.slice(all.length - list.length);
-}
-
-/** As `commands`, but a refusal is an answer like any other, and nobody logs in. */
+/** Sends several commands at once on one connection, without a login. A refusal is a reply like any other. */
 export async function converse({ url, socketPath }: Reachable, list: readonly Words[]): Promise<RespValue[]> {
   const { hostname, port } = new URL(url);
   const socket = connect(socketPath ? { path: socketPath } : { host: hostname, port: Number(port) });
   try {
     return await new Promise((resolve, reject) => {
-      let bytes = Buffer.alloc(0);
-      const answers: RespValue[] = [];
+      const repliesIn = messageReader();
+      const replies: RespValue[] = [];
       socket.on("data", (chunk: Buffer) => {
-        bytes = Buffer.concat([bytes, chunk]);
         try {
-          for (let message = readMessage(bytes); message; message = readMessage(bytes)) {
-            answers.push(message.value);
-            bytes = bytes.subarray(message.end);
-          }
+          for (const { value } of repliesIn(chunk)) replies.push(value);
         } catch (error) {
           reject(error);
         }
-        if (answers.length >= list.length) resolve(answers);
+        if (replies.length >= list.length) resolve(replies);
       });
       socket.on("error", reject);
-      socket.on("close", () => reject(new Error(`${url} closed the connection before it answered`)));
+      socket.on("close", () => reject(new Error(`${url} closed the connection before it replied`)));
       socket.write(list.map(writeCommand).join(""));
     });
   } finally {
@@ -115,10 +102,4 @@ export async function untilInfo(server: Reachable, wanted: Readonly<Record<strin
     return lines.map(([name, value]) => [name, seen[name], value]);
   };
   await until(what, onlyWanted, (seen) => seen.every(([, value, wish]) => value === wish));
-}
-
-function credentials(url: string): string[] | undefined {
-  const { username, password } = new URL(url);
-  if (password === "") return undefined;
-  return [username || "default", password].map(decodeURIComponent);
 }

@@ -35,8 +35,6 @@ export interface RedisServerOptions {
   port?: number;
   /** Names of lines of redis.conf that are given a free port of their own. Default: none. */
   morePorts?: readonly string[];
-  /** For data, redis.conf and redis.log. Default: a new one, removed when the server is disposed of; a given one stays. */
-  directory?: string;
   /** The address it listens on. Default: 127.0.0.1. */
   host?: string;
   /** It runs as a Sentinel, which is the same program, and `config` is a Sentinel's. Default: false. */
@@ -75,8 +73,7 @@ export interface RedisServer {
   readonly port: number;
   /** Of the process started last, whether or not it still runs. */
   readonly pid: number;
-  /** `frozen` between SIGSTOP and SIGCONT. */
-  readonly state: "running" | "frozen" | "ended";
+  /** Of data, redis.conf, users.acl and redis.log. */
   readonly directory: string;
   /** Of a server in another network (`runIn`) or behind TLS: the way to it from here. */
   readonly socketPath: string | undefined;
@@ -89,7 +86,7 @@ export interface RedisServer {
 }
 
 export interface DisposableRedisServer extends RedisServer {
-  /** Kills the process, and removes the folder if it was made here. */
+  /** Kills the process, and removes its directory. */
   dispose(): Promise<void>;
 }
 
@@ -101,35 +98,45 @@ export async function launchRedisServer(
   binary: RedisBinary,
   options: RedisServerOptions = {},
 ): Promise<DisposableRedisServer> {
-  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), "callnumber-redis-")));
-  const ownsDirectory = options.directory === undefined;
+  const directory = await mkdtemp(join(tmpdir(), "callnumber-redis-"));
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
-    const server = new RedisProcess(binary, options, port, directory, ownsDirectory);
-    const socket = server.socketPath === undefined ? {} : { unixsocket: server.socketPath };
-    const preloads = Object.assign({}, ...(options.preloads ?? []).map(({ config }) => config));
-    const aclfile = join(directory, "users.acl");
-    const users = isOpen(options) ? {} : { ...FOLLOWING, aclfile };
-    if (!isOpen(options)) await writeFile(aclfile, shippedUsers());
-    const ports = options.tls
-      ? { port: "0", "tls-port": `${port}`, "tls-replication": "yes", ...options.tls }
-      : { port: `${port}` };
-    const address = { bind: server.host, ...ports, dir: directory, ...socket };
-    const morePorts: Record<string, string> = {};
-    for (const name of options.morePorts ?? []) morePorts[name] = `${await freePort()}`;
-    const lines = { ...address, ...users, ...preloads, ...options.config, ...morePorts };
-    await writeFile(join(directory, "redis.conf"), configText(lines));
+    const server = new RedisProcess(binary, options, port, directory);
+    if (!isOpen(options)) await writeFile(join(directory, "users.acl"), shippedUsers());
+    await writeFile(join(directory, "redis.conf"), await configText(server, options));
     try {
       await server.start();
       return server;
     } catch (error) {
-      // Between finding a free port and listening on it, someone else can take it.
+      // Between finding a free port and listening on it, another program can take it.
       const portTaken = /address already in use/i.test((error as Error).message);
       if (options.port === undefined && portTaken && attempt < PORT_TRIES) continue;
       await server.dispose();
       throw error;
     }
   }
+}
+
+async function configText(
+  { host, port, directory, socketPath }: RedisServer,
+  options: RedisServerOptions,
+): Promise<string> {
+  const ports = options.tls ? { port: 0, "tls-port": port, "tls-replication": "yes", ...options.tls } : { port };
+  const lines: Record<string, string | number | readonly string[]> = {
+    save: '""',
+    appendonly: "no",
+    bind: host,
+    ...ports,
+    dir: directory,
+    ...(socketPath === undefined ? {} : { unixsocket: socketPath }),
+    ...(isOpen(options) ? {} : { ...FOLLOWING, aclfile: join(directory, "users.acl") }),
+    ...Object.assign({}, ...(options.preloads ?? []).map(({ config }) => config)),
+    ...options.config,
+  };
+  for (const name of options.morePorts ?? []) lines[name] = await freePort();
+  return Object.entries(lines)
+    .flatMap(([name, value]) => [value].flat().map((one) => `${name} ${one}\n`))
+    .join("");
 }
 
 class RedisProcess implements DisposableRedisServer {
@@ -140,14 +147,12 @@ class RedisProcess implements DisposableRedisServer {
   #child: ChildProcess | undefined;
   #exited: Promise<unknown> = Promise.resolve();
   #pid = 0;
-  #frozen = false;
 
   constructor(
     private readonly binary: RedisBinary,
     private readonly options: RedisServerOptions,
     readonly port: number,
     readonly directory: string,
-    private readonly ownsDirectory: boolean,
   ) {
     this.host = options.host ?? HOST;
     this.url = isOpen(options) ? `redis://${this.host}:${port}` : testerUrlAt(this.host, port);
@@ -159,11 +164,6 @@ class RedisProcess implements DisposableRedisServer {
     return this.#pid;
   }
 
-  get state(): "running" | "frozen" | "ended" {
-    if (!this.#child) return "ended";
-    return this.#frozen ? "frozen" : "running";
-  }
-
   async start(): Promise<void> {
     if (this.#child) throw new Error(`the redis-server on port ${this.port} already runs, as process ${this.#pid}`);
     // Each start has a log of its own: the line that says ready must not be an earlier one.
@@ -171,8 +171,8 @@ class RedisProcess implements DisposableRedisServer {
     const { runIn = [], sentinel = false, preloads = [] } = this.options;
     const command = [this.binary.executable, join(this.directory, "redis.conf"), ...(sentinel ? ["--sentinel"] : [])];
     // Entering another network changes credentials, and with them the kernel forgets whose death to die: so that word comes after.
-    const [program, ...words] = [...runIn, ...diesWithParent(), ...command];
-    const child = spawn(program as string, words, {
+    const [program = "", ...words] = [...runIn, ...diesWithParent(), ...command];
+    const child = spawn(program, words, {
       env: environmentWith(preloads, environmentFor(this.binary.libraryPath)),
       stdio: ["ignore", log, log],
     });
@@ -180,7 +180,6 @@ class RedisProcess implements DisposableRedisServer {
     await once(child, "spawn");
     this.#child = child;
     this.#pid = child.pid as number;
-    this.#frozen = false;
     killAtExit(child);
     this.#exited = once(child, "exit").then(() => {
       this.#child = undefined;
@@ -196,13 +195,12 @@ class RedisProcess implements DisposableRedisServer {
 
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#child?.kill(signal);
-    if (signal === "SIGSTOP" || signal === "SIGCONT") this.#frozen = signal === "SIGSTOP";
     if (!SIGNALS_IT_OUTLIVES.has(signal)) await this.#exited;
   }
 
   async dispose(): Promise<void> {
     await this.kill("SIGKILL");
-    if (this.ownsDirectory) await rm(this.directory, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 
   async #answers(): Promise<void> {
@@ -234,38 +232,24 @@ function isOpen({ sentinel = false, openBecause }: RedisServerOptions): boolean 
 
 function environmentWith(preloads: readonly Preload[], usual: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (preloads.length === 0) return usual;
-  const environments = preloads.map(({ environment }) => environment);
   // By name: a blank would end a path.
   const names = preloads.map(({ library }) => basename(library)).join(":");
   const folders = [...preloads.map(({ library }) => dirname(library)), usual["LD_LIBRARY_PATH"] ?? []].flat().join(":");
+  const environments = preloads.map(({ environment }) => environment);
   return Object.assign({ ...usual, LD_PRELOAD: names, LD_LIBRARY_PATH: folders }, ...environments);
 }
 
-function configText(config: Record<string, string | string[]>): string {
-  const withDefaults = { save: '""', appendonly: "no", ...config };
-  return Object.entries(withDefaults)
-    .flatMap(([name, value]) => [value].flat().map((one) => `${name} ${one}\n`))
-    .join("");
-}
-
-/** A port on 127.0.0.1 that no one listens on now, and that no outgoing connection is given. */
+/** A port on 127.0.0.1 that no program listens on now, and that no outgoing connection is given. */
 async function freePort(): Promise<number> {
   for (let attempt = 1; attempt <= PORT_TRIES; attempt++) {
     const port = PORT_FIRST + Math.floor(Math.random() * (PORT_LAST - PORT_FIRST));
-    if (await isFree(port)) return port;
+    const probe = createServer().listen(port, HOST);
+    const isFree = await once(probe, "listening").then(
+      () => true,
+      () => false,
+    );
+    probe.close();
+    if (isFree) return port;
   }
   throw new Error(`no free port on ${HOST} between ${PORT_FIRST} and ${PORT_LAST} after ${PORT_TRIES} tries`);
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = createServer();
-  try {
-    probe.listen(port, HOST);
-    await once(probe, "listening");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    probe.close();
-  }
 }

@@ -1,6 +1,6 @@
 /**
- * One master and its replicas, and what an operator or a Sentinel does to them by hand.
- * Every step ends when INFO says so, on the side it concerns: none trusts a time.
+ * One master and its replicas, and what an operator or a Sentinel does to them.
+ * Every step ends when INFO shows it, on the side it concerns: none trusts a time.
  */
 import { command, info, until, untilInfo } from "./redis-command.js";
 import { type RedisServer, type RedisServerOptions, startRedisServer } from "./test-redis.js";
@@ -24,8 +24,6 @@ export interface ReplicatedRedis {
   readonly master: RedisServer;
   /** The first replicas. */
   readonly replicas: readonly RedisServer[];
-  /** Kills every node. Without it they end with the test file. */
-  end(): Promise<void>;
 }
 
 /** Ports below 1024 are root's, and no one has used this one for decades: connections are refused. */
@@ -53,14 +51,11 @@ export async function startReplicatedRedis({
   );
   await Promise.all(replicas.map((replica) => untilLinked(replica, master)));
   await untilInfo(master, { connected_slaves: `${replicas.length}` });
-
-  const nodes = [master, ...replicas];
-  return { nodes, master, replicas, end: () => endAll(nodes) };
+  return { nodes: [master, ...replicas], master, replicas };
 }
 
 /**
- * Makes a master of `node`, as a fail-over does, and no one else hears of it. Written into its redis.conf, so a new start keeps it.
- * Resolves when INFO says so.
+ * Makes a master of `node`, as a failover does, without notice to the others. Written into its redis.conf, so a new start keeps it.
  */
 export async function promote(node: RedisServer): Promise<void> {
   await command(node, "REPLICAOF", "NO", "ONE");
@@ -102,9 +97,4 @@ export async function untilCaughtUp(replica: RedisServer, master: RedisServer): 
     () => info(replica),
     (seen) => seen.master_replid === history && Number(seen.slave_repl_offset) >= Number(offset),
   );
-}
-
-/** Kills them, frozen or not, those also that have ended already. */
-export async function endAll(servers: readonly RedisServer[]): Promise<void> {
-  await Promise.all(servers.map((server) => server.kill("SIGKILL")));
 }

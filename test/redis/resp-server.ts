@@ -1,16 +1,13 @@
-/** A server that hears commands as Redis does, one after the other on each connection, and answers as whoever made it says. */
+/** Servers that read commands as Redis does, one after the other on each connection, and reply as a test decides. */
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { readMessage } from "./resp.js";
+import { messageReader } from "./resp.js";
 
 export interface RespServer {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/**
- * @param answer is told the words of each command, and writes what it likes; the connection may be gone.
- * @param host where it listens.
- */
+/** `answer` is given the words of each command and writes the reply; the connection may be gone. */
 export async function startRespServer(
   answer: (words: readonly string[], socket: Socket) => void,
   host = "127.0.0.1",
@@ -20,13 +17,9 @@ export async function startRespServer(
     sockets.add(socket);
     socket.on("error", () => {});
     socket.on("close", () => sockets.delete(socket));
-    let rest: Buffer = Buffer.alloc(0);
-    socket.on("data", (chunk) => {
-      rest = Buffer.concat([rest, chunk]);
-      for (let message = readMessage(rest); message; message = readMessage(rest)) {
-        rest = rest.subarray(message.end);
-        answer(message.value as readonly string[], socket);
-      }
+    const commandsIn = messageReader();
+    socket.on("data", (chunk: Buffer) => {
+      for (const { value } of commandsIn(chunk)) answer(value as readonly string[], socket);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
@@ -37,4 +30,16 @@ export async function startRespServer(
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** Redis' own reply to a command that it does not know. */
+export function unknownCommandReply([name = "", ...words]: readonly string[]): string {
+  return `ERR unknown command '${name}', with args beginning with: ${words.map((word) => `'${word}'`).join(" ")} `;
+}
+
+/** A server that rejects every command and repeats its arguments, as Redis does with commands that were renamed. */
+export function startEchoingRedis(): Promise<RespServer> {
+  return startRespServer((words, socket) => {
+    socket.write(`-${unknownCommandReply(words).replaceAll(/[\r\n]/g, " ")}\r\n`);
+  });
 }

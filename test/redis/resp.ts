@@ -8,7 +8,7 @@ export type RespValue = string | number | boolean | null | readonly RespValue[] 
 /** An error that Redis answered, as a value: inside of an array it is one of several answers. */
 export class RespRefusal extends Error {}
 
-export interface RespMessage {
+interface RespMessage {
   /** The type's first character as Redis sends it: `>` marks a push, which answers no command. */
   readonly type: string;
   readonly value: RespValue;
@@ -45,7 +45,7 @@ const READERS: Readonly<Record<string, Reader>> = {
  * The message that begins at `start`, or undefined when its end has not arrived yet. Maps come as flat lists, as in RESP2.
  * @throws Error for bytes that begin no message.
  */
-export function readMessage(bytes: Buffer, start = 0): RespMessage | undefined {
+function readMessage(bytes: Buffer, start = 0): RespMessage | undefined {
   if (start >= bytes.length) return undefined;
   const type = String.fromCharCode(bytes[start] as number);
   const read = READERS[type];
@@ -54,6 +54,19 @@ export function readMessage(bytes: Buffer, start = 0): RespMessage | undefined {
   if (lineEnd < 0) return undefined;
   const message = read(bytes.toString("utf8", start + 1, lineEnd), bytes, lineEnd + LINE_END.length);
   return message && { type, ...message };
+}
+
+/** Cuts a stream of bytes into messages: returns those that end in a chunk, and the bytes of each. */
+export function messageReader(): (chunk: Buffer) => Generator<RespMessage & { readonly bytes: Buffer }> {
+  let rest: Buffer = Buffer.alloc(0);
+  return function* (chunk) {
+    rest = Buffer.concat([rest, chunk]);
+    for (let message = readMessage(rest); message; message = readMessage(rest)) {
+      const bytes = rest.subarray(0, message.end);
+      rest = rest.subarray(message.end);
+      yield { ...message, bytes };
+    }
+  };
 }
 
 export function writeCommand(words: readonly (string | number)[]): string {

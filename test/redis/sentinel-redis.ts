@@ -3,23 +3,22 @@
  * The Sentinels are servers too: each can be killed, frozen and started again.
  */
 import { command, info, until } from "./redis-command.js";
-import { endAll, type LaunchNode, type ReplicatedRedis, startReplicatedRedis } from "./replicated-redis.js";
-import type { RespValue } from "./resp.js";
+import { type LaunchNode, type ReplicatedRedis, startReplicatedRedis } from "./replicated-redis.js";
 import { watching } from "./shipped-users.js";
 import { type RedisServer, type RedisServerOptions, startRedisServer } from "./test-redis.js";
 
 const MASTER_NAME = "archive";
 const HOST_COUNT = 3;
 const QUORUM = 2;
+/**
+ * How often a Sentinel announces itself to the others, and asks a node for its role: a replaced master that comes back is a master for
+ * about five times this. A Sentinel that is started again falls back to its own 2,000 and 10,000.
+ */
+const PERIOD_MS = 250;
 
 export interface SentinelRedisOptions {
   /** How long a node must be silent before a Sentinel holds it to be down. Default: 1,000; less takes a busy machine for a dead node. */
   downAfterMs?: number;
-  /**
-   * How often a Sentinel tells the others of itself, and asks a node who it is: a replaced master that comes back is a
-   * master for about five times this. A Sentinel that is started again falls back to its own 2,000 and 10,000. Default: 250.
-   */
-  periodMs?: number;
   /** Lines of redis.conf for each node, not for the Sentinels. Default: nothing is kept on disk. */
   config?: RedisServerOptions["config"];
   /** Called for node and Sentinel alike, with the same index for the two that belong on one host. Default: `startRedisServer`. */
@@ -37,12 +36,13 @@ export interface SentinelRedis extends ReplicatedRedis {
    * @param otherThan the master that shall have been replaced.
    */
   waitForMaster(otherThan?: RedisServer, askedSentinels?: readonly RedisServer[]): Promise<RedisServer>;
+  /** Kills every node and Sentinel. Without it they end with the test file. */
+  end(): Promise<void>;
 }
 
 /** Three nodes and three Sentinels. Resolves when every Sentinel knows every node and every other Sentinel, so that a fail-over can begin. */
 export async function startSentinelRedis({
   downAfterMs = 1_000,
-  periodMs = 250,
   config = {},
   launch = startRedisServer,
 }: SentinelRedisOptions = {}): Promise<SentinelRedis> {
@@ -51,7 +51,7 @@ export async function startSentinelRedis({
   const watch = sentinelConfig(master, downAfterMs);
   const sentinels = await Promise.all(nodes.map((_, index) => launch({ sentinel: true, config: watch }, index)));
   for (const sentinel of sentinels) {
-    await command(sentinel, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", periodMs, "INFO-PERIOD", periodMs);
+    await command(sentinel, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", PERIOD_MS, "INFO-PERIOD", PERIOD_MS);
   }
   await Promise.all(sentinels.map(untilItKnowsAll));
 
@@ -61,7 +61,9 @@ export async function startSentinelRedis({
     masterName: MASTER_NAME,
     sentinelHosts: sentinels.map(({ host, port }) => `${host}:${port}`).join(","),
     waitForMaster: (otherThan, askedSentinels = sentinels) => agreedMaster(nodes, askedSentinels, otherThan),
-    end: () => endAll([...sentinels, ...nodes]),
+    async end() {
+      await Promise.all([...sentinels, ...nodes].map((server) => server.kill("SIGKILL")));
+    },
   };
 }
 
@@ -78,14 +80,13 @@ function sentinelConfig(master: RedisServer, downAfterMs: number): Record<string
 }
 
 async function untilItKnowsAll(sentinel: RedisServer): Promise<void> {
-  const asked = { "num-slaves": HOST_COUNT - 1, "num-other-sentinels": HOST_COUNT - 1, flags: "master" };
+  const wanted = { "num-slaves": HOST_COUNT - 1, "num-other-sentinels": HOST_COUNT - 1, flags: "master" };
   const facts = async () => {
-    const known = pairs(await command(sentinel, "SENTINEL", "MASTER", MASTER_NAME));
-    return Object.entries(asked).map(([name, wanted]) => ({ name, wanted: `${wanted}`, known: known[name] }));
+    const words = (await command(sentinel, "SENTINEL", "MASTER", MASTER_NAME)) as readonly string[];
+    return Object.entries(wanted).map(([name, value]) => [name, words[words.indexOf(name) + 1], `${value}`]);
   };
-  await until(`the Sentinel ${sentinel.url} knows all`, facts, (all) =>
-    all.every(({ wanted, known }) => wanted === known),
-  );
+  const isThere = (all: (string | undefined)[][]) => all.every(([, known, value]) => known === value);
+  await until(`the Sentinel ${sentinel.url} knows all`, facts, isThere);
 }
 
 async function agreedMaster(
@@ -104,9 +105,4 @@ async function agreedMaster(
   };
   const not = otherThan ? ` other than ${otherThan.url}` : "";
   return (await until(`the Sentinels agree on a master${not}`, named, (node) => node !== undefined)) as RedisServer;
-}
-
-function pairs(list: RespValue): Record<string, string> {
-  const words = list as readonly string[];
-  return Object.fromEntries(words.flatMap((name, index) => (index % 2 === 0 ? [[name, words[index + 1] ?? ""]] : [])));
 }

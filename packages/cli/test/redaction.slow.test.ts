@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callnumber, type Finished, folderForTest, serveProcess } from "../../../test/processes/command.js";
-import { type EchoingRedis, startEchoingRedis } from "../../../test/redis/echoing-redis.js";
+import { type RespServer, startEchoingRedis } from "../../../test/redis/resp-server.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { replaceFile } from "../../../test/tls/files.js";
 
@@ -35,7 +35,7 @@ const COMMANDS: Readonly<
 /** One of each kind: with a store, with a coordinator, with neither. */
 const ONE_OF_EACH_KIND = new Set(["serve", "move", "inspect", "decode", "schemes"]);
 
-let echoing: EchoingRedis;
+let echoing: RespServer;
 
 beforeAll(async () => {
   echoing = await startEchoingRedis();

@@ -1,23 +1,28 @@
 /**
- * What a coordinator says of a text beyond the five answers: what it may have been meant for, what else its process got, and
- * whether a message can have it at all.
+ * What an inspection reports of a call number in addition to its verdict: what a mistyped one may have been meant for, the other leases of
+ * its process, and whether a message can have it.
  */
 import { randomUUID } from "node:crypto";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import type { Holder, Lease } from "@callnumber/protocol/wire";
+import type { Holder, Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import { beforeEach, describe, expect, test } from "vitest";
+import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import { canExist as isPossible } from "../src/inspect/verdicts.js";
+import { correctionsOf } from "../src/inspect/corrections.js";
+import { canExist as canExistBy } from "../src/inspect/verdicts.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import { type Store } from "../src/stores/store.js";
-import { commandsFor, NAMESPACE } from "./commands-for-test.js";
+import { NAMESPACE } from "./commands-for-test.js";
+import { inHand } from "./store-in-hand.js";
 
 const importer: Holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
 const other: Holder = { ...importer, pid: 2 };
+const number = (run: number, sequence: number, version = 0) => encodeCallNumber({ version, run, sequence });
+/** Of run 99. */
+const NUMBER = "2VznWE2i";
 
-let store: Store;
+let store: MemoryStore;
 let coordinator: Coordinator;
 
 beforeEach(async () => {
@@ -31,75 +36,99 @@ async function lease(holder = importer, runCount = 1): Promise<Lease> {
   return coordinator.lease(NAMESPACE, request);
 }
 
-const number = (run: number, sequence: number, version = 0) => encodeCallNumber({ version, run, sequence });
+/** A recovery, which skips runs. */
+async function recover(): Promise<void> {
+  await inHand(store, await store.readNamespace(NAMESPACE)).jump();
+}
+
+describe("corrections", () => {
+  const of99 = { firstLedgerId: 99, lastLedgerId: 99 };
+
+  test.each<[text: string, slip: string, positions: number[], meant?: string]>([
+    ['"2VznWE2i".', "surrounding", []],
+    ["2Vzn\u00adWE2i", "surrounding", []],
+    ["2Vzn WE 2i", "surrounding", []],
+    ["2VznWE2l", "look_alike", [7]],
+    ["2Vzn-WE21", "look_alike", [8]],
+    ["2V50Pv9M", "look_alike", [3], "2V5OPv9M"],
+    ["2vznWE2i", "case", [1]],
+    ["2VznWE2I", "case", [7]],
+    ["2vznwe2i", "case", [1, 4, 5]],
+    ["(2VZNWE2I)", "case", [3, 4, 8]],
+  ])("of %j include %s at %j", (text, slip, positions, callNumber = NUMBER) => {
+    expect(correctionsOf(text, of99, 16)).toContainEqual({ callNumber, slip, positions, ledgerId: 99 });
+  });
+
+  test.each([NUMBER, "", "?", "2VznWE2", "2VznWE2ii", "V2znWE2i", "3VznWE2i", `${NUMBER}${" ".repeat(60)}`])(
+    "of %j are none",
+    (text) => expect(correctionsOf(text, of99, 16)).toEqual([]),
+  );
+
+  test("are of the range, the fewest changes first, and no more than requested", () => {
+    const all = { firstLedgerId: 0, lastLedgerId: 2 ** 33 - 1 };
+    const corrections = correctionsOf("oooollll", all, 16);
+    const changes = corrections.map(({ positions }) => positions.length);
+    expect(changes).toEqual(changes.toSorted((a, b) => a - b));
+    expect(new Set(corrections.map(({ callNumber }) => callNumber)).size).toBe(16);
+    const above99 = correctionsOf("2vznWE2i", { ...all, firstLedgerId: 100 }, 16);
+    expect(above99).not.toContainEqual(expect.objectContaining({ callNumber: NUMBER }));
+  });
+
+  test("include every number of which one letter has the wrong case", () => {
+    const random = seededRandom(5);
+    for (let round = 0; round < 200; round++) {
+      const run = Math.floor(random() * 2 ** 30);
+      const callNumber = number(run, Math.floor(random() * 2 ** 14));
+      const at = Math.floor(random() * 8);
+      const text = withOtherCase(callNumber, at);
+      if (text === callNumber) continue;
+      const found = correctionsOf(text, { firstLedgerId: run, lastLedgerId: run }, 16);
+      expect(found, text).toContainEqual(expect.objectContaining({ callNumber, positions: [at] }));
+    }
+  });
+});
+
+function withOtherCase(text: string, at: number): string {
+  const letter = text.charAt(at);
+  const otherCase = letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
+  return text.slice(0, at) + otherCase + text.slice(at + 1);
+}
 
 describe("hints", () => {
-  test("name a leased number, what it takes to get there, its holder and what is known of it; the verdict stays", async () => {
+  const hint = { callNumber: NUMBER, holder: "importer", verdict: "unreported" };
+
+  test.each<[text: string, answer: object]>([
+    ["2VznWE2!", { verdict: "malformed", hints: [] }],
+    [
+      `'${NUMBER}'`,
+      {
+        verdict: "malformed",
+        problem: "wrong_length",
+        callNumber: `'${NUMBER}'`,
+        hints: [{ ...hint, slip: "surrounding", positions: [] }],
+      },
+    ],
+    ["2VznWE2l", { verdict: "never_leased", hints: [{ ...hint, slip: "look_alike", positions: [7] }] }],
+    // Run 90, and with one letter in another case version 2.
+    ["2uw15hoH", { verdict: "other_version", hints: [{ callNumber: "2Uw15hoH", slip: "case", positions: [1] }] }],
+  ])("of %j name the leased number, its holder and its verdict", async (text, answer) => {
     await lease(importer, 20);
-    expect(await coordinator.inspect(NAMESPACE, "2VznWE2!")).toMatchObject({ verdict: "malformed", hints: [] });
-    expect(await coordinator.inspect(NAMESPACE, "'2VznWE2i'")).toMatchObject({
-      verdict: "malformed",
-      problem: "wrong_length",
-      callNumber: "'2VznWE2i'",
-      hints: [
-        { callNumber: "2VznWE2i", slip: "surrounding", positions: [], holder: "importer", verdict: "unreported" },
-      ],
-    });
-    expect(await coordinator.inspect(NAMESPACE, "2VznWE2l")).toMatchObject({
-      verdict: "never_leased",
-      hints: [{ callNumber: "2VznWE2i", slip: "look_alike", positions: [7] }],
-    });
-    const neverLeased = await coordinator.inspect(NAMESPACE, "2vznWE2i");
-    expect(["never_leased", "other_version"]).toContain(neverLeased.verdict);
-    expect(neverLeased).toMatchObject({ hints: [{ callNumber: "2VznWE2i", slip: "case", positions: [1] }] });
+    expect(await coordinator.inspect(NAMESPACE, text)).toMatchObject(answer);
+    expect(await coordinator.inspect(NAMESPACE, text, { withHints: false })).toMatchObject({ hints: [] });
   });
 
-  test("stand also beside a number of another version", async () => {
-    await lease(importer, 64);
-    const leased = Array.from({ length: 64 }, (_, offset) => number(90 + offset, 7));
-    const typed = leased.flatMap((callNumber) =>
-      [...callNumber].map((letter, at) => {
-        const slipped = letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
-        return { callNumber, at, text: callNumber.slice(0, at) + slipped + callNumber.slice(at + 1) };
-      }),
-    );
-    const verdicts = new Set<string>();
-    for (const { callNumber, at, text } of typed) {
-      if (text === callNumber) continue;
-      const answer = await coordinator.inspect(NAMESPACE, text);
-      verdicts.add(answer.verdict);
-      if ("hints" in answer) {
-        expect(answer.hints).toContainEqual(expect.objectContaining({ callNumber, slip: "case", positions: [at] }));
-      }
-    }
-    expect(verdicts).toContain("other_version");
-  });
-
-  test("are never runs that are not leased: not below the first run, not above the mark, not passed over", async () => {
-    // Run 99 is the one that the text may have been meant for.
-    const hintsFor = async () => {
-      const answer = await coordinator.inspect(NAMESPACE, "2VznWE2l");
-      return "hints" in answer ? answer.hints : expect.fail("it is malformed");
-    };
+  test("name no run that is not leased: below the first run, above the mark, or skipped", async () => {
+    const hintsFor = async (of = coordinator) => await of.inspect(NAMESPACE, "2VznWE2l");
     await lease(importer, 9);
-    expect(await hintsFor()).toEqual([]);
+    expect(await hintsFor()).toMatchObject({ hints: [] });
     await lease(importer, 1);
-    expect(await hintsFor()).toHaveLength(1);
-    const skipping = new MemoryStore();
-    await new Coordinator({ store: skipping, name: "test" }).initNamespace(NAMESPACE);
-    const { storeId } = await skipping.readNamespace(NAMESPACE);
-    const { claim, confirm } = commandsFor(storeId);
-    const { after } = await skipping.step(NAMESPACE, claim(0));
-    await skipping.step(NAMESPACE, confirm(after.generation));
-    expect((await skipping.readNamespace(NAMESPACE)).highWaterMark).toBeGreaterThan(99);
-    expect(await new Coordinator({ store: skipping, name: "test" }).inspect(NAMESPACE, "2VznWE2l")).toMatchObject({
-      hints: [],
-    });
-  });
-
-  test("are left out when nobody asked for them", async () => {
-    await lease(importer, 20);
-    expect(await coordinator.inspect(NAMESPACE, "'2VznWE2i'", { withHints: false })).toMatchObject({ hints: [] });
+    expect(await hintsFor()).toMatchObject({ hints: [{ callNumber: NUMBER }] });
+    store = new MemoryStore();
+    const skipping = new Coordinator({ store, name: "test" });
+    await skipping.initNamespace(NAMESPACE);
+    await recover();
+    expect((await store.readNamespace(NAMESPACE)).highWaterMark).toBeGreaterThan(99);
+    expect(await hintsFor(skipping)).toMatchObject({ hints: [] });
   });
 });
 
@@ -110,7 +139,7 @@ describe("neighbors", () => {
     return answer.neighbors;
   };
 
-  test("are the nearest leases of the same process, whoever leased in between", async () => {
+  test("are the nearest leases of the same process, whatever was leased in between", async () => {
     for (const holder of [importer, other, importer, other, importer]) await lease(holder, 2);
     expect(await neighborsOf(95)).toMatchObject({
       previous: { firstRun: 90, runCount: 2, holder: importer },
@@ -123,38 +152,32 @@ describe("neighbors", () => {
       explanation: "the same process got nothing before it, and runs 94-95 after it",
     });
     expect(await neighborsOf(98)).toMatchObject({ previous: { firstRun: 94 }, next: null });
+    expect(await coordinator.inspect(NAMESPACE, number(90, 0))).toMatchObject({ neighbors: null });
   });
 
-  test("of another host or another name are none of its", async () => {
+  test("are not leases of another host or another name", async () => {
     for (const holder of [{ ...importer, host: "mail-2" }, importer, { ...importer, name: "other" }])
       await lease(holder);
     expect(await neighborsOf(91)).toMatchObject({ previous: null, next: null });
   });
 
-  test("are looked for among a thousand leases on each side, and the words say when that was not all", async () => {
-    await lease(importer);
-    for (let count = 0; count < 1_000; count++) await lease(other);
-    await lease(importer);
-    for (let count = 0; count < 999; count++) await lease(other);
+  test("are searched among a thousand leases on each side, and the explanation says when those were not all", async () => {
+    for (const count of [1_000, 999]) {
+      await lease(importer);
+      for (let more = 0; more < count; more++) await lease(other);
+    }
     await lease(importer);
     const { previous, next, explanation } = await neighborsOf(1_091);
     expect(previous).toBeNull();
     expect(next).toMatchObject({ firstRun: 2_091 });
     expect(explanation).toMatch(/^the same process got none of the 1,000 leases before it .*, and run 2091 after it$/);
   });
-
-  test("are left out when nobody asked for them", async () => {
-    await lease();
-    expect(await coordinator.inspect(NAMESPACE, number(90, 0))).toMatchObject({
-      neighbors: null,
-    });
-  });
 });
 
-describe("whether a number can exist", () => {
+describe("a call number can exist", () => {
   const canExist = (text: string) => coordinator.canExist(NAMESPACE, text);
 
-  test("is denied only when no message can have it", async () => {
+  test("unless its sequence is above the last one of a closed run, or its run was never leased", async () => {
     const { nonce } = await lease(importer, 3);
     expect(await canExist("2VznWE2!")).toBe(false);
     expect(await canExist(number(90, 0, 1))).toBe(false);
@@ -169,56 +192,41 @@ describe("whether a number can exist", () => {
     expect(await canExist(number(92, 0))).toBe(false);
   });
 
-  test("is not denied below the first run: an older system may have made it", async () => {
-    expect(await canExist(number(89, 0))).toBe(true);
-    expect(isPossible(await coordinator.inspect(NAMESPACE, number(89, 0)))).toBe(true);
+  test("below the first run, where an older system may have made it, and in a skipped run, whose lease the store may have lost", async () => {
+    await recover();
+    for (const run of [89, 90]) {
+      const answer = await coordinator.inspect(NAMESPACE, number(run, 0));
+      expect(answer).toMatchObject({ reason: run === 89 ? "below_first_run" : "skipped" });
+      expect(canExistBy(answer)).toBe(true);
+      expect(await canExist(number(run, 0))).toBe(true);
+    }
   });
 
-  test("is not denied for a run that was passed over: its lease may be what the store has forgotten", async () => {
-    const { highWaterMark } = await store.readNamespace(NAMESPACE);
-    const { storeId } = await store.readNamespace(NAMESPACE);
-    const { claim, confirm } = commandsFor(storeId);
-    const { after } = await store.step(NAMESPACE, claim(0));
-    await store.step(NAMESPACE, confirm(after.generation));
-    const skipped = await coordinator.inspect(NAMESPACE, number(highWaterMark + 1, 0));
-    expect(skipped).toMatchObject({ reason: "skipped" });
-    expect(isPossible(skipped)).toBe(true);
-    expect(await canExist(number(highWaterMark + 1, 0))).toBe(true);
-  });
-
-  test("is not denied above the mark while the store is in doubt", async () => {
+  test("above the mark while the store may have rolled back, also in a version that it may have forgotten", async () => {
     await lease(importer, 3);
     expect(await canExist(number(93, 0))).toBe(false);
     store.step = async () => {
-      throw new CoordinatorError("store_recovering", "the store was restarted", {
-        reason: "epoch_changed",
-        generation: 0,
-      });
+      const why = { reason: "epoch_changed", generation: 0 } as const;
+      throw new CoordinatorError("store_recovering", "the store was restarted", why);
     };
     await expect(lease()).rejects.toMatchObject({ reason: "epoch_changed" });
     expect(await canExist(number(93, 0))).toBe(true);
-    // It may have forgotten that its version advanced, too.
     expect(await canExist(number(93, 0, 1))).toBe(true);
     expect(await canExist("nonsense!")).toBe(false);
   });
 
-  test("is told by its lease where the record has forgotten that the version advanced", async () => {
+  test("in a version that only a lease shows, because the record has forgotten it", async () => {
     const { nonce } = await lease(importer, 3);
-    const found = await findLease(store, NAMESPACE, 90);
-    const answersWith = (lease: typeof found) => {
-      store.leases = async () => (lease === undefined ? [] : [lease]);
-    };
-    answersWith(found && { ...found, version: 1, firstRun: 5 });
-    expect(await coordinator.inspect(NAMESPACE, number(5, 0, 1))).toMatchObject({
-      verdict: "unreported",
-      lease: { nonce },
-    });
-    answersWith(undefined);
+    const found = (await findLease(store, NAMESPACE, 90)) as LedgerEntry;
+    store.leases = async () => [{ ...found, version: 1, firstRun: 5 }];
+    const leased = { verdict: "unreported", lease: { nonce } };
+    expect(await coordinator.inspect(NAMESPACE, number(5, 0, 1))).toMatchObject(leased);
+    store.leases = async () => [];
     expect(await coordinator.inspect(NAMESPACE, number(5, 0, 1))).toMatchObject({ verdict: "other_version" });
     expect(await canExist(number(5, 0, 1))).toBe(false);
   });
 
-  test("is not denied by a store that went back behind what this coordinator remembers", async () => {
+  test("up to the run that this coordinator remembers, when the store's mark is below it", async () => {
     await lease(importer, 3);
     const before = store.readNamespace.bind(store);
     store.readNamespace = async (namespace) => ({ ...(await before(namespace)), highWaterMark: 90 });

@@ -74,99 +74,78 @@ function leaseOf({ lease }: Commands, { runCount, floor, newer, held, who }: Ask
   });
 }
 
-const play = {
-  lease(own: Partial<AskedLease> = {}): Play {
+type OnStore = Play["on"];
+
+/** For each kind of play a function that makes one, named by its kind and parameters. */
+function namedPlays<Kinds extends Readonly<Record<string, (...parameters: never[]) => OnStore>>>(kinds: Kinds) {
+  const maker = ([kind, make]: [string, (...parameters: never[]) => OnStore]) => [
+    kind,
+    (...parameters: never[]): Play => ({ name: `${kind} ${JSON.stringify(parameters)}`, on: make(...parameters) }),
+  ];
+  type Makers = { readonly [Kind in keyof Kinds]: (...parameters: Parameters<Kinds[Kind]>) => Play };
+  return Object.fromEntries(Object.entries(kinds).map(maker)) as Makers;
+}
+
+const play = namedPlays({
+  lease(own: Partial<AskedLease> = {}) {
     const asked = { ...DEFAULT_LEASE, ...own };
-    const { name, isForeign, runCount, floor, held } = asked;
-    const label = `lease ${runCount}, floor ${floor}, held ${held}`;
-    return stepOn(name, label, isForeign, (commands, known) => leaseOf(commands, asked, known));
+    return stepOn(asked.name, (commands, known) => leaseOf(commands, asked, known), asked.isForeign);
   },
   /** Leases of the same moment, all in the namespace of the first. */
-  leases: (all: readonly AskedLease[]): Play => ({
-    name: `leases at once: ${JSON.stringify(all)}`,
-    async on(store, ids) {
-      const { name } = all[0] ?? DEFAULT_LEASE;
-      const known = await knownOf(store, name);
-      const commands = all.map((asked) => leaseOf(commandsFor(idFor(ids[name], asked.isForeign)), asked, known));
-      return await Promise.all(commands.map((command) => toldOrRefused(store, name, command)));
-    },
-  }),
-  heartbeat: (name: Name, floor = 0): Play =>
-    stepOn(name, `heartbeat, floor ${floor}`, false, ({ heartbeat }) => heartbeat({ floor })),
-  claim: (name: Name, newer = 0, generationMin = 0): Play =>
-    stepOn(name, `claim ${newer}`, false, ({ claim }, { generation }) =>
-      claim(atLeastZero(generation + newer), { generationMin }),
-    ),
-  confirm: (name: Name, newer = 0, floor = 0): Play =>
-    stepOn(name, `confirm ${newer}, floor ${floor}`, false, ({ confirm }, { generation }) =>
-      confirm(atLeastZero(generation + newer), { floor }),
-    ),
-  seal: (name: Name, seal = FORKED_SEAL): Play => stepOn(name, `seal ${seal}`, false, (make) => make.seal(seal)),
-  recover: (name: Name, isForeign = false, floor = 0): Play =>
-    stepOn(name, `recover, floor ${floor}`, isForeign, ({ recover }) => recover({ floor })),
-  advance: (name: Name, newer = 0, floor = 0, versions = 0): Play =>
-    stepOn(name, `advance ${versions}, floor ${floor}`, false, ({ advance }, { generation, mark }) =>
+  leases: (all: readonly AskedLease[]) => async (store, ids) => {
+    const { name } = all[0] ?? DEFAULT_LEASE;
+    const known = await knownOf(store, name);
+    const commands = all.map((asked) => leaseOf(commandsFor(idFor(ids[name], asked.isForeign)), asked, known));
+    return await Promise.all(commands.map((command) => doneOrRejected(store, name, command)));
+  },
+  heartbeat: (name: Name, floor = 0) => stepOn(name, ({ heartbeat }) => heartbeat({ floor })),
+  claim: (name: Name, newer = 0, generationMin = 0) =>
+    stepOn(name, ({ claim }, { generation }) => claim(atLeastZero(generation + newer), { generationMin })),
+  confirm: (name: Name, newer = 0, floor = 0) =>
+    stepOn(name, ({ confirm }, { generation }) => confirm(atLeastZero(generation + newer), { floor })),
+  seal: (name: Name, seal = FORKED_SEAL) => stepOn(name, (make) => make.seal(seal)),
+  recover: (name: Name, isForeign = false, floor = 0) => stepOn(name, ({ recover }) => recover({ floor }), isForeign),
+  advance: (name: Name, newer = 0, floor = 0, versions = 0) =>
+    stepOn(name, ({ advance }, { generation, mark }) =>
       advance(runOfLedgerId(mark).version + versions, { floor, generationMin: atLeastZero(generation + newer) }),
     ),
-  init: (name: Name): Play => stepOn(name, "init", false, ({ init }) => init()),
-  report: (
-    name: Name,
-    ledgerId: number,
-    who: number,
-    lastSequence: number | null,
-    state: NotedState = "open",
-  ): Play => ({
-    name: `report ${name} ${ledgerId} by ${who}: ${lastSequence} ${state}`,
-    on: (store) => store.report(name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
-  }),
-  find: (name: Name, id: number): Play => ({ name: `find ${name} ${id}`, on: (store) => findLease(store, name, id) }),
-  list: (name: Name, from: number, limit: number, direction: LeaseQuery["direction"]): Play => ({
-    name: `list ${name} ${from} ${limit} ${direction}`,
-    on: (store) => store.leases(name, { from, direction, limit }),
-  }),
+  init: (name: Name) => stepOn(name, ({ init }) => init()),
+  report:
+    (name: Name, ledgerId: number, who: number, lastSequence: number | null, state: NotedState = "open") =>
+    (store) =>
+      store.report(name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
+  find: (name: Name, ledgerId: number) => (store) => findLease(store, name, ledgerId),
+  list: (name: Name, from: number, limit: number, direction: LeaseQuery["direction"]) => (store) =>
+    store.leases(name, { from, direction, limit }),
   /** Trims the oldest leases, as the caller knows them. */
-  trim: (asked: AskedTrim): Play => ({
-    name: `trim ${JSON.stringify(asked)}`,
-    async on(store, ids) {
-      const { name, isForeign, leaseCount, missing, isReportMissed, stale } = asked;
-      const { through } = (await store.readSettings(name)).retention;
-      const oldest = await store.leases(name, { direction: "oldest_first", limit: leaseCount, withoutRecord: true });
-      const last = oldest.at(-1);
-      const leases = oldest.map((lease) => ({
-        lastLedgerId: lastLedgerIdOf(lease),
-        reportedAtMs: isReportMissed && lease === last ? null : (lease.progress?.reportedAtMs ?? null),
-      }));
-      const known = { none: leases, oldest: leases.slice(1), newest: leases.slice(0, -1) }[missing];
-      return await store.trimLedger(name, {
-        storeId: idFor(ids[name], isForeign),
-        trimmedThrough: atLeastZero(through + stale),
-        through: last === undefined ? through : lastLedgerIdOf(last),
-        leasedAtMs: leaseCount,
-        leases: known,
-      });
-    },
-  }),
-  keep: (name: Name, days: number): Play => ({
-    name: `keep ${name} for ${days} days`,
-    on: (store) => store.changeSettings(name, { retentionDays: days }),
-  }),
-  retention: (name: Name): Play => ({ name: `retention of ${name}`, on: (store) => store.readSettings(name) }),
-  read: (name: Name): Play => ({ name: `read ${name}`, on: (store) => store.readNamespace(name) }),
-};
+  trim: (asked: AskedTrim) => async (store, ids) => {
+    const { name, isForeign, leaseCount, missing, isReportMissed, stale } = asked;
+    const { through } = (await store.readSettings(name)).retention;
+    const oldest = await store.leases(name, { direction: "oldest_first", limit: leaseCount, withoutRecord: true });
+    const last = oldest.at(-1);
+    const leases = oldest.map((lease) => ({
+      lastLedgerId: lastLedgerIdOf(lease),
+      reportedAtMs: isReportMissed && lease === last ? null : (lease.progress?.reportedAtMs ?? null),
+    }));
+    const known = { none: leases, oldest: leases.slice(1), newest: leases.slice(0, -1) }[missing];
+    return await store.trimLedger(name, {
+      storeId: idFor(ids[name], isForeign),
+      trimmedThrough: atLeastZero(through + stale),
+      through: last === undefined ? through : lastLedgerIdOf(last),
+      leasedAtMs: leaseCount,
+      leases: known,
+    });
+  },
+  keep: (name: Name, days: number) => (store) => store.changeSettings(name, { retentionDays: days }),
+  retention: (name: Name) => (store) => store.readSettings(name),
+  read: (name: Name) => (store) => store.readNamespace(name),
+});
 
-/** What it needs to know it reads from the store that it is played on, right before. */
-function stepOn(
-  name: Name,
-  label: string,
-  isForeign: boolean,
-  make: (commands: Commands, known: Known) => StepCommand,
-): Play {
-  return {
-    name: `${label}: ${name}${isForeign ? " of another store" : ""}`,
-    async on(store, ids) {
-      const known = await knownOf(store, name);
-      return await told(store, name, make(commandsFor(idFor(ids[name], isForeign)), known));
-    },
+/** What the step needs to know is read from the store that it is played on, right before. */
+function stepOn(name: Name, make: (commands: Commands, known: Known) => StepCommand, isForeign = false): OnStore {
+  return async (store, ids) => {
+    const known = await knownOf(store, name);
+    return await done(store, name, make(commandsFor(idFor(ids[name], isForeign)), known));
   };
 }
 
@@ -181,20 +160,20 @@ function knownOf(store: Store, name: Name): Promise<Known> {
   );
 }
 
-async function told(store: Store, name: Name, command: StepCommand): Promise<unknown> {
+async function done(store: Store, name: Name, command: StepCommand): Promise<unknown> {
   const { after, check, ...rest } = await store.step(name, command);
   // Each store has an epoch of its own, and must agree with itself.
   expect([after.nonce, check.nonce, check.epoch]).toEqual([command.nonce, command.nonce, after.epoch]);
   return { ...rest, after: { ...after, nonce: "", epoch: "" }, check: { ...check, nonce: "", epoch: "" } };
 }
 
-async function toldOrRefused(store: Store, name: Name, command: StepCommand): Promise<unknown> {
+async function doneOrRejected(store: Store, name: Name, command: StepCommand): Promise<unknown> {
   try {
-    return await told(store, name, command);
+    return await done(store, name, command);
   } catch (error) {
     const { code, reason, generation } = error as CoordinatorError;
     if (code === undefined) throw error;
-    return { refused: reason ?? code, generation };
+    return { rejected: reason ?? code, generation };
   }
 }
 
@@ -233,55 +212,38 @@ const askedTrim: fc.Arbitrary<AskedTrim> = fc.record({
   stale: fc.constantFrom(0, 0, 0, 0, 0, -1, 1),
 });
 
+/** A kind of play, with random parameters. */
+function drawn<P extends unknown[]>(
+  weight: number,
+  make: (...parameters: P) => Play,
+  ...parameters: { [K in keyof P]: fc.Arbitrary<P[K]> }
+): { readonly weight: number; readonly arbitrary: fc.Arbitrary<Play> } {
+  return { weight, arbitrary: fc.tuple<P>(...parameters).map((parts) => make(...parts)) };
+}
+
+const states = fc.constantFrom<NotedState[]>("open", "exhausted", "closed", "discarded");
+const anyLedgerId = fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT));
+const directions = fc.constantFrom<LeaseQuery["direction"][]>("newest_first", "oldest_first");
+const seals = fc.constantFrom(FORKED_SEAL, FORKED_SEAL, FORKED_SEAL, MOVED_SEAL);
+
 /** What ends or moves a namespace comes seldom: or most of a script would meet nothing but one refusal. */
 const anyPlay: fc.Arbitrary<Play> = fc.oneof(
-  { weight: 16, arbitrary: asked.map(play.lease) },
-  { weight: 6, arbitrary: fc.array(asked, { minLength: 2, maxLength: 6 }).map(play.leases) },
-  {
-    weight: 12,
-    arbitrary: fc
-      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<NotedState[]>("open", "exhausted", "closed", "discarded"))
-      .map((parts) => play.report(...parts)),
-  },
-  { weight: 6, arbitrary: fc.tuple(name, run).map((parts) => play.find(...parts)) },
-  {
-    weight: 4,
-    arbitrary: fc
-      .tuple(
-        name,
-        fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT)),
-        fc.integer({ min: 1, max: 5 }),
-        fc.constantFrom("newest_first" as const, "oldest_first" as const),
-      )
-      .map((parts) => play.list(...parts)),
-  },
-  { weight: 5, arbitrary: askedTrim.map(play.trim) },
-  { weight: 1, arbitrary: fc.tuple(name, fc.constantFrom(0, 8, 90)).map((parts) => play.keep(...parts)) },
-  { weight: 1, arbitrary: name.map(play.retention) },
-  { weight: 3, arbitrary: name.map(play.read) },
-  { weight: 3, arbitrary: fc.tuple(name, floor).map((parts) => play.heartbeat(...parts)) },
-  { weight: 2, arbitrary: made.map(play.init) },
-  { weight: 1, arbitrary: fc.tuple(name, newer, fc.constantFrom(0, 0, 3)).map((parts) => play.claim(...parts)) },
-  {
-    weight: 2,
-    arbitrary: fc.tuple(name, newer, fc.constantFrom(0, 0, 50, RUN_MAX)).map((parts) => play.confirm(...parts)),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .tuple(name, fc.constantFrom(FORKED_SEAL, FORKED_SEAL, FORKED_SEAL, MOVED_SEAL))
-      .map((parts) => play.seal(...parts)),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.tuple(made, seldom, fc.constantFrom(0, 0, 50, RUN_COUNT + 5)).map((parts) => play.recover(...parts)),
-  },
-  {
-    weight: 3,
-    arbitrary: fc
-      .tuple(name, newer, floor, fc.constantFrom(0, 0, 0, 1))
-      .map(([where, ...rest]) => play.advance(where, ...rest)),
-  },
+  drawn(16, play.lease, asked),
+  drawn(6, play.leases, fc.array(asked, { minLength: 2, maxLength: 6 })),
+  drawn(12, play.report, name, run, fc.nat(1), sequence, states),
+  drawn(6, play.find, name, run),
+  drawn(4, play.list, name, anyLedgerId, fc.integer({ min: 1, max: 5 }), directions),
+  drawn(5, play.trim, askedTrim),
+  drawn(1, play.keep, name, fc.constantFrom(0, 8, 90)),
+  drawn(1, play.retention, name),
+  drawn(3, play.read, name),
+  drawn(3, play.heartbeat, name, floor),
+  drawn(2, play.init, made),
+  drawn(1, play.claim, name, newer, fc.constantFrom(0, 0, 3)),
+  drawn(2, play.confirm, name, newer, fc.constantFrom(0, 0, 50, RUN_MAX)),
+  drawn(1, play.seal, name, seals),
+  drawn(3, play.recover, made, seldom, fc.constantFrom(0, 0, 50, RUN_COUNT + 5)),
+  drawn(3, play.advance, name, newer, floor, fc.constantFrom(0, 0, 0, 1)),
 );
 
 export function randomScript(length: number): fc.Arbitrary<readonly Play[]> {

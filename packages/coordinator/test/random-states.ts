@@ -24,16 +24,7 @@ export interface Play {
 
 export type Recipe = (server: ObservedServer, bounds: Bounds) => Play;
 
-export const STEPS: readonly StepCommand["step"][] = [
-  "lease",
-  "heartbeat",
-  "claim",
-  "confirm",
-  "seal",
-  "recover",
-  "init",
-  "advance",
-];
+type StepName = StepCommand["step"];
 
 const UUID = "0189c0de-0000-4000-8000-000000000000";
 const OTHER_UUID = "0189c0de-ffff-4000-8000-000000000000";
@@ -44,50 +35,15 @@ const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
 /** Numbers that `tonumber` takes, or JavaScript does, and that no field may hold; and some that it may. */
-const BAD_WORDS = [
-  "",
-  "x",
-  "NaN",
-  "nan",
-  "inf",
-  "1e3",
-  "-1",
-  "+1",
-  "0x10",
-  " 1",
-  "1 ",
-  "1.0",
-  "1\n",
-  "٣",
-  "007",
-  "0000000000000007",
-];
-const BIG_WORDS = [
-  "9007199254740993",
-  "1000000000000000",
-  "999999999999999",
-  "1073741823",
-  "1073741824",
-  "8",
-  "3",
-  "100",
-];
+const BAD_WORDS = [..."|x|NaN|nan|inf|1e3|-1|+1|0x10| 1|1 |1.0|٣|007|0000000000000007".split("|"), "1\n"];
+const BIG_WORDS = "9007199254740993 1000000000000000 999999999999999 1073741823 1073741824 8 3 100".split(" ");
 const ODD_TEXTS = [
-  "moved",
-  "moved ",
-  "moved to there",
+  ..."moved|moved |moved to there|forked|-|a:b|a:b:c|é|x y|\n".split("|"),
   `moved ${"a".repeat(MOVED_TEXT_LENGTH_MAX)}`,
   `moved ${"a".repeat(MOVED_TEXT_LENGTH_MAX + 1)}`,
-  "forked",
-  "-",
-  "a:b",
-  "a:b:c",
-  "é",
   "f".repeat(40),
   "F".repeat(64),
   "a".repeat(129),
-  "x y",
-  "\n",
 ];
 const FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"] as const;
 
@@ -224,19 +180,10 @@ const stepRecipe = fc.record({
   ),
 });
 type StepRecipe = typeof stepRecipe extends fc.Arbitrary<infer T> ? T : never;
-type NamedStepRecipe = StepRecipe & { readonly step: StepCommand["step"] };
+type NamedStepRecipe = readonly [StepName, StepRecipe];
 
-/** A state, and every step, each to be played on that same state. */
-export const randomPlays: fc.Arbitrary<readonly Recipe[]> = fc
-  .tuple(recordRecipe, fc.array(stepRecipe, { minLength: STEPS.length, maxLength: STEPS.length }))
-  .map(([record, recipes]) =>
-    STEPS.map((name, index) => {
-      const step = { ...(recipes[index] as StepRecipe), step: name };
-      return (server, bounds) => cooked(record, step, server, bounds);
-    }),
-  );
-
-const SUITED: { readonly [step in StepCommand["step"]]: Partial<RecordRecipe> } = {
+/** Each step, and the state that it is made for. */
+const SUITED: Readonly<Record<StepName, Partial<RecordRecipe>>> = {
   lease: { phase: 0, epoch: "now" },
   heartbeat: { phase: 0, epoch: "now" },
   claim: { phase: 1 },
@@ -246,9 +193,15 @@ const SUITED: { readonly [step in StepCommand["step"]]: Partial<RecordRecipe> } 
   init: { kind: "none", ledgerDeltas: [] },
   advance: { epoch: "now" },
 };
+export const STEPS = Object.keys(SUITED) as readonly StepName[];
 
-function cooked(drawn: RecordRecipe, step: NamedStepRecipe, server: ObservedServer, bounds: Bounds): Play {
-  const recipe = step.isSuited ? { ...drawn, ...SUITED[step.step] } : drawn;
+/** A state, and every step, each to be played on that same state. */
+export const randomPlays: fc.Arbitrary<readonly Recipe[]> = fc
+  .tuple(recordRecipe, fc.tuple(...STEPS.map((name) => fc.tuple(fc.constant(name), stepRecipe))))
+  .map(([record, steps]) => steps.map((step) => (server, bounds) => cooked(record, step, server, bounds)));
+
+function cooked(drawn: RecordRecipe, [name, step]: NamedStepRecipe, server: ObservedServer, bounds: Bounds): Play {
+  const recipe = step.isSuited ? { ...drawn, ...SUITED[name] } : drawn;
   const { version, ...rest } = recipe.identity;
   const id = idOf(rest, version, server.timeMs);
   const run = runOf(recipe.mark, id, version, server.timeMs, bounds);
@@ -260,7 +213,7 @@ function cooked(drawn: RecordRecipe, step: NamedStepRecipe, server: ObservedServ
     ledger: recipe.ledger === "string" ? "string" : ledger.length === 0 ? "none" : ledger,
     holders: recipe.holders,
   };
-  const command = commandOf(step, { storeId: storeIdOf(id), markId, version, generation: recipe.generation });
+  const command = commandOf([name, step], { storeId: storeIdOf(id), markId, version, generation: recipe.generation });
   return { state, command, nowMs: server.timeMs + distanceMs(step.clock, bounds) };
 }
 
@@ -346,7 +299,7 @@ function storeIdOf(id: StoreIdFields): string {
 }
 
 function commandOf(
-  recipe: NamedStepRecipe,
+  [name, recipe]: NamedStepRecipe,
   known: { readonly storeId: string; readonly markId: number; readonly version: number; readonly generation: number },
 ): StepCommand {
   const { isSilenceAccepted, runCount, nodeCount, seal } = recipe;
@@ -372,5 +325,5 @@ function commandOf(
       generationMin,
     }),
   };
-  return made[recipe.step];
+  return made[name];
 }

@@ -1,72 +1,105 @@
 /**
- * A connection to Redis that breaks, or on which a reply does not come: the command fails, and the next connection starts over. And
- * error replies that repeat a password: no error contains it.
+ * Connections that break or on which no reply comes, what is read of a Cluster's nodes, and error replies that repeat a password. The
+ * servers here only speak the protocol of Redis.
  */
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { unknownCommandReply } from "../../../test/redis/echoing-redis.js";
-import { startRespServer } from "../../../test/redis/resp-server.js";
+import { startRespServer, unknownCommandReply } from "../../../test/redis/resp-server.js";
 import { RedisConnection } from "../src/stores/redis/connection.js";
+import { discoverCluster } from "../src/stores/redis/discovery.js";
 import { asStoreError } from "../src/stores/redis/errors.js";
 
-/** What Redis answers to PING and to ECHO. */
-const echoOf = (word: string) => (word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
+const LOGIN = { tls: false, database: 0 } as const;
 
-/** To a server that answers every command so, or not at all; as a coordinator has it; it ends with the test. */
-async function connectionTo(answer: (word: string, connectionCount: number) => string, timeoutMs = 5_000) {
-  const sockets = new Set<object>();
-  const redis = await startRespServer(([, word = ""], socket) => {
-    sockets.add(socket);
-    socket.write(answer(word, sockets.size));
-  });
+async function respServer(...options: Parameters<typeof startRespServer>) {
+  const redis = await startRespServer(...options);
   onTestFinished(() => redis.close());
-  const address = { host: "127.0.0.1", port: redis.port, tls: false, database: 0 };
-  const connection = await RedisConnection.open(address, { timeoutMs });
-  onTestFinished(() => connection.close());
-  const say = (word: string) => connection.send({ namespace: "main" }, (client) => client.echo(word));
-  return { connection, say, connectionCount: () => sockets.size };
+  return redis;
 }
 
-test("a connection on which an answer does not come in time is dropped, and the next answer is no other question's", async () => {
-  const isLost = (word: string, connectionCount: number) => word === "lost" && connectionCount === 1;
-  const { say, connectionCount } = await connectionTo((word, count) => (isLost(word, count) ? "" : echoOf(word)), 500);
-  await expect(say("lost")).rejects.toMatchObject({
-    code: "store_unavailable",
-    message: expect.stringContaining("timed out"),
+/** What Redis replies to PING and to ECHO. */
+const echoOf = (word: string) => (word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
+
+/** A connection to a server that replies so to every command; an empty reply is none. */
+async function connectionTo(replyTo: (word: string, connectionCount: number) => string, timeoutMs = 5_000) {
+  const sockets = new Set<object>();
+  const { port } = await respServer(([, word = ""], socket) => {
+    sockets.add(socket);
+    socket.write(replyTo(word, sockets.size));
   });
-  await expect.poll(() => say("next").catch(() => "not yet")).toBe("next");
-  expect(await say("lost")).toBe("lost");
+  const connection = await RedisConnection.open({ ...LOGIN, host: "127.0.0.1", port }, { timeoutMs });
+  onTestFinished(() => connection.close());
+  const echo = (word: string) => connection.send("main", (client) => client.echo(word));
+  return { connection, echo, connectionCount: () => sockets.size };
+}
+
+test("a connection is dropped when a reply does not come in time, and the next command gets its own reply", async () => {
+  const isLost = (word: string, connectionCount: number) => word === "lost" && connectionCount === 1;
+  const { echo, connectionCount } = await connectionTo((word, count) => (isLost(word, count) ? "" : echoOf(word)), 500);
+  const timedOut = { code: "store_unavailable", message: expect.stringContaining("timed out") };
+  await expect(echo("lost")).rejects.toMatchObject(timedOut);
+  await expect.poll(() => echo("next").catch(() => "not yet")).toBe("next");
+  expect(await echo("lost")).toBe("lost");
   expect(connectionCount()).toBe(2);
 });
 
-test("why an earlier connection failed is not told of a later one", async () => {
+test("a connection reports its own failure, not that of an earlier one", async () => {
   let isRedis = true;
-  const { say, connection } = await connectionTo((word) =>
+  const { echo, connection } = await connectionTo((word) =>
     isRedis ? echoOf(word) : "HTTP/1.1 400 Bad Request\r\n\r\n",
   );
-  const said = () => say("x").catch(({ message }: Error) => message);
+  const reply = () => echo("x").catch(({ message }: Error) => message);
   isRedis = false;
-  await expect.poll(said).toMatch(/can't be reached: what answers there does not speak the Redis protocol$/);
+  await expect.poll(reply).toMatch(/can't be reached: what answers there does not speak the Redis protocol$/);
   isRedis = true;
-  await expect.poll(said).toBe("x");
+  await expect.poll(reply).toBe("x");
   connection.reconnect();
-  expect(await said()).toMatch(/the connection broke/);
+  expect(await reply()).toMatch(/the connection broke/);
 });
 
-test("a second error of a socket, as the end of a TLS connection can bring, is nobody's and ends nothing", async () => {
+test("a connection survives a second error of its socket, which the end of a TLS connection can bring", async () => {
   const { connection } = await connectionTo(echoOf);
-  const failTwice = connection.send({ namespace: "main" }, async ({ stream }) =>
-    ["the first", "the second", "the third"].map((words) => stream.emit("error", new Error(words))),
+  const failures = await connection.send("main", async ({ stream }) =>
+    [1, 2, 3].map((number) => stream.emit("error", new Error(`error ${number}`))),
   );
-  expect(await failTwice).toEqual([true, true, true]);
+  expect(failures).toEqual([true, true, true]);
 });
 
-test("a password that Redis repeats is in no error", () => {
-  const refused = Object.assign(new Error(unknownCommandReply(["auth", "callnumber", "geheim"])), {
-    name: "ReplyError",
-  });
-  const error = asStoreError(refused, { namespace: "" }, "h:1");
+test("no error includes a password that Redis repeats", () => {
+  const reply = Object.assign(new Error(unknownCommandReply(["auth", "callnumber", "geheim"])), { name: "ReplyError" });
+  const error = asStoreError(reply, "", "h:1");
   expect(error.message).toBe("Redis at h:1 refused: ERR unknown command 'auth'");
   // As deep as a log could go.
   expect(inspect(error, { depth: 9, showHidden: true })).not.toContain("geheim");
+});
+
+const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
+const list = (...parts: readonly string[]) => `*${parts.length}\r\n${parts.join("")}`;
+const range = (first: number, last: number, host: string, port: number) =>
+  list(`:${first}\r\n`, `:${last}\r\n`, list(bulk(host), `:${port}\r\n`, bulk("id")));
+
+/** Discovers the Cluster of a node that replies so to CLUSTER SLOTS. */
+async function clusterOf(slots: (port: number, address: string) => string, host?: string) {
+  const { port } = await respServer(([name = "", verb = ""], socket) => {
+    const reply = /info/i.test(verb) ? bulk("cluster_state:ok\r\n") : slots(port, String(socket.localAddress));
+    socket.write(/cluster/i.test(name) ? reply : "+PONG\r\n");
+  }, host);
+  return { port, discover: discoverCluster({ kind: "redis-cluster", nodes: [{ host: "127.0.0.1", port }] }, LOGIN) };
+}
+
+test("a Cluster's node that leaves out its own name has the one that it was reached by", async () => {
+  const { port, discover } = await clusterOf((port) => list(range(0, 16_383, "", port)));
+  expect((await discover()).endpoints).toEqual([{ host: "127.0.0.1", port }]);
+});
+
+test("discovery queries some of the nodes of a large Cluster, not all", async () => {
+  const queried = new Set<string>();
+  const { discover } = await clusterOf((port, address) => {
+    queried.add(address);
+    return list(...Array.from({ length: 200 }, (_, at) => range(at, at, `127.0.1.${at}`, port)));
+  }, "0.0.0.0");
+  expect((await discover()).endpoints).toHaveLength(200);
+  expect(queried.size).toBe(1);
+  await discover();
+  expect(queried.size).toBeLessThan(70);
 });

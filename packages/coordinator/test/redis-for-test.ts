@@ -1,47 +1,49 @@
-/** Redis stores and servers for the tests that are about Redis alone. What is opened here ends with the test. */
+/** Redis stores, coordinators and clients for the tests of Redis alone. What is opened here ends with its test. */
 import { Redis } from "ioredis";
-import { onTestFinished } from "vitest";
-import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
+import { onTestFinished, type TestContext } from "vitest";
+import { startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
 import { asStoreUser, storeUrlAt } from "../../../test/redis/shipped-users.js";
-import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
+import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
+import { keptLog, SHORT_BOUNDS } from "./leasing-crowd.js";
 import { leaseFrom, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
-export type Skip = (reason: string) => never;
-
-/** A server of the test's own with the users that we ship, or the reason why there is none. */
-export async function ownServer(config: Record<string, string>, skip: Skip): Promise<RedisServer> {
+/** For `beforeEach`: skips tests that start servers where none can be started. */
+export function needsOwnServer({ skip }: TestContext): void {
   const reason = ownServerUnavailable();
-  if (reason !== undefined) skip(reason);
-  return await startRedisServer({ config });
-}
-
-/** One that lets everybody in. */
-export async function openServer(
-  openBecause: string,
-  config: Record<string, string>,
-  skip: Skip,
-): Promise<RedisServer> {
-  const reason = ownServerUnavailable();
-  if (reason !== undefined) skip(reason);
-  return await startRedisServer({ config, openBecause });
+  skip(reason !== undefined, reason);
 }
 
 type StoreTiming = Partial<Pick<RedisStoreOptions, "now" | "bounds" | "quorumTimeoutMs">>;
 
-/** A tester's URL will do: the store logs in as the user that we ship for it. */
+/** A store on a server, a Sentinel group or a Cluster. For a tester's URL it logs in as the user that we ship for it. */
 export async function storeAt(url: string, options: StoreTiming = {}): Promise<RedisStore> {
   const address = parseStoreUrl(asStoreUser(url));
-  if (address.kind !== "redis") throw new Error(`${url} is no Redis`);
-  // Nobody follows most test servers: waiting for acknowledgements would only take time.
-  const store = await RedisStore.open({ ...address, quorumTimeoutMs: 20, ...options });
+  if (address.kind === "memory" || address.kind === "sqlite") throw new Error(`${url} is no Redis`);
+  const store = await RedisStore.open({ ...address, ...options });
   onTestFinished(() => store.close());
   return store;
 }
 
 export async function newStoreAt(url: string, options?: StoreTiming): Promise<StoreInHand> {
   return withNamespace(await storeAt(url, options));
+}
+
+/** A coordinator with short bounds, which gives heartbeats from the start. */
+export async function redisCoordinatorAt(url: string, options: Partial<CoordinatorOptions> = {}) {
+  const store = await storeAt(url, { bounds: SHORT_BOUNDS });
+  const { log, events } = keptLog();
+  const coordinator = new Coordinator({ store, name: "test", bounds: SHORT_BOUNDS, log, ...options });
+  onTestFinished(() => coordinator.stopHeartbeat());
+  coordinator.startHeartbeat();
+  /** The reason of each recovery of a namespace. */
+  const recoveriesOf = (namespace: string) =>
+    events
+      .filter(({ event, fields }) => event === "jump" && fields["namespace"] === namespace)
+      .map(({ fields }) => fields["reason"]);
+  return { store, coordinator, events, recoveriesOf };
 }
 
 /** A client of the test's own, past the store. */
@@ -51,30 +53,18 @@ export function clientAt(url: string): Redis {
   return redis;
 }
 
-export interface BesideProxy {
-  readonly server: RedisServer;
-  readonly proxy: FaultyProxy;
-  /** Reaches the server past the proxy. */
-  readonly direct: StoreInHand;
-  /** Reaches it through the proxy. */
-  lease(own?: Parameters<StoreInHand["lease"]>[0]): ReturnType<StoreInHand["lease"]>;
-}
-
-export async function throughProxy(skip: Skip): Promise<BesideProxy> {
-  const server = await ownServer({}, skip);
+/** A server, reached directly, and by `lease` through a proxy. */
+export async function throughProxy(options?: StoreTiming) {
+  const server = await startRedisServer();
   const proxy = await startFaultyProxy(server);
   onTestFinished(() => proxy.close());
   const direct = await newStoreAt(server.url);
-  const store = await storeAt(storeUrlAt("127.0.0.1", proxy.port));
-  return {
-    server,
-    proxy,
-    direct,
-    lease: (own = {}) => leaseFrom(store, direct.commands.lease(own)),
-  };
+  const store = await storeAt(storeUrlAt("127.0.0.1", proxy.port), options);
+  const lease: StoreInHand["lease"] = (own = {}) => leaseFrom(store, direct.commands.lease(own));
+  return { server, proxy, direct, store, lease };
 }
 
-/** Tries until the connection is there again, and the question is not older than short bounds allow on a busy machine. */
+/** Retries until the connection is there again, and the step is not older than short bounds allow on a busy machine. */
 export async function untilDone<T>(
   step: () => Promise<T>,
   refusals: readonly string[] = ["store_unavailable", "clock_skew"],

@@ -1,228 +1,293 @@
-/** What only the Redis store must do with its keys: trust none that another hand has touched, and keep each where it belongs. */
-import { RUN_MAX } from "@callnumber/protocol/codec";
+/**
+ * What the scripts of lua/ reject before they change anything: parameters that no caller of ours sends, keys and records that no script of
+ * ours wrote. And what an operator's `recover` makes of such keys.
+ */
+import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { Redis } from "ioredis";
 import { beforeEach, describe, expect, test } from "vitest";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import type { CoordinatorError } from "../src/errors.js";
 import { checksumOf } from "../src/guard/record.js";
-import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
-import type { StepCommand, Store } from "../src/stores/store.js";
-import { NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
-import { clientAt, newStoreAt, storeAt } from "./redis-for-test.js";
-import type { StoreInHand } from "./store-in-hand.js";
+import { findLease } from "../src/ledger/read-ledger.js";
+import { keysOf, type NamespaceKeys, type ScriptName, scriptNamed } from "../src/stores/redis/scripts.js";
+import type { Store } from "../src/stores/store.js";
+import { LEASE_NONCE, NAMESPACE, RECEIPT_KEY, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { clientAt, storeAt } from "./redis-for-test.js";
+import { type StoreInHand, withNamespace } from "./store-in-hand.js";
 
-describe("keys that another hand has touched", () => {
-  let url: string;
-  let inHand: StoreInHand;
-  let store: Store;
-  let redis: Redis;
-  let prefix: string;
-  const key = (name: string) => `${prefix}{${NAMESPACE}}:${name}`;
+const STORE_ID = storeIdFrom(1);
+const TOO_GREAT = "9".repeat(16);
+const NO_NUMBERS = ["", "x", " 1", "-1", "1.5", "1e3", "0x10", "NaN", "inf", TOO_GREAT];
+const LEDGER_ID_MAX = RUN_COUNT * VERSION_COUNT;
 
-  beforeEach(async () => {
-    url = sharedRedis().storeUrl;
-    prefix = new URL(url).searchParams.get("prefix") as string;
-    redis = clientAt(sharedRedis().url);
-    inHand = await newStoreAt(url);
-    store = inHand.store;
-    await inHand.lease({ runCount: 5 });
-  });
+/** A sound value, and bad ones. The bad ones of a number are `NO_NUMBERS`, too. */
+type Parameter = readonly [sound: string | number, ...bad: (string | number)[]];
+type ScriptParameters = Partial<Record<ScriptName, readonly Parameter[]>>;
 
-  /** As a hand would that knows the checksum: what is wrong is the field alone. */
-  async function edit(name: string, text: string | undefined): Promise<void> {
-    const fields = await redis.hgetall(key("record"));
-    if (text === undefined) delete fields[name];
-    else fields[name] = text;
-    await redis.hdel(key("record"), name);
-    await redis.hset(key("record"), { ...fields, k: checksumOf(fields) });
-  }
+const STEPS: ScriptParameters = {
+  heartbeat: [[0, LEDGER_ID_MAX + 1], [0]],
+  claim: [[0], [0]],
+  confirm: [[0], [0, LEDGER_ID_MAX + 1]],
+  seal: [[0], [0], ["forked", "sealed", "-", "", "f".repeat(40)]],
+  recover: [[0], [0], [1, 100], [RECEIPT_KEY, "b", "F".repeat(64)]],
+  init: [
+    [1, 0, 100],
+    [RECEIPT_KEY, "x"],
+  ],
+  advance: [[0], [0], [0]],
+  lease: [[`nonce-1 0 0 1 0 ${LEASE_NONCE} {}`]],
+};
+const OTHERS: ScriptParameters = {
+  leases: [[NAMESPACE], [1], ["newest_first", "newest"], [10]],
+  report: [[NAMESPACE], [1], [LEASE_NONCE], [1, 16_385], [0, 4]],
+  trim: [[NAMESPACE], [1], [STORE_ID], [0], [5], [0], [5], [0]],
+  import: [[NAMESPACE], [5], [5], [1], ["{}"], ["nonce"], [0], [1], [0], [1]],
+};
 
-  const edits: [string, string, () => Promise<unknown>][] = [
-    ["the mark is no number", "store_corrupt", () => edit("c", "x")],
-    ["the mark is NaN", "store_corrupt", () => edit("c", "nan")],
-    ["the mark is in hexadecimal", "store_corrupt", () => edit("c", "0x10")],
-    ["the mark has an exponent", "store_corrupt", () => edit("c", "1e3")],
-    ["the mark is negative", "store_corrupt", () => edit("c", "-1")],
-    ["the mark is beyond the run space", "store_corrupt", () => edit("c", String(RUN_MAX + 1))],
-    ["the mark is missing", "store_corrupt", () => edit("c", undefined)],
-    ["the time is missing", "store_corrupt", () => edit("t", undefined)],
-    ["the version is 8", "store_corrupt", () => edit("ver", "8")],
-    ["the store id is something else", "store_corrupt", () => edit("sid", "x")],
-    ["the schema is missing", "store_corrupt", () => edit("v", undefined)],
-    ["the checksum is missing", "store_corrupt", () => redis.hdel(key("record"), "k")],
-    ["one field was set by hand", "store_corrupt", () => redis.hset(key("record"), "c", "6")],
-    ["the record is to expire", "store_corrupt", () => redis.expire(key("record"), 1000)],
-    ["the record is a string", "store_corrupt", () => redis.set(key("record"), "6")],
-    ["the ledger is a string", "store_corrupt", () => redis.set(key("ledger"), "x")],
-    [
-      "the holders are a list",
-      "store_corrupt",
-      () => redis.del(key("holders")).then(() => redis.lpush(key("holders"), "x")),
-    ],
-    ["the schema is of the first release", "store_schema_unsupported", () => edit("v", "1")],
-    ["the schema is of the future", "store_schema_unsupported", () => edit("v", "3")],
-    ["the namespace is another", "store_id_mismatch", () => edit("ns", "other")],
-    ["the store is another", "store_id_mismatch", () => edit("sid", storeIdFrom(1))],
-    ["the seal is a digest", "store_corrupt", () => edit("ph", "a".repeat(40))],
-    ["the record is gone", "namespace_not_found", () => redis.del(key("record"))],
-    ["the mark lies below the ledger", "rolled_back", () => edit("c", "4")],
-  ];
+let redis: Redis;
+let keys: NamespaceKeys;
+let operators: Store;
+let store: Store;
+let inHand: StoreInHand;
 
-  test.each(edits)("%s: %s, and nothing is changed", async (_, code, edit) => {
-    await edit();
-    const before = await contents();
-    expect(await codeOf(inHand.lease())).toBe(code);
-    expect(await contents()).toEqual(before);
-  });
+/** Runs 1 to 5 are leased, and run 6. */
+beforeEach(async () => {
+  const { url, storeUrl } = sharedRedis();
+  redis = clientAt(url);
+  keys = keysOf(new URL(storeUrl).searchParams.get("prefix") as string, NAMESPACE);
+  operators = await storeAt(asOperator(storeUrl));
+  store = await storeAt(storeUrl);
+  inHand = await withNamespace(store, { storeId: STORE_ID });
+  await inHand.lease({ runCount: 5 });
+  await inHand.lease();
+});
 
-  test("the mark lies below a ledger that was trimmed: rolled_back as before, since the newest lease is never trimmed", async () => {
-    await inHand.lease();
-    const [oldest] = await store.leases(NAMESPACE, { direction: "oldest_first", limit: 1 });
-    expect(oldest).toMatchObject({ firstRun: 1, runCount: 5 });
-    const { storeId } = inHand;
-    const leases = [{ lastLedgerId: 5, reportedAtMs: null }];
-    await store.trimLedger(NAMESPACE, { storeId, trimmedThrough: 0, through: 5, leasedAtMs: 0, leases });
-    await edit("c", "5");
-    await expect(inHand.lease()).rejects.toMatchObject({ reason: "rolled_back" });
-  });
+function keysFor(name: ScriptName): readonly string[] {
+  const { record, ledger, holders, reports, retention } = keys;
+  if (name === "read") return [record];
+  if (name === "report") return [record, ledger, reports];
+  if (name === "trim") return [record, ledger, reports, retention];
+  return name in OTHERS
+    ? [record, ledger, holders, reports]
+    : [record, ledger, holders, "aside-1", "aside-2", "aside-3"];
+}
 
-  test.each(edits)(
-    "%s: what is read of the ledger is refused as the record is, or because of the key",
-    async (what, _, edit) => {
-      await edit();
-      const refusal = await codeOf(store.readNamespace(NAMESPACE));
-      const expected = /^the (?:ledger|holders) /.test(what) ? "store_corrupt" : refusal;
-      const reads = [
-        findLease(store, NAMESPACE, 1),
-        store.leases(NAMESPACE, { from: 9, direction: "newest_first", limit: 1 }),
-        firstLeaseSince(store, NAMESPACE, 0),
-      ];
-      expect(await Promise.all(reads.map(codeOf))).toEqual([expected, expected, expected]);
+function soundWords(name: ScriptName): readonly (string | number)[] {
+  const common = name in STEPS ? [NAMESPACE, "nonce-1", STORE_ID, Date.now(), 2_000, 300_000, 0] : [];
+  const own = STEPS[name] ?? OTHERS[name] ?? [[NAMESPACE]];
+  return [...common, ...own.map(([sound]) => sound)];
+}
+
+/** Everything under the keys of the namespace. */
+async function contents(): Promise<unknown> {
+  const of = async (key: string) => [key, await redis.dump(key), (await redis.pttl(key)) > 0];
+  return await Promise.all(Object.values(keys).map(of));
+}
+
+async function expectRejected(name: ScriptName, words: readonly (string | number)[], reply: RegExp): Promise<void> {
+  const before = await contents();
+  const call = redis.eval(scriptNamed(name).text, keysFor(name).length, ...keysFor(name), ...words);
+  await expect(call, `${name} ${JSON.stringify(words)}`).rejects.toThrow(reply);
+  expect(await contents()).toEqual(before);
+}
+
+describe("a script rejects parameters that only a bug of its caller can send", () => {
+  test.each(Object.entries({ ...STEPS, ...OTHERS }) as [ScriptName, readonly Parameter[]][])(
+    "%s",
+    async (name, parameters) => {
+      const words = soundWords(name);
+      const first = words.length - parameters.length;
+      for (const [at, [sound, ...bad]] of parameters.entries())
+        for (const word of [...bad, ...(typeof sound === "number" ? NO_NUMBERS : [])])
+          await expectRejected(name, words.with(first + at, word), /^MISUSE /);
     },
   );
 
-  test("a ledger without its record can't be begun anew", async () => {
-    await redis.del(key("record"));
-    await expect(store.step(NAMESPACE, inHand.commands.init())).rejects.toMatchObject({ code: "store_corrupt" });
-    expect(await redis.exists(key("record"))).toBe(0);
+  test("those of every step", async () => {
+    const words = soundWords("heartbeat");
+    for (const at of [3, 4, 5, 6])
+      for (const word of at === 6 ? [...NO_NUMBERS, 2] : NO_NUMBERS)
+        await expectRejected("heartbeat", words.with(at, word), /^MISUSE nonce-1 every step/);
+    for (const name of ["init", "recover"] as const)
+      await expectRejected(name, soundWords(name).with(2, "none"), /^MISUSE nonce-1 not a store id/);
   });
 
-  test("a record that was edited is recovered as what it still says it is, and as nothing else", async () => {
-    await redis.hset(key("record"), "c", "3");
-    const { commands, storeId } = inHand;
-    const foreign = { ...commands.recover(), storeId: storeIdFrom(1) };
-    const operators = await storeAt(asOperator(url));
-    await expect(operators.step(NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_id_mismatch" });
-    await operators.step(NAMESPACE, commands.recover());
-    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ storeId, phase: 1 });
-    expect(await inHand.jump()).toBeGreaterThan(5);
+  test("an imported lease that lacks a field", async () => {
+    const unreported = [...soundWords("import").slice(0, -4), "-", "-", "-"];
+    await expectRejected("import", unreported, /^MISUSE \S+ import takes nine fields/);
   });
 
-  test("recover removes the time to live of a moved record, which stays moved", async () => {
-    await store.step(NAMESPACE, inHand.commands.seal("moved"));
-    await redis.expire(key("record"), 1_000);
-    await expect(inHand.lease()).rejects.toMatchObject({ code: "store_corrupt" });
-    await (await storeAt(asOperator(url))).step(NAMESPACE, inHand.commands.recover());
-    expect(await redis.ttl(key("record"))).toBe(-1);
-    await expect(inHand.lease()).rejects.toMatchObject({ code: "namespace_moved" });
+  test("one lease of several", async () => {
+    const words = soundWords("lease");
+    const sound = String(words.at(-1)).split(" ");
+    const bad = [
+      ...[1, 2, 3, 4].flatMap((at) => NO_NUMBERS.map((text) => sound.with(at, text))),
+      sound.with(1, String(LEDGER_ID_MAX + 1)),
+      sound.with(3, "0"),
+      sound.with(3, String(RUN_MAX + 1)),
+      sound.with(5, "two words"),
+      sound.slice(0, 6),
+      [],
+    ];
+    for (const word of bad) await expectRejected("lease", [...words, word.join(" ")], /^MISUSE nonce-1 /);
   });
 
-  test.each([
-    ["record", "string", () => redis.set(key("record"), "kept")],
-    ["ledger", "string", () => redis.set(key("ledger"), "kept")],
-    ["holders", "list", () => redis.del(key("holders")).then(() => redis.lpush(key("holders"), "kept"))],
-  ])("recover renames a %s that is a %s, and leasing continues", async (name, type, put) => {
-    await put();
+  test("the store reports it as an internal error", async () => {
+    const internal = { code: "internal_error", message: expect.stringContaining("broken invariant") };
+    await expect(inHand.lease({ runCount: 0 })).rejects.toMatchObject(internal);
+  });
+});
+
+/** As a program would that knows the checksum: what is wrong is the field alone. */
+async function edit(name: string, text: string | undefined): Promise<void> {
+  const { [name]: _, ...fields } = await redis.hgetall(keys.record);
+  const edited = { ...fields, ...(text !== undefined && { [name]: text }) };
+  await redis.del(keys.record);
+  await redis.hset(keys.record, { ...edited, k: checksumOf(edited) });
+}
+
+async function seal(text: string): Promise<void> {
+  await edit("p", "2");
+  await edit("ph", text);
+}
+
+/** Puts an entry in the place of the ledger. */
+async function putEntry(...fields: readonly string[]): Promise<void> {
+  await redis.del(keys.ledger);
+  await redis.xadd(keys.ledger, "5-0", ...fields);
+}
+
+const ALL_STEPS = ["lease", "heartbeat", "claim", "confirm", "seal", "advance"] as const;
+const OF_A_NAMESPACE = [...ALL_STEPS, "read", "report", "leases"] as const;
+const OF_A_RECORD = [...OF_A_NAMESPACE, "trim"] as const;
+
+const NO_RUNS = ["x", "nan", "0x10", "1e3", "-1", String(RUN_MAX + 1), undefined];
+const BAD_FIELDS: readonly [name: string, text: string | undefined, reply: RegExp][] = [
+  ...NO_RUNS.map((text): [string, string | undefined, RegExp] => ["c", text, /^CORRUPT \S+ a field of the record/]),
+  ["n", "0", /^CORRUPT \S+ a field of the record/],
+  ["t", undefined, /^CORRUPT \S+ a field of the record/],
+  ["ver", "8", /^CORRUPT \S+ a field of the record/],
+  ["sid", "x", /^CORRUPT \S+ a field of the record/],
+  ["ph", "a".repeat(40), /^CORRUPT \S+ a field of the record/],
+  ["v", undefined, /^CORRUPT \S+ the record has no schema/],
+  ["v", "1", /^VERSION \S+ 1/],
+  ["v", "3", /^VERSION \S+ 3/],
+  ["ns", "other", /^FOREIGN /],
+];
+
+test.each(BAD_FIELDS)("every script rejects a record whose %s is %s: %s", async (field, text, reply) => {
+  await edit(field, text);
+  for (const name of OF_A_RECORD) await expectRejected(name, soundWords(name), reply);
+});
+
+type Change = readonly [what: string, reply: RegExp, names: readonly ScriptName[], change: () => Promise<unknown>];
+
+const CHANGES: readonly Change[] = [
+  ["the record is gone", /^EMPTY /, OF_A_NAMESPACE, () => redis.del(keys.record)],
+  ["the checksum is missing", /^CORRUPT \S+ the checksum/, OF_A_RECORD, () => redis.hdel(keys.record, "k")],
+  ["the checksum is wrong", /^CORRUPT \S+ the checksum/, OF_A_RECORD, () => redis.hset(keys.record, "c", "9")],
+  ["the record expires", /^CORRUPT \S+ the record has a time/, OF_A_RECORD, () => redis.expire(keys.record, 1_000)],
+  ["the record is a string", /^CORRUPT /, [...OF_A_RECORD, "import"], () => redis.set(keys.record, "x")],
+  [
+    "the ledger is a string",
+    /^CORRUPT /,
+    [...ALL_STEPS, "leases", "report", "trim", "import"],
+    () => redis.set(keys.ledger, "x"),
+  ],
+  ["the holders are a string", /^CORRUPT /, [...ALL_STEPS, "leases", "import"], () => redis.set(keys.holders, "x")],
+  ["the reports are a string", /^CORRUPT /, ["leases", "report", "trim", "import"], () => redis.set(keys.reports, "x")],
+  ["the retention is a string", /^CORRUPT /, ["trim"], () => redis.set(keys.retention, "x")],
+  ["the retention has no number", /^CORRUPT \S+ where it/, ["trim"], () => redis.hset(keys.retention, "through", "x")],
+  [
+    "an entry has a foreign field",
+    /^CORRUPT \S+ entry/,
+    ["leases", "report"],
+    () => putEntry(..."a 1 t 1 h 1 x y".split(" ")),
+  ],
+  ["an entry lacks a field", /^CORRUPT \S+ entry/, ["leases"], () => putEntry(..."n 1 t 1 h 1".split(" "))],
+  ["a holder is missing", /^CORRUPT \S+ holder 1/, ["leases"], () => redis.del(keys.holders)],
+  [
+    "a report is cut short",
+    /^CORRUPT \S+ a report/,
+    ["leases", "trim", "report"],
+    () => redis.hset(keys.reports, "0", "short"),
+  ],
+  ["the store is another", /^FOREIGN /, [...ALL_STEPS, "trim"], () => edit("sid", storeIdFrom(2))],
+  ["the store has moved", /^MOVED /, ["heartbeat", "lease", "trim"], () => seal("moved")],
+  ["the store is one of two copies", /^FORKED /, ["heartbeat", "lease", "trim"], () => seal("forked")],
+  ["the mark is below the ledger", /^ROLLBACK /, ["heartbeat"], () => edit("c", "4")],
+  ["the ledger has lost its record", /^CORRUPT /, ["init"], () => redis.del(keys.record)],
+];
+
+test.each(CHANGES)("scripts reject keys that another program has changed: %s", async (_, reply, names, change) => {
+  await change();
+  for (const name of names) await expectRejected(name, soundWords(name), reply);
+});
+
+test("a mark below a ledger that was trimmed is a rollback, since the newest lease is never trimmed", async () => {
+  const leases = [{ lastLedgerId: 5, reportedAtMs: null }];
+  await store.trimLedger(NAMESPACE, { storeId: STORE_ID, trimmedThrough: 0, through: 5, leasedAtMs: 0, leases });
+  await edit("c", "5");
+  await expect(inHand.lease()).rejects.toMatchObject({ reason: "rolled_back" });
+});
+
+test("a step rejects clocks that agree when both show a time before the release", async () => {
+  const releasedAt = /local RELEASED_AT_MS = \d+/;
+  const { text } = scriptNamed("heartbeat");
+  expect(text).toMatch(releasedAt);
+  const later = text.replace(releasedAt, `local RELEASED_AT_MS = ${Date.now() + 3_600_000}`);
+  const call = redis.eval(later, 3, ...keysFor("heartbeat").slice(0, 3), ...soundWords("heartbeat"));
+  await expect(call).rejects.toThrow(/^CLOCK nonce-1 0$/);
+});
+
+test("recover keeps the store id of an edited record, and rejects another one", async () => {
+  await redis.hset(keys.record, "c", "3");
+  const { commands } = inHand;
+  const foreign = { ...commands.recover(), storeId: storeIdFrom(2) };
+  await expect(operators.step(NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_id_mismatch" });
+  await operators.step(NAMESPACE, commands.recover());
+  expect(await store.readNamespace(NAMESPACE)).toMatchObject({ storeId: STORE_ID, phase: 1 });
+  expect(await inHand.jump()).toBeGreaterThan(6);
+});
+
+test("recover removes the time to live of a moved record, which stays moved", async () => {
+  await store.step(NAMESPACE, inHand.commands.seal("moved"));
+  await redis.expire(keys.record, 1_000);
+  await expect(inHand.lease()).rejects.toMatchObject({ code: "store_corrupt" });
+  await operators.step(NAMESPACE, inHand.commands.recover());
+  expect(await redis.ttl(keys.record)).toBe(-1);
+  await expect(inHand.lease()).rejects.toMatchObject({ code: "namespace_moved" });
+});
+
+test.each(["record", "ledger", "holders"] as const)(
+  "recover renames a %s of another type for an operator alone, and leasing continues",
+  async (name) => {
+    await redis.set(keys[name], "kept");
     const before = await contents();
-    await expect(inHand.lease()).rejects.toMatchObject({ code: "store_corrupt" });
-    await expect(store.step(NAMESPACE, inHand.commands.recover({ floor: 5 }))).rejects.toMatchObject({
+    const recover = () => inHand.commands.recover({ floor: 6 });
+    await expect(store.step(NAMESPACE, recover())).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("operator's user"),
     });
     expect(await contents()).toEqual(before);
-    const operators = await storeAt(asOperator(url));
-    const { movedAside = [] } = await operators.step(NAMESPACE, inHand.commands.recover({ floor: 5 }));
-    expect(movedAside).toEqual([expect.stringContaining(`${key(name)}:foreign:`)]);
-    const [aside = ""] = movedAside;
-    expect(await (type === "list" ? redis.lindex(aside, 0) : redis.get(aside))).toBe("kept");
-    expect(await inHand.jump()).toBeGreaterThan(5);
-  });
+    const { movedAside = [] } = await operators.step(NAMESPACE, recover());
+    expect(movedAside).toEqual([expect.stringContaining(`${keys[name]}:foreign:`)]);
+    expect(await redis.get(movedAside[0] ?? "")).toBe("kept");
+    expect(await inHand.jump()).toBeGreaterThan(6);
+  },
+);
 
-  test("reports that are a list are refused, and so are damaged ones", async () => {
-    await redis.lpush(key("reports"), "x");
-    const corrupt = { code: "store_corrupt" };
-    await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject(corrupt);
-    await expect(findLease(store, NAMESPACE, 1)).rejects.toMatchObject(corrupt);
-    await redis.del(key("reports"));
-    await redis.hset(key("reports"), "0", "cut");
-    await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject(corrupt);
-    await expect(findLease(store, NAMESPACE, 1)).rejects.toMatchObject(corrupt);
-  });
+test("all keys of a namespace are in one hash slot", async () => {
+  await store.report(NAMESPACE, 1, reportCommand());
+  const [prefix] = keys.record.split("{");
+  const found = await redis.keys(`${prefix}{*`);
+  expect(found.sort()).toEqual([keys.holders, keys.ledger, keys.record, keys.reports]);
+  expect(new Set(found.map((key) => key.split("}")[0]))).toEqual(new Set([`${prefix}{${NAMESPACE}`]));
+});
 
-  test("an entry of the ledger that lacks a field, or its holder, is refused", async () => {
-    const corrupt = { code: "store_corrupt" };
-    await redis.xadd(key("ledger"), "6-0", "n", "1", "t", "1", "h", "1");
-    await expect(findLease(store, NAMESPACE, 6)).rejects.toMatchObject(corrupt);
-    await redis.xadd(key("ledger"), "7-0", "n", "1", "t", "1", "h", "9", "x", "nonce");
-    await expect(findLease(store, NAMESPACE, 7)).rejects.toMatchObject(corrupt);
-    expect(await findLease(store, NAMESPACE, 5)).toMatchObject({ firstRun: 1, runCount: 5 });
-  });
-
-  // Misuse is a bug of ours: it must be loud, and change nothing. What is no number at all: redis-scripts.test.ts.
-  const misuse = { code: "internal_error", message: expect.stringContaining("broken invariant") };
-
-  test("numbers that no caller may have, and texts that are no seal and no key, change nothing", async () => {
-    const before = await contents();
-    const { commands } = inHand;
-    const beyond: StepCommand[] = [
-      commands.lease({ runCount: 0 }),
-      commands.lease({ runCount: RUN_MAX + 1 }),
-      commands.lease({ floor: 2 ** 33 + 1 }),
-      commands.init({ nodeCount: 0 }),
-      commands.init({ nodeCount: 100 }),
-      commands.init({ receiptKey: "x" }),
-      commands.recover({ receiptKey: "F".repeat(64) }),
-      commands.recover({ nodeCount: 100 }),
-      commands.seal("-"),
-      commands.seal(""),
-      commands.seal("f".repeat(40)),
-    ];
-    for (const command of beyond) {
-      await expect(store.step(NAMESPACE, command), JSON.stringify(command)).rejects.toMatchObject(misuse);
-    }
-    expect(await contents()).toEqual(before);
-  });
-
-  test("all keys of a namespace lie in one hash slot", async () => {
-    await store.report(NAMESPACE, 1, reportCommand());
-    const keys = await redis.keys(`${prefix}{*`);
-    expect(keys.sort()).toEqual(["holders", "ledger", "record", "reports"].map(key));
-  });
-
-  test("each process stands once among the holders, however many runs it takes", async () => {
-    for (let count = 0; count < 10; count++) await inHand.lease();
-    await inHand.lease({ holder: { name: "other", host: "h", pid: 1, labels: {} } });
-    expect(await redis.hlen(key("holders"))).toBe(4);
-    expect((await findLease(store, NAMESPACE, 16))?.holder.name).toBe("other");
-  });
-
-  async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
-    return work.then(
-      () => undefined,
-      ({ reason, code }: CoordinatorError) => reason ?? code,
-    );
-  }
-
-  async function contents(): Promise<unknown> {
-    const keys = (await redis.keys(`${prefix}*`)).sort();
-    return Promise.all(
-      keys.map(async (name) => {
-        const isHash = (await redis.type(name)) === "hash";
-        // A large hash has no order: its bytes differ from reading to reading.
-        const content = isHash ? await redis.hgetall(name) : await redis.dumpBuffer(name);
-        return [name, content, (await redis.ttl(name)) > 0];
-      }),
-    );
-  }
+test("the holders list each process once, however many runs it leases", async () => {
+  for (let count = 0; count < 10; count++) await inHand.lease();
+  await inHand.lease({ holder: { name: "other", host: "h", pid: 1, labels: {} } });
+  expect(await redis.hlen(keys.holders)).toBe(4);
+  expect((await findLease(store, NAMESPACE, 17))?.holder.name).toBe("other");
 });

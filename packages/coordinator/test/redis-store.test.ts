@@ -1,66 +1,29 @@
 /**
- * What only the Redis store must do: send once, give up what was lost on the way, and say what ails the server.
+ * The Redis store sends each step once, discards what was lost on the way, and reports what is wrong with the server.
  * Guarantees: G4 (docs/guarantees.md).
  */
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { untilInfo } from "../../../test/redis/redis-command.js";
 import { detach, follow, startReplicatedRedis } from "../../../test/redis/replicated-redis.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
-import { ownServerUnavailable, type RedisServer } from "../../../test/redis/test-redis.js";
-import type { RedisStore } from "../src/stores/redis/store.js";
-import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
-import {
-  clientAt,
-  newStoreAt,
-  openServer,
-  ownServer,
-  storeAt,
-  throughProxy,
-  until,
-  untilDone,
-} from "./redis-for-test.js";
+import { type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { clientAt, needsOwnServer, newStoreAt, storeAt, throughProxy, until, untilDone } from "./redis-for-test.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
+beforeEach(needsOwnServer);
+
 const unavailable = expect.objectContaining({ code: "store_unavailable" });
-
-describe("steps of the same moment", () => {
-  test("go together: one look at the server for all of them, and for each namespace", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
-    const main = await newStoreAt(url);
-    const other = await withNamespace(main.store, { namespace: "other" });
-    const redis = clientAt(url);
-    const before = await evalshaCalls();
-    const leases = Array.from({ length: 50 }, (_, count) => (count % 2 === 0 ? main : other).lease());
-    expect(await Promise.all(leases)).toHaveLength(50);
-    expect((await evalshaCalls()) - before).toBe(50 + 2);
-
-    async function evalshaCalls(): Promise<number> {
-      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1]);
-    }
-  });
-
-  test("tell the clock as it is when they are sent, however long the scripts took to be loaded", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
-    const { storeId } = await newStoreAt(url, { bounds: SHORT_BOUNDS });
-    const again = inHand(await storeAt(url, { bounds: SHORT_BOUNDS }), { storeId });
-    await clientAt(url).call("CLIENT", "PAUSE", 2 * SHORT_BOUNDS.epsMs);
-    expect((await again.lease()).firstRun).toBe(1);
-  });
-
-  test("more than the server likes at once go one batch after the other, and none is lost", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
-    const { lease, read } = await newStoreAt(url);
-    const leases = await Promise.all(Array.from({ length: 600 }, () => lease()));
-    expect(new Set(leases.map(({ firstRun }) => firstRun)).size).toBe(600);
-    expect((await read()).highWaterMark).toBe(600);
-  });
+const unavailableBecause = (reason: string | RegExp) => ({
+  code: "store_unavailable",
+  message: expect.stringMatching(reason),
 });
 
-describe("an answer", () => {
-  test("that is lost with the connection: the run is discarded, the lease is not sent again", async ({ skip }) => {
-    const { lease, proxy, direct } = await throughProxy(skip);
+describe("a lease whose reply", () => {
+  test("is lost with the connection is not sent again, and its run is discarded", async () => {
+    const { lease, proxy, direct } = await throughProxy();
     await lease();
-    proxy.swallowAnswers();
+    proxy.holdAnswers();
     const outcome = expect(lease()).rejects.toEqual(unavailable);
     await untilMarkIs(direct, 2);
     proxy.heal();
@@ -69,10 +32,8 @@ describe("an answer", () => {
     expect((await direct.read()).highWaterMark).toBe(3);
   });
 
-  test("that does not come in time: the lease fails by itself, is not sent again, and nobody gets what comes late", async ({
-    skip,
-  }) => {
-    const { lease, proxy, direct } = await throughProxy(skip);
+  test("does not come in time fails, is not sent again, and no later step gets the late reply", async () => {
+    const { lease, proxy, direct } = await throughProxy();
     await lease();
     proxy.holdAnswers();
     await expect(lease()).rejects.toEqual(unavailable);
@@ -81,8 +42,8 @@ describe("an answer", () => {
     expect((await untilDone(lease)).firstRun).toBe(3);
   });
 
-  test("that is late, but in time, is still this step's", async ({ skip }) => {
-    const { lease, proxy, direct } = await throughProxy(skip);
+  test("is late, but in time, succeeds", async () => {
+    const { lease, proxy, direct } = await throughProxy();
     await lease();
     proxy.holdAnswers();
     const late = Promise.all([lease(), lease()]);
@@ -91,41 +52,43 @@ describe("an answer", () => {
     expect((await late).map(({ firstRun }) => firstRun)).toEqual([2, 3]);
   });
 
-  test.for([1, 40, 300])(
-    "that is cut after %i bytes: no step that went with it counts, and none is sent again",
-    async (byteCount, { skip }) => {
-      const { lease, proxy, direct } = await throughProxy(skip);
+  test.each([1, 40, 300])(
+    "is cut after %i bytes fails with all steps of its batch, none of which is sent again",
+    async (byteCount) => {
+      const { lease, proxy, direct } = await throughProxy();
       await lease();
       proxy.cutInAnswers(byteCount);
-      const outcomes = await Promise.allSettled([lease(), lease(), lease()]);
-      expect(outcomes.map((outcome) => outcome.status)).toEqual(Array(3).fill("rejected"));
-      for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: unavailable });
+      for (const outcome of await Promise.allSettled([lease(), lease(), lease()]))
+        expect(outcome).toMatchObject({ status: "rejected", reason: unavailable });
       expect((await untilDone(lease)).firstRun).toBe(5);
       expect((await direct.read()).highWaterMark).toBe(5);
     },
   );
 });
 
-describe("a server that ails", () => {
-  test("that forgot its scripts: refused once, costs no run, and is taught them again", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
+test("a step carries the clock as it is when it is sent, however long the scripts took to load", async () => {
+  const { url } = await startRedisServer();
+  const { storeId } = await newStoreAt(url, { bounds: SHORT_BOUNDS });
+  const again = inHand(await storeAt(url, { bounds: SHORT_BOUNDS }), { storeId });
+  await clientAt(url).call("CLIENT", "PAUSE", 2 * SHORT_BOUNDS.epsMs);
+  expect((await again.lease()).firstRun).toBe(1);
+});
+
+describe("a lease fails", () => {
+  test("without a lost run at a server that forgot its scripts, which are then loaded again", async () => {
+    const { url } = await startRedisServer();
     const { lease, read } = await newStoreAt(url);
     const redis = clientAt(url);
     await lease();
     await redis.script("FLUSH");
-    await expect(lease()).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringContaining("NOSCRIPT"),
-    });
+    await expect(lease()).rejects.toMatchObject(unavailableBecause("NOSCRIPT"));
     expect((await untilDone(lease)).firstRun).toBe(2);
     await redis.script("FLUSH");
     expect((await read()).highWaterMark).toBe(2);
   });
 
-  test("that is killed and comes back: refused meanwhile, in doubt afterwards, and then leased above all that was", async ({
-    skip,
-  }) => {
-    const server = await ownServer({ appendonly: "yes", appendfsync: "always" }, skip);
+  test("at a server that was killed, and continues only above a recovery", async () => {
+    const server = await startRedisServer({ config: { appendonly: "yes", appendfsync: "always" } });
     const { lease, jump } = await newStoreAt(server.url, { bounds: SHORT_BOUNDS });
     expect((await lease()).firstRun).toBe(1);
     await server.kill("SIGKILL");
@@ -136,9 +99,9 @@ describe("a server that ails", () => {
     expect((await untilDone(lease, ["run_ceiling_reached"])).firstRun).toBe(mark + 1);
   });
 
-  test("that still loads its data: refused until it has", async ({ skip }) => {
+  test("at a server that still loads its data", async () => {
     const slow = { "key-load-delay": "10000", "loading-process-events-interval-bytes": "1024" };
-    const server = await ownServer({ appendonly: "yes", appendfsync: "always", ...slow }, skip);
+    const server = await startRedisServer({ config: { appendonly: "yes", appendfsync: "always", ...slow } });
     const { lease } = await newStoreAt(server.url);
     await lease();
     const redis = clientAt(server.url);
@@ -150,62 +113,31 @@ describe("a server that ails", () => {
     await loaded;
   });
 
-  test("that is busy with somebody's endless script: refused, and leased again when it is free", async ({ skip }) => {
-    const { url } = await ownServer({ "lua-time-limit": "10" }, skip);
+  test("at a server that is busy with an endless script, until that is killed", async () => {
+    const { url } = await startRedisServer({ config: { "lua-time-limit": "10" } });
     const { lease } = await newStoreAt(url);
     await lease();
     const [endless, killer] = [clientAt(url), clientAt(url)];
     await Promise.all([endless.ping(), killer.ping()]);
     const ended = expect(endless.eval("while true do end", 0)).rejects.toThrow(/killed/i);
-    await expect(lease()).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringContaining("BUSY"),
-    });
+    await expect(lease()).rejects.toMatchObject(unavailableBecause("BUSY"));
     await killer.script("KILL");
     await ended;
     expect((await untilDone(lease)).firstRun).toBe(2);
   });
 
-  test("that is not there: said at once, with its address", async () => {
-    await expect(storeAt("redis://127.0.0.1:1")).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringMatching(/127\.0\.0\.1:1.*ECONNREFUSED/),
-    });
-  });
-
-  test("that asks for a password: said what to do, and the password is not shown", async ({ skip }) => {
-    const { port } = await openServer("it asks for the default user's password", { requirepass: "right" }, skip);
-    await expect(storeAt(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringContaining("password"),
-    });
-    const wrong = await storeAt(`redis://:geheim@127.0.0.1:${port}`).catch((error: Error) => error);
-    expect(wrong).toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringContaining("refuses user or password"),
-    });
-    expect(String(wrong)).not.toContain("geheim");
-    const right = await storeAt(`redis://:right@127.0.0.1:${port}`);
-    expect(await right.listNamespaces()).toEqual([]);
-  });
-
-  test("that has no memory left: refused, and the mark stays", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
+  test("at a server without memory, and the mark stays", async () => {
+    const { url } = await startRedisServer();
     const { lease } = await newStoreAt(url);
     const redis = clientAt(url);
     await redis.config("SET", "maxmemory", "1");
-    await expect(lease()).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringContaining("memory"),
-    });
+    await expect(lease()).rejects.toMatchObject(unavailableBecause("memory"));
     await redis.config("SET", "maxmemory", "0");
     expect((await untilDone(lease)).firstRun).toBe(1);
   });
 
-  test("that is a replica: refused, with the hint to use the master; and what it followed meanwhile is for an operator", async ({
-    skip,
-  }) => {
-    const { url } = await ownServer({}, skip);
+  test("at a replica, and needs an operator when that is a master again", async () => {
+    const { url } = await startRedisServer();
     const { store, commands, lease, jump } = await newStoreAt(url);
     const redis = clientAt(url);
     await lease();
@@ -219,17 +151,14 @@ describe("a server that ails", () => {
       code: "manual_recovery_required",
       message: expect.stringContaining("followed another one"),
     });
-    await expect(store.step(NAMESPACE, commands.recover())).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringMatching(/ACL does not let .* recover and move need the operator's user/),
-    });
+    await expect(store.step(NAMESPACE, commands.recover())).rejects.toMatchObject(
+      unavailableBecause(/ACL does not let .* recover and move need the operator's user/),
+    );
     await (await storeAt(asOperator(url))).step(NAMESPACE, commands.recover());
     expect(await jump()).toBeGreaterThan(1);
   });
 
-  test("that a replica followed is for an operator, whose error names the replica", async ({ skip }) => {
-    const reason = ownServerUnavailable();
-    if (reason !== undefined) skip(reason);
+  test("at a server that an uncounted replica follows, and needs an operator when the replica is gone", async () => {
     const { master, replicas } = await startReplicatedRedis({ nodeCount: 2 });
     const [replica] = replicas as [RedisServer];
     await detach(replica);
@@ -244,11 +173,28 @@ describe("a server that ails", () => {
       message: expect.stringContaining("a replica was attached to the server"),
     });
   });
+});
 
-  test("that refuses the database: nothing is leased from another one, at the start or after a reconnect", async ({
-    skip,
-  }) => {
-    const { url, port } = await openServer("the shipped users may not choose a database", {}, skip);
+describe("opening a store", () => {
+  test("fails at once, with the address, when there is no server", async () => {
+    await expect(storeAt("redis://127.0.0.1:1")).rejects.toMatchObject(
+      unavailableBecause(/127\.0\.0\.1:1.*ECONNREFUSED/),
+    );
+  });
+
+  test("fails without the right password, which the error does not show", async () => {
+    const config = { requirepass: "right" };
+    const { port } = await startRedisServer({ config, openBecause: "it asks for the default user's password" });
+    await expect(storeAt(`redis://127.0.0.1:${port}`)).rejects.toMatchObject(unavailableBecause("password"));
+    const wrong = await storeAt(`redis://:geheim@127.0.0.1:${port}`).catch((error: Error) => error);
+    expect(wrong).toMatchObject(unavailableBecause("refuses user or password"));
+    expect(String(wrong)).not.toContain("geheim");
+    const right = await storeAt(`redis://:right@127.0.0.1:${port}`);
+    expect(await right.listNamespaces()).toEqual([]);
+  });
+
+  test("fails when the server refuses the database, and a reconnect never leases from another one", async () => {
+    const { url, port } = await startRedisServer({ openBecause: "the shipped users may not choose a database" });
     const admin = clientAt(url);
     await expect(storeAt(`${url}/9999`)).rejects.toEqual(unavailable);
     const other = await newStoreAt(`${url}/0`);
@@ -266,46 +212,33 @@ describe("a server that ails", () => {
     expect((await untilDone(lease)).firstRun).toBe(2);
   });
 
-  test("databases and prefixes are separate stores", async ({ skip }) => {
-    const { url } = await openServer("the shipped users have one database and one prefix", {}, skip);
-    const stores: RedisStore[] = await Promise.all(
-      [`${url}/0`, `${url}/3`, `${url}/0?prefix=other:`].map((at) => storeAt(at)),
-    );
-    const made: StoreInHand[] = [];
+  test("separates databases and prefixes", async () => {
+    const { url } = await startRedisServer({ openBecause: "the shipped users have one database and one prefix" });
+    const stores = await Promise.all([`${url}/0`, `${url}/3`, `${url}/0?prefix=other:`].map((at) => storeAt(at)));
     for (const store of stores) {
       expect(await store.listNamespaces()).toEqual([]);
-      made.push(await withNamespace(store));
+      const { lease } = await withNamespace(store);
+      expect((await lease()).firstRun).toBe(1);
     }
-    for (const { lease } of made) expect((await lease()).firstRun).toBe(1);
   });
 });
 
-describe("the other nodes", () => {
-  test("that acknowledged a step are counted, and waited for no longer than told", async ({ skip }) => {
-    const master = await ownServer({ "repl-diskless-sync-delay": "0" }, skip);
-    const follower = await ownServer({}, skip);
-    const replica = clientAt(follower.url);
-    await replica.replicaof("127.0.0.1", master.port);
-    await until(async () => /master_link_status:up/.test(await replica.info("replication")));
-    const store = await storeAt(master.url, { quorumTimeoutMs: 1_000 });
-    const { commands } = await withTwoNodes(store);
-    const lease = () => store.step(NAMESPACE, commands.lease());
-    expect((await lease()).acknowledgedCount).toBe(1);
-    await follower.kill("SIGSTOP");
-    try {
-      expect(await lease()).toMatchObject({ acknowledgedCount: 0, after: { highWaterMark: 2 } });
-    } finally {
-      await follower.kill("SIGCONT");
-    }
-    await until(async () => (await lease()).acknowledgedCount === 1);
-  });
+test("a step counts the nodes that acknowledged it, and waits for them no longer than its timeout", async () => {
+  const { master, replicas } = await startReplicatedRedis({ nodeCount: 2 });
+  const [replica] = replicas as [RedisServer];
+  const store = await storeAt(master.url);
+  const commands = commandsFor(storeIdFrom(1));
+  await store.step(NAMESPACE, commands.init({ nodeCount: 2 }));
+  const lease = () => store.step(NAMESPACE, commands.lease());
+  expect((await lease()).acknowledgedCount).toBe(1);
+  await replica.kill("SIGSTOP");
+  try {
+    expect(await lease()).toMatchObject({ acknowledgedCount: 0, after: { highWaterMark: 2 } });
+  } finally {
+    await replica.kill("SIGCONT");
+  }
+  await until(async () => (await lease()).acknowledgedCount === 1);
 });
-
-async function withTwoNodes(store: RedisStore): Promise<StoreInHand> {
-  const made = inHand(store, { storeId: storeIdFrom(1) });
-  await store.step(NAMESPACE, made.commands.init({ nodeCount: 2 }));
-  return made;
-}
 
 async function untilMarkIs({ read }: StoreInHand, mark: number): Promise<void> {
   await until(async () => (await read()).highWaterMark >= mark);

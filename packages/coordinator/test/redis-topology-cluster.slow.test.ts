@@ -1,157 +1,130 @@
 /**
- * A store on a Cluster: each namespace at the node that serves its slot, found again by itself after whatever moves it.
+ * A store on a Cluster: each namespace at the node that serves its slot, found again automatically after whatever moves it.
  * Guarantees: G3 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
+import type { Lease } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
-import { type ClusterRedis, startClusterRedis } from "../../../test/redis/cluster-redis.js";
-import { command, info, until } from "../../../test/redis/redis-command.js";
+import { type ClusterRedis, type ClusterRedisOptions, startClusterRedis } from "../../../test/redis/cluster-redis.js";
+import { command, until, untilInfo } from "../../../test/redis/redis-command.js";
 import { clusterStoreUrlAt, TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
-import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import { slotOf } from "../src/stores/redis/discovery.js";
+import { commandsFor } from "./commands-for-test.js";
 import { expectNoRunTwice, RATE, startCrowd } from "./leasing-crowd.js";
-import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
+import { needsOwnServer, redisCoordinatorAt, storeAt, untilDone } from "./redis-for-test.js";
 
 /** A master and its replica: a step counts when both have it. */
 const INIT = { nodeCount: 2, rate: RATE };
 /** Of ten names each of three masters has some. */
 const NAMES = Array.from({ length: 10 }, (_, index) => `list-${index}`);
 
-beforeEach((context) => {
-  const reason = ownServerUnavailable();
-  context.skip(reason !== undefined, reason);
-});
+beforeEach(needsOwnServer);
 
-/** One node of six: the others are learnt. */
-function urlOf({ nodes }: ClusterRedis, index = 0): string {
-  const { host, port } = nodes[index] as RedisServer;
+/** One node of six names the others. */
+function urlOf({ nodes: [first] }: ClusterRedis): string {
+  const { host, port } = first as RedisServer;
   return clusterStoreUrlAt(`${host}:${port}`);
 }
 
-async function leasingOn(cluster: ClusterRedis, url = urlOf(cluster)) {
-  const parts = await redisCoordinatorAt(url);
+/** A coordinator and clients that lease all namespaces; `names` are those of the first master, which has one replica. */
+async function leasingOn(options?: ClusterRedisOptions) {
+  const cluster = await startClusterRedis(options);
+  const parts = await redisCoordinatorAt(urlOf(cluster));
   for (const name of NAMES) await parts.coordinator.initNamespace(name, INIT);
   const crowd = startCrowd([parts.coordinator], NAMES);
   await crowd.untilLeased();
-  return { ...parts, crowd };
-}
-
-/** The namespaces of each master, and one of the first master's. */
-async function namesOf(cluster: ClusterRedis, master: RedisServer): Promise<[string, ...string[]]> {
+  const [master] = cluster.nodes as [RedisServer];
+  const [replica] = (await cluster.replicasOf(master)) as [RedisServer];
   const owners = await Promise.all(NAMES.map((name) => cluster.masterOf(`{${name}}`)));
-  const names = NAMES.filter((_, index) => owners[index] === master);
-  expect(names.length).toBeGreaterThan(0);
-  return names as [string, ...string[]];
+  expect(new Set(owners).size).toBe(3);
+  const names = NAMES.filter((_, index) => owners[index] === master) as [string, ...string[]];
+  /** Ends the test: no run was leased twice. */
+  const endLeasing = async () => {
+    await crowd.untilLeased();
+    await crowd.stop();
+    expectNoRunTwice(crowd.leases);
+  };
+  const others = NAMES.filter((name) => !names.includes(name));
+  return { ...parts, cluster, crowd, endLeasing, master, replica, names, others };
 }
 
-test("computes the slot of a key as the server does", async () => {
-  const cluster = await startClusterRedis();
+test("the slot of a key is that of the server", async () => {
+  const node = await startRedisServer({ config: { "cluster-enabled": "yes" }, morePorts: ["cluster-port"] });
   const key = fc.oneof(
     fc.string({ unit: anyCharacter, minLength: 1, maxLength: 20 }),
     fc.string({ unit: fc.constantFrom("{", "}", "a", "b"), minLength: 1, maxLength: 12 }),
   );
   await fc.assert(
     fc.asyncProperty(key, async (text) => {
-      expect(slotOf(text)).toBe(await command(cluster.nodes[0] as RedisServer, "CLUSTER", "KEYSLOT", text));
+      expect(slotOf(text)).toBe(await command(node, "CLUSTER", "KEYSLOT", text));
     }),
     { numRuns: 300 },
   );
 });
 
-test("keeps the namespaces of one store on all masters, and lists them all", async () => {
-  const cluster = await startClusterRedis();
-  const store = await redisStoreAt(urlOf(cluster));
-  const { crowd } = await leasingOn(cluster);
-  await crowd.stop();
-  const owners = new Set(await Promise.all(NAMES.map((name) => cluster.masterOf(`{${name}}`))));
-  expect(owners.size).toBe(3);
+test("a store keeps its namespaces on all masters, and lists them all", async () => {
+  const { cluster, crowd, endLeasing } = await leasingOn();
+  await endLeasing();
+  const store = await storeAt(urlOf(cluster));
   expect(await store.listNamespaces()).toEqual([...NAMES].sort());
-  const lease = crowd.leases[0];
-  expect(await findLease(store, lease?.namespace ?? "", lease?.firstRun ?? 0)).toMatchObject({
-    runCount: lease?.runCount,
-  });
+  const [{ namespace, firstRun, runCount }] = crowd.leases as [Lease];
+  expect(await findLease(store, namespace, firstRun)).toMatchObject({ runCount });
 });
 
 test.each(["FORCE", "TAKEOVER", undefined] as const)(
-  "goes on at the replica that was made master (%s), and leases no run twice",
+  "leasing continues at a replica that was made master (%s), without a repeated run",
   async (force) => {
-    const cluster = await startClusterRedis();
-    const { crowd, jumpsOf } = await leasingOn(cluster);
-    const master = cluster.nodes[0] as RedisServer;
-    const names = await namesOf(cluster, master);
-    const [replica] = (await cluster.replicasOf(master)) as [RedisServer];
+    const { cluster, replica, endLeasing, names, others, recoveriesOf } = await leasingOn();
     await cluster.failover(replica, force);
     await cluster.untilAgreed();
-    await crowd.untilLeased();
-    await crowd.stop();
-    expectNoRunTwice(crowd.leases);
-    for (const name of names) expect(jumpsOf(name)).toContain("epoch_changed");
-    for (const name of NAMES) if (!names.includes(name)) expect(jumpsOf(name)).toEqual([]);
+    await endLeasing();
+    for (const name of names) expect(recoveriesOf(name)).toContain("epoch_changed");
+    for (const name of others) expect(recoveriesOf(name)).toEqual([]);
   },
 );
 
-test("goes on when a master is killed, the one node of its URL, and its replica has taken over and is followed again", async () => {
-  const cluster = await startClusterRedis();
-  const { crowd, jumpsOf } = await leasingOn(cluster);
-  const master = cluster.nodes[0] as RedisServer;
-  const [replica] = (await cluster.replicasOf(master)) as [RedisServer];
-  const [name] = await namesOf(cluster, master);
+test("leasing continues after a master is killed, the one node of the URL, once its replica has taken over and is followed", async () => {
+  const { crowd, master, replica, endLeasing, names, recoveriesOf } = await leasingOn();
   await master.kill("SIGKILL");
-  await until(
-    "the replica is a master",
-    () => info(replica),
-    ({ role }) => role === "master",
-  );
-  // Alone it has no quorum, and says so.
-  await crowd.untilRefused(name, "quorum_missing");
+  await untilInfo(replica, { role: "master" });
+  // Alone it has no quorum.
+  await crowd.untilRefused(names[0], "quorum_missing");
   await master.start();
-  await crowd.untilLeased();
-  await crowd.stop();
-  expectNoRunTwice(crowd.leases);
-  expect(jumpsOf(name)).toContain("epoch_changed");
+  await endLeasing();
+  expect(recoveriesOf(names[0])).toContain("epoch_changed");
 });
 
-test("refuses and discards while the replica of a master is frozen, goes on when it thaws; the other masters' namespaces never notice", async () => {
-  const cluster = await startClusterRedis({ nodeTimeoutMs: 60_000 });
-  const { crowd } = await leasingOn(cluster);
-  const master = cluster.nodes[0] as RedisServer;
-  const [name, ...neighbors] = await namesOf(cluster, master);
-  const [replica] = (await cluster.replicasOf(master)) as [RedisServer];
-  const others = NAMES.filter((one) => one !== name && !neighbors.includes(one));
+test("runs are discarded while a master's replica is frozen, and other masters' namespaces lease undisturbed", async () => {
+  const { crowd, replica, endLeasing, names, others } = await leasingOn({ nodeTimeoutMs: 60_000 });
   await replica.kill("SIGSTOP");
-  await crowd.untilRefused(name, "quorum_missing");
+  await crowd.untilRefused(names[0], "quorum_missing");
   const leasedAlone = crowd.leases.length;
-  await crowd.untilRefused(name, "quorum_missing");
-  expect(crowd.leases.slice(leasedAlone).filter(({ namespace }) => namespace === name)).toEqual([]);
+  await crowd.untilRefused(names[0], "quorum_missing");
+  expect(crowd.leases.slice(leasedAlone).filter(({ namespace }) => namespace === names[0])).toEqual([]);
   await crowd.untilLeased(others);
   await replica.kill("SIGCONT");
-  await crowd.untilLeased();
-  await crowd.stop();
-  expectNoRunTwice(crowd.leases);
+  await endLeasing();
   for (const other of others) expect(crowd.refusalsOf(other)["quorum_missing"]).toBeUndefined();
 });
 
-test("goes on at the node that a slot was moved to; meanwhile the namespaces beside it lease undisturbed", async () => {
-  const cluster = await startClusterRedis();
-  const { crowd, jumpsOf } = await leasingOn(cluster);
-  const [from, to] = cluster.nodes as [RedisServer, RedisServer];
-  const [name, ...neighbors] = await namesOf(cluster, from);
+test("leasing continues at the node that a slot was moved to, and the node's other namespaces lease undisturbed", async () => {
+  const { cluster, crowd, master, endLeasing, names, recoveriesOf } = await leasingOn();
+  const [name, ...neighbors] = names;
   expect(neighbors.length).toBeGreaterThan(0);
-  await moveSlot(`{${name}}`, from, to, async () => {
+  await moveSlot(`{${name}}`, master, cluster.nodes[1] as RedisServer, async () => {
     await crowd.untilRefused(name, "store_unavailable");
     await crowd.untilLeased(neighbors);
   });
-  await crowd.untilLeased();
-  await crowd.stop();
-  expectNoRunTwice(crowd.leases);
-  expect(jumpsOf(name)).toContain("epoch_changed");
+  await endLeasing();
+  expect(recoveriesOf(name)).toContain("epoch_changed");
   for (const other of neighbors) expect(crowd.refusalsOf(other)["store_unavailable"]).toBeUndefined();
 });
 
-test("does not send a step after the slot that has moved: it is refused, and nothing was leased anywhere", async () => {
+test("a step is not sent to the node that its slot has moved to: it fails, and no node has done it", async () => {
   const cluster = await startClusterRedis();
   const { store, coordinator } = await redisCoordinatorAt(urlOf(cluster));
   const [name] = NAMES as [string];
@@ -160,62 +133,49 @@ test("does not send a step after the slot that has moved: it is refused, and not
   const from = await cluster.masterOf(`{${name}}`);
   const to = cluster.nodes.slice(0, 3).find((node) => node !== from) as RedisServer;
   const { storeId, generation } = await store.readNamespace(name);
+  const claim = () => store.step(name, commandsFor(storeId).claim(generation, { generationMin: generation }));
   await moveSlot(`{${name}}`, from, to, async () => {});
   const marks = () => command(to, "HMGET", `callnumber:{${name}}:record`, "c", "g");
   const before = await marks();
-  const step = {
-    step: "claim",
-    storeId,
-    nonce: randomBytes(12).toString("base64url"),
-    isSilenceAccepted: false,
-    generation,
-    generationMin: generation,
-  } as const;
-  // Never "namespace_moved": that is what an operator does to a whole store, and it fences.
-  await expect(store.step(name, step)).rejects.toMatchObject({
+  // Never "namespace_moved": that is what an operator does to a whole store, and it ends leasing.
+  await expect(claim()).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("another node of the Cluster"),
   });
   expect(await marks()).toEqual(before);
-  const again = () => store.step(name, { ...step, nonce: randomBytes(12).toString("base64url") });
-  const { after } = await until("the store finds the new node", again, () => true);
-  expect(after.generation).toBe(generation + 1);
+  expect((await untilDone(claim)).after.generation).toBe(generation + 1);
 });
 
 test.each([
-  ["whole, and has seen fewer fail-overs", [0, 16_383], 1],
+  ["whole, and has seen fewer failovers", [0, 16_383], 1],
   ["not whole, whatever it has seen", [0, 100], 99],
-] as const)("does not believe a node whose Cluster is %s", async (_, [firstSlot, lastSlot], epoch) => {
+] as const)("a node is not believed whose Cluster is %s", async (_, [firstSlot, lastSlot], epoch) => {
   const cluster = await startClusterRedis();
-  const stranger = await startRedisServer({
-    config: { "cluster-enabled": "yes" },
-    morePorts: ["cluster-port"],
-  });
-  await command(stranger, "CLUSTER", "SET-CONFIG-EPOCH", epoch);
-  await command(stranger, "CLUSTER", "ADDSLOTSRANGE", firstSlot, lastSlot);
+  const foreign = await startRedisServer({ config: { "cluster-enabled": "yes" }, morePorts: ["cluster-port"] });
+  await command(foreign, "CLUSTER", "SET-CONFIG-EPOCH", epoch);
+  await command(foreign, "CLUSTER", "ADDSLOTSRANGE", firstSlot, lastSlot);
   const isWhole = lastSlot === 16_383;
-  const state = async () => String(await command(stranger, "CLUSTER", "INFO"));
-  await until("the stranger has made up its mind", state, (text) => text.includes("cluster_state:ok") === isWhole);
+  const state = async () => String(await command(foreign, "CLUSTER", "INFO"));
+  await until("the foreign node knows its state", state, (text) => text.includes("cluster_state:ok") === isWhole);
   const own = cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(",");
-  const other = `${stranger.host}:${stranger.port}`;
+  const other = `${foreign.host}:${foreign.port}`;
   for (const hosts of [`${other},${own}`, `${own},${other}`]) {
-    const { coordinator } = await redisCoordinatorAt(
-      `${clusterStoreUrlAt(hosts)}?prefix=callnumber:${randomBytes(4).toString("hex")}:`,
-    );
+    const prefix = `callnumber:${randomBytes(4).toString("hex")}:`;
+    const { coordinator } = await redisCoordinatorAt(`${clusterStoreUrlAt(hosts)}?prefix=${prefix}`);
     for (const name of NAMES.slice(0, 3)) await coordinator.initNamespace(name, INIT);
   }
-  expect(await command(stranger, "DBSIZE")).toBe(0);
+  expect(await command(foreign, "DBSIZE")).toBe(0);
 });
 
-test("says so when a URL names a Cluster and finds a single server, or the other way round", async () => {
+test("the error names the right kind of URL when a URL names a Cluster and finds a single server, or the other way round", async () => {
   const { nodes } = await startClusterRedis();
-  const misled = await redisStoreAt((nodes[0] as RedisServer).url);
+  const misled = await storeAt((nodes[0] as RedisServer).url);
   const readings = await Promise.all(NAMES.map((name) => misled.readNamespace(name).catch((error: Error) => error)));
   expect(readings).toContainEqual(
     expect.objectContaining({ code: "store_unavailable", message: expect.stringContaining("redis-cluster://") }),
   );
   const single = await startRedisServer();
-  await expect(redisStoreAt(clusterStoreUrlAt(`${single.host}:${single.port}`))).rejects.toMatchObject({
+  await expect(storeAt(clusterStoreUrlAt(`${single.host}:${single.port}`))).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("cluster support disabled"),
   });
@@ -230,11 +190,9 @@ async function moveSlot(
 ): Promise<void> {
   const slot = slotOf(key);
   const { username, password } = TESTER_LOGIN;
-  const [fromId, toId] = (await Promise.all([from, to].map((node) => command(node, "CLUSTER", "MYID")))) as [
-    string,
-    string,
-  ];
-  await command(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromId);
+  const idOf = async (node: RedisServer) => String(await command(node, "CLUSTER", "MYID"));
+  const toId = await idOf(to);
+  await command(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", await idOf(from));
   await command(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", toId);
   const keys = (await command(from, "CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
   expect(keys.length).toBeGreaterThan(0);
@@ -242,6 +200,6 @@ async function moveSlot(
     await command(from, "MIGRATE", to.host, to.port, name, 0, 5_000, "AUTH2", username, password);
     if (index === 0) await meanwhile();
   }
-  // The new owner first: until the old one hears of it, it sends whoever asks there.
+  // The new owner first: until the old one hears of it, it sends clients there.
   for (const node of [to, from]) await command(node, "CLUSTER", "SETSLOT", slot, "NODE", toId);
 }

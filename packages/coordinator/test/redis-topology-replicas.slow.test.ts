@@ -3,8 +3,8 @@
  * Guarantees: G4 (docs/guarantees.md).
  */
 import type { Lease } from "@callnumber/protocol/wire";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { command, info, until } from "../../../test/redis/redis-command.js";
+import { beforeEach, expect, test, vi } from "vitest";
+import { command, info } from "../../../test/redis/redis-command.js";
 import {
   detach,
   follow,
@@ -13,17 +13,26 @@ import {
   untilCaughtUp,
   untilLinked,
 } from "../../../test/redis/replicated-redis.js";
-import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
-import { Coordinator } from "../src/coordinator.js";
-import { expectNoRunTwice, RATE, requestAfter, SHORT_BOUNDS, startCrowd } from "./leasing-crowd.js";
-import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
+import { type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import type { Coordinator } from "../src/coordinator.js";
+import { commandsFor } from "./commands-for-test.js";
+import { expectNoRunTwice, RATE, requestAfter, startCrowd } from "./leasing-crowd.js";
+import { needsOwnServer, redisCoordinatorAt, storeAt, until } from "./redis-for-test.js";
 
-beforeEach((context) => {
-  const reason = ownServerUnavailable();
-  context.skip(reason !== undefined, reason);
-});
+beforeEach(needsOwnServer);
 
-test("refuses and discards while too few replicas answer, and goes on above what was discarded when they do again", async () => {
+/** Leases once. */
+function leaseAt(coordinator: Coordinator): Promise<Lease> {
+  const holder = { name: "importer", host: "mail-1", pid: 4711, labels: {} };
+  return coordinator.lease("main", { ...requestAfter(undefined), holder });
+}
+
+/** Leases as soon as a lease succeeds. */
+function leased(coordinator: Coordinator): Promise<Lease> {
+  return vi.waitFor(() => leaseAt(coordinator), { timeout: 300_000 });
+}
+
+test("runs are discarded while too few replicas acknowledge, and leasing continues above them when enough do", async () => {
   const { master, replicas } = await startReplicatedRedis({ nodeCount: 3 });
   const { store, coordinator } = await redisCoordinatorAt(master.url);
   await coordinator.initNamespace("main", { nodeCount: 3, rate: RATE });
@@ -45,89 +54,60 @@ test("refuses and discards while too few replicas answer, and goes on above what
 
   await other.kill("SIGSTOP");
   const before = (await store.readNamespace("main")).highWaterMark;
-  await expect(coordinator.lease("main", request())).rejects.toMatchObject({ code: "quorum_missing" });
+  await expect(leaseAt(coordinator)).rejects.toMatchObject({ code: "quorum_missing" });
   const discardedUpTo = (await store.readNamespace("main")).highWaterMark;
   expect(discardedUpTo).toBeGreaterThan(before);
   await other.kill("SIGCONT");
-  const leased = await until(
-    "it leases again",
-    () => coordinator.lease("main", request()),
-    () => true,
-  );
-  expect(leased.firstRun).toBeGreaterThan(discardedUpTo);
+  expect((await leased(coordinator)).firstRun).toBeGreaterThan(discardedUpTo);
   await one.kill("SIGCONT");
 });
 
-test("leases nothing at a replica, though it can be written to", async () => {
+test("a replica leases nothing, although it can be written to", async () => {
   const { master, replicas } = await startReplicatedRedis({ nodeCount: 2, config: { "replica-read-only": "no" } });
   const [replica] = replicas as [RedisServer];
   const { coordinator } = await redisCoordinatorAt(master.url);
   await coordinator.initNamespace("main", { nodeCount: 2 });
   await coordinator.stopHeartbeat();
-  await until(
-    "the replica has the record",
-    () => command(replica, "EXISTS", "callnumber:{main}:record"),
-    (n) => n === 1,
-  );
-  const store = await redisStoreAt(replica.url);
-  const misled = new Coordinator({ store, name: "misled", bounds: SHORT_BOUNDS });
-  onTestFinished(() => misled.stopHeartbeat());
+  await untilCaughtUp(replica, master);
+  const store = await storeAt(replica.url);
+  const { storeId } = await store.readNamespace("main");
   const before = await command(replica, "HGETALL", "callnumber:{main}:record");
-  await expect(misled.lease("main", request())).rejects.toMatchObject({
-    code: "store_is_replica",
-  });
+  const lease = store.step("main", commandsFor(storeId).lease());
+  await expect(lease).rejects.toMatchObject({ code: "store_is_replica" });
   expect(await command(replica, "HGETALL", "callnumber:{main}:record")).toEqual(before);
   expect(await store.preflight()).toContainEqual(
     expect.objectContaining({ code: "store_is_replica", remedy: expect.stringContaining("redis-sentinel://") }),
   );
 });
 
-test("leases nothing as soon as a replica follows that nobody has counted, and says how it is counted", async () => {
-  const { coordinator, store, master } = await aloneAtFirst();
-  const uncounted = await startRedisServer();
-  await follow(uncounted, master);
-  await expect(coordinator.lease("main", request())).rejects.toMatchObject({
-    code: "unexpected_replicas",
-  });
-  expect(await store.preflight()).toContainEqual(
-    expect.objectContaining({
-      code: "unexpected_replicas",
-      remedy: expect.stringContaining("--nodes 2"),
-      namespaces: ["main"],
-    }),
-  );
-  expect((await info(master)).connected_slaves).toBe("1");
-});
-
-async function aloneAtFirst() {
+test("a master leases nothing while an uncounted replica follows it, and the finding names the command that counts it", async () => {
   const master = await startRedisServer();
-  const parts = await redisCoordinatorAt(master.url);
-  await parts.coordinator.initNamespace("main", { rate: RATE });
-  await parts.coordinator.lease("main", request());
-  expect(await parts.store.preflight()).not.toContainEqual(expect.objectContaining({ code: "unexpected_replicas" }));
-  return { ...parts, master };
-}
-
-function request() {
-  return { ...requestAfter(undefined), holder: { name: "importer", host: "mail-1", pid: 4711, labels: {} } };
-}
+  const { coordinator, store } = await redisCoordinatorAt(master.url);
+  await coordinator.initNamespace("main", { rate: RATE });
+  await leaseAt(coordinator);
+  const finding = expect.objectContaining({
+    code: "unexpected_replicas",
+    remedy: expect.stringContaining("--nodes 2"),
+    namespaces: ["main"],
+  });
+  expect(await store.preflight()).not.toContainEqual(finding);
+  await follow(await startRedisServer(), master);
+  await expect(leaseAt(coordinator)).rejects.toMatchObject({ code: "unexpected_replicas" });
+  expect(await store.preflight()).toContainEqual(finding);
+});
 
 /**
  * From its RDB the replica continues where it was, so Redis counts neither a new start of the master nor a full resynchronization.
  */
-test("leases no run twice when a replica forgets another master's claim and comes back in part", async () => {
+test("no run is leased twice when a replica forgets another master's claim and comes back in part", async () => {
   const { master, replicas } = await startReplicatedRedis({ nodeCount: 3 });
   const [rival, forgetful] = replicas as [RedisServer, RedisServer];
   const before = await redisCoordinatorAt(master.url);
   await before.coordinator.initNamespace("main", { nodeCount: 3, rate: RATE });
-  // A full resynchronisation is a doubt: from now on the mark lies on the line, where every later jump lands, too.
+  // A full resynchronization causes a recovery: from now on the mark is at the ceiling, where every later recovery sets it, too.
   await promote(forgetful);
   await follow(forgetful, master);
-  await until(
-    "the mark is on the line",
-    () => before.store.readNamespace("main"),
-    ({ highWaterMark }) => highWaterMark > 0,
-  );
+  await until(async () => (await before.store.readNamespace("main")).highWaterMark > 0);
   // One of them is enough for the quorum: the other one may still have nothing.
   for (const replica of replicas) await untilCaughtUp(replica, master);
   await command(forgetful, "SAVE");
@@ -135,7 +115,7 @@ test("leases no run twice when a replica forgets another master's claim and come
   await detach(forgetful);
   await untilCaughtUp(rival, master);
 
-  // A fail-over that the old master is not told of, and that no redis.conf remembers.
+  // A failover of which the old master gets no notice, and that no redis.conf has.
   await command(rival, "REPLICAOF", "NO", "ONE");
   await command(forgetful, "REPLICAOF", rival.host, rival.port);
   await untilLinked(forgetful, rival);
@@ -153,12 +133,3 @@ test("leases no run twice when a replica forgets another master's claim and come
   }
   expectNoRunTwice(leases);
 });
-
-/** A run, as soon as there is one. */
-function leased(coordinator: Coordinator): Promise<Lease> {
-  return until(
-    "a run is leased",
-    () => coordinator.lease("main", request()),
-    () => true,
-  );
-}

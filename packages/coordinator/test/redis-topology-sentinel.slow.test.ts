@@ -1,62 +1,61 @@
 /**
- * A store on a Sentinel group: the way to the master is found again by itself, and no fail-over leases a run twice.
+ * A store on a Sentinel group: the master is found again automatically, and no failover leases a run twice.
  * Guarantees: G3 (docs/guarantees.md).
  */
 import { beforeEach, expect, test } from "vitest";
-import { command, info, until } from "../../../test/redis/redis-command.js";
+import { command, info, untilInfo } from "../../../test/redis/redis-command.js";
 import { untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { type SentinelRedis, startSentinelRedis } from "../../../test/redis/sentinel-redis.js";
 import { REPLICA, SENTINEL, sentinelStoreUrlAt, watching } from "../../../test/redis/shipped-users.js";
-import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { expectNoRunTwice, greatestRun, RATE, startCrowd } from "./leasing-crowd.js";
-import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
+import { needsOwnServer, redisCoordinatorAt, storeAt } from "./redis-for-test.js";
 
 /** Three data nodes: a step counts when one other node has it. */
 const INIT = { nodeCount: 3, rate: RATE };
 
-beforeEach((context) => {
-  const reason = ownServerUnavailable();
-  context.skip(reason !== undefined, reason);
-});
+beforeEach(needsOwnServer);
 
-function urlOf({ sentinelHosts, masterName }: SentinelRedis): string {
-  return sentinelStoreUrlAt(sentinelHosts, masterName);
+/** Coordinators, and clients that lease from each. */
+async function leasingOn(group: SentinelRedis, coordinatorCount = 1, sentinelHosts = group.sentinelHosts) {
+  const url = sentinelStoreUrlAt(sentinelHosts, group.masterName);
+  const parts = await Promise.all(Array.from({ length: coordinatorCount }, () => redisCoordinatorAt(url)));
+  await parts[0]?.coordinator.initNamespace("main", INIT);
+  const coordinators = parts.map(({ coordinator }) => coordinator);
+  const crowd = startCrowd(coordinators, ["main"]);
+  await crowd.untilLeased();
+  /** Ends the test: no run was leased twice. Returns the reasons of the recoveries. */
+  const endLeasing = async () => {
+    await crowd.untilLeased();
+    await crowd.stop();
+    expectNoRunTwice(crowd.leases);
+    return parts.flatMap(({ recoveriesOf }) => recoveriesOf("main"));
+  };
+  return { crowd, endLeasing };
 }
 
-test("goes on by itself at the new master when the old one is killed, again and again, and leases no run twice", async () => {
+test("leasing continues at the new master each time that a master is killed, without a repeated run", async () => {
   const group = await startSentinelRedis();
-  const [one, other] = [await redisCoordinatorAt(urlOf(group)), await redisCoordinatorAt(urlOf(group))];
-  await one.coordinator.initNamespace("main", INIT);
-  const crowd = startCrowd([one.coordinator, other.coordinator], ["main"]);
-  await crowd.untilLeased();
+  const { crowd, endLeasing } = await leasingOn(group, 2);
   let master = group.master;
   for (let failover = 1; failover <= 2; failover++) {
     await master.kill("SIGKILL");
     const next = await group.waitForMaster(master);
     await crowd.untilLeased();
-    // It comes back as a master that nobody has told yet, and is made a replica.
+    // It comes back as a master, because no Sentinel has reached it yet, and is made a replica.
     await master.start();
-    await until(
-      "the old master follows",
-      () => info(master),
-      ({ role }) => role === "slave",
-    );
+    await untilInfo(master, { role: "slave" });
     await crowd.untilLeased();
     master = next;
   }
-  await crowd.stop();
-  expectNoRunTwice(crowd.leases);
-  expect([...one.jumpsOf("main"), ...other.jumpsOf("main")]).toContain("epoch_changed");
+  expect(await endLeasing()).toContain("epoch_changed");
 });
 
-test("jumps past everything that a promoted replica has missed", async () => {
+test("a recovery skips everything that a promoted replica has missed", async () => {
   const group = await startSentinelRedis({ config: { appendonly: "yes", appendfsync: "always" } });
-  const { coordinator, jumpsOf } = await redisCoordinatorAt(urlOf(group));
-  await coordinator.initNamespace("main", INIT);
-  const crowd = startCrowd([coordinator], ["main"]);
-  await crowd.untilLeased();
+  const { crowd, endLeasing } = await leasingOn(group);
   const [informed, lagging] = group.replicas as [RedisServer, RedisServer];
-  // It missed some, not everything: a replica that comes back empty is a store that was emptied, and stopped.
+  // It missed some, not everything: a replica that comes back empty is a store that was emptied, and leasing stops.
   await untilCaughtUp(lagging, group.master);
   await lagging.kill("SIGKILL");
   const missedFrom = greatestRun(crowd.leases, "main");
@@ -64,34 +63,21 @@ test("jumps past everything that a promoted replica has missed", async () => {
   await Promise.all([group.master.kill("SIGKILL"), informed.kill("SIGKILL")]);
   const leasedBefore = greatestRun(crowd.leases, "main");
   await lagging.start();
-  await until(
-    "the lagging replica is a master",
-    () => info(lagging),
-    ({ role }) => role === "master",
-  );
-  const kept = await command(lagging, "HGET", "callnumber:{main}:record", "c");
-  // A plain counter would go on here, and repeat all that was leased since.
-  expect(Number(kept)).toBeLessThan(leasedBefore);
+  await untilInfo(lagging, { role: "master" });
+  // A plain counter would continue here, and repeat all that was leased since.
+  expect(Number(await command(lagging, "HGET", "callnumber:{main}:record", "c"))).toBeLessThan(leasedBefore);
   expect(missedFrom).toBeLessThan(leasedBefore);
   await informed.start();
-  await crowd.untilLeased();
-  await crowd.stop();
-  expectNoRunTwice(crowd.leases);
   // The claim may have come before there was a quorum, and be found as one.
-  expect(jumpsOf("main").length).toBeGreaterThan(0);
+  expect((await endLeasing()).length).toBeGreaterThan(0);
 });
 
-test("refuses at a master that its group has left, and goes over to the new one as soon as a sentinel tells of it", async () => {
+test("a master that its group has left leases nothing, and leasing continues as soon as a Sentinel names the new one", async () => {
   const group = await startSentinelRedis();
-  const [told, ...others] = group.sentinels as [RedisServer, ...RedisServer[]];
-  // Knows no other sentinel than the one that is frozen below.
-  const url = sentinelStoreUrlAt(`${told.host}:${told.port}`, group.masterName);
-  const { coordinator, jumpsOf } = await redisCoordinatorAt(url);
-  await coordinator.initNamespace("main", INIT);
-  const crowd = startCrowd([coordinator], ["main"]);
-  await crowd.untilLeased();
-
-  await told.kill("SIGSTOP");
+  const [known, ...others] = group.sentinels as [RedisServer, ...RedisServer[]];
+  // The coordinator knows no other Sentinel than the one that is frozen below.
+  const { crowd, endLeasing } = await leasingOn(group, 1, `${known.host}:${known.port}`);
+  await known.kill("SIGSTOP");
   await leaveAlone(group.master);
   const next = await group.waitForMaster(group.master, others);
   await crowd.untilRefused("main", "quorum_missing");
@@ -100,44 +86,38 @@ test("refuses at a master that its group has left, and goes over to the new one 
   expect(crowd.leases.slice(before)).toEqual([]);
   expect((await info(group.master)).role).toBe("master");
 
-  await told.kill("SIGCONT");
-  await crowd.untilLeased();
-  await crowd.stop();
-  expectNoRunTwice(crowd.leases);
-  expect(jumpsOf("main")).toContain("epoch_changed");
+  await known.kill("SIGCONT");
+  expect(await endLeasing()).toContain("epoch_changed");
   const mark = Number(await command(next, "HGET", "callnumber:{main}:record", "c"));
   expect(mark).toBeGreaterThanOrEqual(greatestRun(crowd.leases, "main"));
 });
 
-test("believes the sentinel that has seen the latest fail-over, not the first that answers", async () => {
+test("the Sentinel that has seen the latest failover is believed, not the first that replies", async () => {
   const group = await startSentinelRedis();
-  const stranger = await startRedisServer();
+  const foreign = await startRedisServer();
+  const monitor = `monitor ${group.masterName} ${foreign.host} ${foreign.port} 1`;
   const stale = await startRedisServer({
     sentinel: true,
-    config: {
-      sentinel: [`monitor ${group.masterName} ${stranger.host} ${stranger.port} 1`, ...watching(group.masterName)],
-    },
+    config: { sentinel: [monitor, ...watching(group.masterName)] },
   });
   await command(group.sentinels[0] as RedisServer, "SENTINEL", "FAILOVER", group.masterName);
   const master = await group.waitForMaster(group.master);
-  for (const hosts of [
-    `${stale.host}:${stale.port},${group.sentinelHosts}`,
-    `${group.sentinelHosts},${stale.host}:${stale.port}`,
-  ]) {
-    const store = await redisStoreAt(sentinelStoreUrlAt(hosts, group.masterName));
+  const other = `${stale.host}:${stale.port}`;
+  for (const hosts of [`${other},${group.sentinelHosts}`, `${group.sentinelHosts},${other}`]) {
+    const store = await storeAt(sentinelStoreUrlAt(hosts, group.masterName));
     const [finding] = await store.preflight();
     expect(finding?.what).toContain(`${master.host}:${master.port}`);
   }
 });
 
-test("says which sentinels did not answer, and which know no such master", async () => {
+test("the error names the Sentinels that did not reply, and those that know no such master", async () => {
   const group = await startSentinelRedis();
-  await expect(redisStoreAt(sentinelStoreUrlAt(group.sentinelHosts, "other"))).rejects.toMatchObject({
+  await expect(storeAt(sentinelStoreUrlAt(group.sentinelHosts, "other"))).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringMatching(/the master "other".*No such master/),
   });
-  const nobody = "127.0.0.1:1,127.0.0.1:2";
-  await expect(redisStoreAt(sentinelStoreUrlAt(nobody, group.masterName))).rejects.toMatchObject({
+  const noServers = "127.0.0.1:1,127.0.0.1:2";
+  await expect(storeAt(sentinelStoreUrlAt(noServers, group.masterName))).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringMatching(/127\.0\.0\.1:1 can't be reached.*127\.0\.0\.1:2 can't be reached/),
   });

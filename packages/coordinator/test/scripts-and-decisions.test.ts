@@ -11,12 +11,7 @@ import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import { command } from "../../../test/redis/redis-command.js";
 import { follow } from "../../../test/redis/replicated-redis.js";
 import { asOperator, TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
-import {
-  ownServerUnavailable,
-  type RedisServer,
-  sharedRedis,
-  startRedisServer,
-} from "../../../test/redis/test-redis.js";
+import { type RedisServer, sharedRedis, startRedisServer } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
 import type { CoordinatorError } from "../src/errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
@@ -33,6 +28,7 @@ import { holderJsonOf, recordAfter } from "../src/stores/stored-shapes.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { foundKeys, type KeptState, type LeftState, putState, readClock, readServer, readState } from "./kept-state.js";
 import { type Play, type Recipe, randomPlays, STEPS } from "./random-states.js";
+import { needsOwnServer } from "./redis-for-test.js";
 import { redisAddressForTest } from "./stores-for-test.js";
 
 /** How many random states one run plays; more find more. */
@@ -130,8 +126,7 @@ async function answerOf(
       return { done };
     } catch (error) {
       const { message } = error as CoordinatorError;
-      if (!/the connection (?:broke|is being made anew)/.test(message))
-        return { refused: errorTold(error as CoordinatorError) };
+      if (!/the connection broke/.test(message)) return { refused: errorTold(error as CoordinatorError) };
       // After a server that is no master the connection is made anew; until then nothing is sent.
       await pause();
     }
@@ -232,8 +227,9 @@ describe("the scripts decide as the decisions do", () => {
     for (const reason of ["epoch", "replica", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
   });
 
-  test("on a server that does not tell its epoch", async ({ skip }) => {
-    const server = await ownServer({}, skip);
+  test("on a server that does not tell its epoch", async (context) => {
+    needsOwnServer(context);
+    const server = await startRedisServer();
     const operators = operatorsAt(server);
     const redis = connected({ ...operators, ...TESTER_LOGIN });
     await redis.acl("SETUSER", "mute", "on", ">pw", "~*", "+@all", "-info");
@@ -245,8 +241,9 @@ describe("the scripts decide as the decisions do", () => {
     expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
   });
 
-  test("on a replica that can be written to", async ({ skip }) => {
-    const server = await ownServer({ "replica-read-only": "no" }, skip);
+  test("on a replica that can be written to", async (context) => {
+    needsOwnServer(context);
+    const server = await startRedisServer({ config: { "replica-read-only": "no" } });
     await command(server, "REPLICAOF", "127.0.0.1", 1);
     const table = await tableAt(operatorsAt(server));
     await playAll(table, STATE_COUNT_OF_REPLICA);
@@ -254,9 +251,10 @@ describe("the scripts decide as the decisions do", () => {
     expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
   });
 
-  test("on a master with a replica, which may be one too many", async ({ skip }) => {
-    const master = await ownServer({ "repl-diskless-sync-delay": "0" }, skip);
-    await follow(await ownServer({}, skip), master);
+  test("on a master with a replica, which may be one too many", async (context) => {
+    needsOwnServer(context);
+    const master = await startRedisServer({ config: { "repl-diskless-sync-delay": "0" } });
+    await follow(await startRedisServer(), master);
     const table = await tableAt(operatorsAt(master));
     expect(table.server.connectedReplicas).toBe(1);
     // With a replica most states are refused, and one seed in some hundred leases in none of so many.
@@ -266,12 +264,6 @@ describe("the scripts decide as the decisions do", () => {
     expect(table.seen).toContain("lease");
   });
 });
-
-async function ownServer(config: Record<string, string>, skip: (reason: string) => never): Promise<RedisServer> {
-  const reason = ownServerUnavailable();
-  if (reason !== undefined) skip(reason);
-  return await startRedisServer({ config });
-}
 
 /** A place there, for whoever may take every step. */
 function operatorsAt({ url }: RedisServer): OneServer {

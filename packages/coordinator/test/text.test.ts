@@ -27,7 +27,7 @@ test("no text is shown with a character that acts, hides or turns; what is fit s
 test("what a store or a server said is made fit where it comes in: for logs and callers, too", () => {
   const said = `ERR \u001b[2J\n${"x".repeat(8_000_000)}`;
   expect(new CoordinatorError("store_corrupt", said).message).toMatch(/^ERR \\u\{1b\}\[2J\\u\{a\}x+…$/);
-  const error = asStoreError(new Error(said), { namespace: "main" }, "h:1");
+  const error = asStoreError(new Error(said), "main", "h:1");
   expect((error.cause as Error).message).toHaveLength(522);
   expect((error.cause as Error).message).not.toMatch(UNPRINTABLE);
   const info = infoReader(`redis_version:${said}`);

@@ -37,7 +37,7 @@ export const ANSWERS: readonly Fault[] = [
           ordered.release();
         }
         // Lost with their connection, a while later.
-        proxy.swallowAnswers();
+        proxy.holdAnswers();
         await world.work();
         proxy.heal();
         // An importer that waits for one must not lose its coordinator first.

@@ -23,12 +23,6 @@ const SIMILAR_CHARACTERS = ["0O", "1lIi"] as const;
 /** Similar characters that are exchanged at the same time: 4^8 combinations would be too many. */
 const SIMILAR_COUNT_MAX = 2;
 
-interface Variant {
-  readonly word: string;
-  /** Indexes of the characters that were replaced. */
-  readonly changed: readonly number[];
-}
-
 /**
  * Returns at most `countMax` call numbers within `range` that `text` may have been meant for, those with the fewest changes first; never the
  * text itself. In a text of both cases one letter may have the wrong case, in a text of one case every letter.
@@ -39,16 +33,16 @@ export function correctionsOf(text: string, range: LeasedRange, countMax: number
   const word = digits.map(([digit]) => digit).join("");
   const hasOneCase = word === word.toLowerCase() || word === word.toUpperCase();
   const corrections = new Map<string, Correction>();
-  const add = (slip: Correction["slip"], variants: Iterable<Variant>) => {
-    for (const { word: callNumber, changed } of variants) {
+  const add = (slip: Correction["slip"], callNumbers: Iterable<string>) => {
+    for (const callNumber of callNumbers) {
       const ledgerId = runInBytes(Buffer.from(callNumber), 0);
       const isWithin = ledgerId >= range.firstLedgerId && ledgerId <= range.lastLedgerId;
-      const positions = changed.map((at) => digits[at]?.index ?? 0);
       if (!isWithin || callNumber === text || corrections.has(callNumber)) continue;
-      corrections.set(callNumber, { callNumber, slip, positions, ledgerId });
+      const changed = digits.filter(([digit], at) => digit !== callNumber.charAt(at));
+      corrections.set(callNumber, { callNumber, slip, positions: changed.map(({ index }) => index), ledgerId });
     }
   };
-  add("surrounding", [{ word, changed: [] }]);
+  add("surrounding", [word]);
   add("case", variantsOf(word, inOtherCase, hasOneCase ? CALL_NUMBER_LENGTH : 1));
   add("look_alike", variantsOf(word, similarTo, SIMILAR_COUNT_MAX));
   return [...corrections.values()].sort((a, b) => a.positions.length - b.positions.length).slice(0, countMax);
@@ -60,13 +54,12 @@ function* variantsOf(
   alternativesOf: (character: string) => string,
   countMax: number,
   from = 0,
-  replaced: readonly number[] = [],
-): Generator<Variant> {
+): Generator<string> {
   for (let at = from; at < word.length; at++) {
     for (const other of alternativesOf(word.charAt(at))) {
-      const variant = { word: word.slice(0, at) + other + word.slice(at + 1), changed: [...replaced, at] };
+      const variant = word.slice(0, at) + other + word.slice(at + 1);
       yield variant;
-      if (countMax > 1) yield* variantsOf(variant.word, alternativesOf, countMax - 1, at + 1, variant.changed);
+      if (countMax > 1) yield* variantsOf(variant, alternativesOf, countMax - 1, at + 1);
     }
   }
 }

@@ -2,7 +2,7 @@
  * Inspects a call number: its verdict (verdicts.ts), what it may have been meant for (corrections.ts), and on request the other leases of
  * the same process (neighbors.ts). Knows the ledger only as a port.
  */
-import { CallNumberError } from "@callnumber/protocol/codec";
+import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectResponse, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import { findLease } from "../ledger/read-ledger.js";
@@ -97,9 +97,7 @@ async function hintsOf(
 }
 
 function hintOf({ callNumber, slip, positions }: Correction, lease: LedgerEntry, namespace: string): CallNumberHint {
-  const fields = callNumberFieldsIn(callNumber);
-  if (fields instanceof CallNumberError) throw new Error(`broken invariant: "${callNumber}" is no call number`);
-  const { verdict } = inspectLeased({ namespace, callNumber, ...fields }, lease, null);
+  const { verdict } = inspectLeased({ namespace, callNumber, ...decodeCallNumber(callNumber) }, lease, null);
   return { callNumber, slip, positions, holder: lease.holder.name, verdict };
 }
 

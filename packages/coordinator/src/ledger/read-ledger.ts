@@ -13,7 +13,7 @@ import {
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
 import { trimmedIn } from "../retention/trimmed-leases.js";
-import type { LedgerReader, Retention } from "../stores/store.js";
+import type { LeaseQuery, LedgerReader, Retention } from "../stores/store.js";
 import { lastLedgerIdOf, leaseHoldsRun } from "./lease-identity.js";
 
 /** The most entries that are read for one page. */
@@ -44,6 +44,24 @@ export async function firstLeaseSince(
   return lease;
 }
 
+/** Reads leases up to the end of the ledger, `limit` (default 100) in each step. */
+export async function* leasesInSteps(
+  ledger: LeaseReader,
+  namespace: string,
+  { from: start, limit = SCAN_STEP, ...query }: Omit<LeaseQuery, "limit"> & { readonly limit?: number },
+): AsyncGenerator<readonly LedgerEntry[], void> {
+  const forward = query.direction === "oldest_first" ? 1 : -1;
+  for (let from = start; ; ) {
+    const leases = await ledger.leases(namespace, { ...query, from, limit });
+    yield leases;
+    const last = leases.at(-1);
+    if (last === undefined || leases.length < limit) return;
+    from = lastLedgerIdOf(last) + forward;
+    // An embedded store returns without a pause: requests that wait meanwhile come first.
+    await turn();
+  }
+}
+
 export interface LedgerQuery extends LedgerFilter {
   /** 1 to 500. */
   readonly limit: number;
@@ -61,25 +79,20 @@ export interface LedgerPage {
 export async function ledgerPage(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
   const leases: LedgerEntry[] = [];
   const isWanted = passes(query);
-  let below = await pageStart(ledger, namespace, query);
-  for (let looked = 0; looked < SCAN_MAX; ) {
-    const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit - leases.length);
-    const found = await ledger.leases(namespace, { from: below - 1, direction: "newest_first", limit });
-    for (const entry of found) {
+  const start = await pageStart(ledger, namespace, query);
+  const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit);
+  let scannedCount = 0;
+  for await (const step of leasesInSteps(ledger, namespace, { from: start - 1, direction: "newest_first", limit })) {
+    for (const entry of step) {
       if (isBefore(query, entry)) return { leases, nextCursor: null, trimmed: null };
-      below = lastLedgerIdOf(entry);
       if (isWanted(entry)) leases.push(entry);
-      if (leases.length === query.limit) return { leases, nextCursor: String(below), trimmed: null };
+      scannedCount++;
+      if (leases.length === query.limit || scannedCount === SCAN_MAX)
+        return { leases, nextCursor: String(lastLedgerIdOf(entry)), trimmed: null };
     }
-    if (found.length < limit) {
-      const trimmed = trimmedWithin(query, (await ledger.readSettings(namespace)).retention);
-      return { leases, nextCursor: null, trimmed };
-    }
-    looked += found.length;
-    // An embedded store returns without a pause: requests that wait meanwhile come first.
-    await turn();
   }
-  return { leases, nextCursor: String(below), trimmed: null };
+  const trimmed = trimmedWithin(query, (await ledger.readSettings(namespace)).retention);
+  return { leases, nextCursor: null, trimmed };
 }
 
 /** Null when nothing was trimmed that may pass the filter. */
@@ -173,18 +186,16 @@ export async function* exportedSteps(
   filter: LedgerFilter,
 ): AsyncGenerator<ExportStep, void> {
   const isWanted = passes(filter);
-  let after = await exportStart(ledger, namespace, filter);
-  while (after !== undefined) {
-    const query = { from: after + 1, direction: "oldest_first", limit: SCAN_STEP, withoutRecord: true } as const;
-    const leases = await ledger.leases(namespace, query);
+  const above = await exportStart(ledger, namespace, filter);
+  if (above === undefined) return;
+  const query = { from: above + 1, direction: "oldest_first", withoutRecord: true } as const;
+  for await (const leases of leasesInSteps(ledger, namespace, query)) {
     const end = leases.findIndex((lease) => isBeyond(filter, lease));
     const within = end < 0 ? leases : leases.slice(0, end);
     const last = within.at(-1);
     if (last === undefined) return;
-    after = lastLedgerIdOf(last);
-    yield { leases: within.filter(isWanted), upToRun: after };
+    yield { leases: within.filter(isWanted), upToRun: lastLedgerIdOf(last) };
     if (end >= 0) return;
-    await turn();
   }
 }
 

@@ -42,11 +42,7 @@ export interface ClusterPlace {
   readonly nodes: readonly Endpoint[];
 }
 
-interface ServerPlace extends Endpoint {
-  readonly kind: "redis";
-}
-
-export type RedisPlace = ServerPlace | SentinelPlace | ClusterPlace;
+export type RedisPlace = ({ readonly kind: "redis" } & Endpoint) | SentinelPlace | ClusterPlace;
 
 /** As in a URL and in messages. */
 export function endpointText({ host, port }: Endpoint): string {

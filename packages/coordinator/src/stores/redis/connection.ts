@@ -2,14 +2,14 @@
  * One connection to one server, and the scripts that run over it. Knows nothing of runs, nor of other servers.
  * Invariant: a command is sent at most once. A lease whose reply is lost must stay lost: the client's resending, its offline
  * queue and its pools are all off. Its Cluster sends redirected commands again, and its Sentinel connector believes the first
- * sentinel that replies, so neither is used: route.ts finds the server.
+ * sentinel that replies, so neither is used: discovery.ts finds the server.
  */
 import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
 import { CoordinatorError } from "../../errors.js";
 import { readPrivateFile, readPublicFile } from "../../platform/private-file.js";
 import { endpointText, type RedisAddress, type RedisTlsFiles } from "./address.js";
-import { asStoreError, type CommandContext, isOtherStepsRefusal } from "./errors.js";
+import { asStoreError, scriptRefusalIn } from "./errors.js";
 import { SCRIPTS_SENT_BY_SHA1, type ScriptName, scriptNamed } from "./scripts.js";
 
 /** For a reply, and for a connection. */
@@ -44,9 +44,6 @@ export class RedisConnection {
       this.#lastFailure = undefined;
       // The client listens for one error of each socket. After a TLS handshake a second one can follow, and would end the process.
       redis.stream.on("error", () => {});
-    });
-    redis.on("ready", () => {
-      this.#lastFailure = undefined;
     });
     // Each command reports its own failure; an event without a listener would end the process.
     redis.on("error", (error: Error) => {
@@ -88,7 +85,7 @@ export class RedisConnection {
       await redis.ping();
     } catch (error) {
       redis.disconnect();
-      throw asStoreError(connection.#lastFailure ?? error, { namespace: "" }, connection.server);
+      throw asStoreError(connection.#lastFailure ?? error, "", connection.server);
     }
     return connection;
   }
@@ -98,15 +95,15 @@ export class RedisConnection {
     script: ScriptName,
     keys: readonly string[],
     parameters: readonly (string | number)[],
-    context: CommandContext,
+    namespace: string,
   ): Promise<unknown> {
     const { text, sha1 } = scriptNamed(script);
     try {
-      return await this.send(context, (redis) => redis.evalsha(sha1, keys.length, ...keys, ...parameters));
+      return await this.send(namespace, (redis) => redis.evalsha(sha1, keys.length, ...keys, ...parameters));
     } catch (error) {
       // Nothing ran: the server forgot the script with a restart, or never had it.
-      if (!isScriptUnknown(error)) throw error;
-      return await this.send(context, (redis) => redis.eval(text, keys.length, ...keys, ...parameters));
+      if (!((error as CoordinatorError).cause as Error | undefined)?.message.startsWith("NOSCRIPT")) throw error;
+      return await this.send(namespace, (redis) => redis.eval(text, keys.length, ...keys, ...parameters));
     }
   }
 
@@ -115,11 +112,11 @@ export class RedisConnection {
    * Loads the scripts of `EVALSHA` first and makes the commands after that, so that the clock in them is up to date.
    * @throws CoordinatorError `store_unavailable` when this connection did not reply to all of them.
    */
-  async pipeline(makeCommands: () => readonly RedisCommand[], context: CommandContext): Promise<readonly unknown[]> {
-    await this.#loadScripts(context);
+  async pipeline(makeCommands: () => readonly RedisCommand[], namespace: string): Promise<readonly unknown[]> {
+    await this.#loadScripts(namespace);
     const connectionCount = this.#connectionCount;
     const commands = makeCommands();
-    const replies = await this.send(context, async (redis) => {
+    const replies = await this.send(namespace, async (redis) => {
       const results = (await redis.pipeline(commands.map((command) => [...command])).exec()) ?? [];
       return results.map(([error, reply]) => {
         if (error !== null && error.name !== "ReplyError") throw error;
@@ -128,7 +125,7 @@ export class RedisConnection {
       });
     });
     if (this.#connectionCount !== connectionCount || replies.length !== commands.length)
-      throw asStoreError(new Error("the connection broke"), context, this.server);
+      throw asStoreError(new Error("the connection broke"), namespace, this.server);
     return replies;
   }
 
@@ -138,13 +135,24 @@ export class RedisConnection {
   }
 
   /**
-   * The error for an error reply. Reconnects when the reply belongs to another step, and when the server is a replica: the same
-   * host name may resolve to the master by now.
+   * The error for an error reply to the step with this nonce. Reconnects when the reply belongs to another step, and when the server is a
+   * replica: the same host name may resolve to the master by now.
    */
-  errorFor(reply: Error, context: CommandContext): CoordinatorError {
-    const error = asStoreError(reply, context, this.server);
-    if (error.code === "store_is_replica" || isOtherStepsRefusal(reply, context)) this.reconnect();
+  errorFor(reply: Error, namespace: string, nonce: string): CoordinatorError {
+    const refusal = scriptRefusalIn(reply.message);
+    if (refusal !== undefined && refusal.nonce !== nonce) return this.unexpectedReply();
+    const error = asStoreError(reply, namespace, this.server);
+    if (error.code === "store_is_replica") this.reconnect();
     return error;
+  }
+
+  /** The error for a reply to another command than the one sent: whether that was done is not known. Reconnects. */
+  unexpectedReply(): CoordinatorError {
+    this.reconnect();
+    return new CoordinatorError(
+      "store_unavailable",
+      `Redis at ${this.server} replied to another command than the one sent`,
+    );
   }
 
   /** Ends a connection whose replies can't be trusted, or that leads to the wrong server, and makes a new one. */
@@ -152,10 +160,10 @@ export class RedisConnection {
     this.#redis.disconnect(true);
   }
 
-  async #loadScripts(context: CommandContext): Promise<void> {
+  async #loadScripts(namespace: string): Promise<void> {
     if (this.#scriptsLoadedIn === this.#connectionCount) return;
     const connectionCount = this.#connectionCount;
-    await this.send(context, (redis) =>
+    await this.send(namespace, (redis) =>
       Promise.all(SCRIPTS_SENT_BY_SHA1.map((name) => redis.script("LOAD", scriptNamed(name).text))),
     );
     this.#scriptsLoadedIn = connectionCount;
@@ -163,25 +171,24 @@ export class RedisConnection {
 
   /**
    * Sends commands, each at most once. Reconnects when a reply does not come in time: nothing that still arrives is read as the
-   * reply to a later command.
+   * reply to a later command. `namespace`: for the message; empty for none.
    * @throws CoordinatorError `store_unavailable`.
    */
-  async send<T>(context: CommandContext, call: (redis: Redis) => Promise<T>): Promise<T> {
+  async send<T>(namespace: string, call: (redis: Redis) => Promise<T>): Promise<T> {
     try {
       await this.#selectDatabase();
       return await call(this.#redis);
     } catch (error) {
-      if (error instanceof Error && error.message === "Command timed out") this.reconnect();
-      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.server);
+      const { message } = error as Error;
+      if (message === "Command timed out") this.reconnect();
+      const isUnsent = UNSENT.test(message);
+      const cause = isUnsent ? (this.#lastFailure ?? new Error("the connection broke and is being made again")) : error;
+      throw asStoreError(cause, namespace, this.server);
     }
   }
 
   async close(): Promise<void> {
     this.#redis.disconnect();
-  }
-
-  #whyUnsent(): Error {
-    return this.#lastFailure ?? new Error("the connection broke and is being made anew");
   }
 
   /**
@@ -200,17 +207,8 @@ export class RedisConnection {
 /** There was no connection to send it on, or it ended; the client's message does not say why, and names options of its own. */
 const UNSENT = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;
 
-function isUnsent(error: unknown): boolean {
-  return error instanceof Error && UNSENT.test(error.message);
-}
-
-function isScriptUnknown(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && cause.message.startsWith("NOSCRIPT");
-}
-
 const UNKNOWN_AUTHORITY =
-  "nobody known here has signed its certificate: name the file of its authority in the store's URL, ?ca=FILE";
+  "its certificate is of an authority that is not known here: name the file of that authority in the store's URL, ?ca=FILE";
 
 /** What to change, by the platform's error code. */
 const TLS_REASONS: Readonly<Record<string, string>> = {
@@ -220,13 +218,13 @@ const TLS_REASONS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
   CERT_SIGNATURE_FAILURE: UNKNOWN_AUTHORITY,
-  CERT_HAS_EXPIRED: "its certificate has ended",
-  CERT_NOT_YET_VALID: "its certificate has not begun",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name than the one in the store's URL",
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there",
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a certificate: &certificate=FILE&key=FILE in the store's URL",
-  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "it does not know who has signed the coordinator's certificate",
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "the coordinator's certificate has ended",
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "it does not know the authority of the coordinator's certificate",
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "the coordinator's certificate has expired",
 };
 
 /**
@@ -259,10 +257,8 @@ function certificatesOf(path: string): string {
 
 /** The same failure, with a message that says what to change. */
 function tlsFailure(error: Error): Error {
-  const { code } = error as NodeJS.ErrnoException;
-  const reason = code !== undefined && Object.hasOwn(TLS_REASONS, code) ? TLS_REASONS[code] : undefined;
-  if (reason !== undefined) return new Error(`${reason} (${code})`, { cause: error });
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  if (Object.hasOwn(TLS_REASONS, code)) return new Error(`${TLS_REASONS[code]} (${code})`, { cause: error });
   // A server that does not speak TLS waits for the end of a line that never comes.
-  if (code !== "ETIMEDOUT") return error;
-  return new Error(`${error.message}; perhaps it does not speak TLS there`, { cause: error });
+  return code === "ETIMEDOUT" ? new Error(`${message}; perhaps it does not speak TLS there`, { cause: error }) : error;
 }

@@ -1,17 +1,10 @@
 /**
- * From an error reply of Redis, or of our scripts, to an error code. Scripts refuse with a leading word; nothing but that word
- * and the detail behind it is read.
+ * From an error reply of Redis, or of our scripts, to an error code. A script refuses with a leading word, the nonce of its step and a
+ * detail; nothing else of such a reply is read.
  */
 import { CoordinatorError } from "../../errors.js";
 import { isRefusalCode, type RefusalCode, refused } from "../../guard/refusals.js";
 import { escapeAndShorten } from "../../text.js";
-
-/** What a command was about, for the message. */
-export interface CommandContext {
-  readonly namespace: string;
-  /** Of a step: a refusal with another nonce is the reply to another step. */
-  readonly nonce?: string;
-}
 
 /** Error replies that say what an operator must change. */
 const SERVER_HINTS: Readonly<Record<string, string>> = {
@@ -43,53 +36,29 @@ const REPEATED_ARGUMENTS = /, with args beginning with.*$/s;
 /** What the Redis client reports of bytes that are not RESP; it asks for a report to its author. */
 const NOT_REDIS = /^Unknown RESP type/;
 
-/**
- * The error to throw for whatever a Redis command rejected with: always a `CoordinatorError`.
- * @param server host and port of the server that replied.
- */
-export function asStoreError(error: unknown, context: CommandContext, server: string): CoordinatorError {
+/** The error for whatever a Redis command rejected with. `server`: host and port, for the message. */
+export function asStoreError(error: unknown, namespace: string, server: string): CoordinatorError {
   if (error instanceof CoordinatorError) return error;
-  const reply = error instanceof Error ? error.message : String(error);
+  const { name, message: reply } = error as Error;
   const text = reply.replace(REPEATED_ARGUMENTS, "");
+  const refusal = scriptRefusalIn(text);
+  if (refusal !== undefined) return refused(refusal.word, refusal.detail, namespace);
   const message = escapeAndShorten(text);
-  // The client's own error holds the command that was sent.
-  const cause = Object.assign(new Error(message), { name: error instanceof Error ? error.name : "Error" });
-  const refusal = refusalIn(text);
-  if (refusal !== undefined) {
-    const { word, nonce, detail } = refusal;
-    if (isOther(nonce, context)) return unexpectedReply(server, cause);
-    return refused(word, detail, context.namespace);
-  }
-  const [firstWord = ""] = text.split(" ", 1);
-  const word = SCRIPT_NOT_PERMITTED.test(text) ? "NOPERM" : firstWord;
+  const word = SCRIPT_NOT_PERMITTED.test(text) ? "NOPERM" : (text.split(" ", 1)[0] ?? "");
   const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
   const explanation =
-    cause.name === "ReplyError"
+    name === "ReplyError"
       ? `Redis at ${server} refused: ${hint ?? message}`
       : `Redis at ${server} can't be reached: ${NOT_REDIS.test(text) ? "what answers there does not speak the Redis protocol" : message}`;
+  // The client's own error holds the command that was sent.
+  const cause = Object.assign(new Error(message), { name });
   return new CoordinatorError("store_unavailable", explanation, { cause });
 }
 
-/** Whether a script refused another step than this one. */
-export function isOtherStepsRefusal(error: Error, context: CommandContext): boolean {
-  const refusal = refusalIn(error.message);
-  return refusal !== undefined && isOther(refusal.nonce, context);
-}
-
-/** A reply came, but not to this command: whether the command was done is not known. */
-export function unexpectedReply(server: string, cause?: unknown): CoordinatorError {
-  return new CoordinatorError("store_unavailable", `Redis at ${server} answered another question than the one asked`, {
-    cause,
-  });
-}
-
-function refusalIn(
-  message: string,
+/** The refusal of one of our scripts in an error reply; undefined for any other error. */
+export function scriptRefusalIn(
+  reply: string,
 ): { readonly word: RefusalCode; readonly nonce: string; readonly detail: string } | undefined {
-  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
-  return isRefusalCode(word) && !REDIRECTION.test(message) ? { word, nonce, detail } : undefined;
-}
-
-function isOther(nonce: string, context: CommandContext): boolean {
-  return context.nonce !== undefined && nonce !== context.nonce;
+  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(reply) ?? [];
+  return isRefusalCode(word) && !REDIRECTION.test(reply) ? { word, nonce, detail } : undefined;
 }

@@ -21,19 +21,19 @@ const WHOLE = /^(?:0|[1-9]\d{0,15})$/;
 
 /** A whole number as our scripts write it, up to `max`; undefined for every other text. */
 export function wholeIn(text: string | undefined, max = Number.MAX_SAFE_INTEGER): number | undefined {
-  if (text === undefined || !WHOLE.test(text)) return undefined;
-  const number = Number(text);
+  const number = text !== undefined && WHOLE.test(text) ? Number(text) : Number.NaN;
   return number <= max ? number : undefined;
 }
 
-/** Whole numbers by name, each from its text, up to its maximum; undefined when one of the texts is not such a number. */
+const MAXIMA: Readonly<Record<string, number>> = { version: VERSION_MAX, highWaterMark: RUN_MAX };
+
+/** Whole numbers by name, each from its text; undefined when one of the texts is not such a number. */
 export function wholesIn<Name extends string>(
-  texts: Readonly<Record<Name, readonly [text: string | undefined, max?: number]>>,
+  texts: Readonly<Record<Name, string | undefined>>,
 ): Readonly<Record<Name, number>> | undefined {
   const numbers: Partial<Record<Name, number>> = {};
   for (const name in texts) {
-    const [text, max] = texts[name];
-    const number = wholeIn(text, max);
+    const number = wholeIn(texts[name], MAXIMA[name]);
     if (number === undefined) return undefined;
     numbers[name] = number;
   }
@@ -45,14 +45,7 @@ export function recordIn(reply: unknown): Omit<NamespaceRecord, "namespace"> | u
   const [storeId = "", version, highWaterMark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal] =
     stringsIn(reply) ?? [];
   const id = parseStoreId(storeId);
-  const numbers = wholesIn({
-    version: [version, VERSION_MAX],
-    highWaterMark: [highWaterMark, RUN_MAX],
-    changedAtMs: [changedAtMs],
-    generation: [generation],
-    phase: [phase],
-    nodeCount: [nodeCount],
-  });
+  const numbers = wholesIn({ version, highWaterMark, changedAtMs, generation, phase, nodeCount });
   if (id === undefined || numbers === undefined || !RECEIPT_KEY_PATTERN.test(receiptKey) || seal === undefined) return;
   return { storeId, firstVersion: id.firstVersion, firstRun: id.firstRun, ...numbers, receiptKey, seal };
 }
@@ -63,13 +56,13 @@ const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "di
 export function leasesIn(reply: unknown): readonly LedgerEntry[] {
   const [lines, holders] = (Array.isArray(reply) ? reply : []).map(stringsIn);
   if (lines === undefined || holders === undefined)
-    throw corrupt("leases were asked for, and something else was answered");
+    throw corrupt("the reply to a query of leases is no list of leases");
   const jsonOf = new Map(
-    Array.from({ length: holders.length / 2 }, (_, index) => [holders[2 * index], holders[2 * index + 1]]),
+    holders.flatMap((holder, at) => (at % 2 === 0 ? [[holder, holders[at + 1] ?? ""] as const] : [])),
   );
   return ledgerEntriesOf(
     lines.map((line) => {
-      const [lastLedgerId, runCount, leasedAtMs, holder, nonce = "", ...report] = line.split(" ");
+      const [lastLedgerId, runCount, leasedAtMs, holder = "", nonce = "", ...report] = line.split(" ");
       return {
         lastLedgerId: Number(lastLedgerId),
         runCount: Number(runCount),
@@ -110,11 +103,10 @@ export const RETENTION_FIELDS = ["days", "through", "leasedAtMs"] as const;
 
 /** @throws CoordinatorError `store_corrupt` when a field is no whole number. */
 export function retentionIn(fields: readonly (string | null)[]): Retention {
-  const [days, through, leasedAtMs] = fields.map((field) => wholeIn(field ?? "0"));
-  if (days === undefined || through === undefined || leasedAtMs === undefined) {
-    throw corrupt("the retention of its leases is no whole number");
-  }
-  return { days, through, leasedAtMs };
+  const [days, through, leasedAtMs] = fields.map((field) => field ?? "0");
+  const retention = wholesIn({ days, through, leasedAtMs });
+  if (retention === undefined) throw corrupt("the retention of its leases is no whole number");
+  return retention;
 }
 
 export function stateNumber(state: Progress["state"]): number {

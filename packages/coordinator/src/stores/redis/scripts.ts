@@ -2,26 +2,13 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-export interface NamespaceKeys {
-  readonly record: string;
-  readonly ledger: string;
-  readonly holders: string;
-  readonly reports: string;
-  readonly labels: string;
-  readonly retention: string;
-}
+const KEY_NAMES = ["record", "ledger", "holders", "reports", "labels", "retention"] as const;
+export type NamespaceKeys = Readonly<Record<(typeof KEY_NAMES)[number], string>>;
 
 /** The braces put all keys of a namespace in one hash slot, so that one script may touch them in a Cluster. */
 export function keysOf(prefix: string, namespace: string): NamespaceKeys {
-  const key = (name: string) => `${prefix}{${namespace}}:${name}`;
-  return {
-    record: key("record"),
-    ledger: key("ledger"),
-    holders: key("holders"),
-    reports: key("reports"),
-    labels: key("labels"),
-    retention: key("retention"),
-  };
+  const keys = KEY_NAMES.map((name) => [name, `${prefix}{${namespace}}:${name}`]);
+  return Object.fromEntries(keys) as NamespaceKeys;
 }
 
 /** Unused names, to which `recover` renames keys of another type in the place of record, ledger and holders. */
@@ -29,39 +16,30 @@ export function asideKeysOf({ record, ledger, holders }: NamespaceKeys, nonce: s
   return [record, ledger, holders].map((key) => `${key}:foreign:${nonce}`);
 }
 
-/** Steps of the guard: they share lua/guard.lua besides lua/record.lua. */
+/** Steps of the guard: they share lua/guard.lua in addition to lua/record.lua. */
 const STEP_SCRIPTS = ["lease", "heartbeat", "claim", "confirm", "seal", "recover", "init", "advance"] as const;
-/** What the other scripts share besides lua/record.lua. */
-const SHARED_PARTS = {
-  check: [],
-  read: [],
-  report: ["ledger"],
-  import: ["ledger"],
-  trim: ["ledger"],
-  leases: ["ledger"],
-} as const;
-export type ScriptName = (typeof STEP_SCRIPTS)[number] | keyof typeof SHARED_PARTS;
+/** They share lua/ledger.lua in addition to lua/record.lua. */
+const LEDGER_SCRIPTS = ["report", "import", "trim", "leases"] as const;
+export type ScriptName = (typeof STEP_SCRIPTS | typeof LEDGER_SCRIPTS)[number] | "check" | "read";
 
 /** Sent by their SHA-1 alone, so that a connection must have loaded them before. */
 export const SCRIPTS_SENT_BY_SHA1: readonly ScriptName[] = [...STEP_SCRIPTS, "check"];
 
-export interface Script {
-  readonly text: string;
-  readonly sha1: string;
-}
+const SHARED_PARTS = new Map<ScriptName, string>([
+  ...STEP_SCRIPTS.map((name) => [name, "guard"] as const),
+  ...LEDGER_SCRIPTS.map((name) => [name, "ledger"] as const),
+]);
 
-const scripts = new Map<ScriptName, Script>();
+const scripts = new Map<ScriptName, { readonly text: string; readonly sha1: string }>();
 
-export function scriptNamed(name: ScriptName): Script {
+export function scriptNamed(name: ScriptName) {
   const known = scripts.get(name);
   if (known !== undefined) return known;
-  const shared = name in SHARED_PARTS ? SHARED_PARTS[name as keyof typeof SHARED_PARTS] : ["guard"];
-  const text = ["record", ...shared, name].map(readScript).join("\n");
+  const parts = ["record", SHARED_PARTS.get(name) ?? [], name].flat();
+  const text = parts
+    .map((part) => readFileSync(new URL(`../../../lua/${part}.lua`, import.meta.url), "utf8"))
+    .join("\n");
   const script = { text, sha1: createHash("sha1").update(text).digest("hex") };
   scripts.set(name, script);
   return script;
-}
-
-function readScript(name: string): string {
-  return readFileSync(new URL(`../../../lua/${name}.lua`, import.meta.url), "utf8");
 }

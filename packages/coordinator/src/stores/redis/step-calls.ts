@@ -3,12 +3,11 @@
  * batch: as if each had come alone, one after the other, with nothing in between. Pure.
  * Guarantees: G4 (docs/guarantees.md).
  */
-import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Bounds } from "../../guard/bounds.js";
 import { isRefusalCode, type Refusal, refusal } from "../../guard/refusals.js";
 import type { LeaseStep, Outcome, RecordAfter, StepCommand } from "../store.js";
 import { holderJsonOf } from "../stored-shapes.js";
-import { stringsIn, wholeIn, wholesIn } from "./replies.js";
+import { stringsIn, wholesIn } from "./replies.js";
 
 interface NamespaceStep {
   readonly namespace: string;
@@ -92,42 +91,31 @@ function leaseRepliesIn(parts: readonly string[], call: StepCall): StepReply[] |
   const [storeId = "", version, changedAtMs, epoch = "", generation, nodeCount] = parts;
   const replies: StepReply[] = [];
   for (const [index, { command }] of call.entries()) {
-    const [nonce = "", highWaterMark = "", count = "", ...others] = parts[HEAD_LENGTH + index]?.split(" ") ?? [];
+    const [nonce = "", highWaterMark = "", runCount = "", ...others] = parts[HEAD_LENGTH + index]?.split(" ") ?? [];
     if (nonce !== command.nonce) return undefined;
     // A refusal has its word and detail in their place.
     if (isRefusalCode(highWaterMark)) {
-      replies.push(refusal(highWaterMark, count));
+      replies.push(refusal(highWaterMark, runCount));
       continue;
     }
-    const after = recordAfterIn({ nonce, storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount });
-    const runCount = wholeIn(count);
-    if (after === undefined || runCount === undefined || others.length > 0) return undefined;
-    replies.push({ after, runCount });
+    const numbers = wholesIn({ version, highWaterMark, changedAtMs, generation, nodeCount, runCount });
+    if (numbers === undefined || others.length > 0) return undefined;
+    replies.push(grantOf({ nonce, storeId, epoch }, numbers));
   }
   return replies;
 }
 
 function stepReplyIn(parts: readonly string[], expectedNonce: string): StepReply[] | undefined {
   const [nonce = "", storeId = "", version, highWaterMark, changedAtMs, epoch = "", ...others] = parts;
-  const [generation, nodeCount, count, ...renamed] = others;
-  if (nonce !== expectedNonce) return undefined;
-  const after = recordAfterIn({ nonce, storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount });
-  const runCount = wholeIn(count);
-  if (after === undefined || runCount === undefined) return undefined;
-  return [{ after, runCount, ...(renamed.length > 0 && { movedAside: renamed }) }];
+  const [generation, nodeCount, runCount, ...renamed] = others;
+  const numbers = wholesIn({ version, highWaterMark, changedAtMs, generation, nodeCount, runCount });
+  if (nonce !== expectedNonce || numbers === undefined) return undefined;
+  return [{ ...grantOf({ nonce, storeId, epoch }, numbers), ...(renamed.length > 0 && { movedAside: renamed }) }];
 }
 
-type NumberField = "version" | "highWaterMark" | "changedAtMs" | "generation" | "nodeCount";
-type RepliedRecord = Omit<RecordAfter, NumberField> & Readonly<Record<NumberField, string | undefined>>;
+type RepliedText = "nonce" | "storeId" | "epoch";
+type RepliedNumbers = Omit<RecordAfter, RepliedText> & Pick<Outcome, "runCount">;
 
-/** Undefined when one of the numbers is malformed. */
-function recordAfterIn({ nonce, storeId, epoch, ...texts }: RepliedRecord): RecordAfter | undefined {
-  const numbers = wholesIn({
-    version: [texts.version, VERSION_MAX],
-    highWaterMark: [texts.highWaterMark, RUN_MAX],
-    changedAtMs: [texts.changedAtMs],
-    generation: [texts.generation],
-    nodeCount: [texts.nodeCount],
-  });
-  return numbers && { nonce, storeId, epoch, ...numbers };
+function grantOf(texts: Pick<RecordAfter, RepliedText>, { runCount, ...numbers }: RepliedNumbers) {
+  return { after: { ...texts, ...numbers }, runCount };
 }

@@ -10,7 +10,6 @@ import { isRefusal, refused } from "../../guard/refusals.js";
 import { freshNonce } from "../../guard/verify-outcome.js";
 import type { CheckAnswer, Outcome, StepCommand } from "../store.js";
 import { type RedisCommand, RedisConnection } from "./connection.js";
-import { unexpectedReply } from "./errors.js";
 import { stringsIn, wholeIn } from "./replies.js";
 import { asideKeysOf, type NamespaceKeys } from "./scripts.js";
 import { callsOf, parametersOf, type StepCall, type StepReply, stepRepliesIn } from "./step-calls.js";
@@ -41,7 +40,7 @@ interface CallReplies {
   /** Of WAIT; 0 when no acknowledgement is needed. */
   readonly acknowledged: unknown;
   readonly check: unknown;
-  readonly checkNonce: string;
+  readonly checkNonce: string | undefined;
 }
 
 /** A larger batch would block the server for other clients. */
@@ -69,7 +68,8 @@ export class RedisSteps {
     while (this.#queue.length > 0) {
       // Steps of the same event-loop iteration are sent together.
       await endOfTurn();
-      await this.#sendBatch(this.#queue.splice(0, BATCH_STEPS_MAX));
+      const batch = this.#queue.splice(0, BATCH_STEPS_MAX);
+      await this.#sendBatch(batch).catch((error: unknown) => rejectAll(batch, error));
     }
     this.#isSending = false;
   }
@@ -84,23 +84,16 @@ export class RedisSteps {
     const checks = Array.from(keysOf, ([namespace, keys]) => ({ namespace, keys, nonce: freshNonce() }));
     const checkCommands = checks.map(({ keys, nonce }) => RedisConnection.evalsha("check", [keys.record], [nonce]));
     const commands = () => [...calls.map((call) => this.#commandOf(call)), ...wait, ...checkCommands];
-    let replies: readonly unknown[];
-    try {
-      replies = await connection.pipeline(commands, { namespace: batch[0]?.namespace ?? "" });
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-      return;
-    }
+    const replies = await connection.pipeline(commands, batch[0]?.namespace ?? "");
     const acknowledged = quorum > 0 ? replies[calls.length] : 0;
     const checkReplies = replies.slice(calls.length + wait.length);
     for (const [index, call] of calls.entries()) {
-      const checkIndex = checks.findIndex(({ namespace }) => namespace === call[0].namespace);
-      const checkNonce = checks[checkIndex]?.nonce ?? "";
+      const at = checks.findIndex(({ namespace }) => namespace === call[0].namespace);
+      const check = { check: checkReplies[at], checkNonce: checks[at]?.nonce };
       try {
-        this.#settle(call, { steps: replies[index], acknowledged, check: checkReplies[checkIndex], checkNonce });
+        this.#settle(call, { steps: replies[index], acknowledged, ...check });
       } catch (error) {
-        // A bug of ours: no caller may wait forever. Promises that are settled already stay so.
-        for (const { reject } of call) reject(error);
+        rejectAll(call, error);
       }
     }
   }
@@ -115,12 +108,9 @@ export class RedisSteps {
     );
   }
 
+  /** @throws CoordinatorError for all steps of the call. */
   #settle(call: Call, replies: CallReplies): void {
     const stepReplies = this.#stepReplies(call, replies.steps);
-    if (stepReplies instanceof Error) {
-      for (const { reject } of call) reject(stepReplies);
-      return;
-    }
     // A refusal needs no check: nothing of it is used.
     const check = stepReplies.every(isRefusal) ? undefined : this.#check(call, replies);
     const acknowledgedCount = Number(replies.acknowledged);
@@ -133,32 +123,33 @@ export class RedisSteps {
     }
   }
 
-  /** The reply to each step of a call, or the error for all of them. */
-  #stepReplies(call: Call, reply: unknown): readonly StepReply[] | Error {
-    const { connection } = this.#options;
-    if (reply instanceof Error) return connection.errorFor(reply, contextOf(call));
+  /** The reply to each step of a call. @throws CoordinatorError for all of them. */
+  #stepReplies(call: Call, reply: unknown): readonly StepReply[] {
+    if (reply instanceof Error) throw this.#errorFor(reply, call);
     const replies = stepRepliesIn(reply, call);
-    if (replies !== undefined) return replies;
-    connection.reconnect();
-    return unexpectedReply(connection.server);
+    if (replies === undefined) throw this.#options.connection.unexpectedReply();
+    return replies;
   }
 
   /** The state of the server after the steps of a call, or why nothing counts that they have done. */
   #check(call: Call, { acknowledged, check: reply, checkNonce }: CallReplies): CheckAnswer | Error {
-    const { connection } = this.#options;
-    const errorReply = [acknowledged, reply].find((part) => part instanceof Error);
-    if (errorReply !== undefined) return connection.errorFor(errorReply, contextOf(call));
+    if (acknowledged instanceof Error) return this.#errorFor(acknowledged, call);
+    if (reply instanceof Error) return this.#errorFor(reply, call);
     const check = checkIn(reply);
     const isCount = typeof acknowledged === "number" && acknowledged >= 0;
-    if (check?.nonce === checkNonce && isCount) return check;
-    connection.reconnect();
-    return unexpectedReply(connection.server);
+    if (check !== undefined && check.nonce === checkNonce && isCount) return check;
+    return this.#options.connection.unexpectedReply();
+  }
+
+  /** A script that refuses a call as a whole returns the nonce of the first step. */
+  #errorFor(reply: Error, [{ namespace, command }]: Call): Error {
+    return this.#options.connection.errorFor(reply, namespace, command.nonce);
   }
 }
 
-/** A script that refuses a call as a whole returns the nonce of the first step. */
-function contextOf([{ namespace, command }]: Call): { readonly namespace: string; readonly nonce: string } {
-  return { namespace, nonce: command.nonce };
+/** Also for a bug of ours: no caller may wait forever. Promises that are settled already stay so. */
+function rejectAll(steps: readonly QueuedStep[], error: unknown): void {
+  for (const { reject } of steps) reject(error);
 }
 
 /** Undefined for what is no reply of lua/check.lua. A generation that can't be read is "-": NaN here, and equal to none. */

@@ -1,6 +1,6 @@
 /**
  * State in Redis: a record, a ledger stream, holders and reports for each namespace, in one hash slot.
- * Everything that changes is one script (lua/); this file carries its arguments and answers.
+ * Everything that changes is one script (lua/); this file sends its arguments and reads its replies.
  */
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
@@ -22,10 +22,9 @@ import {
 import { labelsIn, labelsText } from "../stored-shapes.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./address.js";
 import type { RedisConnection } from "./connection.js";
+import { PURPOSES, RedisConnections } from "./connections.js";
 import { type Discover, discoverCluster, discoverMaster } from "./discovery.js";
-import { unexpectedReply } from "./errors.js";
-import { type ServerUse, sentinelFindings } from "./findings.js";
-import { inspectServers } from "./preflight.js";
+import { reportOf, type ServerUse, sentinelFindings, serverFindings } from "./findings.js";
 import {
   importParametersOf,
   leasesIn,
@@ -35,7 +34,6 @@ import {
   stateNumber,
   trimParametersOf,
 } from "./replies.js";
-import { PURPOSES, RedisRoute } from "./route.js";
 import { keysOf, type NamespaceKeys, type ScriptName } from "./scripts.js";
 import { RedisSteps } from "./steps.js";
 
@@ -71,7 +69,9 @@ export class RedisStore implements Store {
   readonly kind = "redis";
   readonly isExclusive = false;
   readonly #options: RedisStoreOptions | RedisGroupOptions;
-  readonly #route: RedisRoute;
+  /** A hash with the name of each namespace. */
+  readonly #namesKey: string;
+  readonly #connections: RedisConnections;
   /** One batcher for each connection that is used for steps. */
   readonly #steps = new WeakMap<RedisConnection, RedisSteps>();
   /** As last read. A step that finds another number may not be acknowledged by enough nodes, and is discarded. */
@@ -79,14 +79,15 @@ export class RedisStore implements Store {
 
   private constructor(options: RedisStoreOptions | RedisGroupOptions) {
     this.#options = options;
-    this.#route = new RedisRoute({ discover: discoveryFor(options), login: options });
+    this.#namesKey = `${options.keyPrefix}namespaces`;
+    this.#connections = new RedisConnections(discoveryFor(options), options);
   }
 
   /** @throws CoordinatorError `store_unavailable`. */
   static async open(options: RedisStoreOptions | RedisGroupOptions): Promise<RedisStore> {
     const store = new RedisStore(options);
     try {
-      await Promise.all(PURPOSES.map((purpose) => store.#route.connectionFor(store.#namesKey(), purpose)));
+      await Promise.all(PURPOSES.map((purpose) => store.#connections.connectionFor(store.#namesKey, purpose)));
       return store;
     } catch (error) {
       await store.close();
@@ -97,19 +98,18 @@ export class RedisStore implements Store {
   async step(namespace: string, command: StepCommand): Promise<Outcome> {
     // The name first: a name without a record is harmless, a record without its name would not be listed.
     if (command.step === "init" || command.step === "recover") {
-      const namesKey = this.#namesKey();
-      await this.#send(namespace, namesKey, (redis) => redis.hsetnx(namesKey, namespace, ""));
+      await this.#send(namespace, this.#namesKey, (redis) => redis.hsetnx(this.#namesKey, namespace, ""));
     }
     const asked = "nodeCount" in command ? command.nodeCount : undefined;
     const nodeCount = asked ?? this.#nodeCounts.get(namespace) ?? 1;
     const keys = this.#keys(namespace);
-    const outcome = await this.#route.use(keys.record, "steps", (connection) =>
+    const outcome = await this.#connections.use(keys.record, "steps", (connection) =>
       this.#stepsOver(connection).step(namespace, keys, command, nodeCount),
     );
     const { after, acknowledgedCount } = outcome;
     this.#nodeCounts.set(namespace, after.nodeCount);
     // This server may be alone on its side of a partition.
-    if (acknowledgedCount < quorumOf(after.nodeCount)) this.#route.rediscover();
+    if (acknowledgedCount < quorumOf(after.nodeCount)) this.#connections.rediscover();
     return outcome;
   }
 
@@ -120,8 +120,7 @@ export class RedisStore implements Store {
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    const namesKey = this.#namesKey();
-    const names = await this.#send("", namesKey, (redis) => redis.hkeys(namesKey));
+    const names = await this.#send("", this.#namesKey, (redis) => redis.hkeys(this.#namesKey));
     return names.sort();
   }
 
@@ -137,29 +136,27 @@ export class RedisStore implements Store {
   ): Promise<readonly LedgerEntry[]> {
     const first = Math.max(from ?? (direction === "oldest_first" ? 0 : LEDGER_ID_MAX), 0);
     const where = sinceMs === undefined ? [direction, first] : ["since", sinceMs];
-    return await this.#run(
-      "leases",
-      namespace,
-      LEDGER_KEYS,
-      [withoutRecord ? "" : namespace, limit, ...where],
-      leasesIn,
-    );
+    const parameters = [withoutRecord ? "" : namespace, limit, ...where];
+    return await this.#run("leases", namespace, LEDGER_KEYS, parameters, leasesIn);
   }
 
-  /**
-   * Inspects every server that holds a namespace, and the path to a master that Sentinels name. `asOperator`: also reads what only an
-   * operator's user may (CONFIG, ACL).
-   */
+  /** Inspects every server that holds a namespace, and the path to a master that Sentinels name. */
   async preflight({ asOperator = false }: { readonly asOperator?: boolean } = {}): Promise<readonly Finding[]> {
     const servers = new Map<RedisConnection, ServerUse["namespaces"]>();
-    servers.set(await this.#route.connectionFor(this.#namesKey(), "reads"), []);
+    servers.set(await this.#connections.connectionFor(this.#namesKey, "reads"), []);
     for (const namespace of await this.listNamespaces()) {
-      const connection = await this.#route.connectionFor(this.#keys(namespace).record, "reads");
+      const connection = await this.#connections.connectionFor(this.#keys(namespace).record, "reads");
       const stored = { namespace, nodeCount: await this.#nodeCountOf(namespace) };
       servers.set(connection, [...(servers.get(connection) ?? []), stored]);
     }
-    const ofPath = this.#options.kind === "redis-sentinel" ? sentinelFindings(this.#options) : [];
-    return [...ofPath, ...(await inspectServers(servers, { asOperator }))];
+    const findings = this.#options.kind === "redis-sentinel" ? [...sentinelFindings(this.#options)] : [];
+    for (const [connection, namespaces] of servers) {
+      const { server, address } = connection;
+      const concerns = servers.size > 1 ? namespaces.map(({ namespace }) => namespace) : undefined;
+      const use = { host: address.host, tls: address.tls, server, namespaces, concerns };
+      findings.push(...serverFindings(await reportOf(connection, asOperator), use));
+    }
+    return findings;
   }
 
   async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
@@ -194,7 +191,7 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.#route.close();
+    await this.#connections.close();
   }
 
   /** Infinity when the record can't be read: its own steps report why. */
@@ -208,7 +205,7 @@ export class RedisStore implements Store {
   }
 
   #send<T>(namespace: string, key: string, call: Parameters<typeof RedisConnection.prototype.send<T>>[1]): Promise<T> {
-    return this.#route.use(key, "reads", (connection) => connection.send({ namespace }, call));
+    return this.#connections.use(key, "reads", (connection) => connection.send(namespace, call));
   }
 
   #stepsOver(connection: RedisConnection): RedisSteps {
@@ -228,21 +225,17 @@ export class RedisStore implements Store {
     parameters: readonly (string | number)[],
     read: (reply: unknown) => T | undefined = (reply) => reply as T,
   ): Promise<T> {
-    const named = this.#keys(namespace);
-    return await this.#route.use(named.record, "reads", async (connection) => {
-      const names = keys.map((key) => named[key]);
-      const result = read(await connection.run(script, names, parameters, { namespace }));
-      if (result === undefined) throw unexpectedReply(connection.server);
+    const keyOf = this.#keys(namespace);
+    return await this.#connections.use(keyOf.record, "reads", async (connection) => {
+      const names = keys.map((name) => keyOf[name]);
+      const result = read(await connection.run(script, names, parameters, namespace));
+      if (result === undefined) throw connection.unexpectedReply();
       return result;
     });
   }
 
   #keys(namespace: string): NamespaceKeys {
     return keysOf(this.#options.keyPrefix, namespace);
-  }
-
-  #namesKey(): string {
-    return `${this.#options.keyPrefix}namespaces`;
   }
 }
 

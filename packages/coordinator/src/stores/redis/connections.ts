@@ -14,13 +14,9 @@ type Purpose = (typeof PURPOSES)[number];
 /** Minimum time between two discoveries, however many commands fail, ms. */
 const DISCOVERY_INTERVAL_MS = 200;
 
-export interface RedisRouteOptions {
-  readonly discover: Discover;
-  readonly login: RedisLogin;
-}
-
-export class RedisRoute {
-  readonly #options: RedisRouteOptions;
+export class RedisConnections {
+  readonly #discoverTopology: Discover;
+  readonly #login: RedisLogin;
   #topology: Topology | undefined;
   #mayHaveChanged = false;
   #discoveredAtMs = Number.NEGATIVE_INFINITY;
@@ -29,8 +25,9 @@ export class RedisRoute {
   readonly #connections = new Map<string, Promise<RedisConnection>>();
   #isClosed = false;
 
-  constructor(options: RedisRouteOptions) {
-    this.#options = options;
+  constructor(discover: Discover, login: RedisLogin) {
+    this.#discoverTopology = discover;
+    this.#login = login;
   }
 
   /**
@@ -85,7 +82,7 @@ export class RedisRoute {
   }
 
   async #discover(): Promise<Topology> {
-    const topology = await this.#options.discover();
+    const topology = await this.#discoverTopology();
     this.#topology = topology;
     this.#mayHaveChanged = false;
     // A connection that is closed may hang: nothing waits for it.
@@ -98,7 +95,7 @@ export class RedisRoute {
     const name = `${purpose} ${endpointText(endpoint)}`;
     const known = this.#connections.get(name);
     if (known !== undefined) return known;
-    const opening = RedisConnection.open({ ...this.#options.login, ...endpoint });
+    const opening = RedisConnection.open({ ...this.#login, ...endpoint });
     this.#connections.set(name, opening);
     opening.catch(() => {
       if (this.#connections.get(name) === opening) this.#connections.delete(name);
