@@ -1,25 +1,25 @@
 /**
  * An importer that only takes runs, one lease after the other: the client's own source and its own check of every answer, without making
- * the 16,384 numbers of each. It never gives up, as a person who starts it again and again.
+ * the 16,384 numbers of each. It never gives up, as a person who starts it repeatedly.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { httpSource } from "@callnumber/client";
 import { type Lease, ledgerIdOf } from "@callnumber/protocol/wire";
 import { checkedLease } from "../../packages/client/src/lease-check.js";
-import type { Received } from "./received.js";
+import { LeaseWaiters, type Received } from "./received.js";
 
 export interface ImporterOptions {
   readonly name: string;
   readonly namespace: string;
-  /** Asked one after the other, a new one after each failure. */
+  /** Used one after the other, a new one after each failure. */
   readonly coordinators: () => readonly string[];
   /** A new one after each lease, too. */
   readonly wanders: boolean;
   /** Behind each lease. */
   readonly pauseMs: number;
   readonly received: Received;
-  /** Every code that it was refused with. */
+  /** How often it was rejected, by code. */
   readonly codes: Map<string, number>;
   readonly runCount: number;
 }
@@ -29,6 +29,7 @@ const RETRY_MS = 10;
 const REQUEST_TIMEOUT_MS = 3_000;
 
 export class Importer {
+  readonly leases = new LeaseWaiters();
   readonly #options: ImporterOptions;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
@@ -36,7 +37,6 @@ export class Importer {
   #storeId: string | undefined;
   #lastRun: number | null = null;
   #receipt: string | null = null;
-  #waiters: (() => void)[] = [];
 
   constructor(options: ImporterOptions) {
     this.#options = options;
@@ -49,14 +49,6 @@ export class Importer {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#working;
-  }
-
-  /** Resolves when the next lease has come that was asked for after this call. */
-  nextLease(): Promise<void> {
-    return new Promise((resolve) => {
-      // The one under way may have been granted before.
-      this.#waiters.push(() => this.#waiters.push(resolve));
-    });
   }
 
   async #work(): Promise<void> {
@@ -73,7 +65,7 @@ export class Importer {
         codes.set(noted, (codes.get(noted) ?? 0) + 1);
         // A process of its own for the other store, as a person would start it after a move.
         if (code === "store_mismatch") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
-        // At the line everybody waits: another coordinator of the store would say the same.
+        // At the run ceiling every importer waits: another coordinator of the store would return the same.
         if (code !== "run_ceiling_reached") this.#turn++;
         await delay(Math.max(RETRY_MS, this.#options.pauseMs));
       }
@@ -106,6 +98,6 @@ export class Importer {
     this.#storeId = storeId;
     this.#lastRun = ledgerIdOf(version, firstRun + runCount - 1);
     this.#receipt = receipt;
-    for (const wake of this.#waiters.splice(0)) wake();
+    this.leases.wake();
   }
 }

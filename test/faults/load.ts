@@ -3,12 +3,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Client, createClient } from "@callnumber/client";
 import { Importer, type ImporterOptions } from "./importer.js";
 
-/** Else the control and the other importers would stand still. */
+/** Otherwise the control and the other importers would get no processor time. */
 const MINTING_PAUSE_MS = 5;
 const TAKE_COUNT = 4_096;
 const WAIT_TIMEOUT_MS = 500;
 
-/** What an importer is told of its world. */
+/** What an importer knows of its world. */
 export type Workplace = Omit<ImporterOptions, "name" | "wanders" | "pauseMs">;
 
 export interface Load {
@@ -16,7 +16,7 @@ export interface Load {
   /** What came twice, or should not have come, beyond runs. */
   readonly problems: readonly string[];
   start(workplace: Workplace, storeId: string): void;
-  /** Resolves when every importer got runs that it asked for after this call. */
+  /** Resolves when every importer got runs that it requested after this call. */
   nextLeases(): Promise<unknown>;
   /** A number that the control made. It makes the next one when this resolves. */
   noteControl(number: number): Promise<void> | void;
@@ -55,7 +55,7 @@ export class UsualLoad implements Load {
   }
 
   nextLeases(): Promise<unknown> {
-    return Promise.all(this.#importers.map((importer) => importer.nextLease()));
+    return Promise.all(this.#importers.map((importer) => importer.leases.wait()));
   }
 
   /** The control counts its repeats itself. */
@@ -71,16 +71,17 @@ export class UsualLoad implements Load {
 type MintingOptions = Workplace & { readonly name: string; readonly pauseMs: number };
 
 /**
- * An importer as users write it: the real client, making every number of every run. When the client stops for good, a new one is
+ * An importer as users write it: the real client, making every number of every run. When the client stops permanently, a new one is
  * made, as a person would start the importer again.
  */
 class MintingImporter {
+  callNumberCount = 0;
+  /** Call numbers that this importer itself got twice. */
+  repeatCount = 0;
   readonly #options: MintingOptions;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
   #turn = 0;
-  #callNumberCount = 0;
-  #repeatCount = 0;
 
   constructor(options: MintingOptions) {
     this.#options = options;
@@ -93,15 +94,6 @@ class MintingImporter {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#working;
-  }
-
-  get callNumberCount(): number {
-    return this.#callNumberCount;
-  }
-
-  /** Call numbers that this importer itself got twice. */
-  get repeatCount(): number {
-    return this.#repeatCount;
   }
 
   async #work(): Promise<void> {
@@ -125,11 +117,11 @@ class MintingImporter {
     while (!this.#isStopped) {
       const callNumbers = await client.take(TAKE_COUNT);
       for (const callNumber of callNumbers) {
-        if (seen.has(callNumber)) this.#repeatCount++;
+        if (seen.has(callNumber)) this.repeatCount++;
         seen.add(callNumber);
       }
-      this.#callNumberCount += callNumbers.length;
-      // Runs are told apart by what was leased; here only the numbers of the last runs are compared.
+      this.callNumberCount += callNumbers.length;
+      // Repeated runs are found by what was leased; here only the numbers of the last runs are compared.
       if (seen.size > 8 * TAKE_COUNT) seen = new Set(callNumbers);
       await delay(pauseMs);
     }
