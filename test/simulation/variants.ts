@@ -71,10 +71,10 @@ const AGE_TIMES_RATE: Variant = {
   },
 };
 
-/** The record without its checksum: whatever somebody wrote into one field is believed. */
+/** The record without its checksum: whatever was written into one field is believed. */
 const NO_CHECKSUM: Variant = {
   name: "no-checksum",
-  fault: "a record that was edited by hand is believed",
+  fault: "a record with a manual edit is believed",
   breaks: "no run is leased twice",
   focus: { kinds: ["lease", "moment", "edit"], setting: { serverCount: 1, isOnLine: false } },
   decide(situation, command) {
@@ -88,8 +88,8 @@ const NO_CHECKSUM: Variant = {
  * Claim and jump in one step, before anybody has heard of the claim: the record is open on the line at once. Until others hear of it, they may
  * acknowledge leases of another master, above where this one has jumped to.
  *
- * Its epoch is that of its time, without the counts of resynchronisations: with them, nobody who could acknowledge later comes unnoticed, and
- * the order would not matter. So that the order counts for most, nobody who has heard of a later claim is told to follow a master that has
+ * Its epoch is that of its time, without the counts of resynchronisations: with them, no replica that could acknowledge later comes unnoticed, and
+ * the order would not matter. So that the order counts for most, no replica that has a later claim is made to follow a master that has
  * not. A replica that forgets the claim in a crash still costs that epoch a run now and then, in the guard's own order too.
  */
 const JUMP_BEFORE_WAIT: Variant = {
@@ -165,7 +165,7 @@ const NO_PARTIAL_SYNC: Variant = {
 /** `WAIT` is not judged: a master alone on its side of a cut goes on leasing. */
 const NO_QUORUM: Variant = {
   name: "no-quorum",
-  fault: "nobody waits for the other nodes, or looks how many have it",
+  fault: "the coordinator does not wait for the other nodes, nor check how many have it",
   breaks: "no run is leased twice",
   pretendsQuorum: true,
 };
@@ -221,10 +221,10 @@ const NO_GAP: Variant = {
     decide({ ...situation, bounds: { ...situation.bounds, gapMs: Number.MAX_SAFE_INTEGER } }, command),
 };
 
-/** The store is told nothing of what the coordinator remembers: a record put back into the running server is believed. */
+/** The store gets nothing of what the coordinator remembers: a record put back into the running server is believed. */
 const NO_FLOOR: Variant = {
   name: "no-floor",
-  fault: "the store is not told what the coordinator remembers",
+  fault: "the store does not get what the coordinator remembers",
   breaks: "no run is leased twice",
   focus: { groups: ["rollbacks"], setting: { isOnLine: false } },
   decide(situation, command) {
@@ -322,7 +322,7 @@ const REFUSE_ALWAYS: Variant = {
   decide: (situation, command) => (command.step === "lease" ? refusal("REPLICA") : decide(situation, command)),
 };
 
-/** The same, with the one refusal that is an honest end, told before the end. */
+/** The same, with the one error that is an honest end, returned before the end. */
 const END_ALWAYS: Variant = {
   name: "end-always",
   fault: "every lease is refused because the run space is said to be at its end",
