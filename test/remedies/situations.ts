@@ -13,24 +13,21 @@ import { command } from "../redis/redis-command.js";
 import { launchRedisServer, type RedisServer } from "../redis/redis-server.js";
 import type { OperatorWorld } from "./operator-world.js";
 
-export interface StepContext {
+export interface Situation {
   readonly name: string;
   readonly store: "redis" | "sqlite";
   readonly namespace: "lists" | "main";
-  /** What leases are refused with, or the start of a coordinator. */
+  /** What leases fail with, or the start of a coordinator. */
   readonly code: string;
   readonly inject: (world: OperatorWorld) => Promise<void>;
-  /** The other namespace is hurt too: its mark may move. */
+  /** The other namespace is damaged too: its high-water mark may move. */
   readonly hurtsBoth?: boolean;
-  /** Namespaces that the remedy makes. */
-  readonly makes?: readonly string[];
   /** Store ids of namespaces that are not the default ones. */
   readonly storeIdOf?: (namespace: string) => string | undefined;
   /** Not what a coordinator prints, but what this command does, which an operator ran. */
-  readonly typed?: (world: OperatorWorld) => string;
-  /** What is said where nothing helps but time, and no command is printed. */
+  readonly entered?: (world: OperatorWorld) => string;
+  /** What is printed where nothing helps but time, instead of a command. */
   readonly endsIn?: RegExp;
-  /** Part of `npm test`. */
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -49,10 +46,10 @@ type OnRedis = (redis: Redis, key: (name: string) => string, world: OperatorWorl
 function onRedis(
   name: string,
   code: string,
-  namespace: StepContext["namespace"],
+  namespace: Situation["namespace"],
   act: OnRedis,
-  more: Partial<StepContext> = {},
-): StepContext {
+  more: Partial<Situation> = {},
+): Situation {
   const inject = async (world: OperatorWorld) => {
     const server = world.server as RedisServer;
     await act(
@@ -68,10 +65,10 @@ function onRedis(
 function onSqlite(
   name: string,
   code: string,
-  namespace: StepContext["namespace"],
+  namespace: Situation["namespace"],
   act: (path: string, world: OperatorWorld) => void | Promise<void>,
-  more: Partial<StepContext> = {},
-): StepContext {
+  more: Partial<Situation> = {},
+): Situation {
   const inject = async (world: OperatorWorld) => {
     await world.stopServing();
     await act(world.storeUrl.slice("sqlite:".length), world);
@@ -79,7 +76,7 @@ function onSqlite(
   return { name, store: "sqlite", namespace, code, inject, ...more };
 }
 
-export const SITUATIONS: readonly StepContext[] = [
+export const SITUATIONS: readonly Situation[] = [
   ...(["lists", "main"] as const).flatMap((namespace) => [
     onRedis("the record deleted", "namespace_lost", namespace, (redis, key) => redis("DEL", key("record"))),
     onRedis("a field of the record edited", "store_corrupt", namespace, (redis, key) =>
@@ -136,8 +133,8 @@ export const SITUATIONS: readonly StepContext[] = [
     },
     { hurtsBoth: true, endsIn: /recovering is possible from \d{4}-/ },
   ),
-  onRedis("recovery asked for while a coordinator leases", "coordinator_still_running", "lists", async () => {}, {
-    typed: () => "callnumber recover --namespace lists",
+  onRedis("recovery started while a coordinator leases", "coordinator_still_running", "lists", async () => {}, {
+    entered: () => "callnumber recover --namespace lists",
   }),
   onRedis("emptied", "namespace_lost", "lists", (redis) => redis("FLUSHALL"), { hurtsBoth: true }),
   onRedis("a replica attached and taken away", "manual_recovery_required", "lists", async (redis, _, world) => {
@@ -158,13 +155,13 @@ export const SITUATIONS: readonly StepContext[] = [
     { hurtsBoth: true },
   ),
   onRedis(
-    "a move asked for at the end of a version",
+    "a move started at the end of a version",
     "run_space_exhausted",
     "lists",
     async (_, __, world) => world.stopServing(),
     {
       storeIdOf: endedStoreId,
-      typed: (world) => `callnumber move --namespace lists --to 'sqlite:${shellText(join(world.folder, "new.db"))}'`,
+      entered: (world) => `callnumber move --namespace lists --to 'sqlite:${shellText(join(world.folder, "new.db"))}'`,
     },
   ),
   onSqlite(
@@ -187,12 +184,12 @@ export const SITUATIONS: readonly StepContext[] = [
     rmSync(join(world.folder, "state"), { recursive: true });
   }),
   onRedis(
-    "the record deleted, and a new one asked for",
+    "the record deleted, and a new one made",
     "namespace_lost",
     "lists",
     (redis, key) => redis("DEL", key("record")),
     {
-      typed: () => "callnumber init --namespace lists",
+      entered: () => "callnumber init --namespace lists",
     },
   ),
   onRedis(
