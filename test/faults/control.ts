@@ -31,14 +31,11 @@ const SQLITE_EVERY_MS = 2;
 
 export class CounterControl implements Control {
   repeatCount = 0;
-  readonly #counter: Counter;
   readonly #seen = new Set<number>();
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
 
-  constructor(counter: Counter) {
-    this.#counter = counter;
-  }
+  constructor(readonly counter: Counter) {}
 
   start(onNumber: (number: number) => Promise<void> | void): void {
     this.#working = this.#work(onNumber);
@@ -47,7 +44,7 @@ export class CounterControl implements Control {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#working;
-    this.#counter.end();
+    this.counter.end();
   }
 
   get count(): number {
@@ -57,7 +54,7 @@ export class CounterControl implements Control {
   async #work(onNumber: (number: number) => Promise<void> | void): Promise<void> {
     while (!this.#isStopped) {
       try {
-        const number = await this.#counter.next();
+        const number = await this.counter.next();
         if (this.#seen.has(number)) this.repeatCount++;
         this.#seen.add(number);
         await onNumber(number);

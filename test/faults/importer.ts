@@ -30,7 +30,6 @@ const REQUEST_TIMEOUT_MS = 3_000;
 
 export class Importer {
   readonly leases = new LeaseWaiters();
-  readonly #options: ImporterOptions;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
   #turn = 0;
@@ -38,9 +37,7 @@ export class Importer {
   #lastRun: number | null = null;
   #receipt: string | null = null;
 
-  constructor(options: ImporterOptions) {
-    this.#options = options;
-  }
+  constructor(readonly options: ImporterOptions) {}
 
   start(): void {
     this.#working = this.#work();
@@ -55,25 +52,25 @@ export class Importer {
     while (!this.#isStopped) {
       try {
         this.#accept(await this.#leaseOnce());
-        if (this.#options.wanders) this.#turn++;
-        if (this.#options.pauseMs > 0) await delay(this.#options.pauseMs);
+        if (this.options.wanders) this.#turn++;
+        if (this.options.pauseMs > 0) await delay(this.options.pauseMs);
       } catch (error) {
         const { reason, code = undefined } = error as { reason?: unknown; code?: unknown };
         if (typeof code !== "string") throw error;
-        const { codes } = this.#options;
+        const { codes } = this.options;
         const noted = typeof reason === "string" ? reason : code;
         codes.set(noted, (codes.get(noted) ?? 0) + 1);
         // A process of its own for the other store, as a person would start it after a move.
         if (code === "store_mismatch") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
         // At the run ceiling every importer waits: another coordinator of the store would return the same.
         if (code !== "run_ceiling_reached") this.#turn++;
-        await delay(Math.max(RETRY_MS, this.#options.pauseMs));
+        await delay(Math.max(RETRY_MS, this.options.pauseMs));
       }
     }
   }
 
   async #leaseOnce(): Promise<Lease> {
-    const { namespace, coordinators, name, runCount } = this.#options;
+    const { namespace, coordinators, name, runCount } = this.options;
     const addresses = coordinators();
     const source = httpSource({ coordinator: addresses[this.#turn % addresses.length] as string });
     const nonce = randomBytes(12).toString("base64url");
@@ -92,7 +89,7 @@ export class Importer {
   }
 
   #accept(lease: Lease): void {
-    const { received, name } = this.#options;
+    const { received, name } = this.options;
     const { storeId, version, firstRun, runCount, receipt } = lease;
     received.note({ importer: name, storeId, version, firstRun, runCount, receivedAtMs: Date.now() });
     this.#storeId = storeId;

@@ -25,14 +25,11 @@ export interface Load {
 }
 
 export class UsualLoad implements Load {
-  readonly #pauseMs: number;
   #importers: readonly Importer[] = [];
   #minting: MintingImporter | undefined;
 
-  /** @param pauseMs of each importer and of the control behind each answer. Default 0: as fast as they can, which takes a whole core. */
-  constructor(pauseMs = 0) {
-    this.#pauseMs = pauseMs;
-  }
+  /** @param pauseMs of each importer and of the control after each response. Default 0: as fast as they can, which takes a whole core. */
+  constructor(readonly pauseMs = 0) {}
 
   get callNumberCount(): number {
     return this.#minting?.callNumberCount ?? 0;
@@ -44,13 +41,13 @@ export class UsualLoad implements Load {
   }
 
   start(workplace: Workplace): void {
-    const taking = { ...workplace, pauseMs: this.#pauseMs };
+    const taking = { ...workplace, pauseMs: this.pauseMs };
     this.#importers = [
       new Importer({ ...taking, name: "a", wanders: false }),
       // Meets every coordinator in turn, and so whatever one of them would do differently.
       new Importer({ ...taking, name: "b", wanders: true }),
     ];
-    this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.#pauseMs + MINTING_PAUSE_MS });
+    this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.pauseMs + MINTING_PAUSE_MS });
     for (const one of [...this.#importers, this.#minting]) one.start();
   }
 
@@ -60,7 +57,7 @@ export class UsualLoad implements Load {
 
   /** The control counts its repeats itself. */
   async noteControl(): Promise<void> {
-    if (this.#pauseMs > 0) await delay(this.#pauseMs);
+    if (this.pauseMs > 0) await delay(this.pauseMs);
   }
 
   async stop(): Promise<void> {
@@ -78,14 +75,11 @@ class MintingImporter {
   callNumberCount = 0;
   /** Call numbers that this importer itself got twice. */
   repeatCount = 0;
-  readonly #options: MintingOptions;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
   #turn = 0;
 
-  constructor(options: MintingOptions) {
-    this.#options = options;
-  }
+  constructor(readonly options: MintingOptions) {}
 
   start(): void {
     this.#working = this.#work();
@@ -112,7 +106,7 @@ class MintingImporter {
   }
 
   async #mint(client: Client): Promise<void> {
-    const { pauseMs } = this.#options;
+    const { pauseMs } = this.options;
     let seen = new Set<string>();
     while (!this.#isStopped) {
       const callNumbers = await client.take(TAKE_COUNT);
@@ -128,7 +122,7 @@ class MintingImporter {
   }
 
   #newClient(): Client {
-    const { coordinators, namespace, name, received } = this.#options;
+    const { coordinators, namespace, name, received } = this.options;
     const addresses = coordinators();
     // Each client is a process of its own to the store: runs rise within it.
     const importer = `${name} ${this.#turn}.${received.leaseCount}`;
@@ -148,7 +142,7 @@ class MintingImporter {
   }
 
   #noteCode(code: string): void {
-    const { codes } = this.#options;
+    const { codes } = this.options;
     codes.set(code, (codes.get(code) ?? 0) + 1);
   }
 }

@@ -23,18 +23,16 @@ export interface ProcessLoadOptions {
 }
 
 export class ProcessLoad implements Load {
-  readonly #options: ProcessLoadOptions;
   #importers: readonly ProcessImporter[] = [];
   #checkControl: (piece: Buffer) => void = () => {};
-  #countBefore = 0;
+  readonly #countBefore: number;
 
-  constructor(options: ProcessLoadOptions) {
-    this.#options = options;
+  constructor(readonly options: ProcessLoadOptions) {
     this.#countBefore = options.check.count;
   }
 
   get callNumberCount(): number {
-    return this.#options.check.count - this.#countBefore;
+    return this.options.check.count - this.#countBefore;
   }
 
   get problems(): readonly string[] {
@@ -42,7 +40,7 @@ export class ProcessLoad implements Load {
   }
 
   start(workplace: Workplace, storeId: string): void {
-    const { importerCount, check, controlCheck } = this.#options;
+    const { importerCount, check, controlCheck } = this.options;
     this.#checkControl = controlCheck.reader(storeId, "the control");
     this.#importers = Array.from(
       { length: importerCount },
