@@ -11,7 +11,7 @@ import {
 import { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl, placeOf } from "../../packages/coordinator/src/stores/store-url.js";
-import { unlessLate } from "../unless-late.js";
+import { unlessLate } from "../backdated.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
 /** What is remembered of this world's store, or of another one, outside of it. */
