@@ -5,8 +5,7 @@
  */
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { seedOfRun } from "./test/seed-of-run.js";
-import { IS_WHOLE } from "./test/size-of-run.js";
+import { IS_WHOLE, seedOfRun } from "./test/size-of-run.js";
 
 const seed = seedOfRun(process.env);
 

@@ -1,6 +1,6 @@
 /** What takes long or only measures, each by a command of its own (package.json): not part of `npm test`. */
 import { defineConfig } from "vitest/config";
-import { seedOfRun } from "./test/seed-of-run.js";
+import { seedOfRun } from "./test/size-of-run.js";
 
 const seed = seedOfRun(process.env);
 const DAY_MS = 24 * 3_600_000;

@@ -1,25 +1,17 @@
-/** The TypeScript that documents show compiles under the strictest flags of an importer's project, and runs. */
+/** The code that documents show: TypeScript compiles under the strictest flags of an importer's project, and all of it runs. */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Coordinator, createServer, openStore } from "@callnumber/coordinator";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
-import { folderForTest, REPOSITORY } from "./processes/command.js";
+import { callnumber, folderForTest, REPOSITORY, serve } from "./processes/command.js";
 
-const FLAGS = [
-  "--ignoreConfig",
-  "--strict",
-  "--exactOptionalPropertyTypes",
-  "--noUncheckedIndexedAccess",
-  "--noPropertyAccessFromIndexSignature",
-  "--skipLibCheck",
-  "false",
-  "--module",
-  "nodenext",
-  "--target",
-  "es2022",
-];
+const FLAGS = (
+  "--ignoreConfig --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --noPropertyAccessFromIndexSignature " +
+  "--skipLibCheck false --module nodenext --target es2022"
+).split(" ");
 
 /** What the blocks leave to the reader. */
 const DECLARATIONS = `
@@ -80,4 +72,23 @@ test("every TypeScript block of a document compiles with strict flags and runs a
   const { leases } = await coordinator.runs("main", { limit: 10 });
   expect(leases.length).toBeGreaterThan(1);
   expect(leases.every(({ progress }) => progress?.state === "closed")).toBe(true);
+});
+
+/** The page for missing messages, as docs/operations.md gives it to archives: copied out of the document. */
+function whyMissingAt(coordinator: string): (callNumber: string) => Promise<string> {
+  const document = readFileSync(join(REPOSITORY, "docs", "operations.md"), "utf8");
+  const [, example = ""] = /```js\n(const COORDINATOR.*?)```/s.exec(document) ?? [];
+  expect(example).toContain("http://127.0.0.1:7300");
+  return new Function(`${example.replace("http://127.0.0.1:7300", coordinator)}; return whyMissing;`)();
+}
+
+test("an archive's page denies a message only when there never was one, and is shown without a coordinator, too", async () => {
+  const { url, stop } = await serve("memory:", "--public-inspect");
+  const [made = ""] = (await callnumber(["next", "--coordinator", url])).stdout.trim().split("\n");
+  const whyMissing = whyMissingAt(url);
+  expect(await whyMissing(made)).toMatch(/may have been removed/);
+  expect(await whyMissing(encodeCallNumber({ version: 0, run: 1, sequence: 1 }))).toMatch(/There never was/);
+  for (const never of ["2VznWE2i", "nonsense!", "a/b?c#d"]) expect(await whyMissing(never)).toMatch(/There never was/);
+  await stop();
+  expect(await whyMissing("2VznWE2i")).toMatch(/may have been removed/);
 });

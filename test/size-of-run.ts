@@ -1,4 +1,4 @@
-/** `npm test` plays samples of what `npm run test:all` plays in full; beside a mutant, a few tell as much. */
+/** `npm test` plays samples of what `npm run test:all` plays in full; with a mutant, a few are enough. */
 export const IS_WHOLE = process.env["CALLNUMBER_TEST_ALL"] === "1";
 
 export const IS_MUTATION = process.env["CALLNUMBER_TEST_MUTATION"] === "1";
@@ -7,4 +7,9 @@ const FEW = 1 / 20;
 /** How many of what one test draws or tries. Without `whole`, as many in both. */
 export function sized(sample: number, whole = sample): number {
   return IS_WHOLE ? whole : IS_MUTATION ? Math.ceil(sample * FEW) : sample;
+}
+
+/** Returns the seed of this run: `CALLNUMBER_TEST_SEED` to repeat a failure, otherwise a random number from 0 to 2^31 - 1. */
+export function seedOfRun({ CALLNUMBER_TEST_SEED: given }: NodeJS.ProcessEnv): number {
+  return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
 }

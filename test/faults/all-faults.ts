@@ -1,8 +1,6 @@
-/** Every fault of the suite, in the order of the design's list. */
-import type { Fault } from "./fault.js";
+/** Every fault of the suite. */
 import { ANSWERS } from "./kinds/answers.js";
 import { CLOCKS } from "./kinds/clocks.js";
-import { CLUSTER } from "./kinds/cluster.js";
 import { COORDINATORS } from "./kinds/coordinators.js";
 import { CRASHES } from "./kinds/crashes.js";
 import { EMBEDDED } from "./kinds/embedded.js";
@@ -10,7 +8,8 @@ import { IMPORTERS } from "./kinds/importers.js";
 import { OPERATORS } from "./kinds/operators.js";
 import { OTHER_HANDS } from "./kinds/other-hands.js";
 import { PARTITION } from "./kinds/partition.js";
-import { REPLICAS } from "./kinds/replicas.js";
+import { CLUSTER, REPLICAS } from "./kinds/replicas.js";
+import type { Fault } from "./run-fault.js";
 
 export const ALL_FAULTS: readonly Fault[] = [
   ...ANSWERS,
@@ -24,4 +23,4 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...OTHER_HANDS,
   ...PARTITION,
   ...REPLICAS,
-].sort((one, other) => one.number - other.number);
+];

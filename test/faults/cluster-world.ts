@@ -1,15 +1,13 @@
 /** A world on a Redis Cluster of three masters with a replica each: the namespace is kept by one of the masters. */
 import { Cluster } from "ioredis";
-import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
-import type { Store } from "../../packages/coordinator/src/stores/store.js";
-import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";
 import { initBackdated } from "../backdated.js";
 import { type ClusterRedis, startClusterRedis } from "../redis/cluster-redis.js";
+import type { RedisBinary } from "../redis/redis-binary.js";
 import { launchRedisServer } from "../redis/redis-server.js";
-import { asOperator, clusterStoreUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
-import { Control } from "./control.js";
-import type { FaultOptions } from "./fault.js";
-import { BOUNDS, begun, NAMESPACE, newFolder, World } from "./world.js";
+import { clusterStoreUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
+import { type Control, CounterControl } from "./control.js";
+import type { FaultOptions } from "./run-fault.js";
+import { NAMESPACE, World } from "./world.js";
 
 const KEY = `{${NAMESPACE}}`;
 /** The master and its replica: a step counts when both have it. */
@@ -19,20 +17,17 @@ const COORDINATOR_COUNT = 2;
 export class ClusterWorld extends World {
   #cluster: ClusterRedis | undefined;
 
-  private constructor(options: FaultOptions, folder: string) {
-    super({ ...options, hasCheckpoint: true }, folder);
+  readonly #binary: RedisBinary;
+
+  constructor({ binary, ...options }: FaultOptions) {
+    super(options);
+    this.#binary = binary;
   }
 
-  /** Resolves when every importer has got its first runs. */
-  static async make(options: FaultOptions): Promise<ClusterWorld> {
-    const world = new ClusterWorld(options, await newFolder());
-    return await begun(world, () => world.#begin(options));
-  }
-
-  async #begin({ binary }: FaultOptions): Promise<void> {
+  async begin(): Promise<void> {
     const cluster = await startClusterRedis({
       launch: async (options) => {
-        const server = await launchRedisServer(binary, options);
+        const server = await launchRedisServer(this.#binary, options);
         this.defer(() => server.dispose());
         return server;
       },
@@ -57,15 +52,6 @@ export class ClusterWorld extends World {
   master() {
     return this.cluster.masterOf(KEY);
   }
-
-  async onStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
-    const { store } = await openStore(parseStoreUrl(asOperator(this.storeUrl)), { create: false, bounds: BOUNDS });
-    try {
-      return await act(store);
-    } finally {
-      await store.close();
-    }
-  }
 }
 
 function clusterControl({ nodes }: ClusterRedis): Control {
@@ -77,5 +63,5 @@ function clusterControl({ nodes }: ClusterRedis): Control {
     },
   );
   redis.on("error", () => {});
-  return new Control({ next: () => redis.incr(`control${KEY}`), end: () => redis.disconnect() });
+  return new CounterControl({ next: () => redis.incr(`control${KEY}`), end: () => redis.disconnect() });
 }

@@ -8,8 +8,17 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { Redis } from "ioredis";
 import { TESTER_LOGIN } from "../redis/shipped-users.js";
 
+export interface Control {
+  /** Different numbers. */
+  readonly count: number;
+  readonly repeatCount: number;
+  /** `onNumber` gets each number, also one that came before; the next one is made when it resolves. */
+  start(onNumber: (number: number) => Promise<void> | void): void;
+  stop(): Promise<void>;
+}
+
 interface Counter {
-  /** The next number, from whatever keeps the counter now. */
+  /** The next number, from the server that keeps the counter now. */
   next(): Promise<number>;
   end(): void;
 }
@@ -17,21 +26,17 @@ interface Counter {
 /** As an importer: it tries again. */
 const RETRY_MS = 5;
 const KEY = "control";
-/** A loop of synchronous writes would leave no turn to others. */
+/** A loop of synchronous writes would leave no processor time to others. */
 const SQLITE_EVERY_MS = 2;
 
-export class Control {
-  readonly #counter: Counter;
+export class CounterControl implements Control {
+  repeatCount = 0;
   readonly #seen = new Set<number>();
-  #repeatCount = 0;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
 
-  constructor(counter: Counter) {
-    this.#counter = counter;
-  }
+  constructor(readonly counter: Counter) {}
 
-  /** `onNumber` hears each number, also one that came before; the next one is made when it resolves. */
   start(onNumber: (number: number) => Promise<void> | void): void {
     this.#working = this.#work(onNumber);
   }
@@ -39,22 +44,18 @@ export class Control {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#working;
-    this.#counter.end();
+    this.counter.end();
   }
 
   get count(): number {
     return this.#seen.size;
   }
 
-  get repeatCount(): number {
-    return this.#repeatCount;
-  }
-
   async #work(onNumber: (number: number) => Promise<void> | void): Promise<void> {
     while (!this.#isStopped) {
       try {
-        const number = await this.#counter.next();
-        if (this.#seen.has(number)) this.#repeatCount++;
+        const number = await this.counter.next();
+        if (this.#seen.has(number)) this.repeatCount++;
         this.#seen.add(number);
         await onNumber(number);
       } catch {
@@ -64,7 +65,7 @@ export class Control {
   }
 }
 
-/** On Redis: INCR, at whichever of the servers takes it. */
+/** On Redis: INCR, at the first server that accepts it. */
 export function redisControl(addresses: readonly { readonly host: string; readonly port: number }[]): Control {
   const connections = addresses.map(({ host, port }) => {
     const times = { maxRetriesPerRequest: 0, commandTimeout: 1_000, retryStrategy: () => 20 };
@@ -73,7 +74,7 @@ export function redisControl(addresses: readonly { readonly host: string; readon
     return redis;
   });
   let turn = 0;
-  return new Control({
+  return new CounterControl({
     // As an importer that looks for the master: the next one after each failure.
     next: async () => {
       try {
@@ -91,10 +92,10 @@ export function redisControl(addresses: readonly { readonly host: string; readon
 
 /**
  * On an embedded store: a counter in SQLite, in a file next to the store's that shares its fate.
- * @param path where the counter is now; it is opened anew for each number, as by a process that was killed and started again.
+ * @param path where the counter is now; it is opened again for each number, as by a process that was killed and started again.
  */
 export function sqliteControl(path: () => string): Control {
-  return new Control({
+  return new CounterControl({
     next: async () => {
       await delay(SQLITE_EVERY_MS);
       const isNew = !existsSync(path());

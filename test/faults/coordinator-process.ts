@@ -29,19 +29,19 @@ interface LogMessage {
 }
 
 export class CoordinatorProcess {
-  /** Every code that a doubt, a fence or a settled doubt was logged with. */
-  readonly codes: Map<string, number>;
-  readonly #spawn: SpawnProgram;
   #settings: CoordinatorSettings;
   #child: ChildProcess | undefined;
   #port = 0;
   #clockOffsetMs = 0;
   #url = "";
 
-  private constructor(settings: CoordinatorSettings, codes: Map<string, number>, spawn: SpawnProgram) {
+  private constructor(
+    settings: CoordinatorSettings,
+    /** Every code that a recovery or a stop was logged with. */
+    readonly codes: Map<string, number>,
+    readonly spawn: SpawnProgram,
+  ) {
     this.#settings = settings;
-    this.codes = codes;
-    this.#spawn = spawn;
   }
 
   /** Resolves when it listens, at an address of the host that `spawn` starts it on. `codes` collects what it logs. */
@@ -67,15 +67,15 @@ export class CoordinatorProcess {
     if (this.#child !== undefined) throw new Error("the coordinator runs already");
     this.#settings = { ...this.#settings, ...changed };
     const settings = { ...this.#settings, port: this.#port, clockOffsetMs: this.#clockOffsetMs };
-    const child = this.#spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], {
+    const child = this.spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], {
       stdio: ["ignore", "inherit", "pipe", "ipc"],
     });
-    let said = "";
+    let output = "";
     let failure: string | undefined;
-    child.stderr?.on("data", (chunk) => (said += String(chunk)));
+    child.stderr?.on("data", (chunk) => (output += String(chunk)));
     const ended = once(child, "exit").then(() => {
       this.#child = undefined;
-      throw new Error(`the coordinator ended before it listened: ${failure ?? said}`);
+      throw new Error(`the coordinator ended before it listened: ${failure ?? output}`);
     });
     const listening = new Promise<void>((resolve) => {
       child.on("message", (message: LogMessage) => {
@@ -94,12 +94,8 @@ export class CoordinatorProcess {
   }
 
   async kill(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined) return;
-    const exited = once(child, "exit");
-    child.kill("SIGCONT");
-    child.kill("SIGKILL");
-    await exited;
+    this.thaw();
+    if (this.#child !== undefined) await killed(this.#child);
   }
 
   freeze(): void {
@@ -110,7 +106,7 @@ export class CoordinatorProcess {
     this.#child?.kill("SIGCONT");
   }
 
-  /** Moves its clock; 0 puts it right. */
+  /** Moves its clock; 0 sets it right. */
   moveClock(clockOffsetMs: number): void {
     this.#clockOffsetMs = clockOffsetMs;
     this.#child?.send({ clockOffsetMs });
@@ -121,4 +117,12 @@ export class CoordinatorProcess {
     const code = (isRecovery ? fields["reason"] : undefined) ?? fields["code"];
     if (typeof code === "string") this.codes.set(code, (this.codes.get(code) ?? 0) + 1);
   }
+}
+
+/** kill -9. Resolves when the process is gone. */
+export async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill("SIGKILL");
+  await exited;
 }

@@ -7,41 +7,22 @@ import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { initBackdated } from "../backdated.js";
 import { sqliteControl } from "./control.js";
 import type { CoordinatorProcess, SpawnProgram } from "./coordinator-process.js";
-import { BOUNDS, begun, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
+import { BOUNDS, NAMESPACE, World } from "./world.js";
 
 export class EmbeddedWorld extends World {
   #markerFolder = "";
 
-  private constructor(options: WorldOptions, folder: string) {
-    super(options, folder);
-  }
-
-  /** Resolves when every importer has got its first runs. */
-  static async make(options: WorldOptions): Promise<EmbeddedWorld> {
-    const world = new EmbeddedWorld(options, await newFolder());
-    return await begun(world, () => world.#begin());
-  }
-
-  async #begin(): Promise<void> {
+  async begin(): Promise<void> {
     const inMemory = thisMachine().markerFolders.find((folder) => isMemoryBacked(folder, thisMachine()));
     // Without such a folder each start is a doubt: that is what the world is to show then.
     this.#markerFolder = await mkdtemp(join(inMemory ?? this.folder, "callnumber-fault-"));
     this.defer(() => rm(this.#markerFolder, { recursive: true, force: true }));
-    const storeId = await this.#make();
+    const storeId = await this.#using({ create: true }, (store) => initBackdated(store, NAMESPACE));
     await this.addCoordinator({ storeUrl: this.storeUrl, markerFolder: this.#markerFolder });
     await this.startLoad(
       storeId,
       sqliteControl(() => join(this.dataFolder, "control.db")),
     );
-  }
-
-  async #make(): Promise<string> {
-    const store = new SqliteStore({ ...this.#settings(this.path), create: true });
-    try {
-      return await initBackdated(store, NAMESPACE);
-    } finally {
-      await store.close();
-    }
   }
 
   get dataFolder(): string {
@@ -53,11 +34,7 @@ export class EmbeddedWorld extends World {
   }
 
   get storeUrl(): string {
-    return this.storeUrlAt(this.path);
-  }
-
-  storeUrlAt(path: string): string {
-    return `sqlite:${path}`;
+    return `sqlite:${this.path}`;
   }
 
   get coordinator(): CoordinatorProcess {
@@ -66,7 +43,7 @@ export class EmbeddedWorld extends World {
 
   /** A second coordinator, on this store's file or on another one. */
   addCoordinatorAt(path: string, spawn?: SpawnProgram): Promise<CoordinatorProcess> {
-    return this.addCoordinator({ storeUrl: this.storeUrlAt(path), markerFolder: this.#markerFolder }, spawn);
+    return this.addCoordinator({ storeUrl: `sqlite:${path}`, markerFolder: this.#markerFolder }, spawn);
   }
 
   /** As when the machine starts again: nothing that was in its memory is left. */
@@ -82,16 +59,17 @@ export class EmbeddedWorld extends World {
   }
 
   /** The coordinator must have ended. A copy is opened too: it is for `recover`. */
-  async onStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
-    const store = new SqliteStore({ ...this.#settings(this.path), create: false, acceptCopy: true });
+  override async onStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
+    return await this.#using({ create: false, acceptCopy: true }, act);
+  }
+
+  async #using<T>(how: { create: boolean; acceptCopy?: boolean }, act: (store: Store) => Promise<T>): Promise<T> {
+    const machine = { markerFolders: [this.#markerFolder] };
+    const store = new SqliteStore({ path: this.path, bounds: BOUNDS, machine, ...how });
     try {
       return await act(store);
     } finally {
       await store.close();
     }
-  }
-
-  #settings(path: string) {
-    return { path, bounds: BOUNDS, machine: { markerFolders: [this.#markerFolder] } };
   }
 }

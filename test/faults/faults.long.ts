@@ -18,7 +18,7 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
   const seed = inject("seed");
   const faults = ALL_FAULTS.filter(({ name }) => name.includes(TARGET)).filter((fault) => {
     const reason = fault.unavailable();
-    if (reason !== undefined) console.log(`not injected: ${fault.number} ${fault.name}: ${reason}`);
+    if (reason !== undefined) console.log(`not injected: ${fault.name}: ${reason}`);
     return reason === undefined;
   });
   expect(faults).not.toEqual([]);
@@ -29,7 +29,7 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
   // Each kind at least once, however short the time.
   for (let index = 0; index < faults.length || Date.now() < endsAtMs; index++) {
     const fault = faults[index % faults.length] as (typeof faults)[number];
-    const name = `${fault.number} ${fault.name} (seed ${seed + index})`;
+    const name = `${fault.name} (seed ${seed + index})`;
     try {
       const random = seededRandom(seed + index);
       const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random });

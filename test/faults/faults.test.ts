@@ -1,5 +1,5 @@
 /**
- * The fault suite, on real servers, with real coordinator processes, beside the control: the short ones once in `npm test`, each kind twice
+ * The fault suite, on real servers, with real coordinator processes, with the control: the short ones once in `npm test`, each kind twice
  * in `npm run test:all`. Two at a time, as most of a fault is waiting.
  */
 import { describe, expect, inject, test } from "vitest";
@@ -13,7 +13,7 @@ import { seededRandom } from "./seeded-random.js";
 
 const INJECTIONS = sized(1, 2);
 const RUN_COUNT_MIN = sized(1_000, 20_000);
-/** Always somebody asks, and other tests have their part of the machine. In the long form nobody pauses. */
+/** Leaves other tests their part of the machine. In the long form importers do not pause. */
 const PAUSE_MS = 30;
 /** A partition takes as long as the bounds of real use; here it has short ones. */
 const ALL = [...ALL_FAULTS.filter((fault) => !PARTITION.includes(fault)), SHORT_PARTITION];
@@ -24,7 +24,7 @@ describe("under every fault", () => {
   const results: FaultResult[] = [];
   const left: string[] = [];
 
-  test.concurrent.for(FAULTS.map((fault, index) => [`${fault.number}: ${fault.name}`, fault, index] as const))(
+  test.concurrent.for(FAULTS.map((fault, index) => [fault.name, fault, index] as const))(
     "no run is leased twice, and leasing goes on: %s",
     async ([label, fault, index], { skip }) => {
       const { binary } = inject("redis");
@@ -43,7 +43,7 @@ describe("under every fault", () => {
     },
   );
 
-  test("the control, a plain counter under the same faults, repeats: else nothing was proved", ({ skip }) => {
+  test("the control, a plain counter, repeats numbers under the same faults", ({ skip }) => {
     if (results.length + left.length < FAULTS.length) return skip("not all faults were run to their end");
     const sum = (of: (result: FaultResult) => number) => results.reduce((before, result) => before + of(result), 0);
     expect(sum(({ controlRepeatCount }) => controlRepeatCount)).toBeGreaterThan(0);

@@ -3,12 +3,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Client, createClient } from "@callnumber/client";
 import { Importer, type ImporterOptions } from "./importer.js";
 
-/** Else the control and the other importers would stand still. */
+/** Otherwise the control and the other importers would get no processor time. */
 const MINTING_PAUSE_MS = 5;
 const TAKE_COUNT = 4_096;
 const WAIT_TIMEOUT_MS = 500;
 
-/** What an importer is told of its world. */
+/** What an importer knows of its world. */
 export type Workplace = Omit<ImporterOptions, "name" | "wanders" | "pauseMs">;
 
 export interface Load {
@@ -16,7 +16,7 @@ export interface Load {
   /** What came twice, or should not have come, beyond runs. */
   readonly problems: readonly string[];
   start(workplace: Workplace, storeId: string): void;
-  /** Resolves when every importer got runs that it asked for after this call. */
+  /** Resolves when every importer got runs that it requested after this call. */
   nextLeases(): Promise<unknown>;
   /** A number that the control made. It makes the next one when this resolves. */
   noteControl(number: number): Promise<void> | void;
@@ -25,14 +25,11 @@ export interface Load {
 }
 
 export class UsualLoad implements Load {
-  readonly #pauseMs: number;
   #importers: readonly Importer[] = [];
   #minting: MintingImporter | undefined;
 
-  /** @param pauseMs of each importer and of the control behind each answer. Default 0: as fast as they can, which takes a whole core. */
-  constructor(pauseMs = 0) {
-    this.#pauseMs = pauseMs;
-  }
+  /** @param pauseMs of each importer and of the control after each response. Default 0: as fast as they can, which takes a whole core. */
+  constructor(readonly pauseMs = 0) {}
 
   get callNumberCount(): number {
     return this.#minting?.callNumberCount ?? 0;
@@ -44,23 +41,23 @@ export class UsualLoad implements Load {
   }
 
   start(workplace: Workplace): void {
-    const taking = { ...workplace, pauseMs: this.#pauseMs };
+    const taking = { ...workplace, pauseMs: this.pauseMs };
     this.#importers = [
       new Importer({ ...taking, name: "a", wanders: false }),
       // Meets every coordinator in turn, and so whatever one of them would do differently.
       new Importer({ ...taking, name: "b", wanders: true }),
     ];
-    this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.#pauseMs + MINTING_PAUSE_MS });
+    this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.pauseMs + MINTING_PAUSE_MS });
     for (const one of [...this.#importers, this.#minting]) one.start();
   }
 
   nextLeases(): Promise<unknown> {
-    return Promise.all(this.#importers.map((importer) => importer.nextLease()));
+    return Promise.all(this.#importers.map((importer) => importer.leases.wait()));
   }
 
   /** The control counts its repeats itself. */
   async noteControl(): Promise<void> {
-    if (this.#pauseMs > 0) await delay(this.#pauseMs);
+    if (this.pauseMs > 0) await delay(this.pauseMs);
   }
 
   async stop(): Promise<void> {
@@ -71,20 +68,18 @@ export class UsualLoad implements Load {
 type MintingOptions = Workplace & { readonly name: string; readonly pauseMs: number };
 
 /**
- * An importer as users write it: the real client, making every number of every run. When the client stops for good, a new one is
+ * An importer as users write it: the real client, making every number of every run. When the client stops permanently, a new one is
  * made, as a person would start the importer again.
  */
 class MintingImporter {
-  readonly #options: MintingOptions;
+  callNumberCount = 0;
+  /** Call numbers that this importer itself got twice. */
+  repeatCount = 0;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
   #turn = 0;
-  #callNumberCount = 0;
-  #repeatCount = 0;
 
-  constructor(options: MintingOptions) {
-    this.#options = options;
-  }
+  constructor(readonly options: MintingOptions) {}
 
   start(): void {
     this.#working = this.#work();
@@ -93,15 +88,6 @@ class MintingImporter {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#working;
-  }
-
-  get callNumberCount(): number {
-    return this.#callNumberCount;
-  }
-
-  /** Call numbers that this importer itself got twice. */
-  get repeatCount(): number {
-    return this.#repeatCount;
   }
 
   async #work(): Promise<void> {
@@ -120,23 +106,23 @@ class MintingImporter {
   }
 
   async #mint(client: Client): Promise<void> {
-    const { pauseMs } = this.#options;
+    const { pauseMs } = this.options;
     let seen = new Set<string>();
     while (!this.#isStopped) {
       const callNumbers = await client.take(TAKE_COUNT);
       for (const callNumber of callNumbers) {
-        if (seen.has(callNumber)) this.#repeatCount++;
+        if (seen.has(callNumber)) this.repeatCount++;
         seen.add(callNumber);
       }
-      this.#callNumberCount += callNumbers.length;
-      // Runs are told apart by what was leased; here only the numbers of the last runs are compared.
+      this.callNumberCount += callNumbers.length;
+      // Repeated runs are found by what was leased; here only the numbers of the last runs are compared.
       if (seen.size > 8 * TAKE_COUNT) seen = new Set(callNumbers);
       await delay(pauseMs);
     }
   }
 
   #newClient(): Client {
-    const { coordinators, namespace, name, received } = this.#options;
+    const { coordinators, namespace, name, received } = this.options;
     const addresses = coordinators();
     // Each client is a process of its own to the store: runs rise within it.
     const importer = `${name} ${this.#turn}.${received.leaseCount}`;
@@ -156,7 +142,7 @@ class MintingImporter {
   }
 
   #noteCode(code: string): void {
-    const { codes } = this.#options;
+    const { codes } = this.options;
     codes.set(code, (codes.get(code) ?? 0) + 1);
   }
 }

@@ -1,16 +1,17 @@
 /**
- * Importers that are processes of their own and mint as fast as they can; every call number of theirs is checked. When a client says why
+ * Importers that are processes of their own and mint as fast as they can; every call number of theirs is checked. When a client reports why
  * no run comes, its process is killed and another one started at the next coordinator, as a person would.
  */
 import { encodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { CallNumberCheck } from "./call-number-check.js";
 import type { Load, Workplace } from "./load.js";
-import { type MintingEvent, MintingProcess } from "./minting-process.js";
+import { type MintingEvent, MintingProcess, noteEvent } from "./minting-process.js";
+import { LeaseWaiters } from "./received.js";
 
 /** Enough that the channel costs little. */
 const TAKE_COUNT = SEQUENCE_COUNT;
 const WAIT_TIMEOUT_MS = 1_000;
-/** Everybody waits at the line, whichever process it is. */
+/** Every process waits at the run ceiling. */
 const WORTH_WAITING = "run_ceiling_reached";
 
 export interface ProcessLoadOptions {
@@ -22,18 +23,16 @@ export interface ProcessLoadOptions {
 }
 
 export class ProcessLoad implements Load {
-  readonly #options: ProcessLoadOptions;
   #importers: readonly ProcessImporter[] = [];
   #checkControl: (piece: Buffer) => void = () => {};
-  #countBefore = 0;
+  readonly #countBefore: number;
 
-  constructor(options: ProcessLoadOptions) {
-    this.#options = options;
+  constructor(readonly options: ProcessLoadOptions) {
     this.#countBefore = options.check.count;
   }
 
   get callNumberCount(): number {
-    return this.#options.check.count - this.#countBefore;
+    return this.options.check.count - this.#countBefore;
   }
 
   get problems(): readonly string[] {
@@ -41,7 +40,7 @@ export class ProcessLoad implements Load {
   }
 
   start(workplace: Workplace, storeId: string): void {
-    const { importerCount, check, controlCheck } = this.#options;
+    const { importerCount, check, controlCheck } = this.options;
     this.#checkControl = controlCheck.reader(storeId, "the control");
     this.#importers = Array.from(
       { length: importerCount },
@@ -51,7 +50,7 @@ export class ProcessLoad implements Load {
   }
 
   nextLeases(): Promise<unknown> {
-    return Promise.all(this.#importers.map((importer) => importer.nextLease()));
+    return Promise.all(this.#importers.map((importer) => importer.leases.wait()));
   }
 
   /** As call numbers of a plain counter: the first run's, then the next one's. */
@@ -72,40 +71,29 @@ export class ProcessLoad implements Load {
 
 class ProcessImporter {
   readonly failures: string[] = [];
-  readonly #workplace: Workplace;
-  readonly #index: number;
-  readonly #readerFor: (name: string) => (piece: Buffer) => void;
+  readonly leases = new LeaseWaiters();
   #process: MintingProcess | undefined;
   #processCount = 0;
   #isStopped = false;
   #replacing: Promise<void> = Promise.resolve();
-  #waiters: (() => void)[] = [];
 
-  constructor(workplace: Workplace, index: number, readerFor: (name: string) => (piece: Buffer) => void) {
-    this.#workplace = workplace;
-    this.#index = index;
-    this.#readerFor = readerFor;
-  }
+  constructor(
+    readonly workplace: Workplace,
+    readonly index: number,
+    readonly readerFor: (name: string) => (piece: Buffer) => void,
+  ) {}
 
   start(): void {
-    const { coordinators, namespace } = this.#workplace;
+    const { coordinators, namespace } = this.workplace;
     const addresses = coordinators();
-    const turn = this.#index + this.#processCount++;
-    const name = `importer ${this.#index + 1}, process ${this.#processCount}`;
+    const turn = this.index + this.#processCount++;
+    const name = `importer ${this.index + 1}, process ${this.#processCount}`;
     const coordinator = addresses[turn % addresses.length] as string;
     const given = { coordinator, namespace, holder: { name }, waitTimeoutMs: WAIT_TIMEOUT_MS, maxRunsPerLease: 8 };
     this.#process = new MintingProcess(
       { ...given, takeCount: TAKE_COUNT, pauseMs: 0 },
-      { onWritten: this.#readerFor(name), onEvent: (event) => this.#note(name, event) },
+      { onWritten: this.readerFor(name), onEvent: (event) => this.#note(name, event) },
     );
-  }
-
-  /** Resolves when the next lease has come that was asked for after this call. */
-  nextLease(): Promise<void> {
-    return new Promise((resolve) => {
-      // The one under way may have been granted before.
-      this.#waiters.push(() => this.#waiters.push(resolve));
-    });
   }
 
   /** Resolves when the process is dead, all it had written has come, and the next one has begun. */
@@ -128,13 +116,8 @@ class ProcessImporter {
   }
 
   #note(name: string, event: MintingEvent): void {
-    const { received, codes } = this.#workplace;
-    if (event.event === "lease") {
-      received.note({ importer: name, receivedAtMs: event.atMs, ...event });
-      for (const wake of this.#waiters.splice(0)) wake();
-      return;
-    }
-    codes.set(event.code, (codes.get(event.code) ?? 0) + 1);
-    if (event.event !== "away" && event.code !== WORTH_WAITING) void this.replace();
+    noteEvent(this.workplace, name, event);
+    if (event.event === "lease") this.leases.wake();
+    else if (event.event !== "away" && event.code !== WORTH_WAITING) void this.replace();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What importers received, and whether any of it came twice. Exact: every run of every lease is kept. Not what a store says was leased,
- * but what reached somebody who would have made numbers from it.
+ * What importers received, and whether any of it came twice. Exact: every run of every lease is kept. Not what a store shows as leased,
+ * but what reached an importer that would have made numbers from it.
  * Guarantees: G2 (docs/guarantees.md).
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
@@ -14,7 +14,7 @@ export interface ReceivedLease {
   readonly receivedAtMs: number;
 }
 
-/** Runs are kept by their ledger ids, so that those of two versions are told apart. The runs of an importer rise in each store. */
+/** Runs are kept by their ledger ids, so that those of two versions differ. The runs of an importer rise in each store. */
 export class Received {
   readonly #importerOf = new Map<number, string>();
   readonly #lastOf = new Map<string, number>();
@@ -40,7 +40,7 @@ export class Received {
     const before = this.#lastOf.get(process) ?? 0;
     if (first <= before) this.#problems.push(`${importer} got run ${first} after run ${before}`);
     if (last > ledgerIdOf(version, this.ceilingAt(storeId, version, receivedAtMs)))
-      this.#problems.push(`run ${last} lies above the clock line`);
+      this.#problems.push(`run ${last} lies above the run ceiling`);
     this.#lastOf.set(process, last);
     this.#greatest = Math.max(this.#greatest, last);
   }
@@ -62,8 +62,26 @@ export class Received {
     return this.#greatest;
   }
 
-  /** Runs that came twice, that did not rise, or that lie above the line. */
+  /** Runs that came twice, that did not rise, or that lie above the ceiling. */
   get problems(): readonly string[] {
     return this.#problems;
+  }
+}
+
+/** What waits for leases of one importer. */
+export class LeaseWaiters {
+  #waiters: (() => void)[] = [];
+
+  /** Resolves when the next lease has come that was requested after this call. */
+  wait(): Promise<void> {
+    return new Promise((resolve) => {
+      // The one in flight may have been granted before.
+      this.#waiters.push(() => this.#waiters.push(resolve));
+    });
+  }
+
+  /** A lease has come. */
+  wake(): void {
+    for (const wake of this.#waiters.splice(0)) wake();
   }
 }

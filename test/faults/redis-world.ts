@@ -3,35 +3,46 @@ import { existsSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
-import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";
 import { type BackdatedOptions, initBackdated } from "../backdated.js";
 import { clockShimUnavailable, createMovedClock, type MovedClock } from "../redis/moved-clock.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { type DisposableRedisServer, launchRedisServer, type Preload } from "../redis/redis-server.js";
-import { asOperator, storeUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
+import { storeUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
 import { createWatchedDisk, type WatchedDisk, watchedDiskUnavailable } from "../redis/watched-disk.js";
 import { redisControl } from "./control.js";
-import { type Fault, type FaultWords, faultOf } from "./fault.js";
-import { BOUNDS, begun, copyFolder, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
+import { type Fault, type FaultSettings, faultOf } from "./run-fault.js";
+import { copyFolder, NAMESPACE, World, type WorldOptions } from "./world.js";
 
 /** Among the keys that the coordinators' user may touch. */
 const KEY_PREFIX = "callnumber:f:";
 const DATA_FILES = ["dump.rdb", "appendonlydir"];
 
-interface RedisWorldOptions extends WorldOptions {
+interface RedisWorldOptions extends WorldOptions, RedisSettings {
   readonly binary: RedisBinary;
-  /** Lines of redis.conf. */
-  readonly config: Readonly<Record<string, string | string[]>>;
-  readonly nodeCount: number;
-  /** For each node. */
-  readonly coordinatorCount: number;
-  readonly preloads: readonly Preload[];
-  /** Words before the program of each server. */
-  readonly runIn: readonly string[];
-  readonly store: Pick<BackdatedOptions, "ageDays" | "firstRun">;
+  readonly preloads?: readonly Preload[];
 }
+
+/** Default: a single server with an AOF, two coordinators and a checkpoint. */
+interface RedisSettings extends Pick<WorldOptions, "hasCheckpoint"> {
+  /** Lines of redis.conf. */
+  readonly config?: Readonly<Record<string, string | string[]>>;
+  readonly nodeCount?: number;
+  /** For each node. */
+  readonly coordinatorCount?: number;
+  /** Words before the program of each server. */
+  readonly runIn?: readonly string[];
+  readonly store?: Pick<BackdatedOptions, "ageDays" | "firstRun">;
+}
+
+const DEFAULTS = {
+  config: { appendonly: "yes", appendfsync: "everysec" },
+  nodeCount: 1,
+  coordinatorCount: 2,
+  runIn: [],
+  store: {},
+  preloads: [],
+};
 
 export interface Address {
   readonly port: number;
@@ -39,21 +50,15 @@ export interface Address {
 
 export class RedisWorld extends World {
   readonly servers: DisposableRedisServer[] = [];
-  readonly #options: RedisWorldOptions;
+  readonly #options: RedisWorldOptions & Required<Omit<RedisWorldOptions, "hasCheckpoint" | "load">>;
   #snapshots = 0;
 
-  private constructor(options: RedisWorldOptions, folder: string) {
-    super(options, folder);
-    this.#options = options;
+  constructor(options: RedisWorldOptions) {
+    super(options);
+    this.#options = { ...DEFAULTS, ...options };
   }
 
-  /** Resolves when every importer has got its first runs. */
-  static async make(options: RedisWorldOptions): Promise<RedisWorld> {
-    const world = new RedisWorld(options, await newFolder());
-    return await begun(world, () => world.#begin());
-  }
-
-  async #begin(): Promise<void> {
+  async begin(): Promise<void> {
     const { nodeCount, coordinatorCount, store: age } = this.#options;
     const master = await this.addServer();
     for (let node = 1; node < nodeCount; node++) await this.addServer({ replicaof: `127.0.0.1 ${master.port}` });
@@ -84,6 +89,11 @@ export class RedisWorld extends World {
 
   key(name: "record" | "ledger" | "holders" | "reports"): string {
     return `${KEY_PREFIX}{${NAMESPACE}}:${name}`;
+  }
+
+  /** The fields of the namespace's record. */
+  async record(): Promise<Record<string, string>> {
+    return await this.on(this.server, (redis) => redis.hgetall(this.key("record")));
   }
 
   addCoordinatorAt(address: Address) {
@@ -145,16 +155,11 @@ export class RedisWorld extends World {
     }
   }
 
-  async onStore<T>(act: (store: Store) => Promise<T>, server: Address = this.server): Promise<T> {
-    const { store } = await openStore(parseStoreUrl(asOperator(this.storeUrlAt(server))), {
-      create: false,
-      bounds: BOUNDS,
-    });
-    try {
-      return await act(store);
-    } finally {
-      await store.close();
-    }
+  /** Kills the server and starts it again, with something done in between. */
+  async crash(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
+    await this.server.kill("SIGKILL");
+    await meanwhile();
+    await this.server.start();
   }
 
   async untilReplicated(master: Address = this.server): Promise<void> {
@@ -193,53 +198,36 @@ export class RedisWorld extends World {
   }
 }
 
-const AOF = { appendonly: "yes", appendfsync: "everysec" };
-
-type Settings = Pick<
-  RedisWorldOptions,
-  "config" | "nodeCount" | "coordinatorCount" | "hasCheckpoint" | "runIn" | "store"
->;
-
-/** With a single server with an AOF, two coordinators and a checkpoint, unless it says otherwise. */
-const SETTINGS: Settings = {
-  config: AOF,
-  nodeCount: 1,
-  coordinatorCount: 2,
-  hasCheckpoint: true,
-  runIn: [],
-  store: {},
-};
-
-export type RedisFaultWords = FaultWords &
-  Partial<Settings> & { readonly inject: (world: RedisWorld) => Promise<void> };
-
-export function redisFault({ inject, ...given }: RedisFaultWords): Fault {
-  return faultOf(given, async (options) => {
-    const world = await RedisWorld.make({ ...SETTINGS, preloads: [], ...settingsIn(given), ...options });
-    return { world, inject: () => inject(world) };
-  });
+export function redisFault(
+  name: string,
+  settings: FaultSettings & RedisSettings,
+  inject: (world: RedisWorld) => Promise<void>,
+): Fault {
+  return faultOf(name, settings, (options) => new RedisWorld({ ...settings, ...options }), inject);
 }
 
-/** With servers whose clock, or whose disk, is ours to move. */
-export function shimmedFault({
-  inject,
-  ...given
-}: Omit<RedisFaultWords, "inject"> & {
-  readonly inject: (
-    world: RedisWorld,
-    shims: { readonly disk: WatchedDisk; readonly clock: MovedClock },
-  ) => Promise<void>;
-}): Fault {
+/** With servers whose clock and disk the fault controls. */
+class ShimmedWorld extends RedisWorld {
+  readonly disk: WatchedDisk;
+  readonly clock: MovedClock;
+
+  constructor(options: RedisWorldOptions) {
+    const [disk, clock] = [createWatchedDisk(), createMovedClock()];
+    super({ ...options, preloads: [disk.preload, clock.preload] });
+    [this.disk, this.clock] = [disk, clock];
+  }
+}
+
+export function shimmedFault(
+  name: string,
+  settings: FaultSettings & RedisSettings,
+  inject: (world: ShimmedWorld) => Promise<void>,
+): Fault {
   const unavailable = () => watchedDiskUnavailable() ?? clockShimUnavailable();
-  return faultOf({ ...given, unavailable }, async (options) => {
-    const shims = { disk: createWatchedDisk(), clock: createMovedClock() };
-    const preloads = [shims.disk.preload, shims.clock.preload];
-    const world = await RedisWorld.make({ ...SETTINGS, preloads, ...settingsIn(given), ...options });
-    return { world, inject: () => inject(world, shims) };
-  });
-}
-
-function settingsIn(given: Partial<Settings>): Settings {
-  const names = Object.keys(SETTINGS) as (keyof Settings)[];
-  return Object.fromEntries(names.map((name) => [name, given[name] ?? SETTINGS[name]])) as unknown as Settings;
+  return faultOf(
+    name,
+    { ...settings, unavailable },
+    (options) => new ShimmedWorld({ ...settings, ...options }),
+    inject,
+  );
 }

@@ -1,9 +1,58 @@
 /**
- * Runs one fault, some times over, and says what came of it.
+ * What a fault is to the suite, and how one is run: some times over in a world of its own, while importers work.
  * Guarantees: G10 (docs/guarantees.md).
  */
-import type { Fault, FaultOptions } from "./fault.js";
-import type { World } from "./world.js";
+import type { RedisBinary } from "../redis/redis-binary.js";
+import type { World, WorldOptions } from "./world.js";
+
+export interface Fault extends Required<FaultSettings> {
+  readonly name: string;
+  /** Makes the world that it happens to, which does not run yet, and what injects the fault there. */
+  prepare(options: FaultOptions): PreparedFault;
+}
+
+export interface FaultSettings {
+  /** For a fault that finds what it needs only the first time. */
+  readonly injectionCountMax?: number;
+  /** Codes that must have been seen at the end, by an importer or in a coordinator's log. */
+  readonly expected?: readonly string[];
+  /** Part of `npm test`, which has at least one for each guarantee. */
+  readonly isShort?: boolean;
+  /** Why it can't happen on this machine; undefined when it can. */
+  readonly unavailable?: () => string | undefined;
+}
+
+export interface FaultOptions extends Pick<WorldOptions, "random" | "load"> {
+  readonly binary: RedisBinary;
+}
+
+interface PreparedFault {
+  readonly world: World;
+  /**
+   * Does the fault once, fixes what an operator would fix, and runs the commands that an operator would run. Importers work all the
+   * while. When it resolves, leasing must be able to go on.
+   */
+  inject(): Promise<void>;
+}
+
+export function faultOf<W extends World>(
+  name: string,
+  settings: FaultSettings,
+  newWorld: (options: FaultOptions) => W,
+  inject: (world: W) => Promise<void>,
+): Fault {
+  return {
+    name,
+    injectionCountMax: settings.injectionCountMax ?? Number.POSITIVE_INFINITY,
+    expected: settings.expected ?? [],
+    isShort: settings.isShort ?? false,
+    unavailable: settings.unavailable ?? (() => undefined),
+    prepare: (options) => {
+      const world = newWorld(options);
+      return { world, inject: () => inject(world) };
+    },
+  };
+}
 
 export interface FaultResult {
   readonly fault: Fault;
@@ -13,7 +62,7 @@ export interface FaultResult {
   readonly problems: readonly string[];
   readonly controlCount: number;
   readonly controlRepeatCount: number;
-  /** Refusals seen, by code. */
+  /** How often a request was rejected, by code. */
   readonly codes: ReadonlyMap<string, number>;
   /** Codes that should have been seen, and were not. */
   readonly missing: readonly string[];
@@ -23,7 +72,7 @@ export interface FaultResult {
 
 export interface RunOptions extends FaultOptions {
   readonly injectionCount: number;
-  /** Work as long as there is room under the clock line: after the first doubt runs come one by one. Default: some leases. */
+  /** Works as long as there is headroom under the run ceiling: after the first recovery runs come one by one. Default: some leases. */
   readonly workBefore?: (world: Pick<World, "work" | "until">) => Promise<void>;
 }
 
@@ -32,12 +81,13 @@ const LEASES_BEFORE = 60;
 /** @throws Error when a fault does not heal, or something other than the expected happens. */
 export async function runFault(
   fault: Fault,
-  { injectionCount: asked, workBefore = (world) => world.work(LEASES_BEFORE), ...options }: RunOptions,
+  { injectionCount: requested, workBefore = (world) => world.work(LEASES_BEFORE), ...options }: RunOptions,
 ): Promise<FaultResult> {
-  const injectionCount = Math.min(asked, fault.injectionCountMax);
-  const { world, inject } = await fault.begin(options);
+  const injectionCount = Math.min(requested, fault.injectionCountMax);
+  const { world, inject } = fault.prepare(options);
   const healedAfterMs: number[] = [];
   try {
+    await world.begin();
     await workBefore(world);
     for (let injection = 0; injection < injectionCount; injection++) {
       await world.work();
@@ -71,10 +121,10 @@ export function lineOf(result: FaultResult): string {
   const healedAfterMs = Math.max(0, ...result.healedAfterMs);
   const codes = [...result.codes.keys()].sort().join(", ");
   return [
-    `${fault.number} ${fault.name}: injected ${injectionCount} times, ${runCount} runs and ${callNumberCount} call numbers`,
+    `${fault.name}: injected ${injectionCount} times, ${runCount} runs and ${callNumberCount} call numbers`,
     `${problems.length} problems`,
     `the control repeated ${controlRepeatCount} of ${controlCount}`,
     `leases again after ${(healedAfterMs / 1000).toFixed(2)} s`,
-    ...(codes === "" ? [] : [`refused with ${codes}`]),
+    ...(codes === "" ? [] : [`rejected with ${codes}`]),
   ].join("; ");
 }

@@ -7,7 +7,7 @@ import { env } from "node:process";
 import { expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { CallNumberCheck } from "./call-number-check.js";
-import { COORDINATORS } from "./kinds/coordinators.js";
+import { COORDINATORS, TWO_CLONES } from "./kinds/coordinators.js";
 import { CRASHES } from "./kinds/crashes.js";
 import { EMBEDDED } from "./kinds/embedded.js";
 import { ProcessLoad } from "./process-load.js";
@@ -18,9 +18,8 @@ const MILLIONS = Number(env["CALLNUMBER_MILLIONS"] ?? 100);
 const IMPORTERS = 3;
 /** Between two kills of an importer, numbers at most. */
 const KILL_EVERY = 2_000_000;
-/** A clone needs importers that wander between coordinators: that fault is the fault suite's. */
-const CLONE = 36;
-const ALL_FAULTS = [...CRASHES, ...COORDINATORS.filter(({ number }) => number !== CLONE), ...EMBEDDED];
+/** A clone needs importers that change between coordinators: that fault is the fault suite's. */
+const ALL_FAULTS = [...CRASHES, ...COORDINATORS.filter((fault) => fault !== TWO_CLONES), ...EMBEDDED];
 /** A fault takes some ten seconds, however few the numbers. A run of less than ten millions takes every second one; the fault suite has them all. */
 const FAULTS = ALL_FAULTS.filter((_, index) => MILLIONS >= 10 || index % 2 === 0);
 
@@ -33,7 +32,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
   let killCount = 0;
   const faults = FAULTS.filter((fault) => {
     const reason = fault.unavailable();
-    if (reason !== undefined) console.log(`not injected: ${fault.number} ${fault.name}: ${reason}`);
+    if (reason !== undefined) console.log(`not injected: ${fault.name}: ${reason}`);
     return reason === undefined;
   });
 
@@ -53,9 +52,9 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
     try {
       const result = await runFault(fault, { binary, random, load, injectionCount: 1, workBefore });
       console.log(lineOf(result));
-      for (const problem of result.problems) failures.push(`${fault.number} ${fault.name}: ${problem}`);
+      for (const problem of result.problems) failures.push(`${fault.name}: ${problem}`);
     } catch (error) {
-      failures.push(`${fault.number} ${fault.name}: ${(error as Error).message}`);
+      failures.push(`${fault.name}: ${(error as Error).message}`);
     }
   }
 

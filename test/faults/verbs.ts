@@ -1,5 +1,6 @@
-/** What an operator types: the operations behind the verbs of `callnumber`, with the suite's bounds. */
+/** What an operator runs: the operations behind the commands of `callnumber`, with the suite's bounds. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
 import type { CheckpointFile } from "../../packages/coordinator/src/guard/checkpoint.js";
 import { openCheckpointFile } from "../../packages/coordinator/src/guard/checkpoint-file.js";
 import {
@@ -10,7 +11,7 @@ import {
 import { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl, placeOf } from "../../packages/coordinator/src/stores/store-url.js";
-import { unlessLate } from "../unless-late.js";
+import { unlessLate } from "../backdated.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
 /** What is remembered of this world's store, or of another one, outside of it. */
@@ -22,62 +23,59 @@ export function checkpointFileOf(world: World, storeUrl = world.storeUrl): Check
   });
 }
 
-/** Types a verb, again when it was refused only because it came late. */
-function typed(world: World, verb: (store: Store) => Promise<void>): Promise<void> {
-  return unlessLate(() => world.onStore(verb));
+/** What every command is given. */
+interface CommandOptions {
+  readonly store: Store;
+  readonly namespace: string;
+  readonly checkpointFile: CheckpointFile;
+  readonly bounds: Bounds;
 }
 
-/** @throws CoordinatorError as the verb does. */
+/** Runs a command, again when it failed only because it came late. */
+function run(world: World, command: (common: CommandOptions) => Promise<unknown>): Promise<void> {
+  return unlessLate(() =>
+    world.onStore(async (store) => {
+      const checkpointFile = checkpointFileOf(world);
+      try {
+        await command({ store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS });
+      } finally {
+        checkpointFile.close();
+      }
+    }),
+  );
+}
+
+/** @throws CoordinatorError as the command does. */
 export async function advance(world: World): Promise<void> {
-  await typed(world, async (store) => {
-    const checkpointFile = checkpointFileOf(world);
-    const common = { store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS };
+  await run(world, async (common) => {
     const options = { ...common, isForcedEarly: false, isClockChecked: false };
-    try {
-      const plan = await planAdvance(options);
-      const refusal = advanceRefusalOf(plan, options);
-      if (refusal !== undefined) throw refusal;
-      await advanceVersion(options, plan);
-    } finally {
-      checkpointFile.close();
-    }
+    const plan = await planAdvance(options);
+    const refusal = advanceRefusalOf(plan, options);
+    if (refusal !== undefined) throw refusal;
+    await advanceVersion(options, plan);
   });
 }
 
-interface Given {
+interface RecoverOptions {
   readonly isClockChecked?: boolean;
   readonly storeId?: string;
   readonly nodeCount?: number;
 }
 
-/** @throws CoordinatorError as the verb does. */
+/** @throws CoordinatorError as the command does. */
 export async function recover(
   world: World,
-  { isClockChecked = false, storeId = world.storeId, nodeCount }: Given = {},
+  { isClockChecked = false, storeId = world.storeId, nodeCount }: RecoverOptions = {},
 ): Promise<void> {
-  await typed(world, async (store) => {
-    const checkpointFile = checkpointFileOf(world);
-    const options = {
-      store,
-      namespace: NAMESPACE,
-      checkpointFile,
-      bounds: BOUNDS,
-      storeId,
-      floors: [],
-      nodeCount,
-      isClockChecked,
-      watchMs: 3 * BOUNDS.heartbeatEveryMs,
-      pause: async (pauseMs: number) => void (await delay(pauseMs)),
-    };
-    try {
-      await recoverNamespace(options, await planRecovery(options));
-    } finally {
-      checkpointFile.close();
-    }
+  await run(world, async (common) => {
+    const pause = async (pauseMs: number) => void (await delay(pauseMs));
+    const watchMs = 3 * BOUNDS.heartbeatEveryMs;
+    const options = { ...common, storeId, floors: [], nodeCount, isClockChecked, watchMs, pause };
+    await recoverNamespace(options, await planRecovery(options));
   });
 }
 
-/** The code that something was refused with. @throws Error when it was not refused, or without a code. */
+/** The code that something was rejected with. @throws Error when it was not rejected, or without a code. */
 export async function refusalOf(world: World, what: string, done: Promise<unknown>): Promise<string> {
   let code: unknown;
   try {
@@ -88,11 +86,11 @@ export async function refusalOf(world: World, what: string, done: Promise<unknow
     world.noteCode(code);
     return code;
   }
-  throw new Error(`${what} should have been refused`);
+  throw new Error(`${what} should have been rejected`);
 }
 
-/** @throws Error when it is not refused with that code. */
+/** @throws Error when it is not rejected with that code. */
 export async function mustRefuse(world: World, code: string, what: string, done: Promise<unknown>): Promise<void> {
   const seen = await refusalOf(world, what, done);
-  if (seen !== code) throw new Error(`${what} was refused with ${seen} instead of ${code}`);
+  if (seen !== code) throw new Error(`${what} was rejected with ${seen} instead of ${code}`);
 }

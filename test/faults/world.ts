@@ -1,80 +1,79 @@
 /**
  * What one fault happens to, whatever the store: coordinator processes over HTTP, importers that never rest, and the control. All of
- * it is this fault's own: store, folder, namespace, checkpoint.
+ * it is this fault's own: store, directory, namespace, checkpoint.
  */
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync } from "node:fs";
+import { cp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
 import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
 import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
+import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
+import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";
+import { asOperator } from "../redis/shipped-users.js";
 import type { Control } from "./control.js";
 import { CoordinatorProcess, type CoordinatorSettings, type SpawnProgram } from "./coordinator-process.js";
-import { type Load, UsualLoad, type Workplace } from "./load.js";
+import { type Load, UsualLoad } from "./load.js";
 import { Received } from "./received.js";
 
 /** Shorter than the defaults, so that recoveries are fast. On a busy machine a request takes some hundred milliseconds, and a start some seconds. */
 export const BOUNDS: Bounds = { epsMs: 500, gapMs: 30_000, heartbeatEveryMs: 100 };
 export const NAMESPACE = "main";
 const PREFLIGHT_EVERY_MS = 250;
-/** A safety net: a fault that never heals would else hang the run. */
+/** A safety net: a fault that never heals would otherwise hang the run. */
 const LIMIT_MS = 1_500_000;
-/** As many as a lease can hold: before a doubt there is room for it. */
-const RUNS_ASKED = 64;
+/** As many as a lease can hold: before the first recovery there is headroom for it. */
+const RUNS_REQUESTED = 64;
 
 export interface WorldOptions {
-  /** Whether coordinators remember outside their memory. */
-  readonly hasCheckpoint: boolean;
+  /** Whether coordinators keep a checkpoint. Default: true. */
+  readonly hasCheckpoint?: boolean;
   readonly random: () => number;
   /** Who imports. Default: the usual importers, in this process. */
   readonly load?: Load;
-}
-
-/** Resolves when everything of the world runs; when that fails, nothing of it is left. */
-export async function begun<W extends World>(world: W, begin: () => Promise<void>): Promise<W> {
-  try {
-    await begin();
-    return world;
-  } catch (error) {
-    await world.dispose();
-    throw error;
-  }
-}
-
-export function newFolder(): Promise<string> {
-  return mkdtemp(join(tmpdir(), "callnumber-fault-"));
 }
 
 export abstract class World {
   /** How often each code was met, by an importer or in a coordinator's log. */
   readonly codes = new Map<string, number>();
   readonly coordinators: CoordinatorProcess[] = [];
+  readonly folder = mkdtempSync(join(tmpdir(), "callnumber-fault-"));
   readonly random: () => number;
   readonly #hasCheckpoint: boolean;
   readonly #load: Load;
-  readonly #ends: (() => Promise<unknown>)[] = [];
+  readonly #bounds: Bounds;
+  readonly #ends: (() => Promise<unknown>)[] = [() => rm(this.folder, { recursive: true, force: true })];
+  readonly #problems: string[] = [];
   #received: Received | undefined;
   #control: Control | undefined;
   #storeId = "";
   #codesBefore: ReadonlyMap<string, number> = new Map();
 
-  protected constructor(
-    { hasCheckpoint, random, load = new UsualLoad() }: WorldOptions,
-    readonly folder: string,
-  ) {
+  constructor({ hasCheckpoint = true, random, load = new UsualLoad() }: WorldOptions, bounds = BOUNDS) {
     this.random = random;
     this.#hasCheckpoint = hasCheckpoint;
     this.#load = load;
-    this.defer(() => rm(folder, { recursive: true, force: true }));
+    this.#bounds = bounds;
   }
 
-  /** Where the store is, for a verb. */
+  /** Starts everything; resolves when every importer has got its first runs. What has begun ends with `dispose`, also when this fails. */
+  abstract begin(): Promise<void>;
+
+  /** Where the store is, for a command. */
   abstract get storeUrl(): string;
 
-  /** Uses the store as an operator's verb does. */
-  abstract onStore<T>(act: (store: Store) => Promise<T>): Promise<T>;
+  /** Uses the store as an operator's command does. */
+  async onStore<T>(act: (store: Store) => Promise<T>, storeUrl = this.storeUrl): Promise<T> {
+    const { store } = await openStore(parseStoreUrl(asOperator(storeUrl)), { create: false, bounds: this.#bounds });
+    try {
+      return await act(store);
+    } finally {
+      await store.close();
+    }
+  }
 
   get checkpointDir(): string {
     return join(this.folder, "checkpoint");
@@ -99,22 +98,36 @@ export abstract class World {
   /** All that came twice, or should not have come. */
   get problems(): readonly string[] {
     return [
+      ...this.#problems,
       ...this.received.problems,
       ...this.#load.problems,
-      ...(this.codes.has("internal_error") ? ["somebody was refused without a reason (internal_error)"] : []),
+      ...(this.codes.has("internal_error") ? ["a request was rejected without a reason (internal_error)"] : []),
     ];
   }
 
-  /** Whatever was started last is ended first. */
+  noteProblem(problem: string): void {
+    this.#problems.push(problem);
+  }
+
+  /** What was started last is ended first. */
   defer(end: () => Promise<unknown>): void {
     this.#ends.unshift(end);
   }
 
   protected async startLoad(storeId: string, control: Control): Promise<void> {
     this.#storeId = storeId;
-    this.#received = new Received(lineOf);
+    this.#received = new Received((id, version, timeMs) => ceilingOf(id, version, timeMs + this.#bounds.epsMs));
     this.#control = control;
-    this.#load.start(this.#workplace(), storeId);
+    this.#load.start(
+      {
+        namespace: NAMESPACE,
+        coordinators: () => this.coordinators.map(({ url }) => url),
+        received: this.received,
+        codes: this.codes,
+        runCount: RUNS_REQUESTED,
+      },
+      storeId,
+    );
     control.start((number) => this.#load.noteControl(number));
     await this.untilLeasing();
   }
@@ -125,7 +138,7 @@ export abstract class World {
   ): Promise<CoordinatorProcess> {
     const all: CoordinatorSettings = {
       name: `coordinator ${this.coordinators.length}`,
-      bounds: BOUNDS,
+      bounds: this.#bounds,
       preflightEveryMs: PREFLIGHT_EVERY_MS,
       checkpointDir: this.#hasCheckpoint ? this.checkpointDir : null,
       markerFolder: null,
@@ -136,7 +149,7 @@ export abstract class World {
     return coordinator;
   }
 
-  /** Ends a coordinator for good. */
+  /** Ends a coordinator permanently. */
   async removeCoordinator(coordinator: CoordinatorProcess): Promise<void> {
     this.coordinators.splice(this.coordinators.indexOf(coordinator), 1);
     await coordinator.kill();
@@ -150,18 +163,25 @@ export abstract class World {
     for (const coordinator of this.coordinators) await coordinator.start();
   }
 
+  /** Does something while no coordinator runs. */
+  async withoutCoordinators(act: () => Promise<unknown>): Promise<void> {
+    await this.killCoordinators();
+    await act();
+    await this.startCoordinators();
+  }
+
   /** What `untilSeen` waits for counts from here on. */
   beginInjection(): void {
     this.#codesBefore = new Map(this.codes);
   }
 
-  /** Lets everybody work for a while, so that there is something to lose. */
+  /** Lets importers work for a while, so that there is something to lose. */
   async work(leaseCount = 6): Promise<void> {
     const wanted = this.received.leaseCount + leaseCount;
     await this.until(`${leaseCount} leases`, () => this.received.leaseCount >= wanted);
   }
 
-  /** Resolves to the milliseconds until every importer got runs that it asked for after this call. */
+  /** Resolves to the milliseconds until every importer got runs that it requested after this call. */
   async untilLeasing(): Promise<number> {
     const begin = performance.now();
     let isLeasing = false;
@@ -173,25 +193,29 @@ export abstract class World {
     return performance.now() - begin;
   }
 
-  /** Resolves when so many refusals with that code were seen since the injection began. */
+  /** Resolves when so many rejections with that code were seen since the injection began. */
   async untilSeen(code: string, count = 1): Promise<void> {
-    const wanted = (this.#codesBefore.get(code) ?? 0) + count;
-    await this.until(`${count} refusals with ${code}`, () => (this.codes.get(code) ?? 0) >= wanted);
+    await this.#untilCounted(code, (this.#codesBefore.get(code) ?? 0) + count);
   }
 
   /** As often as the code was seen until now, and so many times more. */
   async untilSeenAgain(code: string, count = 1): Promise<void> {
-    const wanted = (this.codes.get(code) ?? 0) + count;
-    await this.until(`${count} more refusals with ${code}`, () => (this.codes.get(code) ?? 0) >= wanted);
+    await this.#untilCounted(code, (this.codes.get(code) ?? 0) + count);
   }
 
-  /** @throws Error that tells what was seen instead, when it does not come about. */
+  async #untilCounted(code: string, wanted: number): Promise<void> {
+    await this.until(`${wanted} rejections with ${code}`, () => (this.codes.get(code) ?? 0) >= wanted);
+  }
+
+  /** @throws Error that shows what was seen instead, when it does not come about or an importer ended. */
   async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
     const givenUpAt = Date.now() + LIMIT_MS;
     while (!(await isSo())) {
+      const [problem] = this.#load.problems;
+      if (problem !== undefined) throw new Error(problem);
       if (Date.now() > givenUpAt) {
         const seen = [...this.codes].map(([code, count]) => `${code} ${count - (this.#codesBefore.get(code) ?? 0)}`);
-        throw new Error(`not in ${LIMIT_MS} ms: ${what}; refused since the injection began: ${seen.join(", ")}`);
+        throw new Error(`not in ${LIMIT_MS} ms: ${what}; rejected since the injection began: ${seen.join(", ")}`);
       }
       await delay(5);
     }
@@ -213,27 +237,17 @@ export abstract class World {
     await this.killCoordinators();
     for (const end of this.#ends) await end();
   }
-
-  #workplace(): Workplace {
-    return {
-      namespace: NAMESPACE,
-      coordinators: () => this.coordinators.map(({ url }) => url),
-      received: this.received,
-      codes: this.codes,
-      runCount: RUNS_ASKED,
-    };
-  }
 }
 
-function lineOf(storeId: string, version: number, timeMs: number): number {
+function ceilingOf(storeId: string, version: number, timeMs: number): number {
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`not a store id: ${storeId}`);
-  return ceilingAt(id, version, timeMs + BOUNDS.epsMs);
+  return ceilingAt(id, version, timeMs);
 }
 
 const COPY_TRIES_MAX = 100;
 
-/** Copies a folder in which others go on writing. A file that goes while it is read begins the copy anew. `isMeant` is asked of each name; default all. */
+/** Copies a directory in which others go on writing. A file that vanishes during the copy starts it again. Default: all names. */
 export async function copyFolder(
   from: string,
   to: string,

@@ -22,51 +22,22 @@ const PLACES = [
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const GREATEST = 2n ** 47n - 1n;
 
-/** What stands first in an input: what the rest of it is. */
+/** The first byte of an input: what the rest of it is. */
 const KINDS = ["text", "parts"] as const;
 const WORDS = ["00000000", "zzzzzzzz", "dxlGgaI3", "dxlGgaI4", "2VznWE2i", "é", "０", "\u{1d7d8}", "\ud800"].map(
   (text) => Buffer.from(text, "utf16le"),
 );
 
-/** Values that no part may have; the first stands for the number behind it. */
-const ODD_VALUES: readonly unknown[] = [
-  undefined,
-  null,
-  "1",
-  "",
-  true,
-  1n,
-  [],
-  [1],
-  {},
-  { valueOf: () => 1 },
-  new Number(1),
-  () => 1,
-  Symbol("part"),
-];
-const TELLING_NUMBERS = [
-  0,
-  -0,
-  1,
-  -1,
-  0.5,
-  7,
-  8,
-  16383,
-  16384,
-  2 ** 30 - 1,
-  2 ** 30,
-  2 ** 31,
-  2 ** 32,
-  2 ** 47 - 1,
-  2 ** 47,
-  2 ** 53,
-  Number.NaN,
-  Number.POSITIVE_INFINITY,
-  Number.NEGATIVE_INFINITY,
-  Number.MIN_VALUE,
-  Number.MAX_VALUE,
-];
+/** Values that no part may have; in place of the first, the number after it is used. */
+const ODD_VALUES: readonly unknown[] = Array.of<unknown[]>(
+  [undefined, null, "1", "", true, 1n, [], [1], {}, { valueOf: () => 1 }],
+  [new Number(1), () => 1, Symbol("part")],
+).flat();
+const EDGE_NUMBERS = [
+  [0, -0, 1, -1, 0.5, 7, 8, 16383, 16384, 2 ** 30 - 1, 2 ** 47 - 1, Number.MIN_VALUE, Number.MAX_VALUE],
+  [30, 31, 32, 47, 53].map((power) => 2 ** power),
+  [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+].flat();
 const PART_BYTES = 9;
 
 export const codec: FuzzTarget = {
@@ -92,7 +63,7 @@ function partsInput(draw: Draw): Buffer {
     ranges.map((range) => {
       const part = Buffer.alloc(PART_BYTES);
       part.writeUInt8(draw.onceIn(8) ? draw.below(ODD_VALUES.length) : 0);
-      part.writeDoubleBE(draw.onceIn(4) ? draw.oneOf(TELLING_NUMBERS) : draw.below(range), 1);
+      part.writeDoubleBE(draw.onceIn(4) ? draw.oneOf(EDGE_NUMBERS) : draw.below(range), 1);
       return part;
     }),
   );

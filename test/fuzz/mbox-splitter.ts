@@ -1,6 +1,6 @@
 /**
  * The mbox splitter: any archive, in chunks of any size. Its parts account for every byte once, whatever the chunks, and no more of a
- * line is kept than its beginning. Real archives that stand beside the repository are seeds, too, where there are any.
+ * line is kept than its beginning. Real archives next to the repository are seeds, too, where there are any.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";

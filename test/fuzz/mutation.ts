@@ -1,4 +1,4 @@
-/** Bytes made wrong: flipped, inserted, taken out, spliced, repeated, and words of the target's grammar put between. */
+/** Bytes made wrong: flipped, inserted, taken out, spliced, repeated, and words of the target's grammar inserted. */
 import type { Draw } from "./campaign.js";
 
 type Mutation = (bytes: Buffer, draw: Draw, words: readonly Buffer[]) => Buffer;
@@ -13,11 +13,11 @@ const MUTATIONS: readonly Mutation[] = [
   function setByte(bytes, draw) {
     const changed = Buffer.from(bytes);
     const at = draw.below(bytes.length + 1);
-    if (at < bytes.length) changed.writeUInt8(draw.oneOf(TELLING_BYTES), at);
+    if (at < bytes.length) changed.writeUInt8(draw.oneOf(EDGE_BYTES), at);
     return changed;
   },
   function insertByte(bytes, draw) {
-    return putAt(bytes, draw.below(bytes.length + 1), Buffer.of(draw.oneOf([...TELLING_BYTES, draw.below(256)])));
+    return putAt(bytes, draw.below(bytes.length + 1), Buffer.of(draw.oneOf([...EDGE_BYTES, draw.below(256)])));
   },
   function insertWord(bytes, draw, words) {
     return putAt(bytes, draw.below(bytes.length + 1), words.length === 0 ? NONE : draw.oneOf(words));
@@ -53,7 +53,7 @@ const MUTATIONS: readonly Mutation[] = [
 const NONE = Buffer.alloc(0);
 const REPEATED_BYTES_MAX = 4_096;
 /** Where grammars turn: ends of lines and of texts, signs, digits, the borders of UTF-8. */
-const TELLING_BYTES: readonly number[] = Array.from(
+const EDGE_BYTES: readonly number[] = Array.from(
   Buffer.from(`\0\t\n\r "#%'+,-./09:;=>?AZ[\\]_az{|}~\x1b\x7f\x80\xbf\xc0\xe2\xed\xf4\xff`, "latin1"),
 );
 
@@ -70,7 +70,7 @@ export function mutated(
   return changed;
 }
 
-/** Mostly short: what is far off is refused at once, and shows little. */
+/** Mostly short: what is far off is rejected at once, and shows little. */
 function someSpan(bytes: Buffer, draw: Draw): readonly [begin: number, end: number] {
   const begin = draw.below(bytes.length + 1);
   const length = draw.below(draw.oneOf([2, 8, 64, bytes.length + 1]));

@@ -1,6 +1,6 @@
 /**
- * Store URLs and store ids, as people type them: misuse is told as misuse, a password is never told, and what is described is the same
- * place again.
+ * Store URLs and store ids, as people type them: misuse is reported as misuse, a password is never printed, and a description names the
+ * same place again.
  */
 import assert from "node:assert/strict";
 import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
@@ -13,7 +13,7 @@ import {
 import type { Draw, FuzzTarget } from "./campaign.js";
 import { mutated } from "./mutation.js";
 
-/** Long and of no grammar, so that it is found wherever it is told. */
+/** Long and of no grammar, so that it is found wherever it is printed. */
 const PASSWORD = "Zq9Xw7Kv";
 const SEEDS = [
   "memory:",
@@ -63,19 +63,19 @@ function check(bytes: Buffer): void {
   if (address.kind !== "sqlite") {
     const password = address.password ?? "";
     const isSecret = password.length >= PASSWORD.length && text.split(password).length === 2;
-    if (isSecret) assert(!described.includes(password), "a password is told");
+    if (isSecret) assert(!described.includes(password), "a password is printed");
     assert(Number.isInteger(address.database) && address.database >= 0);
   }
   assert.deepEqual(sortedPlace(parseStoreUrl(described)), sortedPlace(address));
 }
 
-/** Hosts are told in their own order. */
+/** Hosts are in their own order. */
 function sortedPlace(address: StoreAddress) {
   const { group, addresses } = placeOf(address);
   return { group, addresses: addresses.toSorted() };
 }
 
-/** Undefined for what is refused. */
+/** Undefined for what is rejected. */
 function addressIn(text: string) {
   try {
     return parseStoreUrl(text);
@@ -83,7 +83,7 @@ function addressIn(text: string) {
     assert(error instanceof TypeError, String(error));
     // Where the URL was one, but for something else in it.
     const isWhole = text.includes(`:${PASSWORD}@`) && text.indexOf(PASSWORD) === text.lastIndexOf(PASSWORD);
-    if (isWhole) assert(!error.message.includes(PASSWORD), "a password is told");
+    if (isWhole) assert(!error.message.includes(PASSWORD), "a password is printed");
     return undefined;
   }
 }

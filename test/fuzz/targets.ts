@@ -1,4 +1,4 @@
-/** What is fuzzed: whatever reads what others wrote. */
+/** What is fuzzed: what parses untrusted input. */
 import type { FuzzTarget } from "./campaign.js";
 import { codec } from "./codec.js";
 import { httpBody } from "./http-body.js";

@@ -28,9 +28,11 @@ export interface Finished {
   readonly stderr: string;
 }
 
+type Env = Readonly<Record<string, string>>;
+
 export interface RunOptions {
   readonly input?: string;
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Env;
 }
 
 /** A folder that is removed when the test ends, with all that stores in it have left. */
@@ -47,21 +49,21 @@ export async function callnumber(parameters: readonly string[], options: RunOpti
 }
 
 /** As `callnumber`, in a process of its own: for what the system does to a process, or reads when one starts. */
-export async function callnumberProcess(
-  parameters: readonly string[],
-  { input = "", env = {} }: RunOptions = {},
-): Promise<Finished> {
-  const child = start(parameters, env);
+export async function callnumberProcess(parameters: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const { input = "", env = {} } = options;
+  const child = spawnCommand(parameters, env);
   child.stdin?.on("error", () => {});
   child.stdin?.end(input);
-  const output = collect(child);
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, ...output() };
+  return await finished(child);
 }
 
 /** Runs a line of the shell, in which `callnumber` is the command. */
 export async function shell(line: string): Promise<Finished> {
-  const child = spawn("bash", ["-o", "pipefail", "-c", line], { env: { ...process.env, PATH: PATH_WITH_COMMAND } });
+  const env = { ...process.env, PATH: PATH_WITH_COMMAND };
+  return await finished(spawn("bash", ["-o", "pipefail", "-c", line], { env }));
+}
+
+async function finished(child: ChildProcess): Promise<Finished> {
   const output = collect(child);
   const [code] = (await once(child, "close")) as [number | null];
   return { code, ...output() };
@@ -71,7 +73,7 @@ export function shellLine(...words: readonly string[]): string {
   return words.map(shellWord).join(" ");
 }
 
-/** Runs `serve` with a terminal, until it listens or ends. Resolves to what stood on the terminal. Needs the program `script`. */
+/** Runs `serve` with a terminal, until it listens or ends. Resolves to what the terminal showed. Needs the program `script`. */
 export async function serveOnTerminal(...parameters: readonly string[]): Promise<string> {
   const line = shellLine(process.execPath, COMMAND, "serve", "--port", "0", ...parameters);
   const child = spawn("script", ["-qefc", line, "/dev/null"], { stdio: ["ignore", "pipe", "pipe"] });
@@ -95,42 +97,19 @@ export interface RunningCommand {
 }
 
 /** Starts a command in this process that goes on until it is stopped. It ends with the test. */
-export function startCommand(
-  parameters: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): RunningCommand {
-  const { output, ended, send } = startHere(parameters, { env });
-  const stop = async (signal: NodeJS.Signals = "SIGINT") => {
-    send(signal);
-    return await ended;
-  };
-  onTestFinished(async () => void (await stop()));
-  return { output, send, stop };
+export function startCommand(parameters: readonly string[], env: Env = {}): RunningCommand {
+  return untilTestEnds(startHere(parameters, { env }), "SIGINT");
 }
 
 /** As `startCommand`, in a process of its own. */
-export function startProcess(
-  parameters: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): RunningCommand {
-  const child = start(parameters, env);
-  child.stdin?.end();
-  const output = collect(child);
-  const ended = once(child, "close") as Promise<[number | null]>;
-  const stop = async (signal: NodeJS.Signals = "SIGINT") => {
-    child.kill(signal);
-    return (await ended)[0];
-  };
-  onTestFinished(async () => {
-    if (child.exitCode === null && child.signalCode === null) await stop("SIGKILL");
-  });
-  return { output, send: (signal) => void child.kill(signal), stop };
+export function startProcess(parameters: readonly string[], env: Env = {}): RunningCommand {
+  return untilTestEnds(startInProcess(parameters, env), "SIGINT", "SIGKILL");
 }
 
 /** Starts a command with a terminal of so many columns, on which Ctrl-C can be typed. Needs the program `script`. */
 export function startOnTerminal(columns: number, ...parameters: readonly string[]) {
   const line = `stty cols ${columns} rows 30; exec ${shellLine(process.execPath, COMMAND, ...parameters)}`;
-  // Whoever runs the tests may want no colors in their report.
+  // The person who runs the tests may want no colors in the report.
   const { NO_COLOR: _, FORCE_COLOR: __, ...env } = process.env;
   const child = spawn("script", ["-qefc", line, "/dev/null"], { env: { ...env, TERM: "xterm" } });
   const output = collect(child);
@@ -156,19 +135,10 @@ export function serve(store: string, ...more: readonly string[]): Promise<Runnin
 }
 
 /** As `serve`, with more in its environment. */
-export async function serveWith(
-  env: Readonly<Record<string, string>>,
-  store: string,
-  ...more: readonly string[]
-): Promise<RunningCoordinator> {
-  const { output, ended, send, wrote } = startHere(["serve", "--store", store, "--port", "0", ...more], { env });
-  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
-    send(signal);
-    return await ended;
-  };
-  onTestFinished(async () => void (await stop()));
-  const url = await urlIn(output, ended, wrote);
-  return { url, output, send, stop };
+export async function serveWith(env: Env, store: string, ...more: readonly string[]): Promise<RunningCoordinator> {
+  const started = startHere(["serve", "--store", store, "--port", "0", ...more], { env });
+  const running = untilTestEnds(started, "SIGTERM");
+  return { url: await urlIn(started), ...running };
 }
 
 export interface ServingProcess extends RunningCoordinator {
@@ -181,32 +151,36 @@ export async function serveProcess(store: string, ...more: readonly string[]): P
 }
 
 /** As `serveProcess`, with more in its environment. */
-export async function serveProcessWith(
-  env: Readonly<Record<string, string>>,
-  store: string,
-  ...more: readonly string[]
-): Promise<ServingProcess> {
-  const child = start(["serve", "--store", store, "--port", "0", ...more], env);
-  child.stdin?.end();
-  const output = collect(child);
-  const ended = once(child, "close") as Promise<[number | null]>;
-  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
-    child.kill(signal);
-    return (await ended)[0];
-  };
-  onTestFinished(async () => {
-    if (child.exitCode === null && child.signalCode === null) await stop("SIGKILL");
-  });
-  const url = await urlIn(output, ended, () => once(child.stderr as NodeJS.ReadableStream, "data"));
-  return { url, child, output, send: (signal) => void child.kill(signal), stop };
+export async function serveProcessWith(env: Env, store: string, ...more: readonly string[]): Promise<ServingProcess> {
+  const started = startInProcess(["serve", "--store", store, "--port", "0", ...more], env);
+  const running = untilTestEnds(started, "SIGTERM", "SIGKILL");
+  return { url: await urlIn(started), child: started.child, ...running };
 }
 
-/** The address that `serve` says, as soon as it does. */
-async function urlIn(
-  output: RunningCommand["output"],
-  ended: Promise<unknown>,
-  wrote: () => Promise<unknown>,
-): Promise<string> {
+/** A command that has just been started. */
+interface Started extends Pick<RunningCommand, "output" | "send"> {
+  /** Resolves to the exit code. */
+  readonly ended: Promise<number | null>;
+  /** Resolves when it has written more. */
+  wrote(): Promise<unknown>;
+}
+
+/** Stops it with the first signal where the test does so, and at the end of the test with the second one. */
+function untilTestEnds(
+  { output, send, ended }: Started,
+  stopSignal: NodeJS.Signals,
+  endSignal = stopSignal,
+): RunningCommand {
+  const stop = async (signal = stopSignal) => {
+    send(signal);
+    return await ended;
+  };
+  onTestFinished(async () => void (await stop(endSignal)));
+  return { output, send, stop };
+}
+
+/** The URL that `serve` prints, as soon as it does. */
+async function urlIn({ output, ended, wrote }: Started): Promise<string> {
   const isOver = ended.then(() => true);
   for (;;) {
     const [, url] = /listening on (https?:\/\/\S+?),? /.exec(output().stderr) ?? [];
@@ -223,7 +197,7 @@ function* pieces(bytes: Buffer): Generator<Buffer> {
 }
 
 /** Runs a command in this process, without a terminal. */
-function startHere(parameters: readonly string[], { input = "", env = {} }: RunOptions) {
+function startHere(parameters: readonly string[], { input = "", env = {} }: RunOptions): Started {
   const written = { stdout: "", stderr: "" };
   const events = new EventEmitter();
   const into = (name: "stdout" | "stderr") =>
@@ -250,11 +224,24 @@ function startHere(parameters: readonly string[], { input = "", env = {} }: RunO
   };
 }
 
-function start(parameters: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+function startInProcess(parameters: readonly string[], env: Env) {
+  const child = spawnCommand(parameters, env);
+  child.stdin?.end();
+  const closed = once(child, "close") as Promise<[number | null]>;
+  return {
+    child,
+    output: collect(child),
+    ended: closed.then(([code]) => code),
+    send: (signal: NodeJS.Signals) => void child.kill(signal),
+    wrote: () => once(child.stderr as NodeJS.ReadableStream, "data"),
+  };
+}
+
+function spawnCommand(parameters: readonly string[], env: Env): ChildProcess {
   return spawn(process.execPath, [COMMAND, ...parameters], { env: { ...inherited(), ...env } });
 }
 
-/** Settings of whoever runs the tests must not reach the command. */
+/** Settings of the person who runs the tests must not reach the command. */
 function inherited(): Readonly<Record<string, string | undefined>> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_")));
 }

@@ -22,8 +22,8 @@ export const NAMESPACES = ["lists", "main"] as const;
 /** Behind a question mark, so that every printed command has a word to quote. */
 const KEY_PREFIX = "callnumber:archive:";
 
-export interface Heard {
-  /** A commandless text is nothing to act on. */
+export interface Outcome {
+  /** An operator can act on it when it has a command. */
   readonly text: string;
   readonly isDone: boolean;
 }
@@ -102,8 +102,8 @@ export class OperatorWorld {
         this.#coordinator = { child, url, output };
         return undefined;
       }
-      const said = once(child.stderr as NodeJS.ReadableStream, "data").then(() => false);
-      if (await Promise.race([ended.then(() => true), said])) return output();
+      const printed = once(child.stderr as NodeJS.ReadableStream, "data").then(() => false);
+      if (await Promise.race([ended.then(() => true), printed])) return output();
     }
   }
 
@@ -125,7 +125,7 @@ export class OperatorWorld {
   }
 
   /** Runs a line exactly as it was printed. */
-  async shell(line: string): Promise<Heard> {
+  async shell(line: string): Promise<Outcome> {
     const child = this.#spawn(
       "sh",
       ["-c", line],
@@ -138,7 +138,7 @@ export class OperatorWorld {
   }
 
   /** Leases a run as a new importer. */
-  async lease(namespace: string): Promise<Heard> {
+  async lease(namespace: string): Promise<Outcome> {
     const holder = { name: `importer-${randomBytes(6).toString("hex")}`, host: "mail-1", pid: 1, labels: {} };
     const nonce = randomBytes(12).toString("base64url");
     const body = { runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
@@ -152,12 +152,12 @@ export class OperatorWorld {
   }
 
   /** Leases until it is done, or until an operator is needed: there is a command, or a text that is known to be the end. */
-  async leased(namespace: string, endsIn?: RegExp): Promise<Heard> {
+  async leased(namespace: string, endsIn?: RegExp): Promise<Outcome> {
     const patientUntilMs = performance.now() + 60_000;
     for (;;) {
-      const heard = await this.lease(namespace);
-      if (heard.isDone || performance.now() > patientUntilMs) return heard;
-      if (commandsIn(heard.text).length > 0 || endsIn?.test(heard.text)) return heard;
+      const outcome = await this.lease(namespace);
+      if (outcome.isDone || performance.now() > patientUntilMs) return outcome;
+      if (commandsIn(outcome.text).length > 0 || endsIn?.test(outcome.text)) return outcome;
       await delay(300);
     }
   }
@@ -172,20 +172,21 @@ export class OperatorWorld {
   /** What each place says of a namespace that does not lease: by the name of the place. */
   async surfaces(namespace: string, endsIn?: RegExp): Promise<ReadonlyMap<string, string>> {
     const refused = await this.serve();
-    const said = new Map<string, string>();
-    if (refused !== undefined) said.set("start", refused);
+    const printed = new Map<string, string>();
+    if (refused !== undefined) printed.set("start", refused);
     else {
-      said.set("lease", (await this.leased(namespace, endsIn)).text);
-      said.set(
+      printed.set("lease", (await this.leased(namespace, endsIn)).text);
+      printed.set(
         "status",
         (await this.shell(`callnumber status --coordinator ${this.#url} --namespace ${namespace}`)).text,
       );
-      said.set("log", logged(this.log(), namespace));
-      said.set("readyz", ((await (await fetch(`${this.#url}/readyz`)).json()) as ErrorResponse).message ?? "");
+      printed.set("log", logged(this.log(), namespace));
+      printed.set("readyz", ((await (await fetch(`${this.#url}/readyz`)).json()) as ErrorResponse).message ?? "");
     }
     const mayLook = this.server !== undefined || refused !== undefined;
-    if (mayLook) said.set("doctor", (await this.shell(`callnumber doctor --store ${quoted(this.operatorUrl)}`)).text);
-    return said;
+    if (mayLook)
+      printed.set("doctor", (await this.shell(`callnumber doctor --store ${quoted(this.operatorUrl)}`)).text);
+    return printed;
   }
 
   /** Ends with the world. */

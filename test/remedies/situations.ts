@@ -13,24 +13,21 @@ import { command } from "../redis/redis-command.js";
 import { launchRedisServer, type RedisServer } from "../redis/redis-server.js";
 import type { OperatorWorld } from "./operator-world.js";
 
-export interface StepContext {
+export interface Situation {
   readonly name: string;
   readonly store: "redis" | "sqlite";
   readonly namespace: "lists" | "main";
-  /** What leases are refused with, or the start of a coordinator. */
+  /** What leases fail with, or the start of a coordinator. */
   readonly code: string;
   readonly inject: (world: OperatorWorld) => Promise<void>;
-  /** The other namespace is hurt too: its mark may move. */
+  /** The other namespace is damaged too: its high-water mark may move. */
   readonly hurtsBoth?: boolean;
-  /** Namespaces that the remedy makes. */
-  readonly makes?: readonly string[];
   /** Store ids of namespaces that are not the default ones. */
   readonly storeIdOf?: (namespace: string) => string | undefined;
   /** Not what a coordinator prints, but what this command does, which an operator ran. */
-  readonly typed?: (world: OperatorWorld) => string;
-  /** What is said where nothing helps but time, and no command is printed. */
+  readonly entered?: (world: OperatorWorld) => string;
+  /** What is printed where nothing helps but time, instead of a command. */
   readonly endsIn?: RegExp;
-  /** Part of `npm test`. */
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -45,14 +42,11 @@ const LONG_AGO_MS = 31 * DAY_MS;
 type Redis = (...words: readonly (string | number)[]) => Promise<unknown>;
 type OnRedis = (redis: Redis, key: (name: string) => string, world: OperatorWorld) => Promise<unknown>;
 
-/** In one namespace of a Redis, while a coordinator leases from it. */
-function onRedis(
-  name: string,
-  code: string,
-  namespace: StepContext["namespace"],
-  act: OnRedis,
-  more: Partial<StepContext> = {},
-): StepContext {
+type Settings = Partial<Omit<Situation, "name" | "store" | "code" | "inject">>;
+
+/** In one namespace of a Redis, by default `lists`, while a coordinator leases from it. */
+function onRedis(name: string, code: string, settings: Settings, act: OnRedis): Situation {
+  const { namespace = "lists" } = settings;
   const inject = async (world: OperatorWorld) => {
     const server = world.server as RedisServer;
     await act(
@@ -61,199 +55,141 @@ function onRedis(
       world,
     );
   };
-  return { name, store: "redis", namespace, code, inject, ...more };
+  return { name, store: "redis", code, inject, ...settings, namespace };
 }
 
-/** In one namespace of an embedded store, at rest. */
+/** In one namespace of an embedded store, by default `lists`, at rest. */
 function onSqlite(
   name: string,
   code: string,
-  namespace: StepContext["namespace"],
+  settings: Settings,
   act: (path: string, world: OperatorWorld) => void | Promise<void>,
-  more: Partial<StepContext> = {},
-): StepContext {
+): Situation {
   const inject = async (world: OperatorWorld) => {
     await world.stopServing();
     await act(world.storeUrl.slice("sqlite:".length), world);
   };
-  return { name, store: "sqlite", namespace, code, inject, ...more };
+  return { name, store: "sqlite", code, inject, namespace: "lists", ...settings };
 }
 
-export const SITUATIONS: readonly StepContext[] = [
+export const SITUATIONS: readonly Situation[] = [
   ...(["lists", "main"] as const).flatMap((namespace) => [
-    onRedis("the record deleted", "namespace_lost", namespace, (redis, key) => redis("DEL", key("record"))),
-    onRedis("a field of the record edited", "store_corrupt", namespace, (redis, key) =>
+    onRedis("the record deleted", "namespace_lost", { namespace }, (redis, key) => redis("DEL", key("record"))),
+    onRedis("a field of the record edited", "store_corrupt", { namespace }, (redis, key) =>
       redis("HSET", key("record"), "c", 7),
     ),
-    onSqlite("a field of the record edited", "store_corrupt", namespace, (path) =>
+    onSqlite("a field of the record edited", "store_corrupt", { namespace }, (path) =>
       edit(path, `UPDATE namespaces SET c = '7' WHERE name = '${namespace}'`),
     ),
   ]),
-  onRedis("a string in place of the record", "store_corrupt", "lists", (redis, key) =>
-    redis("SET", key("record"), "x"),
-  ),
-  onRedis("a string in place of the ledger", "store_corrupt", "lists", (redis, key) =>
-    redis("SET", key("ledger"), "x"),
-  ),
-  onRedis("a string in place of the holders", "store_corrupt", "lists", (redis, key) =>
-    redis("SET", key("holders"), "x"),
-  ),
-  onRedis("another program's hash in place of the record", "store_corrupt", "lists", async (redis, key) => {
+  onRedis("a string in place of the record", "store_corrupt", {}, (redis, key) => redis("SET", key("record"), "x")),
+  onRedis("a string in place of the ledger", "store_corrupt", {}, (redis, key) => redis("SET", key("ledger"), "x")),
+  onRedis("a string in place of the holders", "store_corrupt", {}, (redis, key) => redis("SET", key("holders"), "x")),
+  onRedis("another program's hash in place of the record", "store_corrupt", {}, async (redis, key) => {
     await redis("DEL", key("record"));
     await redis("HSET", key("record"), "name", "value");
   }),
-  onRedis("a record with a time to live", "store_corrupt", "lists", (redis, key) =>
-    redis("EXPIRE", key("record"), 3_600),
-  ),
-  onRedis("two copies met", "store_forked", "lists", (redis, key) =>
+  onRedis("a record with a time to live", "store_corrupt", {}, (redis, key) => redis("EXPIRE", key("record"), 3_600)),
+  onRedis("two copies met", "store_forked", {}, (redis, key) =>
     rewrite(redis, key("record"), "lists", { phase: 2, seal: "forked" }),
   ),
-  onRedis("silent for more than 30 days", "manual_recovery_required", "lists", (redis, key) =>
+  onRedis("silent for more than 30 days", "manual_recovery_required", {}, (redis, key) =>
     rewrite(redis, key("record"), "lists", { changedAtMs: Date.now() - LONG_AGO_MS }),
   ),
-  onRedis("the record renamed", "namespace_lost", "main", (redis, key) =>
+  onRedis("the record renamed", "namespace_lost", { namespace: "main" }, (redis, key) =>
     redis("RENAME", key("record"), `${key("record")}:away`),
   ),
-  onRedis(
-    "restarted without its data",
-    "namespace_lost",
-    "lists",
-    async (_, __, { server }) => {
-      await (server as RedisServer).kill("SIGKILL");
-      rmSync(join((server as RedisServer).directory, "appendonlydir"), { recursive: true });
-      await (server as RedisServer).start();
-    },
-    { hurtsBoth: true },
-  ),
+  onRedis("restarted without its data", "namespace_lost", { hurtsBoth: true }, async (_, __, { server }) => {
+    await (server as RedisServer).kill("SIGKILL");
+    rmSync(join((server as RedisServer).directory, "appendonlydir"), { recursive: true });
+    await (server as RedisServer).start();
+  }),
   onRedis(
     "leased under a clock that was far ahead, then restarted",
     "manual_recovery_required",
-    "lists",
+    { hurtsBoth: true, endsIn: /recovering is possible from \d{4}-/ },
     async (redis, key, { server }) => {
       await rewrite(redis, key("record"), "lists", { highWaterMark: 2 ** 29 });
       await (server as RedisServer).stop();
       await (server as RedisServer).start();
     },
-    { hurtsBoth: true, endsIn: /recovering is possible from \d{4}-/ },
   ),
-  onRedis("recovery asked for while a coordinator leases", "coordinator_still_running", "lists", async () => {}, {
-    typed: () => "callnumber recover --namespace lists",
-  }),
-  onRedis("emptied", "namespace_lost", "lists", (redis) => redis("FLUSHALL"), { hurtsBoth: true }),
-  onRedis("a replica attached and taken away", "manual_recovery_required", "lists", async (redis, _, world) => {
+  onRedis(
+    "recovery started while a coordinator leases",
+    "coordinator_still_running",
+    { entered: () => "callnumber recover --namespace lists" },
+    async () => {},
+  ),
+  onRedis("emptied", "namespace_lost", { hurtsBoth: true }, (redis) => redis("FLUSHALL")),
+  onRedis("a replica attached and taken away", "manual_recovery_required", {}, async (redis, _, world) => {
     const server = world.server as RedisServer;
     const replica = await launchRedisServer(world.binary, { config: { replicaof: `127.0.0.1 ${server.port}` } });
     await until(async () => /connected_slaves:1[^]*state=online/.test(String(await redis("INFO", "replication"))));
     await replica.dispose();
     await until(async () => /connected_slaves:0/.test(String(await redis("INFO", "replication"))));
   }),
+  onRedis("a replica that is not counted", "unexpected_replicas", { hurtsBoth: true }, async (redis, _, world) => {
+    await world.addReplica();
+    await until(async () => /connected_slaves:1[^]*state=online/.test(String(await redis("INFO", "replication"))));
+  }),
   onRedis(
-    "a replica that is not counted",
-    "unexpected_replicas",
-    "lists",
-    async (redis, _, world) => {
-      await world.addReplica();
-      await until(async () => /connected_slaves:1[^]*state=online/.test(String(await redis("INFO", "replication"))));
-    },
-    { hurtsBoth: true },
-  ),
-  onRedis(
-    "a move asked for at the end of a version",
+    "a move started at the end of a version",
     "run_space_exhausted",
-    "lists",
-    async (_, __, world) => world.stopServing(),
     {
       storeIdOf: endedStoreId,
-      typed: (world) => `callnumber move --namespace lists --to 'sqlite:${shellText(join(world.folder, "new.db"))}'`,
+      entered: (world) => `callnumber move --namespace lists --to 'sqlite:${shellText(join(world.folder, "new.db"))}'`,
     },
+    async (_, __, world) => world.stopServing(),
   ),
-  onSqlite(
-    "moved to another store",
-    "namespace_moved",
-    "lists",
-    async (path, world) => {
-      const to = shellText(join(world.folder, "new.db"));
-      const { isDone, text } = await world.shell(
-        `callnumber move --store 'sqlite:${shellText(path)}' --namespace lists --to 'sqlite:${to}' --apply`,
-      );
-      if (!isDone) throw new Error(text);
-    },
-    { endsIn: /moved to/ },
-  ),
-  onRedis("no such namespace", "namespace_not_found", "lists", async (redis, key, world) => {
+  onSqlite("moved to another store", "namespace_moved", { endsIn: /moved to/ }, async (path, world) => {
+    const to = shellText(join(world.folder, "new.db"));
+    const { isDone, text } = await world.shell(
+      `callnumber move --store 'sqlite:${shellText(path)}' --namespace lists --to 'sqlite:${to}' --apply`,
+    );
+    if (!isDone) throw new Error(text);
+  }),
+  onRedis("no such namespace", "namespace_not_found", {}, async (redis, key, world) => {
     await world.stopServing();
     await redis("DEL", key("record"), key("ledger"), key("holders"), key("reports"));
     await redis("HDEL", "callnumber:archive:namespaces", "lists");
     rmSync(join(world.folder, "state"), { recursive: true });
   }),
   onRedis(
-    "the record deleted, and a new one asked for",
+    "the record deleted, and a new one made",
     "namespace_lost",
-    "lists",
+    { entered: () => "callnumber init --namespace lists" },
     (redis, key) => redis("DEL", key("record")),
-    {
-      typed: () => "callnumber init --namespace lists",
-    },
   ),
-  onRedis(
-    "all runs leased",
-    "run_space_exhausted",
-    "lists",
-    (redis, key) => rewrite(redis, key("record"), "lists", { highWaterMark: RUN_MAX }),
-    { storeIdOf: endedStoreId },
+  onRedis("all runs leased", "run_space_exhausted", { storeIdOf: endedStoreId }, (redis, key) =>
+    rewrite(redis, key("record"), "lists", { highWaterMark: RUN_MAX }),
   ),
-  onSqlite("the record lost", "namespace_lost", "lists", (path) =>
+  onSqlite("the record lost", "namespace_lost", {}, (path) =>
     edit(
       path,
       `UPDATE namespaces SET ${["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"].map((field) => `${field} = NULL`).join(", ")} WHERE name = 'lists'`,
     ),
   ),
-  onSqlite("the store id damaged", "store_corrupt", "lists", (path) =>
+  onSqlite("the store id damaged", "store_corrupt", {}, (path) =>
     edit(path, "UPDATE namespaces SET sid = 'x' WHERE name = 'lists'"),
   ),
-  onSqlite(
-    "a copy in its place",
-    "store_copied",
-    "lists",
-    (path) => {
-      copyFileSync(path, `${path}.copy`);
-      renameSync(`${path}.copy`, path);
-    },
-    { hurtsBoth: true },
+  onSqlite("a copy in its place", "store_copied", { hurtsBoth: true }, (path) => {
+    copyFileSync(path, `${path}.copy`);
+    renameSync(`${path}.copy`, path);
+  }),
+  onSqlite("a backup in its place", "store_copied", { hurtsBoth: true }, async (path, world) => {
+    await world.shell(`callnumber backup --store 'sqlite:${shellText(path)}' --to backup.db`);
+    for (const end of ["-wal", "-shm", ""]) rmSync(`${path}${end}`, { force: true });
+    renameSync(join(world.folder, "backup.db"), path);
+  }),
+  onSqlite("all runs leased", "run_space_exhausted", { storeIdOf: endedStoreId }, (path) =>
+    rewriteRow(path, "lists", { highWaterMark: RUN_MAX }),
   ),
-  onSqlite(
-    "a backup in its place",
-    "store_copied",
-    "lists",
-    async (path, world) => {
-      await world.shell(`callnumber backup --store 'sqlite:${shellText(path)}' --to backup.db`);
-      for (const end of ["-wal", "-shm", ""]) rmSync(`${path}${end}`, { force: true });
-      renameSync(join(world.folder, "backup.db"), path);
-    },
-    { hurtsBoth: true },
-  ),
-  onSqlite(
-    "all runs leased",
-    "run_space_exhausted",
-    "lists",
-    (path) => rewriteRow(path, "lists", { highWaterMark: RUN_MAX }),
-    {
-      storeIdOf: endedStoreId,
-    },
-  ),
-  onSqlite("two copies met", "store_forked", "lists", (path) =>
-    rewriteRow(path, "lists", { phase: 2, seal: "forked" }),
-  ),
-  onSqlite(
-    "silent for more than 30 days, and nothing remembered",
-    "manual_recovery_required",
-    "lists",
-    (path, world) => {
-      rewriteRow(path, "lists", { changedAtMs: Date.now() - LONG_AGO_MS });
-      rmSync(join(world.folder, "state"), { recursive: true });
-    },
-  ),
-  onSqlite("no such namespace", "namespace_not_found", "lists", (path, world) => {
+  onSqlite("two copies met", "store_forked", {}, (path) => rewriteRow(path, "lists", { phase: 2, seal: "forked" })),
+  onSqlite("silent for more than 30 days, and nothing remembered", "manual_recovery_required", {}, (path, world) => {
+    rewriteRow(path, "lists", { changedAtMs: Date.now() - LONG_AGO_MS });
+    rmSync(join(world.folder, "state"), { recursive: true });
+  }),
+  onSqlite("no such namespace", "namespace_not_found", {}, (path, world) => {
     edit(
       path,
       "PRAGMA foreign_keys = OFF; DELETE FROM leases WHERE namespace_id = (SELECT id FROM namespaces WHERE name = 'lists'); DELETE FROM namespaces WHERE name = 'lists'",

@@ -2,8 +2,6 @@
  * What a server does with the calls of coordinators, as the Redis adapter makes them: the script, then WAIT for the quorum, then a
  * look at who the server is now. The decisions are the product's own.
  */
-import type { Limits } from "./limits.js";
-import type { Time } from "./network.js";
 import {
   decide,
   isRefusal,
@@ -14,17 +12,16 @@ import {
   recordAfter,
   type StepCommand,
 } from "./product.js";
-import type { Group } from "./replication.js";
 import type { Server } from "./server.js";
-import type { Variant } from "./variants.js";
+import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
-/** What comes back to whoever asked. */
+/** The response to a call. */
 export interface Answer {
   readonly outcome?: Outcome;
   readonly refusal?: Refusal;
   /** The connection broke: not known whether the step was done. */
   readonly isLost?: boolean;
-  /** What INCR gave to the control, which asks beside every lease; undefined when it was refused. */
+  /** What INCR gave to the control, which makes a request with every lease; undefined when it was rejected. */
   readonly counter?: number | undefined;
 }
 
@@ -48,34 +45,26 @@ interface Waiting {
 /** How long WAIT blocks, as in the product. */
 const QUORUM_TIMEOUT_MS = 1_000;
 
-export interface CallsOptions {
-  readonly group: Group;
-  readonly time: Time;
-  readonly limits: Limits;
-  readonly variant: Variant;
-  readonly namespace: string;
-  readonly bounds: { readonly epsMs: number; readonly gapMs: number };
-}
-
 export class Calls {
-  readonly #options: CallsOptions;
+  readonly #world: World;
   #waiting: Waiting[] = [];
 
-  constructor(options: CallsOptions) {
-    this.#options = options;
+  constructor(world: World) {
+    this.#world = world;
   }
 
   /** A call has reached a server. */
   receive(server: Server, call: Call): void {
-    const { time, limits, variant, namespace, bounds, group } = this.#options;
+    const { time, limits, rules, group } = this.#world;
+    const { variant } = rules;
     const { command, stampMs } = call;
     if (!server.isUp || !limits.mayMeet(server, command, call.clockAheadMs)) return call.reply({ isLost: true });
     const situation = {
-      namespace,
+      namespace: NAMESPACE,
       keys: server.keys(),
       server: server.found(time.nowMs),
       nowMs: stampMs,
-      bounds,
+      bounds: BOUNDS,
     };
     const decision = (variant.decide ?? decide)(situation, command);
     const counter = this.#count(server, command);
@@ -118,7 +107,7 @@ export class Calls {
     for (const { call } of this.#take((one) => one.server === server)) call.reply({ isLost: true });
   }
 
-  /** The control asks beside every lease: INCR, in the same server at the same moment, with nothing that guards it. */
+  /** The control makes a request with every lease: INCR, in the same server at the same moment, with nothing that guards it. */
   #count(server: Server, { step }: StepCommand): number | undefined {
     if (step !== "lease" || server.role !== "master") return undefined;
     const counter = server.contents.counter + 1;
@@ -128,7 +117,7 @@ export class Calls {
 
   #wait(waiting: Waiting): void {
     this.#waiting.push(waiting);
-    this.#options.time.after(QUORUM_TIMEOUT_MS, () => {
+    this.#world.time.after(QUORUM_TIMEOUT_MS, () => {
       for (const { server, offset, finish } of this.#take((one) => one === waiting)) {
         finish(server.acknowledgedCount(offset));
       }

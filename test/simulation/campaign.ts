@@ -6,9 +6,9 @@
 import fc from "fast-check";
 import { CAUSES, type Cause, ELSEWHERE } from "../faults/refusal-codes.js";
 import { askForLease } from "./faults/course.js";
-import { Choices, KINDS, type Step } from "./faults/kinds.js";
+import { Choices } from "./faults/kind.js";
 import { heal } from "./healing.js";
-import { type Focus, type History, histories } from "./history.js";
+import { type Focus, type History, histories, KINDS, type Step } from "./history.js";
 import type { PromiseName, Tally, Violation } from "./importer.js";
 import { type Rules, World } from "./world.js";
 
@@ -74,7 +74,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
 /** Plays a history alone and tells it. @throws Error when it breaks nothing. */
 async function brokenBy(history: History, rules: Rules): Promise<Broken> {
   const story: string[] = [];
-  const { violation } = await play(history, { ...rules, hear: (line) => story.push(line) });
+  const { violation } = await play(history, { ...rules, onLine: (line) => story.push(line) });
   if (violation === undefined) throw new Error("broken invariant: the same history always ends in the same way");
   return { history, violation, story };
 }
@@ -95,7 +95,7 @@ function isMeant(violation: Violation | undefined, { promise }: CampaignOptions)
   return violation !== undefined && (promise === undefined || violation.promise === promise);
 }
 
-/** Refusals are most of what a history makes, and nobody reads where they were made: stacks of them took a sixth of the time. */
+/** Refusals are most of what a history makes, and their stacks are never read: stacks of them took a sixth of the time. */
 async function withoutStacks<T>(act: () => Promise<T>): Promise<T> {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
@@ -167,9 +167,9 @@ const UNMET: Readonly<Partial<Record<Cause, string>>> = {
   rolled_back: "settled by the guard itself, in all but one of a thousand histories",
   store_forked:
     "takes two masters that lease and an importer that meets both: in one of some hundred to many thousand histories",
-  namespace_exists: "init is typed once",
+  namespace_exists: "init is run once",
   coordinator_still_running: "an answer to operators only",
-  unexpected_replicas: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",
+  unexpected_replicas: "every node is counted (A2), unless the count is edited, which is a corrupt record",
   store_id_mismatch: "one store (A4)",
   store_schema_unsupported: "one release",
   store_epoch_unreadable: "INFO can always be read",
@@ -212,7 +212,7 @@ class Seen {
     const codes = CAUSES.filter((code) => isLong && !(code in UNMET));
     return [
       ...Object.keys(KINDS).flatMap((kind) => (this.played.has(kind) ? [] : [`no ${kind} was played`])),
-      ...codes.flatMap((code) => (this.refusals.has(code) ? [] : [`nobody was refused with ${code}`])),
+      ...codes.flatMap((code) => (this.refusals.has(code) ? [] : [`no request was rejected with ${code}`])),
       ...(this.leaseCount < this.historyCount ? ["there were fewer leases than histories"] : []),
       ...(this.controlRepeatCount === 0 ? ["INVALID: the control, a plain INCR, repeated nothing"] : []),
       ...(this.waitedControlRepeatCount === 0 ? ["INVALID: the control, INCR with WAIT, repeated nothing"] : []),

@@ -1,5 +1,5 @@
 /**
- * The guard in simulated histories, beside the control, which has no guard. The longer run is `npm run simulate`.
+ * The guard in simulated histories, next to the control, which has no guard. The longer run is `npm run simulate`.
  * Guarantees: G1, G2, G3, G4, G10, G12, G13 (docs/guarantees.md).
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";

@@ -10,7 +10,7 @@ import type { World } from "./world.js";
 /**
  * How long it may take, ms: a jump with a clock that was ahead lands at most 4 · eps beyond the line (8 s, and 1 s for a run), and the operator looks
  * for 11 s before each verb, of which two may be refused with what is to be done first; a second claim, and pauses between, are small beside these.
- * In production nobody waits for the simulated minute.
+ * In production this is not a minute of waiting.
  */
 const HEALED_WITHIN_MS = 60_000;
 const TRY_EVERY_MS = 500;
@@ -19,8 +19,8 @@ const WATCH_MS = 11_000;
 export async function heal(world: World): Promise<void> {
   await mendEverything(world);
   const untilMs = world.time.nowMs + HEALED_WITHIN_MS;
-  world.tell(() => "everything is mended; from now on leases must succeed");
-  let typed: Verb | undefined;
+  world.log(() => "everything is mended; from now on leases must succeed");
+  let lastVerb: Verb | undefined;
   for (const [index, host] of world.hosts.entries()) {
     const importer = world.importers[index % world.importers.length] as World["importers"][number];
     const leasesBefore = world.tally.leases.length;
@@ -29,7 +29,7 @@ export async function heal(world: World): Promise<void> {
     while (world.tally.leases.length === leasesBefore) {
       // What was asked before, and is answered late, is late no more.
       world.network.release();
-      const areStopped = world.operator.isBusy && typed?.areCoordinatorsStopped === true;
+      const areStopped = world.operator.isBusy && lastVerb?.areCoordinatorsStopped === true;
       if (!areStopped) {
         for (const other of world.hosts) other.heartbeat();
         void importer.ask(place, 1);
@@ -48,14 +48,14 @@ export async function heal(world: World): Promise<void> {
       const said = [refusal?.code, world.operator.refusedWith?.code];
       const isLeft = said.includes("namespace_moved") || refusal?.code === "run_space_exhausted";
       if (isLeft && (await world.newPlace.isMade())) {
-        world.tell(() => `${importer.name} is pointed at the new place`);
+        world.log(() => `${importer.name} is pointed at the new place`);
         place = world.newPlace;
         continue;
       }
-      const verb = nextVerb(world, refusal?.code, typed);
+      const verb = nextVerb(world, refusal?.code, lastVerb);
       if (verb === undefined) continue;
-      typed = verb;
-      world.tell(() => `the operator types ${verb.name}${inWords(verb)}, because of ${refusal?.code}`);
+      lastVerb = verb;
+      world.log(() => `the operator runs ${verb.name}${inWords(verb)}, because of ${refusal?.code}`);
       if (verb.name === "advance-version") {
         world.operator.advance();
       } else if (verb.name === "move") {
@@ -76,21 +76,22 @@ type Verb = (
   readonly areCoordinatorsStopped?: true;
 };
 
-/** What an operator types next, who was told `code` by an importer, and something else by the verb typed before: that one looked closer. */
+/** What an operator runs next: an importer reports `code`, and the command that was run before may have reported another one, which is more exact. */
 function nextVerb(
   { operator, storeId, time }: World,
   code: string | undefined,
-  typed: Verb | undefined,
+  lastVerb: Verb | undefined,
 ): Verb | undefined {
   if ([code, operator.refusedWith?.code].includes("namespace_moved")) return { name: "move" };
   if (code === "run_space_exhausted") return { name: "advance-version" };
   if (!asksForOperator(code)) return undefined;
   const said = operator.refusedWith?.code;
-  // A record that nobody believes, and a coordinator that remembers nothing touches: the refusal says what is to be done first.
-  if (said === "coordinator_still_running" && typed !== undefined) return { ...typed, areCoordinatorsStopped: true };
-  // Refused for its end: the record is gone, and only its operator can tell which version it had reached.
+  // A record that no coordinator believes, while one without a checkpoint sends heartbeats: the error says what is to be done first.
+  if (said === "coordinator_still_running" && lastVerb !== undefined)
+    return { ...lastVerb, areCoordinatorsStopped: true };
+  // Refused for its end: the record is gone, and only its operator knows which version it had reached.
   if (said === "run_space_exhausted") return { name: "recover", version: 1 };
-  // A holder may be told of a run above the mark first, where no jump lands above it any more: `run_ceiling_ending` tells of that end.
+  // A holder may first get `run_above_high_water_mark`, where no jump lands above its run any more: `run_ceiling_ending` announces that end.
   const id = parseStoreId(storeId);
   const isEnded = code === "run_above_high_water_mark" && id !== undefined && ceilingAt(id, 0, time.nowMs) >= RUN_MAX;
   return isEnded && !asksForOperator(said) ? { name: "advance-version" } : { name: "recover", version: 0 };
@@ -124,6 +125,6 @@ async function mendEverything(world: World): Promise<void> {
     group.follow(server, master);
   }
   for (const host of hosts) host.route = master.index;
-  world.operatorRoute = master.index;
+  world.operator.route = master.index;
   await world.settle();
 }

@@ -4,8 +4,32 @@
  */
 
 import fc from "fast-check";
-import { GROUPS, KINDS, type KindName, type Step } from "./faults/kinds.js";
+import { CLOCK_FAULTS, HOST_FAULTS, NETWORK_FAULTS } from "./faults/coordinator-faults.js";
+import { COURSE, OPERATOR_DEEDS } from "./faults/course.js";
+import { RECORD_FAULTS, SERVER_FAULTS } from "./faults/server-faults.js";
 import { BURST_RUNS, RUN_MAX } from "./product.js";
+
+export const KINDS = {
+  ...COURSE,
+  ...NETWORK_FAULTS,
+  ...HOST_FAULTS,
+  ...SERVER_FAULTS,
+  ...RECORD_FAULTS,
+  ...CLOCK_FAULTS,
+  ...OPERATOR_DEEDS,
+};
+
+type KindName = keyof typeof KINDS;
+
+const GROUPS = [...new Set(Object.values(KINDS).map(({ group }) => group))];
+
+export interface Step {
+  readonly kind: KindName;
+  readonly a: number;
+  readonly b: number;
+  /** How much of what is under way arrives before the next step: 0 to 4 everything, else little or nothing. */
+  readonly flow: number;
+}
 
 export interface Setting {
   /** Data nodes; `init --nodes` says as many. */

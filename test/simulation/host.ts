@@ -2,9 +2,10 @@
  * A host where a coordinator runs: its clock, what it remembers on disk, and the process itself, which may be killed and started again
  * at any await. The coordinator is the product's own.
  */
-import { type Time } from "./network.js";
+import { HOST_PLACE } from "./network.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, Coordinator, mergeCheckpoints } from "./product.js";
-import type { SimulatedStore } from "./simulated-store.js";
+import { SimulatedStore } from "./simulated-store.js";
+import { BOUNDS, type World } from "./world.js";
 
 /** The checkpoint directory of one machine; its files outlive the processes. */
 export interface CheckpointDirectory {
@@ -12,35 +13,25 @@ export interface CheckpointDirectory {
   isDamaged: boolean;
 }
 
-export interface HostOptions {
-  readonly index: number;
-  readonly time: Time;
-  readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly heartbeatEveryMs: number };
-  /** Undefined: this coordinator is given no place to remember in. */
-  readonly folder: CheckpointDirectory | undefined;
-  readonly openStore: (host: Host) => SimulatedStore;
-  readonly random: () => number;
-  readonly wakes: () => void;
-}
-
 export class Host {
-  readonly index: number;
-  readonly folder: CheckpointDirectory | undefined;
   clockAheadMs = 0;
   /** Index of the server that it is pointed at. */
   route = 0;
-  readonly #options: HostOptions;
+  /** Counts the processes: a request to an earlier one gets no response. */
+  life = 0;
+  readonly #world: World;
   #store: SimulatedStore | undefined;
   #coordinator: Coordinator | undefined;
   /** What the running process remembers; undefined before it has seen the store. */
   #memory: Checkpoint | undefined;
-  /** Counts the processes: what an earlier one was asked, nobody waits for. */
-  life = 0;
 
-  constructor(options: HostOptions) {
-    this.index = options.index;
-    this.folder = options.folder;
-    this.#options = options;
+  constructor(
+    world: World,
+    readonly index: number,
+    /** Undefined: this coordinator has no checkpoint directory. */
+    readonly folder: CheckpointDirectory | undefined,
+  ) {
+    this.#world = world;
     this.restart();
   }
 
@@ -55,7 +46,7 @@ export class Host {
   }
 
   get nowMs(): number {
-    return this.#options.time.nowMs + this.clockAheadMs;
+    return this.#world.time.nowMs + this.clockAheadMs;
   }
 
   /** What this coordinator is certain to hold against the store at its next step; undefined for nothing. */
@@ -80,16 +71,21 @@ export class Host {
     this.life++;
     this.#memory = undefined;
     this.#store?.kill();
-    this.#store = this.#options.openStore(this);
-    const { bounds, random } = this.#options;
+    this.#store = new SimulatedStore(this.#world, {
+      place: HOST_PLACE + this.index,
+      clock: () => this.nowMs,
+      route: () => this.route,
+    });
+    const { life } = this;
     this.#coordinator = new Coordinator({
       store: this.#store,
       name: `coordinator-${this.index}`,
       now: () => this.nowMs,
-      bounds,
-      random,
+      bounds: BOUNDS,
+      random: () => this.#world.random(),
       checkpointFileOf: () => this.#checkpoint(),
-      pause: (pauseMs) => this.#pause(pauseMs),
+      // A killed process does not go on.
+      pause: (pauseMs) => this.#world.pause(pauseMs, () => this.life === life),
     });
   }
 
@@ -100,27 +96,15 @@ export class Host {
     this.folder.isDamaged = false;
   }
 
-  /** A checkpoint file can't be read any more, for as long as nobody removes it. */
+  /** A checkpoint file can't be read any more, until it is removed. */
   damageCheckpoint(): void {
     if (this.folder !== undefined) this.folder.isDamaged = true;
   }
 
-  /** One round of touching, as the timer of `startHeartbeat` makes it; real time plays no part. */
+  /** One round of heartbeats, as the timer of `startHeartbeat` makes it; real time plays no part. */
   heartbeat(): void {
     this.coordinator.startHeartbeat();
     void this.coordinator.stopHeartbeat();
-  }
-
-  /** A killed process does not go on. */
-  #pause(pauseMs: number): Promise<void> {
-    const { life } = this;
-    return new Promise((resolve) => {
-      this.#options.time.after(pauseMs, () => {
-        if (this.life !== life) return;
-        this.#options.wakes();
-        resolve();
-      });
-    });
   }
 
   #checkpoint(): CheckpointFile {

@@ -11,7 +11,7 @@ export class Importer {
   readonly #world: World;
   #lastRun: number | null = null;
   #receipt: string | null = null;
-  /** Counts the requests: an answer to an earlier one is nobody's. */
+  /** Counts the requests: a response to an earlier one is ignored. */
   #asked = 0;
 
   constructor(
@@ -44,7 +44,7 @@ export class Importer {
       if (!(error instanceof CoordinatorError)) return;
       const cause = error.reason ?? error.code;
       world.refusals.set(cause, (world.refusals.get(cause) ?? 0) + 1);
-      world.tell(() => `${this.name} is refused by coordinator ${host.index + 1}: ${cause}`);
+      world.log(() => `${this.name} is refused by coordinator ${host.index + 1}: ${cause}`);
       if (asked === this.#asked) this.refusedWith = error;
     }
   }
@@ -54,7 +54,7 @@ export class Importer {
     const { version, firstRun, runCount } = lease;
     const lastRun = firstRun + runCount - 1;
     const words = `${this.name} by coordinator ${host.index + 1}`;
-    this.#world.tell(
+    this.#world.log(
       () => `${words} gets runs ${firstRun} to ${lastRun}${version === 0 ? "" : ` of version ${version}`}`,
     );
     const isWaiting = asked === this.#asked;
@@ -79,7 +79,7 @@ export interface Violation {
   readonly words: string;
 }
 
-/** Runs by their ledger ids, so that those of two versions are told apart. */
+/** Runs by their ledger ids, so that those of two versions differ. */
 export interface Received {
   readonly firstRun: number;
   readonly lastRun: number;
@@ -128,10 +128,10 @@ export class Tally {
     if (isAcknowledged) this.waitedControlRepeats += addedTwice(this.#waitedCounters, counter);
   }
 
-  /** Somebody was told an error. */
+  /** A request or a command failed. */
   refuse(who: string, error: unknown): void {
     if (error instanceof CoordinatorError && isErrorCode(error.code)) return;
-    this.#violate("each refusal has a documented code", `${who} was told ${String((error as Error).stack ?? error)}`);
+    this.#violate("each refusal has a documented code", `${who} got ${String((error as Error).stack ?? error)}`);
   }
 
   /** After healing nothing was leased in the time that is promised. */

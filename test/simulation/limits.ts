@@ -4,31 +4,24 @@
  *
  * The other assumptions need no limit, because of what the simulated world is made of: every data node counts in `init --nodes` and
  * `recover --nodes` (A2, A3); a group has one life, and what was on one of its disks comes back on another of them only (A4, R1); importers
- * pin the store id, and nobody makes a second store (A5, R4); no version of a store is left once it was moved (R7); who writes into the record by hand computes no checksum (A6); no importer is
+ * pin the store id, and no operator makes a second store (A5, R4); no version of a store is left once it was moved (R7); who writes into the record by hand computes no checksum (A6); no importer is
  * resumed twice (R5).
  */
 import type { Host } from "./host.js";
-import { type Time } from "./network.js";
 import { type Checkpoint, isRefusal, ledgerIdOf, PHASES, readRecord, type StepCommand } from "./product.js";
 import type { Contents, Server } from "./server.js";
+import { BOUNDS, type World } from "./world.js";
 
 export const LIMITS = {
   "clocks-wrong-together":
     "A1, R2: the clocks of coordinator and store are not both wrong in the same direction by more than eps. A right clock whose " +
     "message is long under way is right.",
   "rollback-nobody-remembers":
-    "R3: from a store that was rolled back inside one server process, to a state younger than the gap, nobody leases who " +
+    "R3: from a store that was rolled back inside one server process, to a state younger than the gap, no coordinator leases that " +
     "remembers no more than what came back, until one who does has settled it.",
 } as const;
 
 export type LimitName = keyof typeof LIMITS;
-
-export interface LimitsOptions {
-  readonly time: Time;
-  readonly bounds: { readonly epsMs: number; readonly gapMs: number };
-  readonly lifted: ReadonlySet<LimitName>;
-  readonly hosts: () => readonly Host[];
-}
 
 /** In one life of a server, a state that was put back in place of a later one. */
 interface Rollback {
@@ -38,11 +31,11 @@ interface Rollback {
 }
 
 export class Limits {
-  readonly #options: LimitsOptions;
   readonly #rollbacks = new Map<Server, Rollback>();
+  readonly #world: World;
 
-  constructor(options: LimitsOptions) {
-    this.#options = options;
+  constructor(world: World) {
+    this.#world = world;
   }
 
   /** Whether a call may reach this server now; else it is lost. `clockAheadMs`: how wrong the caller's clock was when it sent it. */
@@ -50,10 +43,10 @@ export class Limits {
     return this.#mayMeetInTime(server, clockAheadMs) && this.#mayLease(server, command);
   }
 
-  /** Whether these keys may be put back into the running server: somebody must remember more, or the record be doubted anyway. */
+  /** Whether these keys may be put back into the running server: a coordinator must remember more, or recovery be due anyway. */
   mayPutBack(server: Server, contents: Contents): boolean {
-    if (this.#options.lifted.has("rollback-nobody-remembers") || !this.#isBelieved(server, contents)) return true;
-    return this.#options.hosts().some(({ memory }) => remembersMore(memory, contents));
+    if (this.#isLifted("rollback-nobody-remembers") || !this.#isBelieved(server, contents)) return true;
+    return this.#world.hosts.some(({ memory }) => remembersMore(memory, contents));
   }
 
   notePutBack(server: Server): void {
@@ -62,26 +55,28 @@ export class Limits {
 
   /** Whether a coordinator may lose what it remembers: not the last one that knows of a rollback. */
   mayForget(host: Host): boolean {
-    const { lifted, hosts } = this.#options;
-    if (lifted.has("rollback-nobody-remembers")) return true;
-    const others = hosts().filter((other) => other !== host);
+    if (this.#isLifted("rollback-nobody-remembers")) return true;
+    const others = this.#world.hosts.filter((other) => other !== host);
     return [...this.#rollbacks.keys()].every((server) => {
       if (this.#rollbackOf(server) === undefined || server.contents.record === undefined) return true;
       return others.some(({ memoryOfProcess }) => remembersMore(memoryOfProcess, server.contents));
     });
   }
 
+  #isLifted(name: LimitName): boolean {
+    return this.#world.rules.lifted.has(name);
+  }
+
   #mayMeetInTime(server: Server, clockAheadMs: number): boolean {
-    const { bounds, lifted } = this.#options;
-    if (lifted.has("clocks-wrong-together")) return true;
-    const areAhead = Math.min(clockAheadMs, server.clockAheadMs) > bounds.epsMs;
-    const areBehind = Math.max(clockAheadMs, server.clockAheadMs) < -bounds.epsMs;
+    if (this.#isLifted("clocks-wrong-together")) return true;
+    const areAhead = Math.min(clockAheadMs, server.clockAheadMs) > BOUNDS.epsMs;
+    const areBehind = Math.max(clockAheadMs, server.clockAheadMs) < -BOUNDS.epsMs;
     return !areAhead && !areBehind;
   }
 
   #mayLease(server: Server, command: StepCommand): boolean {
     if (command.step !== "lease" || this.#rollbackOf(server) === undefined) return true;
-    if (this.#options.lifted.has("rollback-nobody-remembers")) return true;
+    if (this.#isLifted("rollback-nobody-remembers")) return true;
     if (!this.#isBelieved(server, server.contents)) return true;
     return remembersMore({ ledgerId: command.floor, generation: command.generationMin }, server.contents);
   }
@@ -97,8 +92,7 @@ export class Limits {
   /** Whether nothing in the record itself, or in its age, tells that it is not the latest. */
   #isBelieved(server: Server, { record, expires }: Contents): boolean {
     if (record === undefined || expires || isRefusal(readRecord(record, record["ns"] ?? ""))) return false;
-    const { time, bounds } = this.#options;
-    const isYoung = time.nowMs - bounds.epsMs - Number(record["t"]) <= bounds.gapMs;
+    const isYoung = this.#world.time.nowMs - BOUNDS.epsMs - Number(record["t"]) <= BOUNDS.gapMs;
     return isYoung && Number(record["p"]) === PHASES.open && record["ep"] === server.epoch;
   }
 }

@@ -1,15 +1,14 @@
 /**
  * The operator: runs recover, advance-version and move, with the product's own verbs, from a machine with a right clock. Knows the store id,
- * which is kept beside the archive, and how many data nodes there are.
+ * which is kept with the archive, and how many data nodes there are.
  */
 
-import type { Time } from "./network.js";
+import { OPERATOR_PLACE, type Time } from "./network.js";
 import {
   advanceVersion,
   type CheckpointFile,
   Coordinator,
   CoordinatorError,
-  DEFAULT_BOUNDS,
   ledgerIdOf,
   MemoryStore,
   moveNamespace,
@@ -18,64 +17,39 @@ import {
   recoverNamespace,
   type Store,
 } from "./product.js";
-import type { SimulatedStore } from "./simulated-store.js";
-
-export interface OperatorOptions {
-  readonly namespace: string;
-  readonly time: Time;
-  readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly heartbeatEveryMs: number };
-  readonly openStore: () => SimulatedStore;
-  readonly newPlace: Store;
-  readonly storeId: () => string;
-  readonly nodeCount: number;
-  readonly random: () => number;
-  readonly wakes: () => void;
-  readonly refuses: (error: unknown) => void;
-  readonly tell: (words: () => string) => void;
-}
+import { SimulatedStore } from "./simulated-store.js";
+import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
 /** The operator's checkpoint directory is empty: the verbs must be safe without one. */
 const BLANK: CheckpointFile = { read: () => undefined, note: () => {}, close: () => {} };
 
 export class Operator {
-  readonly #options: OperatorOptions;
+  /** Index of the server that the next command goes to. */
+  route = 0;
+  isBusy = false;
+  /** The error of the last command; undefined when it succeeded. */
+  refusedWith: CoordinatorError | undefined;
+  readonly #world: World;
   #store: SimulatedStore | undefined;
-  #isBusy = false;
-  /** The refusal of the last verb; undefined when it succeeded. */
-  #refusedWith: CoordinatorError | undefined;
 
-  constructor(options: OperatorOptions) {
-    this.#options = options;
-  }
-
-  get isBusy(): boolean {
-    return this.#isBusy;
-  }
-
-  get refusedWith(): CoordinatorError | undefined {
-    return this.#refusedWith;
+  constructor(world: World) {
+    this.#world = world;
   }
 
   /**
-   * `watchMs`: how long to look first whether somebody still leases. `version`: where it is known that this one was reached; the record
+   * `watchMs`: how long to check first whether a coordinator still leases. `version`: where it is known that this one was reached; the record
    * may be gone.
    */
   recover(watchMs: number, version = 0): void {
-    const { namespace, bounds, storeId, nodeCount } = this.#options;
     void this.#type("recover", async () => {
       const options = {
-        store: this.#openStore(),
-        namespace,
-        checkpointFile: BLANK,
-        now: () => this.#options.time.nowMs,
-        bounds,
-        storeId: storeId(),
+        ...this.#common(),
+        storeId: this.#world.storeId,
         floors: version === 0 ? [] : [{ from: "--min-run", ledgerId: ledgerIdOf(version, 0) }],
-        nodeCount,
-        // The operator has looked: the machine's clock is right.
+        nodeCount: this.#world.setting.serverCount,
+        // The operator has checked: the machine's clock is right.
         isClockChecked: true,
         watchMs,
-        pause: (pauseMs: number) => this.#pause(pauseMs),
       };
       const { after } = await recoverNamespace(options, await planRecovery(options));
       return `mark ${after.highWaterMark}, generation ${after.generation}`;
@@ -84,10 +58,8 @@ export class Operator {
 
   /** As `callnumber advance-version --force-early --yes` does: only the step itself refuses. */
   advance(): void {
-    const { namespace, bounds, time } = this.#options;
     void this.#type("advance-version", async () => {
-      const common = { store: this.#openStore(), namespace, checkpointFile: BLANK, now: () => time.nowMs, bounds };
-      const options = { ...common, isForcedEarly: true, isClockChecked: true };
+      const options = { ...this.#common(), isForcedEarly: true, isClockChecked: true };
       const { after } = await advanceVersion(options, await planAdvance(options));
       return `version ${after.version}, generation ${after.generation}`;
     });
@@ -95,18 +67,12 @@ export class Operator {
 
   /** To the new place, and again where it was cut short. */
   move(): void {
-    const { namespace, bounds, time, random, newPlace } = this.#options;
     void this.#type("move", async () => {
       const { storeId, record } = await moveNamespace({
-        store: this.#openStore(),
-        namespace,
-        checkpointFile: BLANK,
-        bounds,
-        now: () => time.nowMs,
-        pause: (pauseMs) => this.#pause(pauseMs),
-        random,
+        ...this.#common(),
+        random: () => this.#world.random(),
         nodeCount: 1,
-        target: { store: newPlace, place: "new-place", checkpointFile: BLANK },
+        target: { store: this.#world.newPlace.store, place: "new-place", checkpointFile: BLANK },
       });
       return `store id ${storeId}, mark ${record.highWaterMark} of version ${record.version}`;
     });
@@ -116,53 +82,44 @@ export class Operator {
   giveUp(): void {
     this.#store?.kill();
     this.#store = undefined;
-    this.#isBusy = false;
+    this.isBusy = false;
   }
 
   async #type(verb: string, act: () => Promise<string>): Promise<void> {
-    const { tell, refuses } = this.#options;
-    this.#isBusy = true;
+    const { tally } = this.#world;
+    this.isBusy = true;
     try {
       const done = await act();
-      this.#refusedWith = undefined;
-      tell(() => `the operator's ${verb} is done: ${done}`);
+      this.refusedWith = undefined;
+      this.#world.log(() => `the operator's ${verb} is done: ${done}`);
     } catch (error) {
-      refuses(error);
-      if (error instanceof CoordinatorError) this.#refusedWith = error;
-      tell(() => `the operator's ${verb} is refused: ${(error as CoordinatorError).code}`);
+      tally.refuse("the operator", error);
+      if (error instanceof CoordinatorError) this.refusedWith = error;
+      this.#world.log(() => `the operator's ${verb} is refused: ${(error as CoordinatorError).code}`);
     }
-    this.#isBusy = false;
+    this.isBusy = false;
   }
 
-  #openStore(): SimulatedStore {
-    this.#store = this.#options.openStore();
-    return this.#store;
-  }
-
-  #pause(pauseMs: number): Promise<void> {
-    const store = this.#store;
-    return new Promise((resolve) => {
-      this.#options.time.after(pauseMs, () => {
-        if (this.#store !== store) return;
-        this.#options.wakes();
-        resolve();
-      });
-    });
+  /** What every command is given: a store of its own, by the route of this moment. */
+  #common() {
+    const world = this.#world;
+    const { time } = world;
+    const { route } = this;
+    const store = new SimulatedStore(world, { place: OPERATOR_PLACE, clock: () => time.nowMs, route: () => route });
+    this.#store = store;
+    return {
+      store,
+      namespace: NAMESPACE,
+      checkpointFile: BLANK,
+      now: () => time.nowMs,
+      bounds: BOUNDS,
+      pause: (pauseMs: number) => world.pause(pauseMs, () => this.#store === store),
+    };
   }
 }
 
 /** Within the silence after which only an operator may go on; more often would only take time. */
 const HEARTBEAT_EVERY_MS = 10 * 24 * 3_600_000;
-
-export interface NewPlaceOptions {
-  readonly time: Time;
-  /** Counted on from the hosts'. */
-  readonly index: number;
-  readonly random: () => number;
-  readonly wakes: () => void;
-  /** As a variant sees it. */
-  readonly seen: (store: Store) => Store;
-}
 
 export class NewPlace {
   readonly index: number;
@@ -172,24 +129,19 @@ export class NewPlace {
   readonly coordinator: Coordinator;
   readonly #time: Time;
 
-  constructor({ time, index, random, wakes, seen }: NewPlaceOptions) {
-    this.index = index;
-    this.#time = time;
-    const now = () => time.nowMs;
-    this.store = seen(new MemoryStore({ now, bounds: DEFAULT_BOUNDS }));
+  constructor(world: World) {
+    this.index = world.setting.hostCount;
+    this.#time = world.time;
+    const now = () => world.time.nowMs;
+    const store = new MemoryStore({ now, bounds: BOUNDS });
+    this.store = world.rules.variant.newPlaceOf?.(store, () => world.storeId) ?? store;
     this.coordinator = new Coordinator({
       store: this.store,
       name: "coordinator of the new place",
       now,
-      bounds: DEFAULT_BOUNDS,
-      random,
-      pause: (pauseMs) =>
-        new Promise((resolve) => {
-          time.after(pauseMs, () => {
-            wakes();
-            resolve();
-          });
-        }),
+      bounds: BOUNDS,
+      random: () => world.random(),
+      pause: (pauseMs) => world.pause(pauseMs, () => true),
     });
     this.#keepHeartbeat();
   }

@@ -2,31 +2,20 @@
  * Replication as Redis does it: who follows whom, partial and full resynchronisations, acknowledgements, and what each changes in
  * replication ids, `sync_full` and `sync_partial_ok`. Knows nothing of namespaces.
  */
-import type { Network } from "./network.js";
 import { Server } from "./server.js";
-
-export interface GroupOptions {
-  readonly serverCount: number;
-  readonly network: Network;
-  readonly toldEpoch: (epoch: string) => string;
-  /** A replica has acknowledged more: who waits for it may go on. */
-  readonly acknowledged: (master: Server) => void;
-  /** Whether the link may come to stand; else the replica stays without one. */
-  readonly mayFollow: (replica: Server, master: Server) => boolean;
-}
+import type { World } from "./world.js";
 
 export class Group {
   readonly servers: readonly Server[];
-  readonly #options: GroupOptions;
+  readonly #world: World;
 
-  constructor(options: GroupOptions) {
+  constructor(world: World) {
+    this.#world = world;
     let ids = 0;
     const newId = () => `id${++ids}`;
-    this.servers = Array.from(
-      { length: options.serverCount },
-      (_, index) => new Server(index, newId, options.toldEpoch),
-    );
-    this.#options = options;
+    const seenEpoch = world.rules.variant.epochOf ?? ((epoch: string) => epoch);
+    const { serverCount } = world.setting;
+    this.servers = Array.from({ length: serverCount }, (_, index) => new Server(index, newId, seenEpoch));
   }
 
   at(index: number): Server {
@@ -37,12 +26,12 @@ export class Group {
     return this.servers.filter(({ isUp, role }) => isUp && role === "master");
   }
 
-  /** A master or replica has new writes: its replicas are told. */
+  /** A master or replica has new writes: its replicas get them. */
   spread(server: Server): void {
     for (const replica of this.#followersOf(server)) this.#replicate(server, replica);
   }
 
-  /** REPLICAOF NO ONE. Its old master lives on and is told nothing. */
+  /** REPLICAOF NO ONE. Its old master goes on and is not informed. */
   promote(server: Server): void {
     this.#breakLink(server, "none");
     server.role = "master";
@@ -108,8 +97,8 @@ export class Group {
   #ask(replica: Server): void {
     const life = ++replica.linkLife;
     const master = this.at(replica.follows as number);
-    this.#options.network.carry(replica.index, master.index, "psync", () => {
-      if (replica.linkLife !== life || !master.isUp || !this.#options.mayFollow(replica, master)) return;
+    this.#world.network.carry(replica.index, master.index, "psync", () => {
+      if (replica.linkLife !== life || !master.isUp || !this.#mayFollow(replica, master)) return;
       // A replica without its own master gives nothing on; it is asked again when it has one.
       if (master.role === "slave" && master.link !== "up") return;
       if (master.continuesFor(replica)) this.#continue(master, replica, life);
@@ -117,12 +106,18 @@ export class Group {
     });
   }
 
+  /** Whether the link may come up; else the replica stays without one. */
+  #mayFollow(replica: Server, master: Server): boolean {
+    const { rules, isMended } = this.#world;
+    return !rules.variant.sparesReturns || isMended || replica.generationHeard <= master.generation;
+  }
+
   #continue(master: Server, replica: Server, life: number): void {
     const { replId } = master;
     master.syncPartial++;
     master.acknowledged[replica.index] = -1;
     replica.link = "loading";
-    this.#options.network.carry(master.index, replica.index, "continue", () => {
+    this.#world.network.carry(master.index, replica.index, "continue", () => {
       if (replica.linkLife !== life) return;
       replica.link = "up";
       if (replica.adoptStream(replId)) this.#kickFollowers(replica);
@@ -137,7 +132,7 @@ export class Group {
     const saved = master.saved();
     master.acknowledged[replica.index] = -1;
     replica.link = "loading";
-    this.#options.network.carry(master.index, replica.index, "copy", () => {
+    this.#world.network.carry(master.index, replica.index, "copy", () => {
       if (replica.linkLife !== life) return;
       replica.load(saved);
       replica.link = "up";
@@ -155,7 +150,7 @@ export class Group {
     if (replica.link !== "up" || replica.isReplicating || replica.offset === master.offset) return;
     replica.isReplicating = true;
     const life = replica.linkLife;
-    this.#options.network.carry(master.index, replica.index, "replicate", () => {
+    this.#world.network.carry(master.index, replica.index, "replicate", () => {
       if (replica.linkLife !== life) return;
       replica.isReplicating = false;
       for (const contents of master.log.slice(replica.offset + 1 - master.logStart)) replica.write(contents);
@@ -166,11 +161,11 @@ export class Group {
 
   #acknowledge(master: Server, replica: Server, life: number): void {
     const { offset } = replica;
-    this.#options.network.carry(replica.index, master.index, "acknowledge", () => {
+    this.#world.network.carry(replica.index, master.index, "acknowledge", () => {
       const before = master.acknowledged[replica.index];
       if (replica.linkLife !== life || before === undefined || before >= offset) return;
       master.acknowledged[replica.index] = offset;
-      this.#options.acknowledged(master);
+      this.#world.calls.acknowledged(master);
     });
   }
 }

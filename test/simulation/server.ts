@@ -1,5 +1,5 @@
 /**
- * One data server as far as the guard can tell servers apart: what it holds, its role, its replication ids as Redis keeps them, and
+ * One data server as far as the guard can distinguish servers: what it holds, its role, its replication ids as Redis keeps them, and
  * all it ever held, since a crash may bring any of it back. Knows nothing of networks; links between servers stand in replication.ts.
  */
 import {
@@ -19,7 +19,7 @@ export interface Contents {
   readonly expires: boolean;
   readonly hasLedger: boolean;
   readonly ledgerMark: number;
-  /** The control: a plain counter beside the record, raised with INCR. */
+  /** The control: a plain counter next to the record, raised with INCR. */
   readonly counter: number;
 }
 
@@ -71,11 +71,11 @@ export class Server {
   /** All that was ever durable, oldest first. */
   past: Saved[] = [];
 
-  /** `toldEpoch`: what scripts get to see of the epoch; all of it, but for variants. */
+  /** `seenEpoch`: what scripts get to see of the epoch; all of it, but for variants. */
   constructor(
     readonly index: number,
     readonly newId: () => string,
-    readonly toldEpoch: (epoch: string) => string,
+    readonly seenEpoch: (epoch: string) => string,
   ) {
     this.runId = newId();
     this.replId = newId();
@@ -92,7 +92,7 @@ export class Server {
   }
 
   get epoch(): string {
-    return this.toldEpoch([this.runId, this.replId, this.syncFull, this.syncPartial].join(":"));
+    return this.seenEpoch([this.runId, this.replId, this.syncFull, this.syncPartial].join(":"));
   }
 
   get attachedCount(): number {

@@ -2,8 +2,8 @@
  * The Store port of one coordinator process: its calls go over the simulated network to the server that the process is pointed at.
  * Requests and answers may be lost, late or doubled, as the history says; when the process is killed, nothing reaches it any more.
  */
-import type { Answer, Call, Calls } from "./calls.js";
-import type { Network, Place, Time } from "./network.js";
+import type { Answer, Call } from "./calls.js";
+import type { Place } from "./network.js";
 import {
   CoordinatorError,
   type NamespaceRecord,
@@ -14,8 +14,8 @@ import {
   type StepCommand,
   type Store,
 } from "./product.js";
-import type { Group } from "./replication.js";
 import type { Server } from "./server.js";
+import { NAMESPACE, type World } from "./world.js";
 
 /** What happens to the next call on a connection. */
 export const MISHAPS = [
@@ -31,33 +31,27 @@ export type Mishap = (typeof MISHAPS)[number];
 /** How long a call may take, as in the product; then its connection is dropped. What was asked may still be done, at any later time. */
 const CALL_TIMEOUT_MS = 5_000;
 
-export interface SimulatedStoreOptions {
-  readonly namespace: string;
+/** Where a process is, by which clock it goes, and which server it is pointed at. */
+interface Whereabouts {
   readonly place: Place;
-  readonly group: Group;
-  readonly network: Network;
-  readonly calls: Calls;
-  readonly time: Time;
   readonly clock: () => number;
-  /** Index of the server that it is pointed at now. */
+  /** Index of the server. */
   readonly route: () => number;
-  /** A promise of the process is about to go on. */
-  readonly wakes: () => void;
-  /** The answer to a lease has come through: what the control got beside it is in somebody's hands. */
-  readonly handsOutCounter: (counter: number, acknowledged: boolean) => void;
 }
 
 export class SimulatedStore implements Store {
   readonly kind = "simulated";
   readonly isExclusive = false;
-  readonly #options: SimulatedStoreOptions;
+  readonly #world: World;
+  readonly #at: Whereabouts;
   #isDead = false;
   #mishap: Mishap | undefined;
   /** An answer that came twice, and is taken for the one to the next call. */
   #stray: Answer | undefined;
 
-  constructor(options: SimulatedStoreOptions) {
-    this.#options = options;
+  constructor(world: World, at: Whereabouts) {
+    this.#world = world;
+    this.#at = at;
   }
 
   /** For the next step; undefined: no mishap after all. */
@@ -73,7 +67,8 @@ export class SimulatedStore implements Store {
   step(_namespace: string, command: StepCommand): Promise<Outcome> {
     const mishap = this.#mishap;
     this.#mishap = undefined;
-    const { place, network, calls, clock, time } = this.#options;
+    const { network, calls, time } = this.#world;
+    const { place, clock } = this.#at;
     const server = this.#server;
     return new Promise((resolve, reject) => {
       if (this.#isDead) return;
@@ -86,10 +81,10 @@ export class SimulatedStore implements Store {
         const answer = this.#stray ?? own;
         this.#stray = mishap === "answer doubled" ? own : undefined;
         this.#handOutCounter(command, answer);
-        this.#options.wakes();
+        this.#world.wake();
         if (answer.outcome !== undefined) resolve(answer.outcome);
         else if (answer.refusal !== undefined) {
-          reject(refused(answer.refusal.word, answer.refusal.detail, this.#options.namespace));
+          reject(refused(answer.refusal.word, answer.refusal.detail, NAMESPACE));
         } else reject(unavailable());
       };
       const call: Call = {
@@ -114,7 +109,8 @@ export class SimulatedStore implements Store {
   }
 
   readNamespace(namespace: string): Promise<NamespaceRecord> {
-    const { place, network } = this.#options;
+    const { network } = this.#world;
+    const { place } = this.#at;
     const server = this.#server;
     return new Promise((resolve, reject) => {
       if (this.#isDead) return;
@@ -123,7 +119,7 @@ export class SimulatedStore implements Store {
         const { record } = server.contents;
         network.carry(server.index, place, "answer", () => {
           if (this.#isDead) return;
-          this.#options.wakes();
+          this.#world.wake();
           if (!isUp) return reject(unavailable());
           if (record === undefined) return reject(refused("EMPTY", "no record", namespace));
           try {
@@ -137,7 +133,7 @@ export class SimulatedStore implements Store {
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    return [this.#options.namespace];
+    return [NAMESPACE];
   }
 
   async report(): Promise<void> {}
@@ -165,13 +161,12 @@ export class SimulatedStore implements Store {
   async close(): Promise<void> {}
 
   get #server(): Server {
-    const { group, route } = this.#options;
-    return group.at(route());
+    return this.#world.group.at(this.#at.route());
   }
 
   #handOutCounter({ step }: StepCommand, { counter, outcome }: Answer): void {
     if (step !== "lease" || counter === undefined) return;
-    this.#options.handsOutCounter(counter, outcome !== undefined && outcome.acknowledgedCount > 0);
+    this.#world.tally.receiveCounter(counter, outcome !== undefined && outcome.acknowledgedCount > 0);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The long form of the simulation: `npm run simulate -- --histories 1000000 --seed 1`, or one history again from a file that a failed run
- * told to write: `npm run simulate -- --replay FILE`.
+ * The long form of the simulation: `npm run simulate -- --histories 1000000 --seed 1`, or one history again with the line that a failed run
+ * printed: `npm run simulate -- --replay FILE`.
  */
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
@@ -16,7 +16,7 @@ const rules = { variant: THE_GUARD, lifted: new Set<never>() };
 
 test.runIf(REPLAY !== undefined)(`the history in ${REPLAY} breaks no promise`, async () => {
   const history = JSON.parse(readFileSync(REPLAY as string, "utf8")) as History;
-  const { violation } = await play(history, { ...rules, hear: (line) => console.log(line) });
+  const { violation } = await play(history, { ...rules, onLine: (line) => console.log(line) });
   expect(violation).toBeUndefined();
 });
 

@@ -27,7 +27,7 @@ export interface Variant {
   readonly name: string;
   /** What is wrong with it, as a sentence. */
   readonly fault: string;
-  /** The promise that it breaks; undefined for the guard as it is. */
+  /** The promise that it breaks. Default: no run is leased twice. */
   readonly breaks?: PromiseName;
   /** Where that shows most often; default everywhere. */
   readonly focus?: Focus;
@@ -48,71 +48,239 @@ export interface Variant {
 /** The guard as it is. */
 export const THE_GUARD: Variant = { name: "none", fault: "nothing: the guard as it is" };
 
-/**
- * The first design: a doubt raises the counter by what can have been leased since the record was written, its age times the rate, and the
- * burst. A jump itself moves the counter, and is forgotten with everything else: a second rollback lands inside the first jump.
- */
-const AGE_TIMES_RATE: Variant = {
-  name: "age-times-rate",
-  fault: "a doubt raises the counter by the record's age times the rate, instead of onto the line",
-  breaks: "no run is leased twice",
-  focus: {
-    groups: ["crashes", "hosts"],
-    setting: { serverCount: 1, isOnLine: false, firstRun: 1, ageMs: 20 * 24 * 3_600_000, rate: 16 },
+export const VARIANTS: readonly Variant[] = [
+  /**
+   * The first design: a doubt raises the counter by what can have been leased since the record was written, its age times the rate, and the
+   * burst. A jump itself moves the counter, and is forgotten with everything else: a second rollback lands inside the first jump.
+   */
+  {
+    name: "age-times-rate",
+    fault: "a doubt raises the counter by the record's age times the rate, instead of onto the line",
+    focus: {
+      groups: ["crashes", "hosts"],
+      setting: { serverCount: 1, isOnLine: false, firstRun: 1, ageMs: 20 * 24 * 3_600_000, rate: 16 },
+    },
+    decide(situation, command) {
+      const decision = decide(situation, command);
+      if (command.step !== "confirm" || isRefusal(decision)) return decision;
+      const { record } = decision;
+      const before = Number(situation.keys.fields["c"]);
+      const ageMs = record.changedAtMs - Number(situation.keys.fields["t"]) + 2 * situation.bounds.epsMs;
+      const jump = BURST_RUNS + Math.ceil((ageMs * record.id.rate) / 1000);
+      return { ...decision, record: { ...record, highWaterMark: Math.max(before, command.floor) + jump } };
+    },
   },
-  decide(situation, command) {
-    const decision = decide(situation, command);
-    if (command.step !== "confirm" || isRefusal(decision)) return decision;
-    const { record } = decision;
-    const before = Number(situation.keys.fields["c"]);
-    const ageMs = record.changedAtMs - Number(situation.keys.fields["t"]) + 2 * situation.bounds.epsMs;
-    const jump = BURST_RUNS + Math.ceil((ageMs * record.id.rate) / 1000);
-    return { ...decision, record: { ...record, highWaterMark: Math.max(before, command.floor) + jump } };
+  /** The record without its checksum: whatever was written into one field is believed. */
+  {
+    name: "no-checksum",
+    fault: "a record with a manual edit is believed",
+    focus: { kinds: ["lease", "moment", "edit"], setting: { serverCount: 1, isOnLine: false } },
+    decide(situation, command) {
+      const { keys } = situation;
+      const fields = { ...keys.fields, k: checksumOf(keys.fields) };
+      return decide({ ...situation, keys: { ...keys, fields } }, command);
+    },
   },
-};
-
-/** The record without its checksum: whatever somebody wrote into one field is believed. */
-const NO_CHECKSUM: Variant = {
-  name: "no-checksum",
-  fault: "a record that was edited by hand is believed",
-  breaks: "no run is leased twice",
-  focus: { kinds: ["lease", "moment", "edit"], setting: { serverCount: 1, isOnLine: false } },
-  decide(situation, command) {
-    const { keys } = situation;
-    const fields = { ...keys.fields, k: checksumOf(keys.fields) };
-    return decide({ ...situation, keys: { ...keys, fields } }, command);
+  /**
+   * Claim and jump in one step, before anybody has heard of the claim: the record is open on the line at once. Until others hear of it, they may
+   * acknowledge leases of another master, above where this one has jumped to.
+   *
+   * Its epoch is that of its time, without the counts of resynchronisations: with them, no replica that could acknowledge later comes unnoticed, and
+   * the order would not matter. So that the order counts for most, no replica that has a later claim is made to follow a master that has
+   * not. A replica that forgets the claim in a crash still costs that epoch a run now and then, in the guard's own order too.
+   */
+  {
+    name: "jump-before-wait",
+    fault: "the counter jumps with the claim, and not after the quorum has the claim",
+    focus: {
+      groups: ["failover", "cuts", "lag", "routes"],
+      setting: { serverCount: 3, hostCount: 2, isOnLine: true, rate: 16, firstRun: 1 },
+    },
+    epochOf: withoutSyncs,
+    sparesReturns: true,
+    decide(situation, command) {
+      if (command.step === "confirm") return nothingLeftToDo(situation, command) ?? decide(situation, command);
+      const claimed = decide(situation, command);
+      if (command.step !== "claim" || isRefusal(claimed)) return claimed;
+      const { storeId, nonce, isSilenceAccepted } = command;
+      const { generation } = claimed.record;
+      const keys = { ...situation.keys, fields: storedFields(claimed.record) };
+      const confirm = { step: "confirm", storeId, nonce, isSilenceAccepted, generation, floor: 0 } as const;
+      return decide({ ...situation, keys }, confirm);
+    },
   },
-};
-
-/**
- * Claim and jump in one step, before anybody has heard of the claim: the record is open on the line at once. Until others hear of it, they may
- * acknowledge leases of another master, above where this one has jumped to.
- *
- * Its epoch is that of its time, without the counts of resynchronisations: with them, nobody who could acknowledge later comes unnoticed, and
- * the order would not matter. So that the order counts for most, nobody who has heard of a later claim is told to follow a master that has
- * not. A replica that forgets the claim in a crash still costs that epoch a run now and then, in the guard's own order too.
- */
-const JUMP_BEFORE_WAIT: Variant = {
-  name: "jump-before-wait",
-  fault: "the counter jumps with the claim, and not after the quorum has the claim",
-  breaks: "no run is leased twice",
-  focus: {
-    groups: ["failover", "cuts", "lag", "routes"],
-    setting: { serverCount: 3, hostCount: 2, isOnLine: true, rate: 16, firstRun: 1 },
+  /**
+   * The range counted back from the new mark by as many runs as were asked: when it was cut short, because room or run space are scarce,
+   * it begins below the old mark.
+   */
+  {
+    name: "range-backwards",
+    fault: "a range is counted back from the new mark, also when it was cut short",
+    decide(situation, command) {
+      const decision = decide(situation, command);
+      if (command.step !== "lease" || isRefusal(decision)) return decision;
+      return { ...decision, runCount: Math.min(command.runCount, decision.record.highWaterMark) };
+    },
   },
-  epochOf: withoutSyncs,
-  sparesReturns: true,
-  decide(situation, command) {
-    if (command.step === "confirm") return nothingLeftToDo(situation, command) ?? decide(situation, command);
-    const claimed = decide(situation, command);
-    if (command.step !== "claim" || isRefusal(claimed)) return claimed;
-    const { storeId, nonce, isSilenceAccepted } = command;
-    const { generation } = claimed.record;
-    const keys = { ...situation.keys, fields: storedFields(claimed.record) };
-    const confirm = { step: "confirm", storeId, nonce, isSilenceAccepted, generation, floor: 0 } as const;
-    return decide({ ...situation, keys }, confirm);
+  /** The record and the server's life are not compared: a restart, a promotion, a restored disk are not noticed. */
+  {
+    name: "no-epoch",
+    fault: "the epoch is always the same, whatever happened to the server",
+    epochOf: () => "always",
   },
-};
+  /**
+   * The epoch without `sync_partial_ok`, as it was until this suite ran for the first time: a replica that acknowledged another master's claim,
+   * lost it in a crash and came back from its RDB made an old master lease again that had never been in doubt.
+   */
+  {
+    name: "no-partial-sync",
+    fault: "a replica that comes back by a partial resynchronisation makes no new epoch",
+    focus: {
+      kinds: ["lease", "lease", "lease", "moment", "wait", "failOver", "comeBack"],
+      setting: { serverCount: 3, hostCount: 2, isOnLine: false, ageMs: 0, rate: 1, firstRun: 1 },
+    },
+    epochOf: (epoch) => epoch.split(":").slice(0, 3).join(":"),
+  },
+  /** `WAIT` is not judged: a master alone on its side of a cut goes on leasing. */
+  {
+    name: "no-quorum",
+    fault: "the coordinator does not wait for the other nodes, nor check how many have it",
+    pretendsQuorum: true,
+  },
+  /** The master is demoted, or claimed by another coordinator, while the quorum is waited for. */
+  {
+    name: "no-check",
+    fault: "role, epoch and generation of the server are not compared after the quorum",
+    focus: {
+      groups: ["failover", "lag", "routes"],
+      setting: { serverCount: 3, hostCount: 2, isOnLine: true, firstRun: 1 },
+    },
+    pretendsSameServer: true,
+  },
+  /** A replica that was copied in full by another master, and comes back, acknowledges what its first master is about to lease. */
+  {
+    name: "no-full-sync",
+    fault: "a replica that comes back by a full resynchronization makes no new epoch",
+    focus: {
+      kinds: ["lease", "lease", "lease", "moment", "wait", "failOver", "follow"],
+      setting: { serverCount: 3, hostCount: 2, isOnLine: false, ageMs: 0, rate: 1, firstRun: 1 },
+    },
+    epochOf(epoch) {
+      const [runId, replId, , syncPartial] = epoch.split(":");
+      return [runId, replId, syncPartial].join(":");
+    },
+  },
+  /** A store that has forgotten leases goes on from what the coordinator remembers. */
+  {
+    name: "no-jump",
+    fault: "after a rollback the counter is raised to what the coordinator remembers, and not onto the line",
+    focus: { groups: ["crashes", "hosts"], setting: { serverCount: 1, isOnLine: false, firstRun: 1 } },
+    decide(situation, command) {
+      const decision = decide(situation, command);
+      if (command.step !== "confirm" || isRefusal(decision)) return decision;
+      const highWaterMark = Math.max(Number(situation.keys.fields["c"]), command.floor);
+      return { ...decision, record: { ...decision.record, highWaterMark } };
+    },
+  },
+  /** A record put back into the running server, older than the silence that is allowed, is believed. */
+  {
+    name: "no-gap",
+    fault: "a record that was not written for long is believed",
+    focus: { groups: ["rollbacks", "silences"], setting: { isOnLine: false, checkpoint: "none" } },
+    decide: (situation, command) =>
+      decide({ ...situation, bounds: { ...situation.bounds, gapMs: Number.MAX_SAFE_INTEGER } }, command),
+  },
+  /** The store gets nothing of what the coordinator remembers: a record put back into the running server is believed. */
+  {
+    name: "no-floor",
+    fault: "the store does not get what the coordinator remembers",
+    focus: { groups: ["rollbacks"], setting: { isOnLine: false } },
+    decide(situation, command) {
+      const forgetful = {
+        ...command,
+        ...("floor" in command ? { floor: 0 } : {}),
+        ...("generationMin" in command ? { generationMin: 0 } : {}),
+      };
+      return decide(situation, forgetful as typeof command);
+    },
+  },
+  /** Whoever advances is believed: a store that forgot an advance leases the same version from its first run on again. */
+  {
+    name: "advance-dense",
+    fault: "a store in doubt goes on at run 1 of the next version",
+    focus: {
+      kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
+      setting: { firstRun: RUN_MAX - 40, isOnLine: false, serverCount: 1, hostCount: 1, checkpoint: "none" },
+    },
+    decide(situation, command) {
+      const decision = decide(situation, command);
+      if (command.step !== "advance" || isRefusal(decision)) return decision;
+      return { ...decision, record: { ...decision.record, phase: PHASES.open } };
+    },
+  },
+  /**
+   * The line of the next version begins 65,536 runs before this one's ends, so that something of it can be leased already; and a store that
+   * forgot that settles its doubt in this version, below the end, and advances densely once more.
+   */
+  {
+    name: "advance-early",
+    fault: "a version may be ended before its clock line has reached the last run",
+    focus: {
+      kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
+      setting: {
+        firstRun: RUN_MAX - BURST_RUNS - 4_000,
+        isOnLine: false,
+        ageMs: 0,
+        rate: 1,
+        serverCount: 1,
+        hostCount: 1,
+        checkpoint: "none",
+      },
+    },
+    decide(situation, command) {
+      if (command.step !== "advance") return decide(situation, command);
+      const decision = decide(situation, command);
+      if (!isRefusal(decision) || decision.word !== "EARLY") return decision;
+      const touched = decide(situation, { ...command, step: "heartbeat" });
+      if (isRefusal(touched)) return decision;
+      const { record } = touched;
+      const next = { version: record.version + 1, highWaterMark: 0, generation: record.generation + 1 };
+      return { record: { ...record, ...next }, runCount: 0 };
+    },
+  },
+  /** A seal that the old store forgets is all that keeps the two apart; then both lease below one line. */
+  {
+    name: "move-keeps-id",
+    fault: "a moved store keeps its store id and its version",
+    focus: {
+      kinds: ["lease", "wait", "move", "leaseAtNewPlace", "backUp", "restore", "restartCoordinator"],
+      setting: { serverCount: 1, hostCount: 1, isOnLine: true, firstRun: 1, checkpoint: "own" },
+    },
+    newPlaceOf(store, oldStoreId) {
+      return new Proxy(store, {
+        get(_, name: keyof Store) {
+          if (name === "step") return stepAs(store, oldStoreId);
+          const value: unknown = store[name];
+          return typeof value === "function" ? (value.bind(store) as unknown) : value;
+        },
+      });
+    },
+  },
+  /** Safe, and useless: no run is ever leased, so none is leased twice. */
+  {
+    name: "refuse-always",
+    fault: "every lease is refused",
+    breaks: "after healing a lease succeeds",
+    decide: (situation, command) => (command.step === "lease" ? refusal("REPLICA") : decide(situation, command)),
+  },
+  /** The same, with the one error that is an honest end, returned before the end. */
+  {
+    name: "end-always",
+    fault: "every lease is refused because the run space is said to be at its end",
+    breaks: "after healing a lease succeeds",
+    decide: (situation, command) => (command.step === "lease" ? refusal("EXHAUSTED") : decide(situation, command)),
+  },
+];
 
 function withoutSyncs(epoch: string): string {
   return epoch.split(":").slice(0, 2).join(":");
@@ -124,187 +292,6 @@ function nothingLeftToDo({ keys, namespace, server }: StepContext, { generation 
   return record.generation === generation && record.epoch === server.epoch ? { record, runCount: 0 } : undefined;
 }
 
-/**
- * The range counted back from the new mark by as many runs as were asked: when it was cut short, because room or run space are scarce,
- * it begins below the old mark.
- */
-const RANGE_BACKWARDS: Variant = {
-  name: "range-backwards",
-  fault: "a range is counted back from the new mark, also when it was cut short",
-  breaks: "no run is leased twice",
-  decide(situation, command) {
-    const decision = decide(situation, command);
-    if (command.step !== "lease" || isRefusal(decision)) return decision;
-    return { ...decision, runCount: Math.min(command.runCount, decision.record.highWaterMark) };
-  },
-};
-
-/** The record and the server's life are not compared: a restart, a promotion, a restored disk are not noticed. */
-const NO_EPOCH: Variant = {
-  name: "no-epoch",
-  fault: "the epoch is always the same, whatever happened to the server",
-  breaks: "no run is leased twice",
-  epochOf: () => "always",
-};
-
-/**
- * The epoch without `sync_partial_ok`, as it was until this suite ran for the first time: a replica that acknowledged another master's claim,
- * lost it in a crash and came back from its RDB made an old master lease again that had never been in doubt.
- */
-const NO_PARTIAL_SYNC: Variant = {
-  name: "no-partial-sync",
-  fault: "a replica that comes back by a partial resynchronisation makes no new epoch",
-  breaks: "no run is leased twice",
-  focus: {
-    kinds: ["lease", "lease", "lease", "moment", "wait", "failOver", "comeBack"],
-    setting: { serverCount: 3, hostCount: 2, isOnLine: false, ageMs: 0, rate: 1, firstRun: 1 },
-  },
-  epochOf: (epoch) => epoch.split(":").slice(0, 3).join(":"),
-};
-
-/** `WAIT` is not judged: a master alone on its side of a cut goes on leasing. */
-const NO_QUORUM: Variant = {
-  name: "no-quorum",
-  fault: "nobody waits for the other nodes, or looks how many have it",
-  breaks: "no run is leased twice",
-  pretendsQuorum: true,
-};
-
-/** The master is demoted, or claimed by another coordinator, while the quorum is waited for. */
-const NO_CHECK: Variant = {
-  name: "no-check",
-  fault: "role, epoch and generation of the server are not compared after the quorum",
-  breaks: "no run is leased twice",
-  focus: {
-    groups: ["failover", "lag", "routes"],
-    setting: { serverCount: 3, hostCount: 2, isOnLine: true, firstRun: 1 },
-  },
-  pretendsSameServer: true,
-};
-
-/** A replica that was copied in full by another master, and comes back, acknowledges what its first master is about to lease. */
-const NO_FULL_SYNC: Variant = {
-  name: "no-full-sync",
-  fault: "a replica that comes back by a full resynchronization makes no new epoch",
-  breaks: "no run is leased twice",
-  focus: {
-    kinds: ["lease", "lease", "lease", "moment", "wait", "failOver", "follow"],
-    setting: { serverCount: 3, hostCount: 2, isOnLine: false, ageMs: 0, rate: 1, firstRun: 1 },
-  },
-  epochOf(epoch) {
-    const [runId, replId, , syncPartial] = epoch.split(":");
-    return [runId, replId, syncPartial].join(":");
-  },
-};
-
-/** A store that has forgotten leases goes on from what the coordinator remembers. */
-const NO_JUMP: Variant = {
-  name: "no-jump",
-  fault: "after a rollback the counter is raised to what the coordinator remembers, and not onto the line",
-  breaks: "no run is leased twice",
-  focus: { groups: ["crashes", "hosts"], setting: { serverCount: 1, isOnLine: false, firstRun: 1 } },
-  decide(situation, command) {
-    const decision = decide(situation, command);
-    if (command.step !== "confirm" || isRefusal(decision)) return decision;
-    const highWaterMark = Math.max(Number(situation.keys.fields["c"]), command.floor);
-    return { ...decision, record: { ...decision.record, highWaterMark } };
-  },
-};
-
-/** A record put back into the running server, older than the silence that is allowed, is believed. */
-const NO_GAP: Variant = {
-  name: "no-gap",
-  fault: "a record that was not written for long is believed",
-  breaks: "no run is leased twice",
-  focus: { groups: ["rollbacks", "silences"], setting: { isOnLine: false, checkpoint: "none" } },
-  decide: (situation, command) =>
-    decide({ ...situation, bounds: { ...situation.bounds, gapMs: Number.MAX_SAFE_INTEGER } }, command),
-};
-
-/** The store is told nothing of what the coordinator remembers: a record put back into the running server is believed. */
-const NO_FLOOR: Variant = {
-  name: "no-floor",
-  fault: "the store is not told what the coordinator remembers",
-  breaks: "no run is leased twice",
-  focus: { groups: ["rollbacks"], setting: { isOnLine: false } },
-  decide(situation, command) {
-    const forgetful = {
-      ...command,
-      ...("floor" in command ? { floor: 0 } : {}),
-      ...("generationMin" in command ? { generationMin: 0 } : {}),
-    };
-    return decide(situation, forgetful as typeof command);
-  },
-};
-
-/** Whoever advances is believed: a store that forgot an advance leases the same version from its first run on again. */
-const ADVANCE_DENSE: Variant = {
-  name: "advance-dense",
-  fault: "a store in doubt goes on at run 1 of the next version",
-  breaks: "no run is leased twice",
-  focus: {
-    kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
-    setting: { firstRun: RUN_MAX - 40, isOnLine: false, serverCount: 1, hostCount: 1, checkpoint: "none" },
-  },
-  decide(situation, command) {
-    const decision = decide(situation, command);
-    if (command.step !== "advance" || isRefusal(decision)) return decision;
-    return { ...decision, record: { ...decision.record, phase: PHASES.open } };
-  },
-};
-
-/**
- * The line of the next version begins 65,536 runs before this one's ends, so that something of it can be leased already; and a store that
- * forgot that settles its doubt in this version, below the end, and advances densely once more.
- */
-const ADVANCE_EARLY: Variant = {
-  name: "advance-early",
-  fault: "a version may be ended before its clock line has reached the last run",
-  breaks: "no run is leased twice",
-  focus: {
-    kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
-    setting: {
-      firstRun: RUN_MAX - BURST_RUNS - 4_000,
-      isOnLine: false,
-      ageMs: 0,
-      rate: 1,
-      serverCount: 1,
-      hostCount: 1,
-      checkpoint: "none",
-    },
-  },
-  decide(situation, command) {
-    if (command.step !== "advance") return decide(situation, command);
-    const decision = decide(situation, command);
-    if (!isRefusal(decision) || decision.word !== "EARLY") return decision;
-    const touched = decide(situation, { ...command, step: "heartbeat" });
-    if (isRefusal(touched)) return decision;
-    const { record } = touched;
-    const next = { version: record.version + 1, highWaterMark: 0, generation: record.generation + 1 };
-    return { record: { ...record, ...next }, runCount: 0 };
-  },
-};
-
-/** A seal that the old store forgets is all that keeps the two apart; then both lease below one line. */
-const MOVE_KEEPS_ID: Variant = {
-  name: "move-keeps-id",
-  fault: "a moved store keeps its store id and its version",
-  breaks: "no run is leased twice",
-  focus: {
-    kinds: ["lease", "wait", "move", "leaseAtNewPlace", "backUp", "restore", "restartCoordinator"],
-    setting: { serverCount: 1, hostCount: 1, isOnLine: true, firstRun: 1, checkpoint: "own" },
-  },
-  newPlaceOf(store, oldStoreId) {
-    return new Proxy(store, {
-      get(_, name: keyof Store) {
-        if (name === "step") return stepAs(store, oldStoreId);
-        const value: unknown = store[name];
-        return typeof value === "function" ? (value.bind(store) as unknown) : value;
-      },
-    });
-  },
-};
-
 /** Makes the record under the old id, and says that it did as it was asked. */
 function stepAs(store: Store, oldStoreId: () => string): Store["step"] {
   return async (namespace, command) => {
@@ -314,42 +301,6 @@ function stepAs(store: Store, oldStoreId: () => string): Store["step"] {
   };
 }
 
-/** Safe, and useless: no run is ever leased, so none is leased twice. */
-const REFUSE_ALWAYS: Variant = {
-  name: "refuse-always",
-  fault: "every lease is refused",
-  breaks: "after healing a lease succeeds",
-  decide: (situation, command) => (command.step === "lease" ? refusal("REPLICA") : decide(situation, command)),
-};
-
-/** The same, with the one refusal that is an honest end, told before the end. */
-const END_ALWAYS: Variant = {
-  name: "end-always",
-  fault: "every lease is refused because the run space is said to be at its end",
-  breaks: "after healing a lease succeeds",
-  decide: (situation, command) => (command.step === "lease" ? refusal("EXHAUSTED") : decide(situation, command)),
-};
-
 function refusal(word: Refusal["word"]): Refusal {
   return { word, detail: "0" };
 }
-
-export const VARIANTS: readonly Variant[] = [
-  AGE_TIMES_RATE,
-  NO_CHECKSUM,
-  JUMP_BEFORE_WAIT,
-  RANGE_BACKWARDS,
-  NO_EPOCH,
-  NO_PARTIAL_SYNC,
-  NO_QUORUM,
-  NO_CHECK,
-  NO_FULL_SYNC,
-  NO_JUMP,
-  NO_GAP,
-  NO_FLOOR,
-  ADVANCE_DENSE,
-  ADVANCE_EARLY,
-  MOVE_KEEPS_ID,
-  REFUSE_ALWAYS,
-  END_ALWAYS,
-];

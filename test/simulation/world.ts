@@ -8,7 +8,7 @@ import type { Setting } from "./history.js";
 import { type CheckpointDirectory, Host } from "./host.js";
 import { Importer, Tally } from "./importer.js";
 import { type LimitName, Limits } from "./limits.js";
-import { BEGIN_MS, HOST_PLACE, Network, OPERATOR_PLACE, Time } from "./network.js";
+import { BEGIN_MS, Network, Time } from "./network.js";
 import { NewPlace, Operator } from "./operator.js";
 import {
   ceilingAt,
@@ -21,7 +21,6 @@ import {
 } from "./product.js";
 import { Group } from "./replication.js";
 import type { Saved, Server } from "./server.js";
-import { SimulatedStore } from "./simulated-store.js";
 import type { Variant } from "./variants.js";
 
 export const NAMESPACE = "main";
@@ -34,8 +33,8 @@ const MESSAGES_MAX = 10_000;
 export interface Rules {
   readonly variant: Variant;
   readonly lifted: ReadonlySet<LimitName>;
-  /** Hears what happens, in words; undefined when nobody listens. */
-  readonly hear?: (line: string) => void;
+  /** Gets what happens, line by line, for people. */
+  readonly onLine?: (line: string) => void;
 }
 
 export class World {
@@ -49,7 +48,7 @@ export class World {
   readonly importers: readonly Importer[];
   readonly newPlace: NewPlace;
   readonly operator: Operator;
-  /** Snapshots that somebody took of a server's disk, with what they hold. */
+  /** Snapshots of a server's disk, with what they hold. */
   readonly backups: Saved[] = [];
   /** How often each kind of step was played. */
   readonly played = new Map<string, number>();
@@ -58,91 +57,33 @@ export class World {
   storeId = "";
   /** The faults are over. */
   isMended = false;
-  readonly #rules: Rules;
   #chance: number;
   #hasWoken = false;
 
   constructor(
     readonly setting: Setting,
-    rules: Rules,
+    readonly rules: Rules,
   ) {
-    this.#rules = rules;
     this.#chance = setting.order;
     const [scheduler] = fc.sample(fc.scheduler(), { seed: setting.order, numRuns: 1 });
-    if (scheduler === undefined) throw new Error("broken invariant: fast-check gives as many samples as are asked");
+    if (scheduler === undefined)
+      throw new Error("broken invariant: fast-check returns as many samples as are requested");
     this.network = new Network(scheduler);
-    this.group = new Group({
-      serverCount: setting.serverCount,
-      network: this.network,
-      toldEpoch: rules.variant.epochOf ?? ((epoch) => epoch),
-      acknowledged: (server) => this.calls.acknowledged(server),
-      mayFollow: (replica, master) =>
-        !rules.variant.sparesReturns || this.isMended || replica.generationHeard <= master.generation,
-    });
-    const { time } = this;
-    this.limits = new Limits({
-      time,
-      bounds: BOUNDS,
-      lifted: rules.lifted,
-      hosts: () => this.hosts,
-    });
-    this.calls = new Calls({
-      group: this.group,
-      time,
-      limits: this.limits,
-      variant: rules.variant,
-      namespace: NAMESPACE,
-      bounds: BOUNDS,
-    });
+    this.group = new Group(this);
+    this.limits = new Limits(this);
+    this.calls = new Calls(this);
     const shared: CheckpointDirectory = { notes: new Map(), isDamaged: false };
     const folders: Record<Setting["checkpoint"], () => CheckpointDirectory | undefined> = {
       none: () => undefined,
       own: () => ({ notes: new Map(), isDamaged: false }),
       shared: () => shared,
     };
-    const random = () => this.#random();
-    const wakes = () => this.wake();
-    this.hosts = Array.from({ length: setting.hostCount }, (_, index) => {
-      const openStore = (host: Host) =>
-        this.#openStore(
-          HOST_PLACE + index,
-          () => host.nowMs,
-          () => host.route,
-        );
-      return new Host({ index, time, bounds: BOUNDS, folder: folders[setting.checkpoint](), openStore, random, wakes });
-    });
+    const newHost = (_: unknown, index: number) => new Host(this, index, folders[setting.checkpoint]());
+    this.hosts = Array.from({ length: setting.hostCount }, newHost);
     this.importers = Array.from({ length: setting.importerCount }, (_, index) => new Importer(index, this));
-    this.newPlace = new NewPlace({
-      time,
-      index: setting.hostCount,
-      random,
-      wakes,
-      seen: (store) => rules.variant.newPlaceOf?.(store, () => this.storeId) ?? store,
-    });
-    this.operator = new Operator({
-      namespace: NAMESPACE,
-      time,
-      bounds: BOUNDS,
-      openStore: () => {
-        const route = this.operatorRoute;
-        return this.#openStore(
-          OPERATOR_PLACE,
-          () => time.nowMs,
-          () => route,
-        );
-      },
-      newPlace: this.newPlace.store,
-      storeId: () => this.storeId,
-      nodeCount: setting.serverCount,
-      random,
-      wakes,
-      refuses: (error) => this.tally.refuse("the operator", error),
-      tell: (words) => this.tell(words),
-    });
+    this.newPlace = new NewPlace(this);
+    this.operator = new Operator(this);
   }
-
-  /** Index of the server that the operator's next verb goes to. */
-  operatorRoute = 0;
 
   /** Makes the namespace, and lets it be as old as the setting says. */
   async begin(): Promise<void> {
@@ -171,7 +112,7 @@ export class World {
     await promisesRun();
     for (let count = 0; count < messageCount && this.network.waitingCount > 0; count++) {
       if (count >= MESSAGES_MAX)
-        throw new Error("broken invariant: a simulated world comes to rest when nobody does anything");
+        throw new Error("broken invariant: a simulated world comes to rest when no step is played");
       await this.network.deliverOne();
       this.time.nowMs++;
       if (!this.#hasWoken) continue;
@@ -180,7 +121,7 @@ export class World {
     }
   }
 
-  /** Time passes, and whoever waits for it goes on. */
+  /** Time passes, and what waits for it goes on. */
   async pass(durationMs: number): Promise<void> {
     const untilMs = this.time.nowMs + durationMs;
     while (this.time.ring(untilMs)) await this.settle();
@@ -192,28 +133,24 @@ export class World {
     this.#hasWoken = true;
   }
 
-  tell(words: () => string): void {
-    this.#rules.hear?.(`${((this.time.nowMs - BEGIN_MS) / 1000).toFixed(3).padStart(10)} s  ${words()}`);
+  /** `words` makes one line for people. */
+  log(words: () => string): void {
+    this.rules.onLine?.(`${((this.time.nowMs - BEGIN_MS) / 1000).toFixed(3).padStart(10)} s  ${words()}`);
   }
 
-  #openStore(place: number, clock: () => number, route: () => number): SimulatedStore {
-    const { group, network, calls, time } = this;
-    return new SimulatedStore({
-      time,
-      namespace: NAMESPACE,
-      place,
-      group,
-      network,
-      calls,
-      clock,
-      route,
-      wakes: () => this.wake(),
-      handsOutCounter: (counter, isAcknowledged) => this.tally.receiveCounter(counter, isAcknowledged),
+  /** For the real code: resolves when so much time has passed; never when its process is gone by then. */
+  pause(pauseMs: number, isAlive: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      this.time.after(pauseMs, () => {
+        if (!isAlive()) return;
+        this.wake();
+        resolve();
+      });
     });
   }
 
   /** Only pauses depend on it (mulberry32). */
-  #random(): number {
+  random(): number {
     this.#chance = (this.#chance + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#chance ^ (this.#chance >>> 15), 1 | this.#chance);
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;

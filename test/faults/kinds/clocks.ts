@@ -4,8 +4,8 @@
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { BURST_RUNS } from "../../../packages/coordinator/src/guard/bounds.js";
-import type { Fault } from "../fault.js";
 import { redisFault, shimmedFault } from "../redis-world.js";
+import type { Fault } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
 import { advance, mustRefuse, recover } from "../verbs.js";
 
@@ -19,36 +19,32 @@ const ROOM_LEFT_RUNS = 2_000;
 const RUNS_LEFT = 8_000;
 
 export const CLOCKS: readonly Fault[] = [
-  redisFault({
-    number: 33,
-    name: "the clock of a coordinator moved by an hour or a year, back and forth",
-    isShort: true,
-    expected: ["clock_skew"],
-    inject: async (world) => {
+  redisFault(
+    "the clock of a coordinator moved by an hour or a year, back and forth",
+    { isShort: true, expected: ["clock_skew"] },
+    async (world) => {
       const [coordinator] = world.coordinators;
       coordinator?.moveClock(oneOf(world.random, MOVES_MS));
       await world.untilSeen("clock_skew");
       coordinator?.moveClock(0);
     },
-  }),
-  shimmedFault({
-    number: 33,
-    name: "the clock of Redis moved by an hour or a year, back and forth",
-    expected: ["clock_skew"],
-    inject: async (world, { clock }) => {
-      await clock.move(oneOf(world.random, MOVES_MS), world.server);
+  ),
+  shimmedFault(
+    "the clock of Redis moved by an hour or a year, back and forth",
+    { expected: ["clock_skew"] },
+    async (world) => {
+      await world.clock.move(oneOf(world.random, MOVES_MS), world.server);
       await world.untilSeen("clock_skew");
-      await clock.move(0, world.server);
+      await world.clock.move(0, world.server);
     },
-  }),
-  shimmedFault({
-    number: 33,
-    name: "all clocks ahead and then put right, recover typed meanwhile",
-    expected: ["clock_moved_backward"],
-    inject: async (world, { clock }) => {
+  ),
+  shimmedFault(
+    "all clocks ahead and then put right, recover typed meanwhile",
+    { expected: ["clock_moved_backward"] },
+    async (world) => {
       const moveAll = async (offsetMs: number) => {
         for (const coordinator of world.coordinators) coordinator.moveClock(offsetMs);
-        await clock.move(offsetMs, world.server);
+        await world.clock.move(offsetMs, world.server);
       };
       await moveAll(TOGETHER_MS);
       await world.work(20);
@@ -58,23 +54,25 @@ export const CLOCKS: readonly Fault[] = [
       await mustRefuse(world, "clock_moved_backward", "recover while the clocks are behind the store", recover(world));
       await world.startCoordinators();
     },
-  }),
-  redisFault({
-    number: 35,
-    name: "leases at the clock line",
-    isShort: true,
-    store: { ageDays: (ROOM_LEFT_RUNS - BURST_RUNS) / BACKDATED_RATE / DAY_S },
-    expected: ["run_ceiling_reached"],
-    inject: (world) => world.untilSeen("run_ceiling_reached", 5),
-  }),
-  redisFault({
-    number: 35,
-    name: "leases at the end of the run space, the version advanced by two operators at once, and again after a restore",
-    isShort: true,
-    store: { firstRun: RUN_MAX - RUNS_LEFT },
-    injectionCountMax: 1,
-    expected: ["run_space_exhausted"],
-    inject: async (world) => {
+  ),
+  redisFault(
+    "leases at the clock line",
+    {
+      isShort: true,
+      store: { ageDays: (ROOM_LEFT_RUNS - BURST_RUNS) / BACKDATED_RATE / DAY_S },
+      expected: ["run_ceiling_reached"],
+    },
+    (world) => world.untilSeen("run_ceiling_reached", 5),
+  ),
+  redisFault(
+    "leases at the end of the run space, the version advanced by two operators at once, and again after a restore",
+    {
+      isShort: true,
+      store: { firstRun: RUN_MAX - RUNS_LEFT },
+      injectionCountMax: 1,
+      expected: ["run_space_exhausted"],
+    },
+    async (world) => {
       await world.untilSeen("run_space_exhausted", 5);
       if (world.received.greatest !== RUN_MAX) throw new Error(`it ended at run ${world.received.greatest}`);
       const snapshot = await world.snapshot();
@@ -84,11 +82,9 @@ export const CLOCKS: readonly Fault[] = [
       await world.untilLeasing();
       await world.work(20);
       if (world.received.greatest <= RUN_MAX) throw new Error("nothing was leased of the next version");
-      await world.server.kill("SIGKILL");
-      await world.restore(snapshot);
-      await world.server.start();
+      await world.crash(() => world.restore(snapshot));
       await world.untilSeenAgain("run_space_exhausted", 20);
       await advance(world);
     },
-  }),
+  ),
 ];

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { mountUnavailable, spawnWithMounted } from "../../mounted-file.js";
 import type { SpawnProgram } from "../coordinator-process.js";
 import { EmbeddedWorld } from "../embedded-world.js";
-import { type Fault, type FaultWords, faultOf } from "../fault.js";
+import { type Fault, type FaultSettings, faultOf } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
 import { recover } from "../verbs.js";
 import { copyFolder } from "../world.js";
@@ -21,22 +21,16 @@ const CALL_MAX = 60;
 const FILES = ["store.db", "store.db-wal", "control.db"];
 
 export const EMBEDDED: readonly Fault[] = [
-  embeddedFault({
-    number: 37,
-    name: "the folder copied, and the copy opened",
-    expected: ["store_copied"],
-    inject: async (world) => {
-      const copy = join(world.folder, "copy");
-      await copyFolder(world.dataFolder, copy);
-      await mustNotStart(world, "store_copied", join(copy, "store.db"));
-      await rm(copy, { recursive: true });
-    },
+  embeddedFault("the folder copied, and the copy opened", { expected: ["store_copied"] }, async (world) => {
+    const copy = join(world.folder, "copy");
+    await copyFolder(world.dataFolder, copy);
+    await mustNotStart(world, "store_copied", join(copy, "store.db"));
+    await rm(copy, { recursive: true });
   }),
-  embeddedFault({
-    number: 37,
-    name: "replaced by a copy, with other inodes, and recovered",
-    expected: ["store_copied"],
-    inject: async (world) => {
+  embeddedFault(
+    "replaced by a copy, with other inodes, and recovered",
+    { expected: ["store_copied"] },
+    async (world) => {
       const copy = join(world.folder, "copy");
       await copyFolder(world.dataFolder, copy);
       await world.work();
@@ -50,20 +44,14 @@ export const EMBEDDED: readonly Fault[] = [
       await recover(world);
       await world.restart();
     },
-  }),
-  embeddedFault({
-    number: 37,
-    name: "opened twice",
-    isShort: true,
-    expected: ["store_locked"],
-    inject: (world) => mustNotStart(world, "store_locked", world.path),
-  }),
-  embeddedFault({
-    number: 37,
-    name: "mounted as a single file under another name, and opened by it",
-    expected: ["store_unavailable", "store_locked"],
-    unavailable: mountUnavailable,
-    inject: async (world) => {
+  ),
+  embeddedFault("opened twice", { isShort: true, expected: ["store_locked"] }, (world) =>
+    mustNotStart(world, "store_locked", world.path),
+  ),
+  embeddedFault(
+    "mounted as a single file under another name, and opened by it",
+    { expected: ["store_unavailable", "store_locked"], unavailable: mountUnavailable },
+    async (world) => {
       const folder = await mkdtemp(join(world.folder, "mounted-"));
       const mounted = { file: world.path, secondName: join(folder, "store.db") };
       await writeFile(mounted.secondName, "");
@@ -71,78 +59,51 @@ export const EMBEDDED: readonly Fault[] = [
       const spawnHidden = spawnWithMounted({ ...mounted, isProcHidden: true });
       await mustNotStart(world, "store_locked", mounted.secondName, spawnHidden);
     },
+  ),
+  embeddedFault("moved while it is open, and opened where it is", { expected: ["store_locked"] }, async (world) => {
+    const folder = await mkdtemp(join(world.folder, "moved-"));
+    const moved = join(folder, "store.db");
+    world.coordinator.freeze();
+    await rename(world.path, moved);
+    await mustNotStart(world, "store_locked", moved);
+    await rename(moved, world.path);
+    world.coordinator.thaw();
   }),
-  embeddedFault({
-    number: 37,
-    name: "moved while it is open, and opened where it is",
-    expected: ["store_locked"],
-    inject: async (world) => {
-      const folder = await mkdtemp(join(world.folder, "moved-"));
-      const moved = join(folder, "store.db");
-      world.coordinator.freeze();
-      await rename(world.path, moved);
-      await mustNotStart(world, "store_locked", moved);
-      await rename(moved, world.path);
-      world.coordinator.thaw();
-    },
+  embeddedFault("restored in place by copying over it", { expected: ["epoch_changed"] }, async (world) => {
+    const old = await saved(world);
+    await world.work();
+    await world.killCoordinators();
+    await restore(world, old);
+    await world.restart();
   }),
-  embeddedFault({
-    number: 37,
-    name: "restored in place by copying over it",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
-      const old = await saved(world);
-      await world.work();
-      await world.killCoordinators();
-      await restore(world, old);
-      await world.restart();
-    },
+  embeddedFault("the log deleted", { expected: ["epoch_changed"] }, async (world) => {
+    await world.work();
+    await world.killCoordinators();
+    await rm(`${world.path}-wal`);
+    await world.restart();
   }),
-  embeddedFault({
-    number: 37,
-    name: "the log deleted",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
-      await world.work();
-      await world.killCoordinators();
-      await rm(`${world.path}-wal`);
-      await world.restart();
-    },
+  embeddedFault("the file away for a while", { expected: ["store_not_found"] }, async (world) => {
+    await world.killCoordinators();
+    const away = `${world.dataFolder}-away`;
+    await rename(world.dataFolder, away);
+    await mustNotStart(world, "store_not_found", world.path);
+    await rm(world.dataFolder, { recursive: true, force: true });
+    await rename(away, world.dataFolder);
+    await world.restart();
   }),
-  embeddedFault({
-    number: 37,
-    name: "the file away for a while",
-    expected: ["store_not_found"],
-    inject: async (world) => {
-      await world.killCoordinators();
-      const away = `${world.dataFolder}-away`;
-      await rename(world.dataFolder, away);
-      await mustNotStart(world, "store_not_found", world.path);
-      await rm(world.dataFolder, { recursive: true, force: true });
-      await rename(away, world.dataFolder);
-      await world.restart();
-    },
+  embeddedFault("power loss: the log cut at a random byte", { expected: ["epoch_changed"] }, async (world) => {
+    const wal = `${world.path}-wal`;
+    await world.work();
+    await world.killCoordinators();
+    const { size } = await stat(wal);
+    await truncate(wal, Math.floor(world.random() * size));
+    await world.loseMemory();
+    await world.restart();
   }),
-  embeddedFault({
-    number: 38,
-    name: "power loss: the log cut at a random byte",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
-      const wal = `${world.path}-wal`;
-      await world.work();
-      await world.killCoordinators();
-      const { size } = await stat(wal);
-      await truncate(wal, Math.floor(world.random() * size));
-      await world.loseMemory();
-      await world.restart();
-    },
-  }),
-  embeddedFault({
-    number: 38,
-    name: "a snapshot of the machine's disk restored",
-    isShort: true,
-    expected: ["epoch_changed"],
-    inject: async (world) => {
+  embeddedFault(
+    "a snapshot of the machine's disk restored",
+    { isShort: true, expected: ["epoch_changed"] },
+    async (world) => {
       const old = await saved(world);
       await world.work();
       await world.killCoordinators();
@@ -150,12 +111,11 @@ export const EMBEDDED: readonly Fault[] = [
       await world.loseMemory();
       await world.restart();
     },
-  }),
-  embeddedFault({
-    number: 44,
-    name: "a system call on the store's files that fails, then an older state restored",
-    unavailable: tracerUnavailable,
-    inject: async (world) => {
+  ),
+  embeddedFault(
+    "a system call on the store's files that fails, then an older state restored",
+    { unavailable: tracerUnavailable },
+    async (world) => {
       await world.killCoordinators();
       const old = await contentsOf(world);
       const failing = spawnWithFailingCall(
@@ -170,17 +130,11 @@ export const EMBEDDED: readonly Fault[] = [
       if (world.random() < 0.5) await restore(world, old);
       await world.restart();
     },
-  }),
+  ),
 ];
 
-function embeddedFault({
-  inject,
-  ...words
-}: FaultWords & { readonly inject: (world: EmbeddedWorld) => Promise<void> }): Fault {
-  return faultOf(words, async (options) => {
-    const world = await EmbeddedWorld.make({ hasCheckpoint: true, ...options });
-    return { world, inject: () => inject(world) };
-  });
+function embeddedFault(name: string, settings: FaultSettings, inject: (world: EmbeddedWorld) => Promise<void>): Fault {
+  return faultOf(name, settings, (options) => new EmbeddedWorld(options), inject);
 }
 
 /** @throws Error when a coordinator on that file does start, or fails for another reason. */

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { httpSource } from "@callnumber/client";
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { Fault } from "../fault.js";
 import { redisFault } from "../redis-world.js";
+import type { Fault } from "../run-fault.js";
 import { mustRefuse } from "../verbs.js";
 import { NAMESPACE } from "../world.js";
 
@@ -19,45 +19,30 @@ const THREAD_COUNT = 3;
 const COUNT = 2 * SEQUENCE_COUNT + 2;
 
 export const IMPORTERS: readonly Fault[] = [
-  redisFault({
-    number: 36,
-    name: "a run made up, without a receipt",
-    expected: ["run_above_high_water_mark"],
-    inject: async (world) => {
-      const source = httpSource({ coordinator: world.coordinators[0]?.url ?? "" });
-      const request = {
-        runCount: 1,
-        nonce: randomBytes(12).toString("base64url"),
-        holder: { name: "liar", host: "fault-test", pid: process.pid, labels: {} },
-        lastRun: RUN_MAX,
-        receipt: null,
-        sentAtMs: Date.now(),
-      };
-      const signal = AbortSignal.timeout(60_000);
-      await mustRefuse(
-        world,
-        "run_above_high_water_mark",
-        "a run made up",
-        source.lease(NAMESPACE, request, { signal }),
-      );
-    },
+  redisFault("a run made up, without a receipt", { expected: ["run_above_high_water_mark"] }, async (world) => {
+    const source = httpSource({ coordinator: world.coordinators[0]?.url ?? "" });
+    const request = {
+      runCount: 1,
+      nonce: randomBytes(12).toString("base64url"),
+      holder: { name: "liar", host: "fault-test", pid: process.pid, labels: {} },
+      lastRun: RUN_MAX,
+      receipt: null,
+      sentAtMs: Date.now(),
+    };
+    const signal = AbortSignal.timeout(60_000);
+    await mustRefuse(world, "run_above_high_water_mark", "a run made up", source.lease(NAMESPACE, request, { signal }));
   }),
-  redisFault({
-    number: 42,
-    name: "threads of one process, past the ends of their sequences",
-    isShort: true,
-    inject: async (world) => {
-      const coordinators = world.coordinators.map(({ url }) => url);
-      const made = await Promise.all(
-        Array.from({ length: THREAD_COUNT }, (_, index) =>
-          mintedInThread(coordinators[index % coordinators.length] ?? ""),
-        ),
-      );
-      const all = made.flat();
-      const distinct = new Set(all);
-      if (all.length < THREAD_COUNT * COUNT) throw new Error(`only ${all.length} call numbers were made`);
-      if (distinct.size < all.length) throw new Error(`${all.length - distinct.size} call numbers came twice`);
-    },
+  redisFault("threads of one process, past the ends of their sequences", { isShort: true }, async (world) => {
+    const coordinators = world.coordinators.map(({ url }) => url);
+    const made = await Promise.all(
+      Array.from({ length: THREAD_COUNT }, (_, index) =>
+        mintedInThread(coordinators[index % coordinators.length] ?? ""),
+      ),
+    );
+    const all = made.flat();
+    const distinct = new Set(all);
+    if (all.length < THREAD_COUNT * COUNT) throw new Error(`only ${all.length} call numbers were made`);
+    if (distinct.size < all.length) throw new Error(`${all.length - distinct.size} call numbers came twice`);
   }),
 ];
 

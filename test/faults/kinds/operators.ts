@@ -1,5 +1,5 @@
 /**
- * What operators do, rightly and wrongly, and what a server is set to: verbs in the wrong place, twice, beside each other; settings
+ * What operators do, rightly and wrongly, and what a server is set to: commands in the wrong place, twice, at the same time; settings
  * that would lose or hide what the guard needs.
  * Guarantees: G3, G5, G13 (docs/guarantees.md).
  */
@@ -8,8 +8,8 @@ import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";
 import { newStoreId } from "../../../packages/coordinator/src/guard/store-id.js";
 import { type Moved, moveNamespace } from "../../../packages/coordinator/src/operator/move.js";
 import { STORE_USER } from "../../redis/shipped-users.js";
-import type { Fault } from "../fault.js";
 import { type Address, type RedisWorld, redisFault } from "../redis-world.js";
+import type { Fault } from "../run-fault.js";
 import { checkpointFileOf, mustRefuse, recover, refusalOf } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 
@@ -17,63 +17,46 @@ import { BOUNDS, NAMESPACE } from "../world.js";
 const LEASES_OF_BOTH = 12;
 
 export const OPERATORS: readonly Fault[] = [
-  redisFault({
-    number: 17,
-    name: "eviction that could take the record",
-    expected: ["store_eviction_enabled"],
-    inject: async (world) => {
-      const set = (name: string, value: string) => (redis: Redis) => redis.config("SET", name, value);
-      await world.on(world.server, set("maxmemory", "1gb"));
-      await world.on(world.server, set("maxmemory-policy", "allkeys-lru"));
-      await world.untilSeen("store_eviction_enabled");
-      await world.on(world.server, set("maxmemory-policy", "noeviction"));
-      await world.on(world.server, set("maxmemory", "0"));
-    },
+  redisFault("eviction that could take the record", { expected: ["store_eviction_enabled"] }, async (world) => {
+    const set = (name: string, value: string) => (redis: Redis) => redis.config("SET", name, value);
+    await world.on(world.server, set("maxmemory", "1gb"));
+    await world.on(world.server, set("maxmemory-policy", "allkeys-lru"));
+    await world.untilSeen("store_eviction_enabled");
+    await world.on(world.server, set("maxmemory-policy", "noeviction"));
+    await world.on(world.server, set("maxmemory", "0"));
   }),
-  redisFault({
-    number: 17,
-    name: "the right to INFO taken away",
-    expected: ["store_epoch_unreadable"],
-    inject: async (world) => {
-      await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", STORE_USER.name, "-info"));
-      await world.untilSeen("store_epoch_unreadable");
-      await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", STORE_USER.name, "+info"));
-    },
+  redisFault("the right to INFO taken away", { expected: ["store_epoch_unreadable"] }, async (world) => {
+    await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", STORE_USER.name, "-info"));
+    await world.untilSeen("store_epoch_unreadable");
+    await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", STORE_USER.name, "+info"));
   }),
-  redisFault({
-    number: 27,
-    name: "a replica attached that nobody told of, and taken away again",
-    expected: ["unexpected_replicas", "manual_recovery_required"],
-    inject: async (world) => {
+  redisFault(
+    "an uncounted replica attached, and taken away again",
+    { expected: ["unexpected_replicas", "manual_recovery_required"] },
+    async (world) => {
       const replica = await world.addServer({ replicaof: `127.0.0.1 ${world.server.port}` });
       await world.untilSeen("unexpected_replicas");
       await world.removeServer(replica);
       // It may have been promoted meanwhile, for all that the server can know.
       await world.untilSeen("manual_recovery_required");
-      await world.killCoordinators();
-      await recover(world);
-      await world.startCoordinators();
+      await world.withoutCoordinators(() => recover(world));
     },
-  }),
-  redisFault({
-    number: 39,
-    name: "init on a used store, and against what the checkpoint remembers",
-    expected: ["namespace_exists", "namespace_lost"],
-    inject: async (world) => {
+  ),
+  redisFault(
+    "init on a used store, and against what the checkpoint remembers",
+    { expected: ["namespace_exists", "namespace_lost"] },
+    async (world) => {
       await mustRefuse(world, "namespace_exists", "init on a used store", init(world, false));
       await mustRefuse(world, "namespace_lost", "init against a checkpoint", init(world, true));
       await world.on(world.server, (redis) => redis.del(world.key("record")));
       await mustRefuse(world, "namespace_lost", "init in place of a lost record", init(world, true));
-      await world.killCoordinators();
-      await recover(world);
-      await world.startCoordinators();
+      await world.withoutCoordinators(() => recover(world));
     },
-  }),
-  redisFault({
-    number: 39,
-    name: "recover on a foreign store, beside coordinators that lease, and twice at once",
-    expected: ["store_id_mismatch", "coordinator_still_running"],
-    inject: async (world) => {
+  ),
+  redisFault(
+    "recover on a foreign store, while coordinators lease, and twice at once",
+    { expected: ["store_id_mismatch", "coordinator_still_running"] },
+    async (world) => {
       await mustRefuse(world, "coordinator_still_running", "recover beside coordinators", recover(world));
       await world.killCoordinators();
       const storeId = newStoreId({ firstRun: 1, initializedAtMs: Date.now(), rate: 1 });
@@ -84,63 +67,48 @@ export const OPERATORS: readonly Fault[] = [
       }
       await world.startCoordinators();
     },
+  ),
+  redisFault("a replica counted by recover, and no more", { expected: ["quorum_missing"] }, async (world) => {
+    await world.killCoordinators();
+    const replica = await world.addServer({ replicaof: `127.0.0.1 ${world.server.port}` });
+    await recover(world, { nodeCount: 2 });
+    await world.startCoordinators();
+    await world.untilLeasing();
+    await replica.kill("SIGKILL");
+    await world.untilSeen("quorum_missing");
+    await world.killCoordinators();
+    await world.removeServer(replica);
+    await recover(world, { nodeCount: 1 });
+    await world.startCoordinators();
   }),
-  redisFault({
-    number: 40,
-    name: "a replica counted by recover, and no more",
-    expected: ["quorum_missing"],
-    inject: async (world) => {
-      await world.killCoordinators();
-      const replica = await world.addServer({ replicaof: `127.0.0.1 ${world.server.port}` });
-      await recover(world, { nodeCount: 2 });
-      await world.startCoordinators();
-      await world.untilLeasing();
-      await replica.kill("SIGKILL");
-      await world.untilSeen("quorum_missing");
-      await world.killCoordinators();
-      await world.removeServer(replica);
-      await recover(world, { nodeCount: 1 });
-      await world.startCoordinators();
-    },
-  }),
-  redisFault({
-    number: 40,
-    name: "moved to another server while importers ask",
-    injectionCountMax: 1,
-    expected: ["namespace_moved"],
-    inject: async (world) => {
+  redisFault(
+    "moved to another server while importers ask",
+    { injectionCountMax: 1, expected: ["namespace_moved"] },
+    async (world) => {
       const target = await world.addServer();
       await move(world, target);
       await world.untilSeen("namespace_moved");
       await world.killCoordinators();
       for (const coordinator of world.coordinators) await coordinator.start({ storeUrl: world.storeUrlAt(target) });
     },
-  }),
-  redisFault({
-    number: 40,
-    name: "moved to another server, then the old one loses its last writes, and both lease",
-    isShort: true,
-    injectionCountMax: 1,
-    expected: ["namespace_moved"],
-    inject: async (world) => {
-      const { server } = world;
+  ),
+  redisFault(
+    "moved to another server, then the old one loses its last writes, and both lease",
+    { isShort: true, injectionCountMax: 1, expected: ["namespace_moved"] },
+    async (world) => {
       const target = await world.addServer();
       const snapshot = await world.snapshot();
       await world.work();
       const moved = await move(world, target);
       await world.untilSeen("namespace_moved");
-      await server.kill("SIGKILL");
-      await world.restore(snapshot);
-      await server.start();
+      await world.crash(() => world.restore(snapshot));
       await bothLease(world, target, moved);
     },
-  }),
-  redisFault({
-    number: 40,
-    name: "moved to another server, then the old one is emptied and recovered as printed, and both lease",
-    injectionCountMax: 1,
-    expected: ["namespace_moved"],
-    inject: async (world) => {
+  ),
+  redisFault(
+    "moved to another server, then the old one is emptied and recovered as printed, and both lease",
+    { injectionCountMax: 1, expected: ["namespace_moved"] },
+    async (world) => {
       const target = await world.addServer();
       const moved = await move(world, target);
       await world.untilSeen("namespace_moved");
@@ -150,7 +118,7 @@ export const OPERATORS: readonly Fault[] = [
       await world.startCoordinators();
       await bothLease(world, target, moved);
     },
-  }),
+  ),
 ];
 
 /** Starts a coordinator of the new store; resolves when importers have runs of both. */
@@ -179,6 +147,6 @@ async function move(world: RedisWorld, to: Address): Promise<Moved> {
       const [checkpointFile, targetCheckpointFile] = [checkpointFileOf(world), checkpointFileOf(world, place)];
       const common = { store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS, nodeCount: 1 };
       return await moveNamespace({ ...common, target: { store: target, place, checkpointFile: targetCheckpointFile } });
-    }, to),
+    }, place),
   );
 }

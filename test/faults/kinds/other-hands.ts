@@ -11,10 +11,10 @@ import { isRefusal } from "../../../packages/coordinator/src/guard/refusals.js";
 import { parseStoreId, type StoreIdFields } from "../../../packages/coordinator/src/guard/store-id.js";
 import { initBackdated } from "../../backdated.js";
 import { launchRedisServer } from "../../redis/redis-server.js";
-import type { Fault } from "../fault.js";
 import { Importer } from "../importer.js";
 import { Received } from "../received.js";
 import { type RedisWorld, redisFault } from "../redis-world.js";
+import type { Fault } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
 import { recover } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
@@ -24,105 +24,65 @@ const MONTH_MS = 31 * 24 * 3_600_000;
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };
 
 export const OTHER_HANDS: readonly Fault[] = [
-  redisFault({
-    number: 11,
-    name: "FLUSHALL, DEL or RENAME",
-    isShort: true,
-    expected: ["namespace_lost"],
-    inject: async (world) => {
-      const record = world.key("record");
-      const ways = [
-        (redis: Redis) => redis.flushall(),
-        (redis: Redis) => redis.del(record),
-        (redis: Redis) => redis.rename(record, `${record}:away`),
-      ];
-      await world.on(world.server, async (redis) => await oneOf(world.random, ways)(redis));
-      await world.untilSeen("namespace_lost");
-      await recover(world);
-    },
+  redisFault("FLUSHALL, DEL or RENAME", { isShort: true, expected: ["namespace_lost"] }, async (world) => {
+    const record = world.key("record");
+    const ways = [
+      (redis: Redis) => redis.flushall(),
+      (redis: Redis) => redis.del(record),
+      (redis: Redis) => redis.rename(record, `${record}:away`),
+    ];
+    await world.on(world.server, async (redis) => await oneOf(world.random, ways)(redis));
+    await world.untilSeen("namespace_lost");
+    await recover(world);
   }),
-  redisFault({
-    number: 12,
-    name: "SWAPDB, and back",
-    expected: ["namespace_lost"],
-    inject: async (world) => {
-      await world.on(world.server, (redis) => redis.swapdb(0, 1));
-      await world.untilSeen("namespace_lost");
-      await world.on(world.server, (redis) => redis.swapdb(0, 1));
-    },
+  redisFault("SWAPDB, and back", { expected: ["namespace_lost"] }, async (world) => {
+    await world.on(world.server, (redis) => redis.swapdb(0, 1));
+    await world.untilSeen("namespace_lost");
+    await world.on(world.server, (redis) => redis.swapdb(0, 1));
   }),
-  redisFault({
-    number: 13,
-    name: "another store behind the address",
-    isShort: true,
-    expected: ["store_id_mismatch"],
-    inject: async (world) => {
-      const { server } = world;
-      await server.kill("SIGKILL");
-      const other = await launchRedisServer(world.binary, { port: server.port });
-      try {
-        await world.onStore((store) => world.initOther(store), other);
-        const before = await world.on(other, (redis) => redis.hgetall(world.key("record")));
-        await world.untilSeenAgain("store_id_mismatch");
-        const after = await world.on(other, (redis) => redis.hgetall(world.key("record")));
-        if (JSON.stringify(before) !== JSON.stringify(after)) throw new Error("the other store was written to");
-      } finally {
-        await other.dispose();
-      }
-      await server.start();
-    },
+  redisFault("another store behind the address", { isShort: true, expected: ["store_id_mismatch"] }, async (world) => {
+    const { server } = world;
+    await server.kill("SIGKILL");
+    const other = await launchRedisServer(world.binary, { port: server.port });
+    try {
+      await world.onStore((store) => world.initOther(store), world.storeUrlAt(other));
+      const before = await world.on(other, (redis) => redis.hgetall(world.key("record")));
+      await world.untilSeenAgain("store_id_mismatch");
+      const after = await world.on(other, (redis) => redis.hgetall(world.key("record")));
+      if (JSON.stringify(before) !== JSON.stringify(after)) throw new Error("the other store was written to");
+    } finally {
+      await other.dispose();
+    }
+    await server.start();
   }),
-  redisFault({
-    number: 14,
-    name: "a young old record copied back",
-    expected: ["rolled_back"],
-    inject: async (world) => {
-      const record = await world.on(world.server, (redis) => redis.hgetall(world.key("record")));
-      await world.work();
-      await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
-      await world.untilSeen("rolled_back");
-    },
+  redisFault("a young old record copied back", { expected: ["rolled_back"] }, async (world) => {
+    const record = await world.record();
+    await world.work();
+    await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
+    await world.untilSeen("rolled_back");
   }),
-  redisFault({
-    number: 14,
-    name: "an old record copied back",
-    expected: ["heartbeat_expired"],
-    inject: async (world) => {
-      await writeRecord(world, ({ changedAtMs, ...record }) => ({
-        ...record,
-        changedAtMs: changedAtMs - 2 * BOUNDS.gapMs,
-      }));
-      await world.untilSeen("heartbeat_expired");
-    },
+  redisFault("an old record copied back", { expected: ["heartbeat_expired"] }, async (world) => {
+    await writeRecord(world, ({ changedAtMs, ...record }) => ({
+      ...record,
+      changedAtMs: changedAtMs - 2 * BOUNDS.gapMs,
+    }));
+    await world.untilSeen("heartbeat_expired");
   }),
-  redisFault({
-    number: 14,
-    name: "a record of another month copied back",
-    expected: ["manual_recovery_required"],
-    inject: async (world) => {
-      await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - MONTH_MS }));
-      await world.untilSeen("manual_recovery_required");
-      await world.killCoordinators();
-      await recover(world, { isClockChecked: true });
-      await world.startCoordinators();
-    },
+  redisFault("a record of another month copied back", { expected: ["manual_recovery_required"] }, async (world) => {
+    await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - MONTH_MS }));
+    await world.untilSeen("manual_recovery_required");
+    await world.withoutCoordinators(() => recover(world, { isClockChecked: true }));
   }),
-  redisFault({
-    number: 14,
-    name: "a record of an earlier generation",
-    expected: ["generation_stale"],
-    inject: async (world) => {
-      await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation + 10 }));
-      await world.work();
-      await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation - 1 }));
-      await world.untilSeen("generation_stale");
-    },
+  redisFault("a record of an earlier generation", { expected: ["generation_stale"] }, async (world) => {
+    await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation + 10 }));
+    await world.work();
+    await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation - 1 }));
+    await world.untilSeen("generation_stale");
   }),
-  redisFault({
-    number: 43,
-    name: "the record of one namespace damaged, while importers lease from another one",
-    expected: ["namespace_lost", "store_corrupt"],
-    inject: async (world) => {
+  redisFault(
+    "the record of one namespace damaged, while importers lease from another one",
+    { expected: ["namespace_lost", "store_corrupt"] },
+    async (world) => {
       const record = world.key("record");
       const damages: [string, (redis: Redis) => Promise<unknown>][] = [
         ["namespace_lost", (redis) => redis.del(record)],
@@ -139,51 +99,35 @@ export const OTHER_HANDS: readonly Fault[] = [
         }
       });
     },
-  }),
-  redisFault({
-    number: 16,
-    name: "the record of a later release",
-    expected: ["store_schema_unsupported"],
-    inject: (world) =>
-      withoutLoss(world, "store_schema_unsupported", async (redis) => {
-        await redis.hset(world.key("record"), "v", "3");
-        return () => redis.hset(world.key("record"), "v", "2");
-      }),
-  }),
-  redisFault({
-    number: 15,
-    name: "DEBUG RELOAD of an old dump",
-    config: RDB_ONLY,
-    expected: ["rolled_back"],
-    inject: async (world) => {
-      const { server } = world;
-      await world.on(server, (redis) => redis.save());
-      const dump = join(server.directory, "dump.rdb");
-      await cp(dump, `${dump}.old`);
-      await world.work();
-      await cp(`${dump}.old`, dump);
-      await world.on(server, (redis) => redis.call("DEBUG", "RELOAD", "NOSAVE"));
-      await world.untilSeen("rolled_back");
-    },
-  }),
-  ...["c", "t", "ep", "g", "p", "n", "rk", "ver", "k"].map((field) =>
-    redisFault({
-      number: 16,
-      name: `the field ${field} of the record edited`,
-      expected: ["store_corrupt"],
-      inject: (world) =>
-        withoutLoss(world, "store_corrupt", async (redis) => {
-          const value = await editedField(redis, world.key("record"), field);
-          return () => redis.hset(world.key("record"), field, value);
-        }),
+  ),
+  redisFault("the record of a later release", { expected: ["store_schema_unsupported"] }, (world) =>
+    withoutLoss(world, "store_schema_unsupported", async (redis) => {
+      await redis.hset(world.key("record"), "v", "3");
+      return () => redis.hset(world.key("record"), "v", "2");
     }),
   ),
-  redisFault({
-    number: 16,
-    name: "garbage, another type or a time to live in place of the record",
-    isShort: true,
-    expected: ["store_corrupt"],
-    inject: (world) =>
+  redisFault("DEBUG RELOAD of an old dump", { config: RDB_ONLY, expected: ["rolled_back"] }, async (world) => {
+    const { server } = world;
+    await world.on(server, (redis) => redis.save());
+    const dump = join(server.directory, "dump.rdb");
+    await cp(dump, `${dump}.old`);
+    await world.work();
+    await cp(`${dump}.old`, dump);
+    await world.on(server, (redis) => redis.call("DEBUG", "RELOAD", "NOSAVE"));
+    await world.untilSeen("rolled_back");
+  }),
+  ...["c", "t", "ep", "g", "p", "n", "rk", "ver", "k"].map((field) =>
+    redisFault(`the field ${field} of the record edited`, { expected: ["store_corrupt"] }, (world) =>
+      withoutLoss(world, "store_corrupt", async (redis) => {
+        const value = await editedField(redis, world.key("record"), field);
+        return () => redis.hset(world.key("record"), field, value);
+      }),
+    ),
+  ),
+  redisFault(
+    "garbage, another type or a time to live in place of the record",
+    { isShort: true, expected: ["store_corrupt"] },
+    (world) =>
       withoutLoss(world, "store_corrupt", async (redis) => {
         const record = world.key("record");
         const away = `${record}:away`;
@@ -195,18 +139,14 @@ export const OTHER_HANDS: readonly Fault[] = [
         await oneOf(world.random, ways)();
         return () => redis.multi().del(record).rename(away, record).exec();
       }),
-  }),
-  redisFault({
-    number: 16,
-    name: "a ledger of another type",
-    expected: ["store_corrupt"],
-    inject: (world) =>
-      withoutLoss(world, "store_corrupt", async (redis) => {
-        const ledger = world.key("ledger");
-        await redis.multi().rename(ledger, `${ledger}:away`).set(ledger, "garbage").exec();
-        return () => redis.multi().del(ledger).rename(`${ledger}:away`, ledger).exec();
-      }),
-  }),
+  ),
+  redisFault("a ledger of another type", { expected: ["store_corrupt"] }, (world) =>
+    withoutLoss(world, "store_corrupt", async (redis) => {
+      const ledger = world.key("ledger");
+      await redis.multi().rename(ledger, `${ledger}:away`).set(ledger, "garbage").exec();
+      return () => redis.multi().del(ledger).rename(`${ledger}:away`, ledger).exec();
+    }),
+  ),
 ];
 
 /** Importers lease from a namespace of their own meanwhile. @throws Error when what befell the world's namespace reached them. */
@@ -220,7 +160,7 @@ async function withOtherNamespace(world: RedisWorld, act: (untilLeased: () => Pr
   const importer = new Importer({ ...options, name: "other" });
   importer.start();
   try {
-    await act(() => importer.nextLease());
+    await act(() => importer.leases.wait());
   } finally {
     await importer.stop();
   }

@@ -5,14 +5,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { DEFAULT_BOUNDS } from "../../../packages/coordinator/src/guard/bounds.js";
 import { partitionUnavailable } from "../../redis/network-partition.js";
-import { type Fault, faultOf } from "../fault.js";
 import {
   type HostImporter,
   MASTER_HOST,
+  type PartitionBounds,
   PartitionedWorld,
-  type PartitionedWorldOptions,
   type Since,
 } from "../partitioned-world.js";
+import { type Fault, type FaultOptions, faultOf } from "../run-fault.js";
 import { BOUNDS } from "../world.js";
 
 const MINORITY = 2;
@@ -31,19 +31,16 @@ export const PARTITION: readonly Fault[] = [
 ];
 
 /** Cut off at least for `cutMs`: until both sides have shown what they do. */
-function partition(cutMs: number, options: PartitionedWorldOptions): Fault {
-  const words = {
-    number: 25,
-    name: `a network parted for ${cutMs / 1000} s, three Sentinels`,
+function partition(cutMs: number, options: PartitionBounds): Fault {
+  const settings = {
     // The master of the first side is a replica of the second afterwards: the sides are not the same again.
     injectionCountMax: 1,
     expected: ["quorum_missing", "epoch_changed"],
     unavailable: partitionUnavailable,
   };
-  return faultOf(words, async () => {
-    const world = await PartitionedWorld.make(options);
-    return { world, inject: () => part(world, cutMs) };
-  });
+  const name = `a network parted for ${cutMs / 1000} s, three Sentinels`;
+  const newWorld = ({ random }: FaultOptions) => new PartitionedWorld({ ...options, random });
+  return faultOf(name, settings, newWorld, (world) => part(world, cutMs));
 }
 
 interface Watched {
@@ -57,32 +54,34 @@ async function part(world: PartitionedWorld, cutMs: number): Promise<void> {
   const watched = world.importers.map((importer) => ({ importer, since: importer.since() }));
   const [minority, majority] = [watched.slice(0, MINORITY), watched.slice(MINORITY)];
   await world.until("the majority's importers lease again", () =>
-    majority.every(({ since }) => since.askedLeaseAfterMs() !== undefined),
+    majority.every(({ since }) => since.nextLeaseAfterMs() !== undefined),
   );
-  await world.until("the minority's importers say why no run comes", () =>
-    minority.every(({ since }) => since.refusal() !== undefined || since.askedLeaseAfterMs() !== undefined),
+  await world.until("the minority's importers report why no run comes", () =>
+    minority.every(({ since }) => since.rejection() !== undefined || since.nextLeaseAfterMs() !== undefined),
   );
   await delay(Math.max(cutAt + cutMs - performance.now(), 0));
   for (const { importer, since } of minority) {
-    if (since.askedLeaseAfterMs() !== undefined) world.noteProblem(`${importer.name} got a run from the isolated side`);
+    if (since.nextLeaseAfterMs() !== undefined) world.noteProblem(`${importer.name} got a run from the isolated side`);
     if (since.callNumberCount() === 0) world.noteProblem(`${importer.name} did not go on with its spare runs`);
   }
   console.log(
-    [`the master's host is cut off:`, ...majority.map(toldOfMajority), ...minority.map(toldOfMinority)].join("\n"),
+    [`the master's host is cut off:`, ...majority.map(summaryOfMajority), ...minority.map(summaryOfMinority)].join(
+      "\n",
+    ),
   );
   await world.network.heal(MASTER_HOST);
 }
 
-function toldOfMajority({ importer, since }: Watched): string {
-  const leasedAfter = seconds(since.askedLeaseAfterMs() ?? 0);
+function summaryOfMajority({ importer, since }: Watched): string {
+  const leasedAfter = seconds(since.nextLeaseAfterMs() ?? 0);
   return `  ${importer.name}: leases again after ${leasedAfter}; ${since.leaseCount()} leases while the other host is away`;
 }
 
-function toldOfMinority({ importer, since }: Watched): string {
-  const refusal = since.refusal();
-  const says = refusal === undefined ? "is refused nothing" : `says ${refusal.code}: ${refusal.message}`;
+function summaryOfMinority({ importer, since }: Watched): string {
+  const rejection = since.rejection();
+  const outcome = rejection === undefined ? "reports no error" : `reports ${rejection.code}: ${rejection.message}`;
   const made = `${since.callNumberCount()} more call numbers in ${seconds(since.wroteForMs())}`;
-  return `  ${importer.name}: makes ${made}, then ${says}`;
+  return `  ${importer.name}: makes ${made}, then ${outcome}`;
 }
 
 function seconds(ms: number): string {

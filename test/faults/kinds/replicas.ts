@@ -1,40 +1,34 @@
 /**
- * Faults of a master with two replicas: lag, promotion, split brain, taking back, nodes that freeze.
+ * Faults of a master with two replicas: lag, promotion, split brain, taking back, nodes that freeze. And failovers of a Redis Cluster.
  * Guarantees: G3, G4 (docs/guarantees.md).
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { DisposableRedisServer } from "../../redis/redis-server.js";
-import type { Fault } from "../fault.js";
-import { type RedisFaultWords, type RedisWorld, redisFault } from "../redis-world.js";
+import { ClusterWorld } from "../cluster-world.js";
+import { type RedisWorld, redisFault } from "../redis-world.js";
+import { type Fault, type FaultSettings, faultOf } from "../run-fault.js";
 
-/** A port on which nobody listens: whoever follows it lags. */
-const NOBODY = 1;
+/** A port on which no server listens: a replica that follows it lags. */
+const UNUSED_PORT = 1;
 
-const withReplicas = (given: RedisFaultWords): Fault => redisFault({ ...given, nodeCount: 3, coordinatorCount: 1 });
+function withReplicas(name: string, settings: FaultSettings, inject: (world: RedisWorld) => Promise<void>): Fault {
+  return redisFault(name, { ...settings, nodeCount: 3, coordinatorCount: 1 }, inject);
+}
 
 export const REPLICAS: readonly Fault[] = [
-  withReplicas({
-    number: 18,
-    name: "a writable replica",
-    expected: ["store_is_replica"],
-    inject: async (world) => {
-      const { replicas } = await rolesIn(world);
-      for (const replica of replicas)
-        await world.on(replica, (redis) => redis.config("SET", "replica-read-only", "no"));
-      await world.untilSeen("store_is_replica");
-      for (const replica of replicas)
-        await world.on(replica, (redis) => redis.config("SET", "replica-read-only", "yes"));
-    },
+  withReplicas("a writable replica", { expected: ["store_is_replica"] }, async (world) => {
+    const { replicas } = await rolesIn(world);
+    for (const replica of replicas) await world.on(replica, (redis) => redis.config("SET", "replica-read-only", "no"));
+    await world.untilSeen("store_is_replica");
+    for (const replica of replicas) await world.on(replica, (redis) => redis.config("SET", "replica-read-only", "yes"));
   }),
-  withReplicas({
-    number: 19,
-    name: "a lagging replica promoted, after the master died",
-    isShort: true,
-    expected: ["epoch_changed"],
-    inject: async (world) => {
+  withReplicas(
+    "a lagging replica promoted, after the master died",
+    { isShort: true, expected: ["epoch_changed"] },
+    async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [lagging, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
-      await follow(world, lagging, { port: NOBODY });
+      await follow(world, lagging, { port: UNUSED_PORT });
       await world.work();
       await master.kill("SIGKILL");
       await promote(world, lagging);
@@ -43,12 +37,11 @@ export const REPLICAS: readonly Fault[] = [
       await master.start();
       await follow(world, master, lagging);
     },
-  }),
-  withReplicas({
-    number: 20,
-    name: "the master alone on its side, the other side goes on",
-    expected: ["quorum_missing"],
-    inject: async (world) => {
+  ),
+  withReplicas(
+    "the master alone on its side, the other side goes on",
+    { expected: ["quorum_missing"] },
+    async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
       await promote(world, next);
@@ -57,26 +50,20 @@ export const REPLICAS: readonly Fault[] = [
       await world.untilLeasing();
       await follow(world, master, next);
     },
+  ),
+  withReplicas("promotions among three nodes, then all follow one", { expected: ["epoch_changed"] }, async (world) => {
+    const { master, replicas } = await rolesIn(world);
+    for (const replica of replicas) {
+      await promote(world, replica);
+      await delay(world.random() * 100);
+    }
+    const chosen = [master, ...replicas][Math.floor(world.random() * 3)] as DisposableRedisServer;
+    for (const server of world.servers) if (server !== chosen) await follow(world, server, chosen);
   }),
-  withReplicas({
-    number: 21,
-    name: "promotions among three nodes, then all follow one",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
-      const { master, replicas } = await rolesIn(world);
-      for (const replica of replicas) {
-        await promote(world, replica);
-        await delay(world.random() * 100);
-      }
-      const chosen = [master, ...replicas][Math.floor(world.random() * 3)] as DisposableRedisServer;
-      for (const server of world.servers) if (server !== chosen) await follow(world, server, chosen);
-    },
-  }),
-  withReplicas({
-    number: 22,
-    name: "a fail-over taken back by hand, the old master was never demoted",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
+  withReplicas(
+    "a failover taken back by hand, the old master was never demoted",
+    { expected: ["epoch_changed"] },
+    async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
       await promote(world, next);
@@ -85,26 +72,20 @@ export const REPLICAS: readonly Fault[] = [
       await follow(world, next, master);
       await follow(world, other, master);
     },
+  ),
+  withReplicas("flapping", { expected: ["epoch_changed"] }, async (world) => {
+    for (let time = 0; time < 3; time++) {
+      const { master, replicas } = await rolesIn(world);
+      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      await promote(world, next);
+      for (const server of [master, other]) await follow(world, server, next);
+      await delay(world.random() * 200);
+    }
   }),
-  withReplicas({
-    number: 22,
-    name: "flapping",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
-      for (let time = 0; time < 3; time++) {
-        const { master, replicas } = await rolesIn(world);
-        const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
-        await promote(world, next);
-        for (const server of [master, other]) await follow(world, server, next);
-        await delay(world.random() * 200);
-      }
-    },
-  }),
-  withReplicas({
-    number: 23,
-    name: "the master frozen, another promoted, the master thawed",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
+  withReplicas(
+    "the master frozen, another promoted, the master thawed",
+    { expected: ["epoch_changed"] },
+    async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
       await master.kill("SIGSTOP");
@@ -115,40 +96,33 @@ export const REPLICAS: readonly Fault[] = [
       await world.work();
       await follow(world, master, next);
     },
+  ),
+  withReplicas("the replicas frozen", { expected: ["quorum_missing"] }, async (world) => {
+    const { replicas } = await rolesIn(world);
+    for (const replica of replicas) await replica.kill("SIGSTOP");
+    await world.untilSeen("quorum_missing");
+    for (const replica of replicas) await replica.kill("SIGCONT");
   }),
-  withReplicas({
-    number: 24,
-    name: "the replicas frozen",
-    expected: ["quorum_missing"],
-    inject: async (world) => {
-      const { replicas } = await rolesIn(world);
-      for (const replica of replicas) await replica.kill("SIGSTOP");
-      await world.untilSeen("quorum_missing");
-      for (const replica of replicas) await replica.kill("SIGCONT");
-    },
-  }),
-  withReplicas({
-    number: 27,
-    name: "demoted and promoted again while the quorum is waited for",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
+  withReplicas(
+    "demoted and promoted again while the quorum is waited for",
+    { expected: ["epoch_changed"] },
+    async (world) => {
       const { master, replicas } = await rolesIn(world);
       for (const replica of replicas) await replica.kill("SIGSTOP");
       await delay(100);
-      await follow(world, master, { port: NOBODY });
+      await follow(world, master, { port: UNUSED_PORT });
       await promote(world, master);
       for (const replica of replicas) await replica.kill("SIGCONT");
       for (const replica of replicas) await follow(world, replica, master);
     },
-  }),
-  withReplicas({
-    number: 10,
-    name: "a replica killed in its first rewrite after a full resynchronisation, then promoted",
-    expected: ["epoch_changed"],
-    inject: async (world) => {
+  ),
+  withReplicas(
+    "a replica killed in its first rewrite after a full resynchronisation, then promoted",
+    { expected: ["epoch_changed"] },
+    async (world) => {
       const { master, replicas } = await rolesIn(world);
       const [victim, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
-      await follow(world, victim, { port: NOBODY });
+      await follow(world, victim, { port: UNUSED_PORT });
       await world.work();
       await world.on(victim, async (redis) => {
         // In full, because it has a history of its own; and slowly.
@@ -168,8 +142,24 @@ export const REPLICAS: readonly Fault[] = [
       await master.start();
       await follow(world, master, victim);
     },
-  }),
+  ),
 ];
+
+/** With the master's consent, by votes alone, and without either. */
+export const CLUSTER: readonly Fault[] = ([undefined, "FORCE", "TAKEOVER"] as const).map((force) =>
+  faultOf(
+    `CLUSTER FAILOVER ${force ?? ""}`.trim(),
+    { expected: ["epoch_changed"] },
+    (options) => new ClusterWorld(options),
+    async (world) => {
+      const { cluster } = world;
+      const [replica] = await cluster.replicasOf(await world.master());
+      await cluster.failover(replica as (typeof cluster.nodes)[number], force);
+      await cluster.untilAgreed();
+      await world.untilSeen("epoch_changed");
+    },
+  ),
+);
 
 interface Roles {
   readonly master: DisposableRedisServer;

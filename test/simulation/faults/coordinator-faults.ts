@@ -2,135 +2,93 @@
 import { HOST_PLACE } from "../network.js";
 import { MISHAPS } from "../simulated-store.js";
 import type { World } from "../world.js";
-import type { Kind } from "./kinds.js";
+import { kind } from "./kind.js";
 
 const CHECKPOINTS = ["kept", "kept", "lost", "damaged"] as const;
 
 export const HOST_FAULTS = {
-  restartCoordinator: {
-    group: "hosts",
-    weight: 5,
-    play: (world, a, b) => {
-      const host = a.one(world.hosts);
-      const fate = b.one(CHECKPOINTS);
-      const forgets = fate !== "kept" || host.folderKnowsLess;
-      if (forgets && !world.limits.mayForget(host)) return false;
-      world.tell(() => `coordinator ${host.index + 1} is killed and started again, its checkpoint ${fate}`);
-      if (fate === "lost") host.loseCheckpoint();
-      if (fate === "damaged") host.damageCheckpoint();
-      host.restart();
-      return true;
-    },
-  },
-  reroute: {
-    group: "routes",
-    weight: 5,
-    play: (world, a, b) => {
-      const host = a.one(world.hosts);
-      const server = b.one(world.group.servers);
-      if (host.route === server.index) return false;
-      world.tell(() => `coordinator ${host.index + 1} is pointed at server ${server.index + 1}`);
-      host.route = server.index;
-      return true;
-    },
-  },
-  stopCoordinator: {
-    group: "stops",
-    weight: 2,
-    play: (world, a) => {
-      const host = a.one(world.hosts);
-      if (!world.network.stop(HOST_PLACE + host.index)) return false;
-      world.tell(() => `coordinator ${host.index + 1} is stopped (SIGSTOP)`);
-      return true;
-    },
-  },
-  continueCoordinator: {
-    group: "stops",
-    weight: 3,
-    play: (world) => {
-      const stopped = world.hosts.find(({ index }) => world.network.isStopped(HOST_PLACE + index));
-      if (stopped === undefined) return false;
-      world.tell(() => `coordinator ${stopped.index + 1} goes on (SIGCONT)`);
-      return world.network.goOn(HOST_PLACE + stopped.index);
-    },
-  },
-} satisfies Record<string, Kind>;
+  restartCoordinator: kind("hosts", 5, (world, a, b) => {
+    const host = a.one(world.hosts);
+    const fate = b.one(CHECKPOINTS);
+    const forgets = fate !== "kept" || host.folderKnowsLess;
+    if (forgets && !world.limits.mayForget(host)) return false;
+    world.log(() => `coordinator ${host.index + 1} is killed and started again, its checkpoint ${fate}`);
+    if (fate === "lost") host.loseCheckpoint();
+    if (fate === "damaged") host.damageCheckpoint();
+    host.restart();
+    return true;
+  }),
+  reroute: kind("routes", 5, (world, a, b) => {
+    const host = a.one(world.hosts);
+    const server = b.one(world.group.servers);
+    if (host.route === server.index) return false;
+    world.log(() => `coordinator ${host.index + 1} is pointed at server ${server.index + 1}`);
+    host.route = server.index;
+    return true;
+  }),
+  stopCoordinator: kind("stops", 2, (world, a) => {
+    const host = a.one(world.hosts);
+    if (!world.network.stop(HOST_PLACE + host.index)) return false;
+    world.log(() => `coordinator ${host.index + 1} is stopped (SIGSTOP)`);
+    return true;
+  }),
+  continueCoordinator: kind("stops", 3, (world) => {
+    const stopped = world.hosts.find(({ index }) => world.network.isStopped(HOST_PLACE + index));
+    if (stopped === undefined) return false;
+    world.log(() => `coordinator ${stopped.index + 1} goes on (SIGCONT)`);
+    return world.network.goOn(HOST_PLACE + stopped.index);
+  }),
+};
 
 export const NETWORK_FAULTS = {
-  mishap: {
-    group: "messages",
-    weight: 10,
-    play: (world, a, b) => {
-      const host = a.one(world.hosts);
-      const mishap = b.one(MISHAPS);
-      world.tell(() => `the next of coordinator ${host.index + 1}: ${mishap}`);
-      host.store.befall(mishap);
-      return true;
-    },
-  },
-  release: {
-    group: "messages",
-    weight: 3,
-    play: (world) => {
-      if (!world.network.release()) return false;
-      world.tell(() => "what was late arrives");
-      return true;
-    },
-  },
+  mishap: kind("messages", 10, (world, a, b) => {
+    const host = a.one(world.hosts);
+    const mishap = b.one(MISHAPS);
+    world.log(() => `the next of coordinator ${host.index + 1}: ${mishap}`);
+    host.store.befall(mishap);
+    return true;
+  }),
+  release: kind("messages", 3, (world) => {
+    if (!world.network.release()) return false;
+    world.log(() => "what was late arrives");
+    return true;
+  }),
   /** Some servers and coordinators on one side, the others on the other. */
-  cut: {
-    group: "cuts",
-    weight: 3,
-    play: (world, a) => {
-      const places = placesOf(world);
-      const [one, other] = [places.filter(() => a.of(2) === 1), [] as number[]];
-      other.push(...places.filter((place) => !one.includes(place)));
-      if (one.length === 0 || other.length === 0) return false;
-      world.tell(
-        () => `a cut: ${one.map(nameOf).join(", ")} on one side, ${other.map(nameOf).join(", ")} on the other`,
-      );
-      for (const near of one) for (const far of other) world.network.cut(near, far);
-      return true;
-    },
-  },
-  heal: {
-    group: "cuts",
-    weight: 3,
-    play: (world) => {
-      if (!world.network.heal()) return false;
-      world.tell(() => "all cuts heal");
-      return true;
-    },
-  },
+  cut: kind("cuts", 3, (world, a) => {
+    const places = placesOf(world);
+    const [one, other] = [places.filter(() => a.of(2) === 1), [] as number[]];
+    other.push(...places.filter((place) => !one.includes(place)));
+    if (one.length === 0 || other.length === 0) return false;
+    world.log(() => `a cut: ${one.map(nameOf).join(", ")} on one side, ${other.map(nameOf).join(", ")} on the other`);
+    for (const near of one) for (const far of other) world.network.cut(near, far);
+    return true;
+  }),
+  heal: kind("cuts", 3, (world) => {
+    if (!world.network.heal()) return false;
+    world.log(() => "all cuts heal");
+    return true;
+  }),
   /** A replica lags: its link stands still, and goes on when the same comes again. */
-  lag: {
-    group: "lag",
-    weight: 4,
-    play: (world, a) => {
-      const replica = a.one(world.group.servers);
-      const { follows, index } = replica;
-      if (follows === undefined) return false;
-      if (world.network.isCut(index, follows)) {
-        world.tell(() => `server ${index + 1} hears of server ${follows + 1} again`);
-        world.network.mend(index, follows);
-      } else {
-        world.tell(() => `server ${index + 1} hears nothing of server ${follows + 1} any more`);
-        world.network.cut(index, follows);
-      }
-      return true;
-    },
-  },
-  interrupt: {
-    group: "lag",
-    weight: 2,
-    play: (world, a) => {
-      const replica = a.one(world.group.servers);
-      if (!world.group.interrupt(replica)) return false;
-      world.tell(() => `the link of server ${replica.index + 1} breaks, and comes again`);
-      return true;
-    },
-  },
-} satisfies Record<string, Kind>;
+  lag: kind("lag", 4, (world, a) => {
+    const replica = a.one(world.group.servers);
+    const { follows, index } = replica;
+    if (follows === undefined) return false;
+    if (world.network.isCut(index, follows)) {
+      world.log(() => `server ${index + 1} hears of server ${follows + 1} again`);
+      world.network.mend(index, follows);
+    } else {
+      world.log(() => `server ${index + 1} hears nothing of server ${follows + 1} any more`);
+      world.network.cut(index, follows);
+    }
+    return true;
+  }),
+  interrupt: kind("lag", 2, (world, a) => {
+    const replica = a.one(world.group.servers);
+    if (!world.group.interrupt(replica)) return false;
+    world.log(() => `the link of server ${replica.index + 1} breaks, and comes again`);
+    return true;
+  }),
+};
 
 function placesOf(world: World): readonly number[] {
   return [...world.group.servers.map(({ index }) => index), ...world.hosts.map(({ index }) => HOST_PLACE + index)];
@@ -154,47 +112,31 @@ const STEPS_MS = [
 const SILENCES_MS = [60 * SECOND_MS, 299 * SECOND_MS, 301 * SECOND_MS, 3_600 * SECOND_MS, 31 * 24 * 3_600 * SECOND_MS];
 
 export const CLOCK_FAULTS = {
-  setServerClock: {
-    group: "clocks",
-    weight: 2,
-    play: (world, a, b) => {
-      const server = a.one(world.group.servers);
-      const aheadMs = b.one(STEPS_MS) * (b.of(2) === 0 ? 1 : -1);
-      world.tell(() => `the clock of server ${server.index + 1} is set: now ${aheadMs} ms ahead`);
-      server.clockAheadMs = aheadMs;
-      return true;
-    },
-  },
-  setCoordinatorClock: {
-    group: "clocks",
-    weight: 2,
-    play: (world, a, b) => {
-      const host = a.one(world.hosts);
-      const aheadMs = b.one(STEPS_MS) * (b.of(2) === 0 ? 1 : -1);
-      world.tell(() => `the clock of coordinator ${host.index + 1} is set: now ${aheadMs} ms ahead`);
-      host.clockAheadMs = aheadMs;
-      return true;
-    },
-  },
-  setClocksRight: {
-    group: "clocks",
-    weight: 4,
-    play: (world) => {
-      const clocks = [...world.group.servers, ...world.hosts];
-      if (clocks.every(({ clockAheadMs }) => clockAheadMs === 0)) return false;
-      world.tell(() => "all clocks are set right");
-      for (const clock of clocks) clock.clockAheadMs = 0;
-      return true;
-    },
-  },
-  silence: {
-    group: "silences",
-    weight: 1,
-    play: async (world, a) => {
-      const durationMs = a.one(SILENCES_MS);
-      world.tell(() => `nothing happens for ${durationMs / SECOND_MS} s`);
-      await world.pass(durationMs);
-      return true;
-    },
-  },
-} satisfies Record<string, Kind>;
+  setServerClock: kind("clocks", 2, (world, a, b) => {
+    const server = a.one(world.group.servers);
+    const aheadMs = b.one(STEPS_MS) * (b.of(2) === 0 ? 1 : -1);
+    world.log(() => `the clock of server ${server.index + 1} is set: now ${aheadMs} ms ahead`);
+    server.clockAheadMs = aheadMs;
+    return true;
+  }),
+  setCoordinatorClock: kind("clocks", 2, (world, a, b) => {
+    const host = a.one(world.hosts);
+    const aheadMs = b.one(STEPS_MS) * (b.of(2) === 0 ? 1 : -1);
+    world.log(() => `the clock of coordinator ${host.index + 1} is set: now ${aheadMs} ms ahead`);
+    host.clockAheadMs = aheadMs;
+    return true;
+  }),
+  setClocksRight: kind("clocks", 4, (world) => {
+    const clocks = [...world.group.servers, ...world.hosts];
+    if (clocks.every(({ clockAheadMs }) => clockAheadMs === 0)) return false;
+    world.log(() => "all clocks are set right");
+    for (const clock of clocks) clock.clockAheadMs = 0;
+    return true;
+  }),
+  silence: kind("silences", 1, async (world, a) => {
+    const durationMs = a.one(SILENCES_MS);
+    world.log(() => `nothing happens for ${durationMs / SECOND_MS} s`);
+    await world.pass(durationMs);
+    return true;
+  }),
+};

@@ -3,124 +3,88 @@
 import { type ObservedFields, RUN_MAX } from "../product.js";
 import { EMPTY_DISK, NOTHING, type Saved, type Server } from "../server.js";
 import type { World } from "../world.js";
-import type { Choices, Kind } from "./kinds.js";
+import { type Choices, kind } from "./kind.js";
 
 export const SERVER_FAULTS = {
-  stopServer: {
-    group: "stops",
-    weight: 2,
-    play: (world, a) => {
-      const server = a.one(world.group.servers);
-      if (!world.network.stop(server.index)) return false;
-      world.tell(() => `server ${server.index + 1} is stopped (SIGSTOP)`);
-      return true;
-    },
-  },
-  continueServer: {
-    group: "stops",
-    weight: 3,
-    play: (world) => {
-      const stopped = world.group.servers.find(({ index }) => world.network.isStopped(index));
-      if (stopped === undefined) return false;
-      world.tell(() => `server ${stopped.index + 1} goes on (SIGCONT)`);
-      return world.network.goOn(stopped.index);
-    },
-  },
+  stopServer: kind("stops", 2, (world, a) => {
+    const server = a.one(world.group.servers);
+    if (!world.network.stop(server.index)) return false;
+    world.log(() => `server ${server.index + 1} is stopped (SIGSTOP)`);
+    return true;
+  }),
+  continueServer: kind("stops", 3, (world) => {
+    const stopped = world.group.servers.find(({ index }) => world.network.isStopped(index));
+    if (stopped === undefined) return false;
+    world.log(() => `server ${stopped.index + 1} goes on (SIGCONT)`);
+    return world.network.goOn(stopped.index);
+  }),
   /** kill -9, power loss, an old RDB or AOF, no persistence: it comes back with something that it held once, or nothing. */
-  crash: {
-    group: "crashes",
-    weight: 4,
-    play: (world, a, b) => {
-      const server = a.one(world.group.servers);
-      const saved = a.isRare(8) ? EMPTY_DISK : earlier(server.past, a);
-      if (saved === undefined) return false;
-      startFrom(world, server, saved, b, "is killed and starts again");
-      return true;
-    },
-  },
+  crash: kind("crashes", 4, (world, a, b) => {
+    const server = a.one(world.group.servers);
+    const saved = a.isRare(8) ? EMPTY_DISK : earlier(server.past, a);
+    if (saved === undefined) return false;
+    startFrom(world, server, saved, b, "is killed and starts again");
+    return true;
+  }),
   /** A replica that has another master now starts again from an RDB, and a configuration, of the time before. */
-  comeBack: {
-    group: "failover",
-    weight: 2,
-    play: (world, a) => {
-      const server = a.one(world.group.servers.filter(({ follows }) => follows !== undefined));
-      const saved = server?.past.findLast(({ follows }) => follows !== undefined && follows !== server.follows);
-      if (server === undefined || saved?.follows === undefined) return false;
-      restart(world, server, {
-        saved,
-        master: world.group.at(saved.follows),
-        remembersStream: true,
-        verb: "comes back",
-      });
-      return true;
-    },
-  },
-  backUp: {
-    group: "backups",
-    weight: 2,
-    play: (world, a) => {
-      const server = a.one(world.group.servers);
-      world.tell(() => `a backup is taken of server ${server.index + 1}: ${wordsOf(server.saved())}`);
-      world.backups.push(server.saved());
-      return true;
-    },
-  },
-  restore: {
-    group: "backups",
-    weight: 3,
-    play: (world, a, b) => {
-      const server = a.one(world.group.servers);
-      const saved = a.one(world.backups);
-      if (saved === undefined) return false;
-      startFrom(world, server, saved, b, "is restored from a backup");
-      return true;
-    },
-  },
-  promote: {
-    group: "failover",
-    weight: 3,
-    play: (world, a) => {
-      const server = a.one(world.group.servers);
-      if (!server.isUp || server.role === "master") return false;
-      world.tell(() => `server ${server.index + 1} is promoted, with ${wordsOf(server.saved())}`);
-      world.group.promote(server);
-      return true;
-    },
-  },
-  follow: {
-    group: "failover",
-    weight: 3,
-    play: (world, a, b) => {
-      const server = a.one(world.group.servers);
-      const others = world.group.servers.filter((other) => other !== server && other.role === "master");
-      const master = a.one(others);
-      if (master === undefined || server.follows === master.index || !server.isUp) return false;
-      follow(world, server, master, b.isRare(3));
-      return true;
-    },
-  },
+  comeBack: kind("failover", 2, (world, a) => {
+    const server = a.one(world.group.servers.filter(({ follows }) => follows !== undefined));
+    const saved = server?.past.findLast(({ follows }) => follows !== undefined && follows !== server.follows);
+    if (server === undefined || saved?.follows === undefined) return false;
+    restart(world, server, {
+      saved,
+      master: world.group.at(saved.follows),
+      remembersStream: true,
+      verb: "comes back",
+    });
+    return true;
+  }),
+  backUp: kind("backups", 2, (world, a) => {
+    const server = a.one(world.group.servers);
+    world.log(() => `a backup is taken of server ${server.index + 1}: ${wordsOf(server.saved())}`);
+    world.backups.push(server.saved());
+    return true;
+  }),
+  restore: kind("backups", 3, (world, a, b) => {
+    const server = a.one(world.group.servers);
+    const saved = a.one(world.backups);
+    if (saved === undefined) return false;
+    startFrom(world, server, saved, b, "is restored from a backup");
+    return true;
+  }),
+  promote: kind("failover", 3, (world, a) => {
+    const server = a.one(world.group.servers);
+    if (!server.isUp || server.role === "master") return false;
+    world.log(() => `server ${server.index + 1} is promoted, with ${wordsOf(server.saved())}`);
+    world.group.promote(server);
+    return true;
+  }),
+  follow: kind("failover", 3, (world, a, b) => {
+    const server = a.one(world.group.servers);
+    const others = world.group.servers.filter((other) => other !== server && other.role === "master");
+    const master = a.one(others);
+    if (master === undefined || server.follows === master.index || !server.isUp) return false;
+    follow(world, server, master, b.isRare(3));
+    return true;
+  }),
   /** As Sentinel does it, or half of it: a replica is promoted, some others follow it, some coordinators go there. */
-  failOver: {
-    group: "failover",
-    weight: 3,
-    play: (world, a, b) => {
-      const server = a.one(world.group.servers);
-      if (!server.isUp || server.role === "master") return false;
-      world.tell(() => `server ${server.index + 1} is promoted, with ${wordsOf(server.saved())}`);
-      world.group.promote(server);
-      for (const other of world.group.servers) {
-        if (other !== server && other.isUp && b.of(2) === 0) follow(world, other, server, false);
-      }
-      for (const host of world.hosts) if (b.of(2) === 0) host.route = server.index;
-      world.tell(() => `coordinators are pointed at servers ${world.hosts.map(({ route }) => route + 1).join(", ")}`);
-      return true;
-    },
-  },
-} satisfies Record<string, Kind>;
+  failOver: kind("failover", 3, (world, a, b) => {
+    const server = a.one(world.group.servers);
+    if (!server.isUp || server.role === "master") return false;
+    world.log(() => `server ${server.index + 1} is promoted, with ${wordsOf(server.saved())}`);
+    world.group.promote(server);
+    for (const other of world.group.servers) {
+      if (other !== server && other.isUp && b.of(2) === 0) follow(world, other, server, false);
+    }
+    for (const host of world.hosts) if (b.of(2) === 0) host.route = server.index;
+    world.log(() => `coordinators are pointed at servers ${world.hosts.map(({ route }) => route + 1).join(", ")}`);
+    return true;
+  }),
+};
 
 /** Who waits at a master that becomes a replica is hung up on; or not, which is worse. */
 function follow(world: World, server: Server, master: Server, keepsWaiting: boolean): void {
-  world.tell(() => `server ${server.index + 1} is told to follow server ${master.index + 1}`);
+  world.log(() => `server ${server.index + 1} is told to follow server ${master.index + 1}`);
   if (!keepsWaiting) world.calls.hangUp(server);
   world.group.follow(server, master);
 }
@@ -151,7 +115,7 @@ interface Restart {
 
 function restart(world: World, server: Server, { saved, master, remembersStream, verb }: Restart): void {
   const { group } = world;
-  world.tell(
+  world.log(
     () =>
       `server ${server.index + 1} ${verb} with ${wordsOf(saved)}, ${master === undefined ? "as a master" : `as replica of server ${master.index + 1}`}` +
       `${remembersStream ? "; its disk (RDB) knows its place in the stream" : ""}`,
@@ -171,71 +135,59 @@ function wordsOf({ contents }: Saved): string {
 
 export const RECORD_FAULTS = {
   /** FLUSHALL, or DEL of the record alone, or of its ledger alone. */
-  flush: {
-    group: "flushes",
-    weight: 1,
-    play: (world, a, b) => {
-      const server = masterOf(world, a);
-      if (server?.contents.record === undefined) return false;
-      const [words, contents] = b.one([
-        ["FLUSHALL", NOTHING],
-        ["DEL of the record", { ...server.contents, record: undefined }],
-        ["DEL of the ledger", { ...server.contents, hasLedger: false, ledgerMark: 0 }],
-      ] as const);
-      world.tell(() => `${words} at server ${server.index + 1}`);
-      put(world, server, contents);
-      return true;
-    },
-  },
+  flush: kind("flushes", 1, (world, a, b) => {
+    const server = masterOf(world, a);
+    if (server?.contents.record === undefined) return false;
+    const [words, contents] = b.one([
+      ["FLUSHALL", NOTHING],
+      ["DEL of the record", { ...server.contents, record: undefined }],
+      ["DEL of the ledger", { ...server.contents, hasLedger: false, ledgerMark: 0 }],
+    ] as const);
+    world.log(() => `${words} at server ${server.index + 1}`);
+    put(world, server, contents);
+    return true;
+  }),
   /** Keys copied back, DEBUG RELOAD of an older dump, SWAPDB: inside the running server, young or old. */
-  putBack: {
-    group: "rollbacks",
-    weight: 4,
-    play: (world, a) => {
-      const server = masterOf(world, a);
-      if (server === undefined) return false;
-      const { past } = server;
-      const allowed = past.filter(
-        ({ contents }) => contents.record !== undefined && world.limits.mayPutBack(server, contents),
-      );
-      const saved = a.one([allowed.slice(-8), allowed][a.of(2)] as typeof allowed);
-      if (saved === undefined) return false;
-      world.tell(
-        () => `the keys are put back into the running server ${server.index + 1} as they were: ${wordsOf(saved)}`,
-      );
-      world.limits.notePutBack(server);
-      put(world, server, saved.contents);
+  putBack: kind("rollbacks", 4, (world, a) => {
+    const server = masterOf(world, a);
+    if (server === undefined) return false;
+    const { past } = server;
+    const allowed = past.filter(
+      ({ contents }) => contents.record !== undefined && world.limits.mayPutBack(server, contents),
+    );
+    const saved = a.one([allowed.slice(-8), allowed][a.of(2)] as typeof allowed);
+    if (saved === undefined) return false;
+    world.log(
+      () => `the keys are put back into the running server ${server.index + 1} as they were: ${wordsOf(saved)}`,
+    );
+    world.limits.notePutBack(server);
+    put(world, server, saved.contents);
+    return true;
+  }),
+  /** One field is edited, or a time to live set. */
+  edit: kind("edits", 2, (world, a, b) => {
+    const server = masterOf(world, a);
+    const record = server?.contents.record;
+    if (server === undefined || record === undefined) return false;
+    if (b.isRare(8)) {
+      world.log(() => `EXPIRE on the record at server ${server.index + 1}`);
+      put(world, server, { ...server.contents, expires: true });
       return true;
-    },
-  },
-  /** One field is written by hand, or a time to live set. */
-  edit: {
-    group: "edits",
-    weight: 2,
-    play: (world, a, b) => {
-      const server = masterOf(world, a);
-      const record = server?.contents.record;
-      if (server === undefined || record === undefined) return false;
-      if (b.isRare(8)) {
-        world.tell(() => `EXPIRE on the record at server ${server.index + 1}`);
-        put(world, server, { ...server.contents, expires: true });
-        return true;
-      }
-      const [field, value] = edited(world, server, record, b);
-      if (record[field] === value) return false;
-      // Who winds the counter back may cut the ledger, too.
-      const ledger = b.isRare(3) ? { hasLedger: false, ledgerMark: 0 } : {};
-      world.tell(
-        () =>
-          `${field} = ${value} is written by hand at server ${server.index + 1}${"hasLedger" in ledger ? ", the ledger cut" : ""}`,
-      );
-      put(world, server, { ...server.contents, ...ledger, record: { ...record, [field]: value } });
-      return true;
-    },
-  },
-} satisfies Record<string, Kind>;
+    }
+    const [field, value] = edited(world, server, record, b);
+    if (record[field] === value) return false;
+    // Who winds the counter back may cut the ledger, too.
+    const ledger = b.isRare(3) ? { hasLedger: false, ledgerMark: 0 } : {};
+    world.log(
+      () =>
+        `${field} = ${value} is edited at server ${server.index + 1}${"hasLedger" in ledger ? ", the ledger cut" : ""}`,
+    );
+    put(world, server, { ...server.contents, ...ledger, record: { ...record, [field]: value } });
+    return true;
+  }),
+};
 
-/** What somebody may write who wants it to go on, or mistypes. */
+/** What an operator may write to make it go on, or by mistake. */
 function edited(world: World, server: Server, record: ObservedFields, choices: Choices): readonly [string, string] {
   const mark = Number(record["c"]);
   return choices.one([
