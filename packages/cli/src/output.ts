@@ -34,11 +34,6 @@ function stringWithContext(_: string, value: unknown): unknown {
   return typeof value === "string" ? withContext(value) : value;
 }
 
-interface Failure {
-  readonly code?: unknown;
-  readonly message?: unknown;
-}
-
 /** The coordinator gives every client the same message. At a terminal, the user can act on it. */
 const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ["unauthorized", "Give one that it knows: --token-file FILE, or CALLNUMBER_TOKEN_FILE"],
@@ -51,7 +46,7 @@ const ADVICE: ReadonlyMap<unknown, string> = new Map([
 
 /** Formats a failure: the message and its code; an internal error with its stack. */
 export function failureText(error: unknown, asJson: boolean): string {
-  const { code, message } = (error ?? {}) as Failure;
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   const isMisuse = error instanceof TypeError || error instanceof RangeError;
   if (asJson) {
     const ownCode = typeof code === "string" ? code : isMisuse ? "misuse" : "internal_error";
@@ -74,15 +69,9 @@ export function misuseText(text: string, asJson: boolean): string {
 }
 
 /** Escapes every text of a response, for people: each on one line. Names of fields are ours. */
-export function escapeFields<T>(value: T): T {
-  return escaped(value) as T;
-}
-
-function escaped(value: unknown): unknown {
-  if (typeof value === "string") return escapeForTerminal(value);
-  if (Array.isArray(value)) return value.map(escaped);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, escaped(field)]));
+export function escapeFields<T>(response: T): T {
+  const escape = (_: string, value: unknown) => (typeof value === "string" ? escapeForTerminal(value) : value);
+  return JSON.parse(JSON.stringify(response), escape) as T;
 }
 
 export type Style = "bold" | "dim" | "red" | "yellow" | "green";

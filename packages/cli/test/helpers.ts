@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { pathOf } from "@callnumber/protocol/wire";
+import { pathOf, type StatusResponse } from "@callnumber/protocol/wire";
 import { expect, onTestFinished } from "vitest";
 import {
   callnumber,
@@ -71,6 +71,33 @@ export async function httpServer(listener: RequestListener): Promise<string> {
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+/** The status of a coordinator that leases. */
+export const STATUS: StatusResponse = {
+  namespace: "main",
+  storeId: "s",
+  store: "memory",
+  coordinator: "c",
+  version: 0,
+  firstRun: 1,
+  highWaterMark: 5,
+  runsUsed: 5,
+  runsLeft: 9,
+  callNumbersLeft: 9,
+  lastLeaseAtMs: 1,
+  guard: {
+    state: "active",
+    code: null,
+    reason: null,
+    sinceMs: 1,
+    explanation: "",
+    generation: 1,
+    headroomRuns: 5,
+    nodeCount: 1,
+    lastRecovery: null,
+  },
+  rates: [],
+};
 
 export interface LogLine {
   readonly msg: string;

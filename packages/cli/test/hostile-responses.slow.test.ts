@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { endlessServer } from "../../../test/endless-server.js";
 import { callnumber } from "../../../test/processes/command.js";
-import { expectFailure } from "./helpers.js";
+import { expectFailure, STATUS } from "./helpers.js";
 
 const MIB = 1024 * 1024;
 /** What the kernels of both sides may buffer for a client that stops reading. */
@@ -19,32 +19,6 @@ const lease = {
   coordinator: "c",
   nonce: "nonce-0123456789",
   progress: null,
-};
-const guard = {
-  state: "active",
-  code: null,
-  reason: null,
-  sinceMs: 1,
-  explanation: "x",
-  generation: 1,
-  headroomRuns: 1,
-  nodeCount: 1,
-  lastRecovery: null,
-};
-const status = {
-  namespace: "main",
-  storeId: "s",
-  store: "memory",
-  coordinator: "c",
-  version: 0,
-  firstRun: 1,
-  highWaterMark: 5,
-  runsUsed: 5,
-  runsLeft: 9,
-  callNumbersLeft: 9,
-  lastLeaseAtMs: 1,
-  guard,
-  rates: [],
 };
 const page = { namespace: "main", leases: [lease], nextCursor: null, trimmed: null };
 
@@ -76,7 +50,7 @@ test.each([["runs"], ["runs", "--limit", "100000"]])("%j rejects pages that lead
 
 test("the limit of a response counts its unpacked bytes", async () => {
   const packed = (bytes: number) =>
-    serverOf(gzipSync(JSON.stringify(status).padEnd(bytes)), { "content-encoding": "gzip" });
+    serverOf(gzipSync(JSON.stringify(STATUS).padEnd(bytes)), { "content-encoding": "gzip" });
   expect(await callnumber(["status", "--json", ...(await packed(16 * MIB))])).toMatchObject({ code: 0, stderr: "" });
   await expectFailure(["status", ...(await packed(16 * MIB + 1))], 1, "invalid_response");
 });
@@ -84,9 +58,9 @@ test("the limit of a response counts its unpacked bytes", async () => {
 const BEYOND_ANY_DATE_MS = Number.MAX_SAFE_INTEGER;
 
 test.each<[words: string, response: object, code: number]>([
-  ["status", { ...status, lastLeaseAtMs: BEYOND_ANY_DATE_MS }, 1],
-  ["status --check", { ...status, lastLeaseAtMs: BEYOND_ANY_DATE_MS }, 3],
-  ["status --check", { ...status, guard: { ...guard, sinceMs: 8.64e15 + 1 } }, 3],
+  ["status", { ...STATUS, lastLeaseAtMs: BEYOND_ANY_DATE_MS }, 1],
+  ["status --check", { ...STATUS, lastLeaseAtMs: BEYOND_ANY_DATE_MS }, 3],
+  ["status --check", { ...STATUS, guard: { ...STATUS.guard, sinceMs: 8.64e15 + 1 } }, 3],
   ["runs", { ...page, leases: [{ ...lease, leasedAtMs: BEYOND_ANY_DATE_MS }] }, 1],
 ])("%s rejects a time that no date has: %j", async (words, response, code) => {
   const finished = await callnumber([...words.split(" "), ...(await serverOf(JSON.stringify(response)))]);

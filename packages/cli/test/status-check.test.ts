@@ -2,37 +2,13 @@
 import type { GuardStatus, StatusResponse } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
 import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/status-check.js";
+import { STATUS } from "./helpers.js";
 
 const ALL = 1_000_000;
 
-const open: GuardStatus = {
-  state: "active",
-  code: null,
-  reason: null,
-  sinceMs: 0,
-  explanation: "",
-  generation: 0,
-  headroomRuns: 5,
-  nodeCount: 1,
-  lastRecovery: null,
-};
-
 function statusOf(runsUsed: number, guard: Partial<GuardStatus> = {}): StatusResponse {
-  return {
-    namespace: "main",
-    storeId: "s",
-    store: "redis",
-    coordinator: "c",
-    version: 0,
-    firstRun: 1,
-    highWaterMark: runsUsed,
-    runsUsed,
-    runsLeft: ALL - runsUsed,
-    callNumbersLeft: 0,
-    lastLeaseAtMs: null,
-    guard: { ...open, ...guard },
-    rates: [],
-  };
+  const runs = { highWaterMark: runsUsed, runsUsed, runsLeft: ALL - runsUsed };
+  return { ...STATUS, ...runs, guard: { ...STATUS.guard, ...guard } };
 }
 
 const recovering = {
