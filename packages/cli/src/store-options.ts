@@ -5,14 +5,12 @@ import { platform } from "node:process";
 import { readPrivateFile } from "@callnumber/coordinator/machine";
 import {
   areSamePlace,
-  type Checkpoints,
   checkpointsOf,
   commandUrlOf,
   hasNoLogin,
   NODE_COUNT_MAX,
   openStore,
   parseStoreUrl,
-  type Store,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
 import { type CommandContext, type CommandOptions, commandLine, shellWord } from "@callnumber/protocol/operator";
@@ -88,17 +86,8 @@ export function ignoreFindingsOption(): Option {
   return checkedOption("--ignore-findings <names>", description, names).default([], "none");
 }
 
-interface OpenedStore {
-  readonly address: StoreAddress;
-  readonly store: Store;
-  readonly checkpoints: Checkpoints;
-}
-
 /** Opens a store that must exist. @throws TypeError for a memory store, with the reason `whyNoMemory`. */
-export async function openExistingStore(
-  { store: url, checkpointDir }: StoreOptions,
-  whyNoMemory: string,
-): Promise<OpenedStore> {
+export async function openExistingStore({ store: url, checkpointDir }: StoreOptions, whyNoMemory: string) {
   const address = persistentAddress(url, whyNoMemory);
   const checkpoints = checkpointsOf(address, checkpointDir);
   const { store } = await openStore(address, { create: false, mustNotBeLost: checkpoints.mustNotBeLost });

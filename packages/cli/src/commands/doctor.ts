@@ -39,9 +39,11 @@ export function doctorCommand(): Command {
 }
 
 /** The settings of a coordinator that responds, or why there are none. */
-type RunningCoordinator =
-  | { readonly url: string; readonly settings: SettingsResponse }
-  | { readonly url: string; readonly error: RequestError };
+interface RunningCoordinator {
+  readonly url: string;
+  readonly settings: SettingsResponse | null;
+  readonly error: RequestError | null;
+}
 
 interface Examination {
   /** Without secrets. */
@@ -68,13 +70,17 @@ async function doctor(options: Options, command: Command): Promise<void> {
 async function examine(options: Options, isStoreGiven: boolean): Promise<Examination> {
   const address = parseStoreUrl(options.store);
   const coordinator = await runningCoordinator(options);
+  const { url, settings, error } = coordinator;
   const about = { store: describeStore(address), coordinator, isServed: false, isSeenByCoordinator: false };
-  if ("error" in coordinator) {
-    // The served store may not be the default one.
-    if (!isStoreGiven && !NO_COORDINATOR.has(coordinator.error.code)) throw notReported(coordinator);
-    return { ...about, findings: await storeFindings(address, options) };
+  // The served store may not be the default one.
+  if (error !== null && !isStoreGiven && !NO_COORDINATOR.has(error.code)) {
+    throw new RequestError(
+      error.code,
+      `doctor can't examine the store that is served: the coordinator at ${url} does not report it (${error.message}). ` +
+        "Pass --store, or a token of role operator",
+    );
   }
-  const { settings } = coordinator;
+  if (settings === null) return { ...about, findings: await storeFindings(address, options) };
   const isServed = !isStoreGiven || isSamePlace(address, settings.store);
   // While a coordinator runs, no other process can open its embedded store.
   if (isServed && (!isStoreGiven || address.kind === "sqlite")) {
@@ -82,28 +88,21 @@ async function examine(options: Options, isStoreGiven: boolean): Promise<Examina
     return { ...about, store: settings.store, isServed, isSeenByCoordinator: true, findings };
   }
   if (!isServed && !options.json)
-    print(`The coordinator at ${coordinator.url} serves another store: ${escapeAndShorten(settings.store)}`);
+    print(`The coordinator at ${url} serves another store: ${escapeAndShorten(settings.store)}`);
   return { ...about, isServed, findings: await storeFindings(address, options) };
 }
 
 /** Nothing responds there, or not a coordinator. */
 const NO_COORDINATOR: ReadonlySet<string> = new Set(["coordinator_unreachable", "invalid_response"]);
 
-function notReported({ url, error: { code, message } }: { url: string; error: RequestError }): RequestError {
-  return new RequestError(
-    code,
-    `doctor can't examine the store that is served: the coordinator at ${url} does not report it (${message}). ` +
-      "Pass --store, or a token of role operator",
-  );
-}
-
 async function runningCoordinator(options: Options): Promise<RunningCoordinator> {
   const url = options.coordinator;
   try {
-    return { url, settings: await requestJson(options, OPERATOR_ROUTES.settings, settingsResponseSchema) };
+    const settings = await requestJson(options, OPERATOR_ROUTES.settings, settingsResponseSchema);
+    return { url, settings, error: null };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    return { url, error };
+    return { url, settings: null, error };
   }
 }
 
@@ -156,16 +155,15 @@ async function guardFindings(options: Options, known: readonly Finding[]): Promi
 
 /** Warns of a certificate that expires within 14 days, or has expired. */
 function certificateFindings({ coordinator, isServed }: Examination): readonly Finding[] {
-  const endsAtMs = "settings" in coordinator && isServed ? coordinator.settings.certificateEndsAtMs : null;
-  const expiry = endsAtMs === null ? undefined : nearExpiry(endsAtMs, Date.now());
+  const endsAtMs = coordinator.settings?.certificateEndsAtMs ?? null;
+  const expiry = endsAtMs === null || !isServed ? undefined : nearExpiry(endsAtMs, Date.now());
   if (expiry === undefined) return [];
   const remedy = "put a new certificate and its key in their place, then send SIGHUP to the coordinator";
   return [{ what: describeExpiry(expiry), remedy }];
 }
 
 function asJson({ store, coordinator, isServed, isSeenByCoordinator }: Examination): object {
-  const { url } = coordinator;
-  const [settings, error] = "settings" in coordinator ? [coordinator.settings, null] : [null, coordinator.error];
+  const { url, settings, error } = coordinator;
   return {
     store,
     seenBy: isSeenByCoordinator ? "coordinator" : "doctor",
@@ -190,15 +188,13 @@ function formatFindings(findings: readonly Finding[]): readonly string[] {
 
 /** Shows settings other than the defaults, of the coordinator that serves the store. The text comes from another machine. */
 function formatCoordinator({ coordinator, isServed }: Examination): readonly string[] {
-  const { url } = coordinator;
-  if ("error" in coordinator) {
-    const { code, message } = coordinator.error;
-    // The message names the coordinator already.
-    if (code === "coordinator_unreachable") return [message];
-    return [`the coordinator at ${url} does not report its settings: ${message} (${code})`];
-  }
-  if (!isServed) return [];
-  const { release, startedAtMs, settings, certificateEndsAtMs } = coordinator.settings;
+  const { url, settings: response, error } = coordinator;
+  // The message names the coordinator already.
+  if (error?.code === "coordinator_unreachable") return [error.message];
+  if (error !== null)
+    return [`the coordinator at ${url} does not report its settings: ${error.message} (${error.code})`];
+  if (response === null || !isServed) return [];
+  const { release, startedAtMs, settings, certificateEndsAtMs } = response;
   const changed = settings.filter(({ from }) => from !== "default");
   const width = Math.max(0, ...changed.map(({ name }) => name.length));
   return [

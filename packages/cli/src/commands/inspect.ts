@@ -91,26 +91,18 @@ async function inspectText({ neighbors, ...options }: Options, text: string): Pr
     const query = neighbors ? "?neighbors=yes" : "";
     return requestJson(options, pathOf("callNumber", { namespace, callNumber }) + query, inspectResponseSchema);
   };
-  const problem = problemOf(callNumber);
-  if (problem === undefined) return await request();
-  const malformed = inspectMalformed({ namespace, callNumber }, problem, []);
-  if (!fitsPath(callNumber)) return malformed;
-  try {
-    return await request();
-  } catch (error) {
-    if (error instanceof RequestError) return malformed;
-    throw error;
-  }
-}
-
-function problemOf(callNumber: string): CallNumberError | undefined {
   try {
     decodeCallNumber(callNumber);
-    return undefined;
-  } catch (error) {
-    if (error instanceof CallNumberError) return error;
-    throw error;
+  } catch (problem) {
+    if (!(problem instanceof CallNumberError)) throw problem;
+    const malformed = inspectMalformed({ namespace, callNumber }, problem, []);
+    if (!fitsPath(callNumber)) return malformed;
+    return await request().catch((error: unknown) => {
+      if (error instanceof RequestError) return malformed;
+      throw error;
+    });
   }
+  return await request();
 }
 
 function fitsPath(text: string): boolean {

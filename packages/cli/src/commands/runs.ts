@@ -103,14 +103,11 @@ async function list({ limit, json, ...place }: Options): Promise<void> {
   if (trimmed !== null) print(formatTrimmed(trimmed));
 }
 
-interface NewestLeases {
-  readonly leases: readonly LedgerEntry[];
-  /** Which older ones were trimmed, when there are fewer than the limit. */
-  readonly trimmed: TrimmedLeases | null;
-}
-
-/** Newest first. Follows the cursor up to the limit: a filtered page may be short although more follow. */
-async function newestLeases(place: NamespaceOptions, filter: URLSearchParams, limit: number): Promise<NewestLeases> {
+/**
+ * Reads leases, newest first. Follows the cursor up to the limit: a filtered page may be short although more follow. `trimmed`: which
+ * older ones were trimmed, when there are fewer than the limit.
+ */
+async function newestLeases(place: NamespaceOptions, filter: URLSearchParams, limit: number) {
   const leases: LedgerEntry[] = [];
   let cursor: string | null = null;
   let trimmed: TrimmedLeases | null = null;
@@ -140,33 +137,29 @@ async function newestLeases(place: NamespaceOptions, filter: URLSearchParams, li
 async function follow({ limit, interval, json, ...place }: Options): Promise<void> {
   const { stderr } = invocation().io;
   const table = leaseTable();
-  let known: Known | undefined;
+  let upTo: number | undefined;
   let isFailing = false;
   await repeatUntilStopped(interval, async (signal) => {
     try {
-      const next = await leasesAbove(known?.upTo ?? -1, place, known === undefined ? limit : Number.POSITIVE_INFINITY);
+      const found = await leasesAbove(upTo ?? -1, place, upTo === undefined ? limit : Number.POSITIVE_INFINITY);
       if (signal.aborted) return;
-      known = next;
+      upTo = found.upTo;
       isFailing = false;
-      const { leases } = next;
+      const { leases } = found;
       if (leases.length > 0) printPainted((json ? leases.map(jsonLine) : table.linesOf(leases)).join("\n"));
     } catch (error) {
-      if (known === undefined || !(error instanceof RequestError)) throw error;
+      if (upTo === undefined || !(error instanceof RequestError)) throw error;
       if (!isFailing && !signal.aborted) stderr.write(failureText(error, json === true));
       isFailing = true;
     }
   });
 }
 
-interface Known {
-  /** Oldest first. */
-  readonly leases: readonly LedgerEntry[];
-  /** Ledger id up to which all were read; -1 for none. */
-  readonly upTo: number;
-}
-
-/** Up to the newest lease of before: leases that come while pages are read are above it. */
-async function leasesAbove(after: number, place: NamespaceOptions & FilterOptions, limit: number): Promise<Known> {
+/**
+ * Reads leases above the ledger id `after`, oldest first, up to the newest lease of before: leases that come while pages are read are
+ * above it. `upTo`: the ledger id up to which all were read.
+ */
+async function leasesAbove(after: number, place: NamespaceOptions & FilterOptions, limit: number) {
   const [newest] = (await newestLeases(place, new URLSearchParams(), 1)).leases;
   const upTo = newest === undefined ? after : ledgerIdOf(newest.version, newest.firstRun + newest.runCount - 1);
   if (upTo <= after) return { leases: [], upTo: after };

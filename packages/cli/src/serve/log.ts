@@ -24,22 +24,15 @@ export interface LogOptions {
   readonly json?: boolean;
 }
 
-export interface ServeLog {
-  /** Gets every event, and writes the log. */
-  readonly events: EventHub;
-  readonly recentEvents: RecentEvents;
-  /** Stops the console's event streams. */
-  endStreams(): void;
-  /** Writes what waits, as far as that is possible within a second. */
-  close(): Promise<void>;
-}
-
-/** Opens the log on standard output. On a terminal it is text, unless its level or JSON was asked for. */
+/**
+ * Opens the log on standard output. On a terminal it is text, unless its level or JSON was asked for. `events` gets every event and
+ * writes the log. `close` writes what waits, as far as that is possible within a second.
+ */
 export function openLog(
   { coordinatorName, logLevel, json = false }: LogOptions,
   commands: CommandContext,
   printError: (text: string) => void,
-): ServeLog {
+): { readonly events: EventHub; readonly recentEvents: RecentEvents; close(): Promise<void> } {
   const command = invocation();
   const { stdout } = command.io;
   const events = new EventHub(SILENT_LOG);
@@ -62,7 +55,6 @@ export function openLog(
   return {
     events,
     recentEvents,
-    endStreams: () => recentEvents.close(),
     close: async () => {
       suppressor.close();
       await destination?.close();

@@ -139,7 +139,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
     await server.stop();
     endTlsReload?.();
     await trimmer.stop();
-    log.endStreams();
+    recentEvents.close();
     await coordinator.stopHeartbeat();
     events.info({ reason }, "stop");
   } finally {
