@@ -27,8 +27,10 @@ export function negation(name: string): Option {
   return new Option(`--no-${name}`).hideHelp();
 }
 
-/** An option whose value a schema checks. Default: any text but the empty one. */
-export function checkedOption(flags: string, description: string, schema: z.ZodType = z.string().min(1)): Option {
+const notEmptySchema = z.string().min(1, "must not be empty");
+
+/** An option whose value a schema checks. */
+export function checkedOption(flags: string, description: string, schema: z.ZodType = notEmptySchema): Option {
   return new Option(flags, description).argParser((text) => checked(schema, text));
 }
 
@@ -45,10 +47,6 @@ export function setting(option: Option): Option {
 export function switchOption(name: string, description: string): Option {
   const parse = (text: string | undefined) => text === undefined || checked(booleanSchema, text);
   return new Option(`--${name}`, description).argParser(parse);
-}
-
-export function fileOption(flags: string, description: string): Option {
-  return checkedOption(flags, description, z.string().min(1, "must name a file"));
 }
 
 /** An option with one of a few values. */
@@ -79,7 +77,7 @@ export function namespaceOption(description = "namespace of the runs"): Option {
 
 export function tokensFileOption(): Option {
   const description = "file with the accepted tokens, one per line; only its owner may write it (0600, or 0640)";
-  return setting(fileOption("--tokens-file <file>", description));
+  return setting(checkedOption("--tokens-file <file>", description));
 }
 
 /** Which coordinator a command queries. */
@@ -101,7 +99,7 @@ export function coordinatorOptions(): readonly Option[] {
     setting(checkedOption("--coordinator <url>", "URL of the coordinator", url)).default(
       `http://127.0.0.1:${DEFAULT_PORT}`,
     ),
-    setting(fileOption("--token-file <file>", tokenFile)),
+    setting(checkedOption("--token-file <file>", tokenFile)),
   ];
 }
 

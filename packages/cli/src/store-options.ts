@@ -17,7 +17,7 @@ import { type CommandContext, type CommandOptions, commandLine, shellWord } from
 import type { Command, Option } from "commander";
 import { z } from "zod";
 import { invocation } from "./invocation.js";
-import { addOptions, checkedOption, fileOption, setting, switchOption, wholeNumber } from "./options.js";
+import { addOptions, checkedOption, setting, switchOption, wholeNumber } from "./options.js";
 
 export interface StoreOptions {
   readonly store: string;
@@ -107,7 +107,7 @@ export function addTargetFileOption(command: Command): Command {
 }
 
 function urlFileOption(name: string): Option {
-  return fileOption(`--${name}-file <path>`, `file that holds the URL of --${name}; others may not read it`);
+  return checkedOption(`--${name}-file <path>`, `file that holds the URL of --${name}; others may not read it`);
 }
 
 /** Before the action, the URL in the file replaces the option: passwords stay off the command line. */
