@@ -122,16 +122,16 @@ const RULES: readonly Rule[] = [
     because:
       "commands that need no coordinator start at once: encode and decode load no store, no server and no schema library",
     files:
-      /^packages\/cli\/src\/(commands\/(encode|decode)|input|number-bytes|output|command-io|redact-url|run|main)\./,
+      /^packages\/cli\/src\/(commands\/(encode|decode)|input|output|invocation|redact-url|run|main)\./,
     allowed:
-      /^(packages\/cli\/src\/(input|number-bytes|output|command-io|redact-url|program|run)|@callnumber\/(coordinator\/text|protocol\/(codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
+      /^(packages\/cli\/src\/(input|output|invocation|redact-url|program|run)|@callnumber\/(coordinator\/text|protocol\/(codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
   },
   {
     because:
       "what mounts the commands about numbering schemes, and what it gives them, loads no store, no server, no client, no schema library",
     files: /^packages\/cli\/src\/(commands\/schemes|table)\./,
     allowed:
-      /^(packages\/cli\/src\/(command-io|input|output|table)|@callnumber\/(coordinator\/(machine|text)|schemes\/commands)|commander|node:(fs|process))$/,
+      /^(packages\/cli\/src\/(invocation|input|output|table)|@callnumber\/(coordinator\/(machine|text)|schemes\/commands)|commander|node:(fs|process))$/,
   },
   {
     because: "only serve loads the HTTP server: other commands act on a store, or on a coordinator over HTTP",

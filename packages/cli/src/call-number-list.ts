@@ -23,17 +23,11 @@ interface ListedNumber {
   readonly line: number;
 }
 
-/** A list that can't be read, or has a line that is no call number. */
-class NumbersError extends Error {
-  override readonly name = "NumbersError";
-  readonly code = "numbers_invalid";
-}
-
 const STANDARD_INPUT = "-";
 
 /**
  * Reads the whole list in constant memory. Blank lines and white space around a call number are ignored.
- * @throws NumbersError `numbers_invalid` when the list can't be read, is empty, or at the first line that is no call number.
+ * @throws Error `numbers_invalid` when the list can't be read, is empty, or at the first line that is no call number.
  */
 export async function readCallNumberList(file: string): Promise<CallNumberList> {
   const name = file === STANDARD_INPUT ? "standard input" : escapeForTerminal(file);
@@ -43,7 +37,7 @@ export async function readCallNumberList(file: string): Promise<CallNumberList> 
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
     const reason = escapeForTerminal((error as Error).message);
-    throw new NumbersError(`can't read the list of call numbers: ${reason}. Correct --numbers`, { cause: error });
+    throw invalid(`can't read the list of call numbers: ${reason}. Correct --numbers`, error);
   }
 }
 
@@ -55,26 +49,28 @@ async function listIn(lines: AsyncIterable<string>, name: string): Promise<CallN
     line++;
     const callNumber = text.trim();
     if (callNumber === "") continue;
-    const ledgerId = ledgerIdIn(callNumber, () => `line ${line} of ${name}`);
+    const ledgerId = ledgerIdIn(callNumber, line, name);
     callNumberCount++;
     if (greatest === undefined || ledgerId > greatest.ledgerId) greatest = { ledgerId, callNumber, line };
   }
   // The program that made the list may have failed.
-  if (greatest === undefined) {
-    throw new NumbersError(`${name} has no call number. If the archive is empty, omit --numbers`);
-  }
+  if (greatest === undefined) throw invalid(`${name} has no call number. If the archive is empty, omit --numbers`);
   return { name, callNumberCount, greatest };
 }
 
-function ledgerIdIn(callNumber: string, where: () => string): number {
+function ledgerIdIn(callNumber: string, line: number, name: string): number {
   try {
     const { version, run } = decodeCallNumber(callNumber);
     return ledgerIdOf(version, run);
   } catch (error) {
     if (!(error instanceof CallNumberError)) throw error;
     // It may be the number of the greatest run, damaged.
-    throw new NumbersError(`${where()} is no call number: ${error.message}. Nothing was changed. Correct the list`);
+    throw invalid(`line ${line} of ${name} is no call number: ${error.message}. Nothing was changed. Correct the list`);
   }
+}
+
+function invalid(message: string, cause?: unknown): Error {
+  return Object.assign(new Error(message, { cause }), { code: "numbers_invalid" });
 }
 
 export function floorOf({ name, greatest: { ledgerId, callNumber, line } }: CallNumberList): Floor {

@@ -11,7 +11,6 @@ import {
   readIfThere,
   TOKEN_COUNT_MAX,
   type TokenRecord,
-  type TokensFile,
   TokensFileError,
 } from "@callnumber/coordinator/operator";
 
@@ -20,15 +19,14 @@ const NEW_FILE_MODE = 0o600;
 const LOCK_WAIT_MAX_MS = 5_000;
 const LOCK_RETRY_MS = 20;
 
+type Change = (records: readonly TokenRecord[]) => readonly TokenRecord[];
+
 /**
  * Replaces the records by what `change` returns. Creates the file, for its owner only, where there is none. Owner, group and mode stay.
  * When it rejects, the file has the old records or the new ones.
  * @throws TokensFileError, or what `change` throws.
  */
-export async function changeTokensFile(
-  path: string,
-  change: (records: readonly TokenRecord[]) => readonly TokenRecord[],
-): Promise<void> {
+export async function changeTokensFile(path: string, change: Change): Promise<void> {
   // A link stays one: the file behind it is changed.
   const real = realPathOfTokens(path);
   const next = `${real}.lock`;
@@ -40,7 +38,8 @@ export async function changeTokensFile(
     await unlink(next).catch(() => {});
     throw error instanceof Error && "syscall" in error ? unwritable(real, error) : error;
   }
-  await syncDirectoryOf(real);
+  const directory = await open(dirname(real), "r");
+  await directory.sync().finally(() => directory.close());
 }
 
 function realPathOfTokens(path: string): string {
@@ -70,35 +69,20 @@ async function createNext(path: string): Promise<FileHandle> {
   }
 }
 
-async function writeChanged(
-  file: FileHandle,
-  path: string,
-  change: (records: readonly TokenRecord[]) => readonly TokenRecord[],
-): Promise<void> {
+async function writeChanged(file: FileHandle, path: string, change: Change): Promise<void> {
   const before = await readIfThere(path, { isKept: true });
   const records = change(before?.records ?? []);
   if (records.length > TOKEN_COUNT_MAX) {
     throw new TokensFileError(`${path} holds ${TOKEN_COUNT_MAX} tokens, and can't hold more; revoke one first`);
   }
-  if (before !== undefined) await takeRights(file, before);
+  if (before !== undefined) {
+    // A coordinator may read the file by its group, or as another owner than the user who changes it.
+    const own = await file.stat();
+    if (own.uid !== before.uid || own.gid !== before.gid) await file.chown(before.uid, before.gid);
+    await file.chmod(before.mode);
+  }
   await file.writeFile(records.map(lineOf).join(""));
   await file.sync();
-}
-
-/** A coordinator may read the file by its group, or as another owner than the user who changes it. */
-async function takeRights(file: FileHandle, { mode, uid, gid }: TokensFile): Promise<void> {
-  const own = await file.stat();
-  if (own.uid !== uid || own.gid !== gid) await file.chown(uid, gid);
-  await file.chmod(mode);
-}
-
-async function syncDirectoryOf(path: string): Promise<void> {
-  const directory = await open(dirname(path), "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }
 
 function unwritable(path: string, error: unknown): TokensFileError {

@@ -27,8 +27,10 @@ export function negation(name: string): Option {
   return new Option(`--no-${name}`).hideHelp();
 }
 
+const notEmptySchema = z.string().min(1, "must not be empty");
+
 /** An option whose value a schema checks. */
-export function checkedOption(flags: string, description: string, schema: z.ZodType): Option {
+export function checkedOption(flags: string, description: string, schema: z.ZodType = notEmptySchema): Option {
   return new Option(flags, description).argParser((text) => checked(schema, text));
 }
 
@@ -47,8 +49,10 @@ export function switchOption(name: string, description: string): Option {
   return new Option(`--${name}`, description).argParser(parse);
 }
 
-export function fileOption(flags: string, description: string): Option {
-  return checkedOption(flags, description, z.string().min(1, "must name a file"));
+/** An option with one of a few values. */
+export function choiceOption(flags: string, description: string, values: readonly string[]): Option {
+  const list = values.join(", ");
+  return checkedOption(flags, `${description}: ${list}`, z.enum(values, { error: `must be one of ${list}` }));
 }
 
 /** @throws InvalidArgumentError with the schema's message. */
@@ -67,13 +71,13 @@ export function wholeNumber(min: number, max: number): z.ZodType<number> {
     .pipe(z.number().min(min, message).max(max, message));
 }
 
-export function namespaceOption(description = "which space of runs"): Option {
+export function namespaceOption(description = "namespace of the runs"): Option {
   return setting(checkedOption("--namespace <name>", description, namespaceSchema)).default(DEFAULT_NAMESPACE);
 }
 
 export function tokensFileOption(): Option {
-  const description = "the tokens that are let in, one line for each; only its owner may write it (0600, or 0640)";
-  return setting(fileOption("--tokens-file <file>", description));
+  const description = "file with the accepted tokens, one per line; only its owner may write it (0600, or 0640)";
+  return setting(checkedOption("--tokens-file <file>", description));
 }
 
 /** Which coordinator a command queries. */
@@ -81,27 +85,28 @@ export interface CoordinatorOptions {
   readonly coordinator: string;
   /** Undefined for the token of the environment, where there is one. */
   readonly tokenFile?: string | undefined;
+  readonly json?: boolean;
+}
+
+export interface NamespaceOptions extends CoordinatorOptions {
+  readonly namespace: string;
 }
 
 export function coordinatorOptions(): readonly Option[] {
-  const url = z.url({ protocol: /^https?$/, error: "must be an address such as http://127.0.0.1:7300" });
+  const url = z.url({ protocol: /^https?$/, error: "must be a URL such as http://127.0.0.1:7300" });
+  const tokenFile = "file with the token, which others may not read; default: the token in CALLNUMBER_TOKEN, if any";
   return [
-    setting(checkedOption("--coordinator <url>", "address of the coordinator", url)).default(
+    setting(checkedOption("--coordinator <url>", "URL of the coordinator", url)).default(
       `http://127.0.0.1:${DEFAULT_PORT}`,
     ),
-    setting(
-      fileOption(
-        "--token-file <file>",
-        "file with the token that the coordinator asks for, which others may not read; read for each question; without it CALLNUMBER_TOKEN in the environment is taken",
-      ),
-    ),
+    setting(checkedOption("--token-file <file>", tokenFile)),
   ];
 }
 
 /** The interval of a command that repeats. Its value is in milliseconds. */
 export function intervalOption(): Option {
   const seconds = wholeNumber(1, 3_600).transform((number) => number * 1_000);
-  return checkedOption("--interval <seconds>", "how often it is looked at, 1 to 3600", seconds).default(2_000, "2");
+  return checkedOption("--interval <seconds>", "time between two requests, 1 to 3600", seconds).default(2_000, "2");
 }
 
 /** Which leases a command reads from the ledger. */
@@ -117,32 +122,25 @@ export interface FilterOptions {
 }
 
 export function filterOptions(): readonly Option[] {
-  const states = ledgerFilterShape.state.unwrap().options;
-  const state = z.enum(states, { error: `must be one of ${states.join(", ")}` });
   const time = z
     .string()
     .transform((text) => Date.parse(text))
     .pipe(z.number({ error: "must be a time such as 2026-11-21 or 2026-11-21T08:00:00Z" }).min(0));
   const run = wholeNumber(0, LEDGER_ID_MAX);
+  const label = "only leases of holders with this label; may be given several times";
   return [
     checkedOption("--holder <name>", "only leases of the holder with this name", holderSchema.shape.name),
-    checkedOption("--host <name>", "only leases of holders on this host", z.string().min(1)),
-    filterLabelOption(),
-    checkedOption("--state <state>", `only leases in this state: ${states.join(", ")}`, state),
+    checkedOption("--host <name>", "only leases of holders on this host"),
+    new Option("--label <name=value>", label).argParser((text: string, before: readonly string[] = []) => {
+      if (labelIn(text).includes("")) throw new InvalidArgumentError("must be name=value");
+      return [...before, text];
+    }),
+    choiceOption("--state <state>", "only leases in this state", ledgerFilterShape.state.unwrap().options),
     checkedOption("--from <time>", "leased at this time or later", time),
     checkedOption("--to <time>", "leased before this time", time),
     checkedOption("--from-run <run>", "only leases that hold this run or a later one", run),
     checkedOption("--to-run <run>", "only leases that hold this run or an earlier one", run),
   ];
-}
-
-function filterLabelOption(): Option {
-  const description = "only leases of holders with this label; may be given several times";
-  return new Option("--label <name=value>", description).argParser((text: string, before: readonly string[] = []) => {
-    const [name, value] = labelIn(text);
-    if (name === "" || value === "") throw new InvalidArgumentError("must be name=value");
-    return [...before, text];
-  });
 }
 
 export function filterQuery({ holder, host, label, state, from, to, fromRun, toRun }: FilterOptions): URLSearchParams {

@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordinator/text";
 import { filledCommands } from "@callnumber/protocol/operator";
 import type { Holder } from "@callnumber/protocol/wire";
-import { type CommandIo, commandIo, invocation } from "./command-io.js";
+import { type CommandIo, invocation } from "./invocation.js";
 import { redactUrl } from "./redact-url.js";
 
 export function print(text: string): void {
@@ -12,7 +12,7 @@ export function print(text: string): void {
 
 /** Prints text with our own colors. What another program wrote must have been escaped before. */
 export function printPainted(text: string): void {
-  commandIo().stdout.write(`${text}\n`);
+  invocation().io.stdout.write(`${text}\n`);
 }
 
 export function printJson(value: unknown): void {
@@ -26,7 +26,7 @@ export function jsonLine(value: unknown): string {
 
 /** Fills in the printed commands: the store and checkpoint directory of the command that is running. */
 function withContext(text: string): string {
-  const context = invocation()?.context;
+  const { context } = invocation();
   return context === undefined ? text : filledCommands(text, context);
 }
 
@@ -34,24 +34,19 @@ function stringWithContext(_: string, value: unknown): unknown {
   return typeof value === "string" ? withContext(value) : value;
 }
 
-interface Failure {
-  readonly code?: unknown;
-  readonly message?: unknown;
-}
-
 /** The coordinator gives every client the same message. At a terminal, the user can act on it. */
 const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ["unauthorized", "Give one that it knows: --token-file FILE, or CALLNUMBER_TOKEN_FILE"],
   [
     "forbidden",
-    "Tokens of role lease make call numbers, those of role read or operator look, each in its own namespaces: " +
+    "Tokens of role lease make call numbers, tokens of role read or operator read, each in its own namespaces: " +
       "give another --token-file or --namespace",
   ],
 ]);
 
 /** Formats a failure: the message and its code; an internal error with its stack. */
 export function failureText(error: unknown, asJson: boolean): string {
-  const { code, message } = (error ?? {}) as Failure;
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   const isMisuse = error instanceof TypeError || error instanceof RangeError;
   if (asJson) {
     const ownCode = typeof code === "string" ? code : isMisuse ? "misuse" : "internal_error";
@@ -59,7 +54,7 @@ export function failureText(error: unknown, asJson: boolean): string {
   }
   if (!isMisuse && typeof code !== "string") {
     const stack = error instanceof Error ? String(error.stack) : String(error);
-    return `callnumber: a fault of our own: ${escapeLines(stack)}\n`;
+    return `callnumber: internal error: ${escapeLines(stack)}\n`;
   }
   const advice = ADVICE.get(code);
   const text = `callnumber: ${withContext(String(message))}${typeof code === "string" ? ` (${code})` : ""}`;
@@ -74,15 +69,9 @@ export function misuseText(text: string, asJson: boolean): string {
 }
 
 /** Escapes every text of a response, for people: each on one line. Names of fields are ours. */
-export function escapeFields<T>(value: T): T {
-  return escaped(value) as T;
-}
-
-function escaped(value: unknown): unknown {
-  if (typeof value === "string") return escapeForTerminal(value);
-  if (Array.isArray(value)) return value.map(escaped);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, escaped(field)]));
+export function escapeFields<T>(response: T): T {
+  const escape = (_: string, value: unknown) => (typeof value === "string" ? escapeForTerminal(value) : value);
+  return JSON.parse(JSON.stringify(response), escape) as T;
 }
 
 export type Style = "bold" | "dim" | "red" | "yellow" | "green";
@@ -95,8 +84,8 @@ const colored: Paint = (style, text) =>
 
 type Terminal = Pick<CommandIo, "env"> & { readonly stdout: { readonly isTTY?: boolean | undefined } };
 
-/** Colors on a terminal: never in JSON, nor where NO_COLOR is set (no-color.org). FORCE_COLOR asks for them elsewhere. */
-export function paintFor(asJson: boolean, { env, stdout }: Terminal = commandIo()): Paint {
+/** Colors on a terminal: never in JSON, nor where NO_COLOR is set (no-color.org). FORCE_COLOR turns them on elsewhere. */
+export function paintFor(asJson: boolean, { env, stdout }: Terminal = invocation().io): Paint {
   const { NO_COLOR = "", FORCE_COLOR, TERM } = env;
   if (asJson || NO_COLOR !== "") return plain;
   if (FORCE_COLOR !== undefined) return FORCE_COLOR === "0" || FORCE_COLOR === "false" ? plain : colored;

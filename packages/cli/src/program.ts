@@ -1,7 +1,7 @@
 /** All sub-commands and their help. Decides how a failure is printed and which exit code it has; the commands do the work. */
 import type { EventEmitter } from "node:events";
 import { Command, CommanderError, type OutputConfiguration } from "commander";
-import { type CommandIo, RELEASE, running } from "./command-io.js";
+import { type CommandIo, invocation, RELEASE } from "./invocation.js";
 import { failureText, misuseText } from "./output.js";
 import { redactUrl } from "./redact-url.js";
 
@@ -35,14 +35,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 
 /** Within a command: `words` are its command line. */
 export async function runProgram(words: readonly string[]): Promise<void> {
-  const command = running();
+  const command = invocation();
   const { stdout, stderr } = command.io;
   const asJson = words.includes("--json");
   const program = await programFor(words, asJson);
-  if (words.length === 0) {
-    program.outputHelp();
-    return;
-  }
+  if (words.length === 0) return program.outputHelp();
   // With --json a program reads this, and expects a failure or nothing.
   if (!asJson && words.some((word) => redactUrl(word) !== word)) stderr.write(`${PASSWORD_TYPED}\n`);
   // `… | head` closes the pipe while we still write: that is no failure. A full disk is one.
@@ -67,7 +64,7 @@ export async function runProgram(words: readonly string[]): Promise<void> {
 
 /** With the sub-command that `words` name; with all of them where they name none: help and suggestions list every command. */
 async function programFor(words: readonly string[], asJson: boolean): Promise<Command> {
-  const { stdout, stderr, env } = running().io;
+  const { stdout, stderr, env } = invocation().io;
   const output: OutputConfiguration = {
     writeOut: (text) => void stdout.write(text),
     writeErr: (text) => void stderr.write(text),
@@ -104,12 +101,8 @@ those of status --check are its own.`,
       one.configureOutput(output).exitOverride();
       // Where there are sub-commands, the parser would take the flag from them.
       if (one.commands.length === 0) one.option("--json", "print JSON for programs");
+      readSettingsFrom(env, one);
     }
-    if (command.options.some(({ long }) => long === "--store")) {
-      const { prepareStoreOptions } = await import("./store-options.js");
-      prepareStoreOptions(command);
-    }
-    readSettingsFrom(env, command);
     program.addCommand(command);
   }
   return program;

@@ -7,7 +7,7 @@ import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/te
 import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type { z } from "zod";
-import { commandIo, running } from "./command-io.js";
+import { invocation } from "./invocation.js";
 import type { CoordinatorOptions } from "./options.js";
 
 const TIMEOUT_MS = 10_000;
@@ -35,9 +35,9 @@ export class RequestError extends Error {
   }
 }
 
-interface ResponseRead {
+interface Received {
   readonly status: number;
-  /** Of JSON; undefined for anything else. */
+  /** Of JSON, or a stream; undefined for anything else. */
   readonly body: unknown;
 }
 
@@ -46,16 +46,14 @@ interface ResponseRead {
  * @throws RequestError with the coordinator's own code, or `coordinator_unreachable`, `invalid_response`, `token_invalid`.
  */
 export async function requestJson<T>(options: CoordinatorOptions, path: string, schema: z.ZodType<T>): Promise<T> {
-  const base = baseOf(options);
-  const headers = authorizationOf(options);
   for (let waitedMs = 0; ; ) {
-    const response = await send(base, path, headers);
-    if (response.status === 200) {
-      const result = schema.safeParse(response.body);
+    const received = await send(options, path);
+    if (received.status === 200) {
+      const result = schema.safeParse(received.body);
       if (result.success) return result.data;
     }
-    const pauseMs = overloadPauseMs(response);
-    if (pauseMs === undefined || waitedMs + pauseMs > OVERLOAD_WAIT_MAX_MS) throw errorIn(base, response);
+    const pauseMs = overloadPauseMs(received);
+    if (pauseMs === undefined || waitedMs + pauseMs > OVERLOAD_WAIT_MAX_MS) throw errorIn(options, received);
     await delay(pauseMs);
     waitedMs += pauseMs;
   }
@@ -66,29 +64,42 @@ export async function requestJson<T>(options: CoordinatorOptions, path: string, 
  * @throws RequestError as `requestJson`, before the first byte.
  */
 export async function requestStream(options: CoordinatorOptions, path: string): Promise<AsyncIterable<Uint8Array>> {
+  const received = await send(options, path, { asStream: true });
+  if (received.status !== 200) throw errorIn(options, received);
+  return received.body as AsyncIterable<Uint8Array>;
+}
+
+/** Reads no more than a coordinator can have to send, whatever responds; a stream may have any length and take any time. */
+async function send(options: CoordinatorOptions, path: string, { asStream = false } = {}): Promise<Received> {
   const base = baseOf(options);
   const headers = authorizationOf(options);
   const tooLate = new AbortController();
-  const timer = setTimeout(() => tooLate.abort(new DOMException("no answer", "TimeoutError")), TIMEOUT_MS);
-  let refused: ResponseRead;
+  const timer = setTimeout(() => tooLate.abort(new DOMException("no response", "TimeoutError")), TIMEOUT_MS);
   try {
     const response = await fetch(base + path, { headers, redirect: "manual", signal: tooLate.signal });
-    // The stream may take any time; an error has the time of any other response.
-    if (response.status === 200) return response.body ?? Readable.from([]);
-    refused = await readResponse(response);
+    const { status } = response;
+    if (asStream && status === 200) return { status, body: response.body ?? Readable.from([]) };
+    return { status, body: jsonIn(await boundedText(response, status === 200 ? RESPONSE_BYTES_MAX : ERROR_BYTES_MAX)) };
   } catch (error) {
     throw await unreachable(base, error);
   } finally {
     clearTimeout(timer);
   }
-  throw errorIn(base, refused);
+}
+
+function jsonIn(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The message leaves the URL out: it may contain a password. */
 function baseOf({ coordinator }: CoordinatorOptions): string {
   const { href, search, hash } = new URL(coordinator);
   if (href.includes("@") || search || hash) {
-    throw new TypeError("--coordinator must be an address without user, password, query or fragment");
+    throw new TypeError("--coordinator must be a URL without user, password, query or fragment");
   }
   return coordinator.replace(/\/+$/, "");
 }
@@ -105,7 +116,7 @@ function authorizationOf(options: CoordinatorOptions): Readonly<Record<string, s
  * @throws RequestError `token_invalid`, without the text: it is no token, can't be read, or others may read it.
  */
 export function bearerToken({ coordinator, tokenFile }: CoordinatorOptions): string | undefined {
-  const token = tokenFile === undefined ? commandIo().env["CALLNUMBER_TOKEN"] : tokenIn(tokenFile);
+  const token = tokenFile === undefined ? invocation().io.env["CALLNUMBER_TOKEN"] : tokenIn(tokenFile);
   if (token === undefined) return undefined;
   if (!BEARER_PATTERN.test(token)) {
     const where = tokenFile === undefined ? "CALLNUMBER_TOKEN" : `the token file ${tokenFile}`;
@@ -128,50 +139,29 @@ function tokenIn(file: string): string {
 }
 
 function warnOfPlainToken(coordinator: string): void {
-  const command = running();
+  const command = invocation();
   const { protocol, hostname, host } = new URL(coordinator);
   if (command.hasWarnedOfPlainToken || protocol !== "http:" || isLoopback(hostname.replace(/^\[|\]$/g, ""))) return;
   command.hasWarnedOfPlainToken = true;
   command.io.stderr.write(
-    `callnumber: the token goes to http://${host} in plain text, and whoever is on the way can read it and use it. ` +
-      "Ask by https://, or by a tunnel that ends on this machine\n",
+    `callnumber: the token goes to http://${host} in plain text: every machine on the way can read and use it. ` +
+      "Use https://, or a tunnel that ends on this machine\n",
   );
 }
 
-async function send(base: string, path: string, headers: Readonly<Record<string, string>>): Promise<ResponseRead> {
-  try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    return await readResponse(await fetch(base + path, { headers, redirect: "manual", signal }));
-  } catch (error) {
-    throw await unreachable(base, error);
-  }
-}
-
-/** Reads no more than a coordinator can have to send, whatever answers. Rejects as the body of the response does. */
-async function readResponse(response: Response): Promise<ResponseRead> {
-  const { status } = response;
-  const text = await boundedText(response, status === 200 ? RESPONSE_BYTES_MAX : ERROR_BYTES_MAX);
-  try {
-    return { status, body: text === undefined ? undefined : JSON.parse(text) };
-  } catch {
-    return { status, body: undefined };
-  }
-}
-
 /** With jitter: clients that were rejected together do not come back together. */
-function overloadPauseMs({ status, body }: ResponseRead): number | undefined {
-  const refused = errorResponseSchema.safeParse(body);
-  if (status !== ERROR_RULES.overloaded.httpStatus || !refused.success || refused.data.code !== "overloaded")
-    return undefined;
-  return (refused.data.retryAfterMs ?? 0) * (1 + Math.random());
+function overloadPauseMs({ status, body }: Received): number | undefined {
+  const rejected = errorResponseSchema.safeParse(body).data;
+  if (status !== ERROR_RULES.overloaded.httpStatus || rejected?.code !== "overloaded") return undefined;
+  return (rejected.retryAfterMs ?? 0) * (1 + Math.random());
 }
 
-function errorIn(base: string, { status, body }: ResponseRead): RequestError {
-  const refused = errorResponseSchema.safeParse(body);
-  if (status !== 200 && refused.success) return new RequestError(refused.data.code, refused.data.message);
+function errorIn(options: CoordinatorOptions, { status, body }: Received): RequestError {
+  const rejected = errorResponseSchema.safeParse(body).data;
+  if (status !== 200 && rejected !== undefined) return new RequestError(rejected.code, rejected.message);
   return new RequestError(
     "invalid_response",
-    `${base} answered with status ${status}, but not as a coordinator does; is that its address?`,
+    `${baseOf(options)} answered with status ${status}, but not as a coordinator does; is that its URL?`,
   );
 }
 

@@ -1,14 +1,14 @@
 /** Runs the `callnumber` command in this process. What a sub-command needs is loaded only when that is run. */
-import { type CommandIo, invoked, RELEASE } from "./command-io.js";
+import { type CommandIo, invoke, RELEASE } from "./invocation.js";
 
-export type { CommandIo } from "./command-io.js";
+export type { CommandIo } from "./invocation.js";
 
 /**
  * Runs a command, several at a time if need be. Resolves to the exit code. Does not touch the process's own streams, environment
  * and exit code. `words`: the command line without the program's name.
  */
 export function run(words: readonly string[], io: CommandIo): Promise<number> {
-  return invoked(io, async () => {
+  return invoke(io, async () => {
     const [word] = words;
     if (words.length === 1 && (word === "--version" || word === "-V")) return void io.stdout.write(`${RELEASE}\n`);
     const { runProgram } = await import("./program.js");

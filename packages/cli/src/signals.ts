@@ -1,24 +1,42 @@
 /** Signals to a command that goes on until it is stopped. */
 import { closeSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
 import type { Log } from "@callnumber/coordinator";
-import { running } from "./command-io.js";
+import { invocation } from "./invocation.js";
 
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** Resolves to the first signal that asks to stop. The second one ends the process at once. */
 export function untilStopped(): Promise<string> {
-  const command = running();
+  const command = invocation();
   return new Promise((resolve) => {
-    let isAsked = false;
+    let isStopping = false;
     for (const [signal, exitCode] of Object.entries(EXIT_CODES)) {
       command.onSignal(signal, () => {
-        if (isAsked) command.leave(exitCode);
-        isAsked = true;
+        if (isStopping) command.leave(exitCode);
+        isStopping = true;
         resolve(signal);
       });
     }
   });
+}
+
+/**
+ * Calls `act` at once and after each interval, until the command is asked to stop. The stop does not wait for a call, which prints
+ * nothing once its `signal` is aborted.
+ */
+export async function repeatUntilStopped(
+  intervalMs: number,
+  act: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const stopped = untilStopped().then(() => stopping.abort());
+  while (!signal.aborted) {
+    await Promise.race([act(signal), stopped]);
+    await delay(intervalMs, undefined, { signal }).catch(() => {});
+  }
 }
 
 export interface HangUpOptions {
@@ -33,24 +51,20 @@ export interface HangUpOptions {
  * order; without terminal and files the signal is logged. Resolves to the signal's name when it is a request to stop, else never.
  */
 export function untilHungUp({ reloads, log, printError }: HangUpOptions): Promise<string> {
-  const command = running();
+  const command = invocation();
   const { terminals = [] } = command.io;
-  command.onEnd(() => closedOf(terminals).forEach(closeDescriptor));
+  const closed = () => terminals.filter((file) => !isatty(file));
+  command.onEnd(() => closed().forEach(closeDescriptor));
   return new Promise((resolve) => {
     // Never a request to stop at once: kernel and shell both send the signal when a terminal closes.
     command.onSignal("SIGHUP", () => {
-      if (closedOf(terminals).length > 0 || (terminals.length > 0 && !reloads)) resolve("SIGHUP");
+      if (closed().length > 0 || (terminals.length > 0 && !reloads)) resolve("SIGHUP");
       else if (!reloads) {
         log.warn({}, "sighup_ignored");
         printError("SIGHUP: there is neither a tokens file nor a certificate to be read again; nothing was done");
       }
     });
   });
-}
-
-/** Returns the terminals that were closed. */
-function closedOf(terminals: readonly number[]): readonly number[] {
-  return terminals.filter((file) => !isatty(file));
 }
 
 /** At its end, Node restores the settings of each terminal, and aborts, perhaps with a core file, where that is gone. */

@@ -5,45 +5,61 @@ import { platform } from "node:process";
 import { readPrivateFile } from "@callnumber/coordinator/machine";
 import {
   areSamePlace,
-  type Checkpoints,
   checkpointsOf,
   commandUrlOf,
   hasNoLogin,
   NODE_COUNT_MAX,
   openStore,
   parseStoreUrl,
-  type Store,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
 import { type CommandContext, type CommandOptions, commandLine, shellWord } from "@callnumber/protocol/operator";
 import type { Command, Option } from "commander";
 import { z } from "zod";
-import { commandIo, running } from "./command-io.js";
-import { checkedOption, fileOption, setting, wholeNumber } from "./options.js";
+import { invocation } from "./invocation.js";
+import { addOptions, checkedOption, setting, switchOption, wholeNumber } from "./options.js";
 
 export interface StoreOptions {
   readonly store: string;
   readonly checkpointDir: string;
+  readonly json?: boolean;
 }
 
-/** By default one place for each user, whatever the working directory: another directory must not be another store that begins at run 1. */
-export function storeOption(): Option {
+/** The options of a command that acts on one namespace of a store. */
+export interface StoreNamespaceOptions extends StoreOptions {
+  readonly namespace: string;
+}
+
+/**
+ * Adds `--store`, `--store-file` and the other options to a command, and fills in the commands that it prints. The default store is one
+ * for each user, whatever the working directory: another directory must not be another store that begins at run 1.
+ */
+export function addStoreOptions(command: Command, options: readonly Option[]): Command {
   const description = "where the state is kept: sqlite:PATH, redis://HOST:PORT/DB, rediss://…, memory:";
-  return setting(checkedOption("--store <url>", description, z.string().min(1))).default(
+  const store = setting(checkedOption("--store <url>", description)).default(
     `sqlite:${join(stateHome(), "callnumber", "store.db")}`,
   );
+  addOptions(command, [store, ...options, setting(urlFileOption("store"))]);
+  readUrlFile(command, "store");
+  return command.hook("preAction", (_, action) => {
+    try {
+      invocation().context = commandContextOf(action);
+    } catch {
+      // The command itself reports a URL that can't be read.
+    }
+  });
 }
 
 /** By default next to the default store's directory, not in it: both must not be restored together. */
 export function checkpointDirOption(): Option {
-  const description = "where to remember, outside the store, what was leased from it; not in the store's folder";
-  return setting(checkedOption("--checkpoint-dir <path>", description, z.string().min(1))).default(
+  const description = "directory for checkpoints of what was leased; not in the store's directory";
+  return setting(checkedOption("--checkpoint-dir <path>", description)).default(
     join(stateHome(), "callnumber-checkpoints"),
   );
 }
 
 function stateHome(): string {
-  const { env } = commandIo();
+  const { env } = invocation().io;
   const { XDG_STATE_HOME: given, [platform === "win32" ? "USERPROFILE" : "HOME"]: home = homedir() } = env;
   // The XDG specification ignores a relative path.
   return given !== undefined && isAbsolute(given) ? given : join(home, ".local", "state");
@@ -51,6 +67,13 @@ function stateHome(): string {
 
 export function nodesOption(description: string): Option {
   return checkedOption("--nodes <n>", description, wholeNumber(1, NODE_COUNT_MAX));
+}
+
+export function confirmClockOption(): Option {
+  return switchOption(
+    "confirm-clock",
+    "after more than 30 days without a heartbeat: the clock was checked and is right",
+  );
 }
 
 /** Each finding of the preflight has a name. Accepting one accepts no other. */
@@ -63,17 +86,8 @@ export function ignoreFindingsOption(): Option {
   return checkedOption("--ignore-findings <names>", description, names).default([], "none");
 }
 
-interface OpenedStore {
-  readonly address: StoreAddress;
-  readonly store: Store;
-  readonly checkpoints: Checkpoints;
-}
-
 /** Opens a store that must exist. @throws TypeError for a memory store, with the reason `whyNoMemory`. */
-export async function openExistingStore(
-  { store: url, checkpointDir }: StoreOptions,
-  whyNoMemory: string,
-): Promise<OpenedStore> {
+export async function openExistingStore({ store: url, checkpointDir }: StoreOptions, whyNoMemory: string) {
   const address = persistentAddress(url, whyNoMemory);
   const checkpoints = checkpointsOf(address, checkpointDir);
   const { store } = await openStore(address, { create: false, mustNotBeLost: checkpoints.mustNotBeLost });
@@ -86,27 +100,14 @@ export function persistentAddress(url: string, whyNoMemory: string): StoreAddres
   return address;
 }
 
-/** Prepares a command with `--store`: adds `--store-file`, and fills in the commands that it prints. */
-export function prepareStoreOptions(command: Command): void {
-  command.addOption(setting(urlFileOption("store")));
-  readUrlFile(command, "store");
-  command.hook("preAction", (_, action) => {
-    try {
-      running().context = commandContextOf(action);
-    } catch {
-      // The command itself reports a URL that can't be read.
-    }
-  });
-}
-
 /** Adds `--to-file` to `move`. */
-export function prepareTargetOption(command: Command): void {
-  command.addOption(urlFileOption("to"));
-  readUrlFile(command, "to");
+export function addTargetFileOption(command: Command): Command {
+  readUrlFile(command.addOption(urlFileOption("to")), "to");
+  return command;
 }
 
 function urlFileOption(name: string): Option {
-  return fileOption(`--${name}-file <path>`, `a file that holds the URL of --${name}; others may not read it`);
+  return checkedOption(`--${name}-file <path>`, `file that holds the URL of --${name}; others may not read it`);
 }
 
 /** Before the action, the URL in the file replaces the option: passwords stay off the command line. */
@@ -132,9 +133,9 @@ function readUrlFile(command: Command, name: string): void {
  */
 function withLogin(typed: string, path: unknown): string {
   try {
-    const given = commandIo().env["CALLNUMBER_STORE"] ?? (typeof path === "string" ? storeUrlIn(path) : typed);
-    const [one, other] = [parseStoreUrl(typed), parseStoreUrl(given)];
-    return hasNoLogin(one) && areSamePlace(one, other) ? given : typed;
+    const given = invocation().io.env["CALLNUMBER_STORE"] ?? (typeof path === "string" ? storeUrlIn(path) : typed);
+    const address = parseStoreUrl(typed);
+    return hasNoLogin(address) && areSamePlace(address, parseStoreUrl(given)) ? given : typed;
   } catch {
     // The command itself reports a URL that it can't read, and does not need the environment's.
     return typed;
@@ -150,8 +151,8 @@ function storeUrlIn(path: string): string {
 
 /** Returns what fills in the commands that are printed. @throws TypeError for a store's URL that can't be read. */
 export function commandContextOf(command: Command): CommandContext {
-  const folder: unknown = command.getOptionValue("checkpointDir");
-  const isNamed = typeof folder === "string" && command.getOptionValueSource("checkpointDir") !== "default";
+  const directory: unknown = command.getOptionValue("checkpointDir");
+  const isNamed = typeof directory === "string" && command.getOptionValueSource("checkpointDir") !== "default";
   const storeFile: unknown = command.getOptionValueSource("store") === "file" && command.getOptionValue("storeFile");
   return {
     // A coordinator's file has a user that may not recover.
@@ -159,7 +160,7 @@ export function commandContextOf(command: Command): CommandContext {
       typeof storeFile === "string" && command.name() !== "serve"
         ? `--store-file ${shellWord(resolve(storeFile))}`
         : `--store ${shellWord(commandUrlOf(parseStoreUrl(command.getOptionValue("store"))))}`,
-    checkpointOption: isNamed ? `--checkpoint-dir ${shellWord(resolve(folder))}` : "",
+    checkpointOption: isNamed ? `--checkpoint-dir ${shellWord(resolve(directory))}` : "",
   };
 }
 

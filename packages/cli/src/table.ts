@@ -3,7 +3,7 @@
  * columns are left out. Without a terminal everything is printed.
  */
 import { escapeForTerminal } from "@callnumber/coordinator/text";
-import { commandIo } from "./command-io.js";
+import { invocation } from "./invocation.js";
 import { type Paint, paintFor, plain, type Style } from "./output.js";
 
 export interface Column<Row> {
@@ -22,9 +22,9 @@ export interface TableOptions {
   readonly terminalWidth?: () => number | undefined;
 }
 
-interface Place<Row> {
+interface SizedColumn<Row> {
   readonly column: Column<Row>;
-  readonly width: number;
+  width: number;
 }
 
 const GAP = "  ";
@@ -38,50 +38,50 @@ export function nameCell(name: string): string {
 
 /** A table that may grow: later rows follow under the same headings, until they need other columns. */
 export class Table<Row> {
-  readonly #columns: readonly Column<Row>[];
+  readonly #columns: readonly SizedColumn<Row>[];
   readonly #paint: Paint;
   readonly #terminalWidth: () => number | undefined;
-  readonly #widths: Map<Column<Row>, number>;
   #shownHeadings = "";
 
   constructor(columns: readonly Column<Row>[], { paint = plain, terminalWidth = () => undefined }: TableOptions = {}) {
-    this.#columns = columns;
+    this.#columns = columns.map((column) => ({ column, width: column.heading.length }));
     this.#paint = paint;
     this.#terminalWidth = terminalWidth;
-    this.#widths = new Map(columns.map((column) => [column, column.heading.length]));
   }
 
   /** Returns the lines of the rows, after a line of headings when the last one does not fit them. */
   linesOf(rows: readonly Row[]): readonly string[] {
-    for (const column of this.#columns) {
-      const widest = Math.max(this.#widths.get(column) ?? 0, ...rows.map((row) => widthOf(textOf(column.cellOf(row)))));
-      this.#widths.set(column, widest);
+    for (const sized of this.#columns) {
+      sized.width = Math.max(sized.width, ...rows.map((row) => widthOf(textOf(sized.column.cellOf(row)))));
     }
-    const natural = this.#columns.map((column) => ({ column, width: this.#widths.get(column) ?? 0 }));
-    const places = fitted(natural, this.#terminalWidth());
-    const headings = places.map(({ column: { heading } }) => heading).join(GAP);
-    const lines = rows.map((row) => this.#line(places, row));
+    const columns = fitted(this.#columns, this.#terminalWidth() ?? Number.POSITIVE_INFINITY);
+    const lines = rows.map((row) =>
+      this.#line(columns, row, ({ cellOf, styleOf }) => [textOf(cellOf(row)), styleOf?.(row)]),
+    );
+    const headings = columns.map(({ column: { heading } }) => heading).join(GAP);
     if (headings === this.#shownHeadings) return lines;
     this.#shownHeadings = headings;
-    return [this.#headings(places, rows[0]), ...lines];
+    return [
+      this.#paint(
+        "bold",
+        this.#line(columns, rows[0], ({ heading }) => [heading, undefined]),
+      ),
+      ...lines,
+    ];
   }
 
-  #headings(places: readonly Place<Row>[], row: Row | undefined): string {
-    const cells = places.map(({ column, width }) => {
-      const isNumber = row !== undefined && typeof column.cellOf(row) === "number";
-      return isNumber ? column.heading.padStart(width) : column.heading.padEnd(width);
-    });
-    return this.#paint("bold", cells.join(GAP).trimEnd());
-  }
-
-  #line(places: readonly Place<Row>[], row: Row): string {
-    const cells = places.map(({ column, width }, index) => {
-      const cell = column.cellOf(row);
-      const text = shortened(textOf(cell), width);
+  /** Numbers of `row` are aligned to the right. */
+  #line(
+    columns: readonly SizedColumn<Row>[],
+    row: Row | undefined,
+    contentOf: (column: Column<Row>) => readonly [text: string, style: Style | undefined],
+  ): string {
+    const cells = columns.map(({ column, width }) => {
+      const [content, style] = contentOf(column);
+      const text = shortened(content, width);
       const blank = " ".repeat(width - widthOf(text));
-      const painted = this.#paint(column.styleOf?.(row), text);
-      if (typeof cell === "number") return blank + painted;
-      return index === places.length - 1 ? painted : painted + blank;
+      const isNumber = row !== undefined && typeof column.cellOf(row) === "number";
+      return isNumber ? blank + this.#paint(style, text) : this.#paint(style, text) + blank;
     });
     return cells.join(GAP).trimEnd();
   }
@@ -93,44 +93,30 @@ function textOf(cell: string | number): string {
 
 /** A table for standard output: as wide as the terminal, and colored only there. */
 export function terminalTable<Row>(columns: readonly Column<Row>[]): Table<Row> {
-  const { stdout } = commandIo();
+  const { stdout } = invocation().io;
   return new Table(columns, {
     paint: paintFor(false),
     terminalWidth: () => (stdout.isTTY ? stdout.columns : undefined),
   });
 }
 
-function fitted<Row>(natural: readonly Place<Row>[], widthMax: number | undefined): readonly Place<Row>[] {
-  if (widthMax === undefined) return natural;
-  let places = natural;
-  for (;;) {
-    const narrow = narrowed(places, lineWidth(places) - widthMax);
-    if (lineWidth(narrow) <= widthMax) return narrow;
-    const [least] = byExpendability(places);
-    if (least === undefined || least.column.expendability === 0) return narrow;
-    places = places.filter((place) => place !== least);
-  }
-}
-
-/** Shortens columns by `excess` characters in all, as far as they allow it, the widest first. */
-function narrowed<Row>(places: readonly Place<Row>[], excess: number): readonly Place<Row>[] {
-  let narrow = places;
-  for (let left = excess; left > 0; left--) {
+/** Shortens the widest columns as far as they allow it, and leaves out the most expendable one while that is not enough. */
+function fitted<Row>(columns: readonly SizedColumn<Row>[], widthMax: number): readonly SizedColumn<Row>[] {
+  const narrow = columns.map((sized) => ({ ...sized }));
+  const width = () => narrow.reduce((sum, sized) => sum + sized.width, GAP.length * (narrow.length - 1));
+  while (width() > widthMax) {
     const [widest] = narrow
-      .filter(({ column, width }) => width > (column.shrinksTo ?? width))
+      .filter((sized) => sized.width > (sized.column.shrinksTo ?? sized.width))
       .sort((one, other) => other.width - one.width);
     if (widest === undefined) break;
-    narrow = narrow.map((place) => (place === widest ? { ...place, width: place.width - 1 } : place));
+    widest.width--;
   }
-  return narrow;
-}
-
-function byExpendability<Row>(places: readonly Place<Row>[]): readonly Place<Row>[] {
-  return [...places].sort((one, other) => other.column.expendability - one.column.expendability);
-}
-
-function lineWidth<Row>(places: readonly Place<Row>[]): number {
-  return places.reduce((sum, { width }) => sum + width, GAP.length * (places.length - 1));
+  const [least] = columns.toSorted((one, other) => other.column.expendability - one.column.expendability);
+  if (width() <= widthMax || least === undefined || least.column.expendability === 0) return narrow;
+  return fitted(
+    columns.filter((sized) => sized !== least),
+    widthMax,
+  );
 }
 
 /** Created for the first text that is not ASCII: it is slow to load, and most commands print none. */
@@ -143,9 +129,7 @@ const ASCII = /^[ -~]*$/;
 /** Returns how many columns of a terminal a text takes. Holders name themselves in any script. */
 export function widthOf(text: string): number {
   if (ASCII.test(text)) return text.length;
-  let width = 0;
-  for (const { segment } of lettersOf(text)) width += letterWidth(segment);
-  return width;
+  return lettersOf(text).reduce((width, letter) => width + letterWidth(letter), 0);
 }
 
 /** Returns the text, or as much of its beginning as fits before an ellipsis. `width` is at least 1. */
@@ -153,10 +137,10 @@ export function shortened(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let kept = "";
   let left = width - 1;
-  for (const { segment } of lettersOf(text)) {
-    left -= letterWidth(segment);
+  for (const letter of lettersOf(text)) {
+    left -= letterWidth(letter);
     if (left < 0) break;
-    kept += segment;
+    kept += letter;
   }
   return `${kept}…`;
 }
@@ -165,7 +149,7 @@ function letterWidth(letter: string): number {
   return WIDE.test(letter) ? 2 : 1;
 }
 
-function lettersOf(text: string): Intl.Segments {
+function lettersOf(text: string): readonly string[] {
   segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
-  return segmenter.segment(text);
+  return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }

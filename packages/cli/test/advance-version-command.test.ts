@@ -1,34 +1,24 @@
 /**
- * `callnumber advance-version` and `status`, typed as an operator does, at the real end of a run space: beside a coordinator that runs
- * and importers that mint.
+ * `callnumber advance-version` and `status`, run as an operator does, at the real end of a run space: with a running coordinator and
+ * importers that make numbers.
  * Guarantees: G12 (docs/guarantees.md).
  */
-import { join } from "node:path";
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { expect, onTestFinished, test } from "vitest";
 import { CallNumberCheck } from "../../../test/faults/call-number-check.js";
 import { type MintingEvent, MintingProcess } from "../../../test/faults/minting-process.js";
-import { callnumber, type Finished, folderForTest, serve } from "../../../test/processes/command.js";
+import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { done, embeddedStore, expectFailure, jsonOf } from "./helpers.js";
 
 const RUNS_LEFT = 12;
 const RUNS_AFTERWARDS = 6;
-
-async function done(...parameters: readonly string[]): Promise<Finished> {
-  const finished = await callnumber(parameters);
-  expect(finished, parameters.join(" ")).toMatchObject({ code: 0 });
-  return finished;
-}
-
-async function jsonOf(...parameters: readonly string[]): Promise<Record<string, unknown>> {
-  return JSON.parse((await done(...parameters, "--json")).stdout) as Record<string, unknown>;
-}
 
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-/** What an importer process of its own wrote and said. */
+/** What an importer process wrote and reported. */
 function importerAt(coordinator: string, name: string, check: CallNumberCheck) {
   const events: MintingEvent[] = [];
   const importer = new MintingProcess(
@@ -41,7 +31,7 @@ function importerAt(coordinator: string, name: string, check: CallNumberCheck) {
   return { importer, leases, has };
 }
 
-test("at the end of a run space importers stop, and go on in the next version once it is advanced, with no number twice", async () => {
+test("importers stop at the end of a run space, and continue in the next version without a repeated number", async () => {
   const store = sharedRedis().storeUrl;
   const checkpoint = ["--checkpoint-dir", await folderForTest()];
   await done("init", "--store", store, "--first-run", String(RUN_MAX - RUNS_LEFT + 1));
@@ -62,43 +52,34 @@ test("at the end of a run space importers stop, and go on in the next version on
 
   const typedAtOnce = await Promise.all([callnumber([...advance, "--yes"]), callnumber([...advance, "--yes"])]);
   expect(typedAtOnce.map(({ code }) => code).sort()).toEqual([0, 1]);
-  const again = await callnumber([...advance, "--yes"]);
-  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("is at version 1 already") });
+  await expectFailure([...advance, "--yes"], 1, "is at version 1 already");
   const script = await done(...advance, "--to", "1", "--yes");
   expect(script.stdout).toContain("is at version 1 already. Nothing was changed");
-  expect((await callnumber([...advance, "--to", "3", "--yes"])).code).toBe(2);
+  await expectFailure([...advance, "--to", "3", "--yes"], 2, "a version is never left out");
 
   const inVersion1 = () => importers.map(({ leases }) => leases().filter(({ version }) => version === 1));
   await until(() => inVersion1().every((leases) => leases.length >= RUNS_AFTERWARDS));
   for (const { importer } of importers) await importer.stop();
-  expect({ repeats: check.repeatCount, malformed: check.malformedCount, told: check.findings }).toEqual({
-    repeats: 0,
-    malformed: 0,
-    told: [],
-  });
+  expect([check.repeatCount, check.malformedCount, check.findings]).toEqual([0, 0, []]);
   expect(check.count).toBeGreaterThan(RUNS_LEFT * SEQUENCE_COUNT);
-  // Dense: the advance cost no run.
+  // The advance skipped no run.
   expect(Math.min(...inVersion1().flatMap((leases) => leases.map(({ firstRun }) => firstRun)))).toBe(1);
 
   const { version, capacity } = await jsonOf("status", "--coordinator", url);
   const { holders } = capacity as { holders: readonly { name: string }[] };
-  expect({ version, names: holders.map(({ name }) => name).sort() }).toEqual({
-    version: 1,
-    names: ["one", "two"],
-  });
-  const [first] = (await done("runs", "--coordinator", url, "--json")).stdout.match(/"version": \d/) ?? [];
-  expect(first).toBe('"version": 1');
+  expect([version, holders.map(({ name }) => name).sort()]).toEqual([1, ["one", "two"]]);
+  expect(await jsonOf("runs", "--limit", "1", "--coordinator", url)).toMatchObject([{ version: 1 }]);
   expect(output().stdout).toContain("run_space_exhausted");
 });
 
-test("an embedded store is advanced while no coordinator has it open, and goes on densely", async () => {
-  const store = `sqlite:${join(await folderForTest(), "store.db")}`;
+test("advance-version waits for the coordinator of an embedded store to stop, and skips no run", async () => {
+  const store = await embeddedStore();
   const checkpoint = ["--checkpoint-dir", await folderForTest()];
   await done("init", "--store", store, "--first-run", String(RUN_MAX));
   const before = await serve(store, ...checkpoint);
   const [last] = (await done("next", "--coordinator", before.url)).stdout.trim().split("\n");
   const advance = ["advance-version", "--store", store, ...checkpoint, "--yes"];
-  expect(await callnumber(advance)).toMatchObject({ code: 1, stderr: expect.stringContaining("store_locked") });
+  await expectFailure(advance, 1, "store_locked");
   await before.stop();
   expect((await done(...advance)).stdout).toContain('namespace "main" is at version 1. The next lease is run 1 of it');
   const after = await serve(store, ...checkpoint);
@@ -109,15 +90,16 @@ test("an embedded store is advanced while no coordinator has it open, and goes o
   expect(inspected.stdout).toContain("leased to");
 });
 
-test("before its end a version is left only by who says so, and never while its clock line goes on", async () => {
+test("advance-version fails before the clock line has reached the last run, also with --force-early", async () => {
   const store = sharedRedis().storeUrl;
   const checkpoint = ["--checkpoint-dir", await folderForTest()];
   await done("init", "--store", store);
   const advance = ["advance-version", "--store", store, ...checkpoint];
   for (const more of [[], ["--yes"], ["--force-early", "--yes"]]) {
-    const { code, stderr } = await callnumber([...advance, ...more]);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/clock line reaches its last run at 20\d\d-.*\(version_still_active\)/s);
+    await expectFailure(
+      [...advance, ...more],
+      1,
+      /clock line reaches its last run at 20\d\d-.*\(version_still_active\)/s,
+    );
   }
-  expect((await callnumber(["advance-version", "--store", "memory:"])).code).toBe(2);
 });

@@ -1,4 +1,4 @@
-/** What `recover --numbers` takes for a list of call numbers, and that it guesses nothing. */
+/** `recover --numbers` reads a list of call numbers, and guesses nothing. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
@@ -15,7 +15,7 @@ async function listed(text: string): Promise<CallNumberList> {
   return readCallNumberList(path);
 }
 
-test("the greatest run of a list is the floor, whatever its place and its text", async () => {
+test("the greatest run of a list is the floor, wherever it is", async () => {
   const { callNumberCount, greatest } = await listed(`${RUN_99}\n${RUN_8452}\n${RUN_99}\n`);
   expect([callNumberCount, greatest]).toEqual([3, { ledgerId: 8452, callNumber: RUN_8452, line: 2 }]);
   const [early, late] = [

@@ -1,4 +1,4 @@
-/** `doctor` next to a coordinator that runs: it examines the store that is served, and shows how that coordinator was started. */
+/** `doctor` while a coordinator runs: it examines the store that is served, and shows how that coordinator was started. */
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { callnumber, callnumberProcess, folderForTest, serve, serveWith } from "../../../test/processes/command.js";
@@ -6,6 +6,7 @@ import { command } from "../../../test/redis/redis-command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
+import { done, expectFailure, jsonOf } from "./helpers.js";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -15,30 +16,30 @@ let store: string;
 beforeEach(async () => {
   folder = await folderForTest();
   store = `sqlite:${folder}/store.db`;
-  await callnumber(["init", "--store", store]);
+  await done("init", "--store", store);
 });
 
 const doctorAt = (url: string, ...more: readonly string[]) => ["doctor", "--coordinator", url, ...more];
 
 describe("doctor without --store", () => {
-  test("examines the embedded store of the running coordinator, which only that one can open", async () => {
+  test("doctor examines the embedded store of the running coordinator, which only that one can open", async () => {
     const { url, stop } = await serve(store);
-    const { code, stdout, stderr } = await callnumber(doctorAt(url));
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const { stdout, stderr } = await done(...doctorAt(url));
+    expect(stderr).toBe("");
     expect(stdout).toContain(`${store}, as the coordinator at ${url} sees it\n  nothing found`);
     // Named, it is the same one.
-    const named = await callnumber(doctorAt(url, "--store", store));
-    expect(named).toMatchObject({ code: 0, stdout: expect.stringContaining(`${store}, as the coordinator at`) });
+    const named = await done(...doctorAt(url, "--store", store));
+    expect(named.stdout).toContain(`${store}, as the coordinator at`);
     await stop();
-    const alone = await callnumber(doctorAt(url, "--store", store));
+    const alone = await done(...doctorAt(url, "--store", store));
     expect(alone.stdout).toMatch(/^sqlite:\S+store\.db\n {2}nothing found.*\nno coordinator answers at /);
   });
 
-  test("examines the Redis of the running coordinator, and not the unused default store", async () => {
+  test("doctor examines the Redis of the running coordinator, and not the unused default store", async () => {
     const home = { HOME: folder, XDG_STATE_HOME: "" };
     await callnumber(["init", "--create"], { env: home });
     const { storeUrl, operatorUrl } = sharedRedis();
-    expect(await callnumber(["init", "--store", storeUrl])).toMatchObject({ code: 0 });
+    await done("init", "--store", storeUrl);
     const { url } = await serve(storeUrl, "--checkpoint-dir", join(folder, "checkpoint"));
     const { stdout } = await callnumber(doctorAt(url), { env: home });
     expect(stdout).toMatch(/^redis:\/\/callnumber@\S+, as the coordinator at /);
@@ -51,9 +52,9 @@ describe("doctor without --store", () => {
     expect(asOperator.stdout).not.toContain("unseen-configuration");
   });
 
-  test("shows what ends leasing as the coordinator knows it", async () => {
+  test("doctor shows what ends leasing as the coordinator knows it", async () => {
     const { storeUrl } = sharedRedis();
-    expect(await callnumber(["init", "--store", storeUrl])).toMatchObject({ code: 0 });
+    await done("init", "--store", storeUrl);
     const { url } = await serve(storeUrl, "--checkpoint-dir", join(folder, "checkpoint"));
     const key = `${new URL(storeUrl).searchParams.get("prefix")}{main}:record`;
     await command({ url: sharedRedis().url }, "HSET", key, "c", "7");
@@ -62,13 +63,12 @@ describe("doctor without --store", () => {
     expect(code).toBe(1);
   });
 
-  test("refuses to guess when the running coordinator does not report its store", async () => {
+  test("doctor fails when the running coordinator does not report its store", async () => {
     const tokensFile = join(folder, "tokens");
-    await callnumber(["token", "create", "--tokens-file", tokensFile, "--role", "read", "--all-namespaces"]);
+    await done("token", "create", "--tokens-file", tokensFile, "--role", "read", "--all-namespaces");
     const { url } = await serve(store, "--tokens-file", tokensFile);
-    const { code, stdout, stderr } = await callnumber(doctorAt(url));
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toMatch(/the coordinator at \S+ does not report it .*Pass --store.*\(unauthorized\)/);
+    const message = /the coordinator at \S+ does not report it .*Pass --store.*\(unauthorized\)/;
+    await expectFailure(doctorAt(url), 1, message);
   });
 });
 
@@ -76,23 +76,22 @@ describe("doctor", () => {
   /** A store that no coordinator serves. */
   const elsewhere = () => `sqlite:${folder}/elsewhere.db`;
 
-  test("shows in its first line that the coordinator serves another store, and none of its settings", async () => {
+  test("doctor prints first that the coordinator serves another store, and none of its settings", async () => {
     const { url } = await serve(store, "--max-connections", "77");
-    await callnumber(["init", "--store", elsewhere()]);
-    const inWords = await callnumber(doctorAt(url, "--store", elsewhere()));
-    expect(inWords).toMatchObject({ code: 0, stderr: "" });
-    expect(inWords.stdout).toMatch(
+    await done("init", "--store", elsewhere());
+    const asText = await done(...doctorAt(url, "--store", elsewhere()));
+    expect(asText.stdout).toMatch(
       new RegExp(`^The coordinator at ${url} serves another store: ${store}\n${elsewhere()}\n {2}nothing found`),
     );
-    expect(inWords.stdout).not.toMatch(/\b77\b/);
-    const asJson = await callnumber(doctorAt(url, "--store", elsewhere(), "--json"));
-    expect(JSON.parse(asJson.stdout)).toMatchObject({ store: elsewhere(), servedStore: store, running: null });
+    expect(asText.stdout).not.toMatch(/\b77\b/);
+    const asJson = await jsonOf(...doctorAt(url, "--store", elsewhere()));
+    expect(asJson).toMatchObject({ store: elsewhere(), servedStore: store, running: null });
     const missing = await callnumber(doctorAt(url, "--store", `sqlite:${folder}/none.db`));
     expect(missing).toMatchObject({ code: 1, stdout: expect.stringContaining(`serves another store: ${store}`) });
     expect(missing.stderr).toContain("store_not_found");
   });
 
-  test("shows the settings of the coordinator where they differ from the defaults, without secrets", async () => {
+  test("doctor shows the settings of the coordinator where they differ from the defaults, without secrets", async () => {
     const env = { CALLNUMBER_MAX_CONNECTIONS: "77", CALLNUMBER_COORDINATOR_NAME: "redis://me:secret@h" };
     const { url } = await serveWith(env, store);
     const { stdout } = await callnumber(doctorAt(url), { env: { CALLNUMBER_MAX_CONNECTIONS: "5555" } });
@@ -100,16 +99,22 @@ describe("doctor", () => {
     expect(stdout).toMatch(/^ {2}coordinator-name +redis:\/\/me:\*\*\*@h \(environment\)$/m);
     expect(stdout).toContain(`the coordinator at ${url}, release `);
     expect(stdout).not.toMatch(/max-concurrent-leases|\b5555\b|secret/);
-    const { running, notRunning } = JSON.parse((await callnumber(doctorAt(url, "--json"))).stdout);
-    expect(running.settings).toContainEqual({ name: "max-connections", value: "77", from: "environment" });
-    expect(running.settings).toContainEqual({ name: "max-concurrent-leases", value: "64", from: "default" });
-    expect([running.certificateEndsAtMs, notRunning]).toEqual([null, null]);
+    expect(await jsonOf(...doctorAt(url))).toMatchObject({
+      running: {
+        settings: expect.arrayContaining([
+          { name: "max-connections", value: "77", from: "environment" },
+          { name: "max-concurrent-leases", value: "64", from: "default" },
+        ]),
+        certificateEndsAtMs: null,
+      },
+      notRunning: null,
+    });
   });
 
-  test("is told by a token of role operator that is good for all namespaces, and says what else it was answered", async () => {
+  test("doctor shows settings with an operator's token for all namespaces, and else the coordinator's reason", async () => {
     const tokensFile = join(folder, "tokens");
     const tokenOf = async (role: string, ...where: readonly string[]) => {
-      const made = await callnumber(["token", "create", "--tokens-file", tokensFile, "--role", role, ...where]);
+      const made = await done("token", "create", "--tokens-file", tokensFile, "--role", role, ...where);
       return replaceFile(join(folder, `${role}-${where.length}.token`), made.stdout);
     };
     const operator = await tokenOf("operator", "--all-namespaces");
@@ -119,33 +124,26 @@ describe("doctor", () => {
       await tokenOf("lease", "--all-namespaces"),
     ];
     const { url } = await serve(store, "--tokens-file", tokensFile);
-    await callnumber(["init", "--store", elsewhere()]);
-    const told = await callnumber(doctorAt(url, "--token-file", operator));
-    expect(told).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^ {2}tokens-file +\S+tokens \(command line\)$/m),
-    });
+    await done("init", "--store", elsewhere());
+    const shown = await done(...doctorAt(url, "--token-file", operator));
+    expect(shown.stdout).toMatch(/^ {2}tokens-file +\S+tokens \(command line\)$/m);
     const doctor = doctorAt(url, "--store", elsewhere());
     for (const file of others) {
-      const refused = await callnumber([...doctor, "--token-file", file]);
-      expect(refused).toMatchObject({
-        code: 0,
-        stdout: expect.stringMatching(/does not tell its settings: .*\(forbidden\)/),
-      });
-      expect(refused.stdout).not.toContain("command line");
+      const { stdout } = await done(...doctor, "--token-file", file);
+      expect(stdout).toMatch(/does not report its settings: .*\(forbidden\)/);
+      expect(stdout).not.toContain("command line");
     }
-    // Strangers may come: to every address, or through a proxy to a name that was allowed.
+    // Any client may come: to every address, or through a proxy to a name that was allowed.
     for (const words of [["--listen-without-tokens"], ["--allow-host", "numbers.example.org"]]) {
       const open = await serve("memory:", ...words);
-      const nobody = await callnumber(doctorAt(open.url, "--store", elsewhere(), "--json"));
-      expect(JSON.parse(nobody.stdout)).toMatchObject({ running: null, notRunning: { code: "not_found" } });
+      const hidden = await jsonOf(...doctorAt(open.url, "--store", elsewhere()));
+      expect(hidden).toMatchObject({ running: null, notRunning: { code: "not_found" } });
     }
-    const bare = await callnumber([...doctor, "--json"]);
-    expect(JSON.parse(bare.stdout)).toMatchObject({ running: null, notRunning: { url, code: "unauthorized" } });
+    expect(await jsonOf(...doctor)).toMatchObject({ running: null, notRunning: { url, code: "unauthorized" } });
   });
 });
 
-test("doctor shows when the certificate of the coordinator ends, and that it is unwise to let it come to that", async () => {
+test("doctor warns of a certificate of the coordinator that expires soon", async () => {
   const authority = newAuthority();
   const ca = replaceFile(join(folder, "ca.crt"), authority.certificate, 0o644);
   const untilMs = Math.floor((Date.now() + 5.5 * DAY_MS) / 1_000) * 1_000;
@@ -156,8 +154,8 @@ test("doctor shows when the certificate of the coordinator ends, and that it is 
   expect(stdout).toMatch(/^ {2}unwise: The TLS certificate expires in 5 days, on 20/m);
   expect(stdout).toContain(`TLS certificate: until ${new Date(untilMs).toISOString()}`);
   expect(stdout).not.toContain("PRIVATE KEY");
-  const unbelieved = await callnumber(doctorAt(url, "--store", store));
-  expect(unbelieved.stdout).toMatch(
-    /^the coordinator at .* does not tell its settings: .*its certificate is from an unknown authority/m,
+  const unverified = await done(...doctorAt(url, "--store", store));
+  expect(unverified.stdout).toMatch(
+    /^the coordinator at .* does not report its settings: .*its certificate is from an unknown authority/m,
   );
 });

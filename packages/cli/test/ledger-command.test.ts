@@ -1,83 +1,53 @@
-/** The ledger at the terminal: `runs`, `runs --follow`, `export`, and `status` for scripts, as processes of their own. */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+/** The ledger and the state at the terminal: `runs`, `runs --follow`, `export`, and `status`. */
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { type LedgerEntry, pathOf } from "@callnumber/protocol/wire";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { serve, shell, startCommand, startOnTerminal } from "../../../test/processes/command.js";
 import {
-  callnumber,
-  folderForTest,
-  serve,
-  shell,
-  startCommand,
-  startOnTerminal,
-} from "../../../test/processes/command.js";
+  done,
+  embeddedStore,
+  expectFailure,
+  httpServer,
+  jsonLines,
+  jsonOf,
+  lease,
+  NOWHERE,
+  newCoordinator,
+  post,
+} from "./helpers.js";
 
 const ESC = String.fromCharCode(27);
 const COLORS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");
-let asked = 0;
+const NO_TERMINAL = "no `script` here, which gives a command a terminal";
+const hasTerminal = async () => (await shell("command -v script")).code === 0;
 
-async function coordinator() {
-  const { url } = await serve(`sqlite:${join(await folderForTest(), "store.db")}`, "--create");
-  return { url, to: ["--coordinator", url] };
-}
-
-interface Who {
-  readonly name?: string;
-  readonly host?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly runCount?: number;
-}
-
-async function lease(
-  url: string,
-  { name = "importer", host = "mail-1", labels = {}, runCount = 1 }: Who = {},
-): Promise<{ firstRun: number; nonce: string }> {
-  const holder = { name, host, pid: 4711, labels };
-  const nonce = `nonce-of-lease-${process.pid}-${asked++}`;
-  const request = { runCount, nonce, holder, lastRun: null, receipt: null, sentAtMs: 1_700_000_000_000 };
-  return (await post(url, pathOf("leases", { namespace: "main" }), request)) as { firstRun: number; nonce: string };
-}
-
-async function post(url: string, path: string, body: unknown): Promise<unknown> {
-  const headers = { "content-type": "application/json" };
-  const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!answer.ok) throw new Error(await answer.text());
-  return await answer.json();
-}
-
-function jsonLines(text: string): LedgerEntry[] {
-  return text
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as LedgerEntry);
-}
+const leasesIn = (text: string) => jsonLines<LedgerEntry>(text);
+const firstRunsOf = (leases: readonly LedgerEntry[]) => leases.map(({ firstRun }) => firstRun);
 
 describe("runs", () => {
-  test("takes every filter, and all of them at once", async () => {
-    const { url, to } = await coordinator();
+  test("runs applies every filter, and several at once", async () => {
+    const { url, to } = await newCoordinator();
     const { nonce } = await lease(url, { name: "a", host: "h-1", labels: { archive: "lists", step: "1" } });
     await lease(url, { name: "a", host: "h-2", labels: { archive: "lists", step: "2" }, runCount: 3 });
     await lease(url, { name: "b", host: "h-2", labels: { archive: "notes" } });
     await post(url, pathOf("report", { namespace: "main", run: 1 }), { nonce, lastSequence: 5, state: "closed" });
-    const runs = async (...filters: readonly string[]) => {
-      const { stdout } = await callnumber(["runs", "--json", ...filters, ...to]);
-      return (JSON.parse(stdout) as LedgerEntry[]).map(({ firstRun }) => firstRun);
-    };
-    expect(await runs("--holder", "a")).toEqual([2, 1]);
-    expect(await runs("--host", "h-2")).toEqual([5, 2]);
-    expect(await runs("--label", "archive=lists", "--label", "step=2")).toEqual([2]);
-    expect(await runs("--state", "closed")).toEqual([1]);
-    expect(await runs("--state", "unreported", "--holder", "a")).toEqual([2]);
-    expect(await runs("--from-run", "3", "--to-run", "4")).toEqual([2]);
-    expect(await runs("--from", "2020-01-01", "--to", "2020-01-02")).toEqual([]);
-    expect((await callnumber(["runs", "--holder", "nobody", ...to])).stdout).toBe("no leases\n");
+    for (const [filters, expected] of [
+      ["--holder a", [2, 1]],
+      ["--host h-2", [5, 2]],
+      ["--label archive=lists --label step=2", [2]],
+      ["--state closed", [1]],
+      ["--state unreported --holder a", [2]],
+      ["--from-run 3 --to-run 4", [2]],
+      ["--from 2020-01-01 --to 2020-01-02", []],
+    ] as const) {
+      expect(firstRunsOf(await jsonOf("runs", ...filters.split(" "), ...to)), filters).toEqual(expected);
+    }
+    expect((await done("runs", "--holder", "other", ...to)).stdout).toBe("no leases\n");
   });
 
-  test("fits the terminal, with colors; in a pipe all stands in full, without", async ({ skip }) => {
-    if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
-    const { url, to } = await coordinator();
+  test("runs fits the terminal, with colors; in a pipe it prints everything, without", async ({ skip }) => {
+    if (!(await hasTerminal())) skip(NO_TERMINAL);
+    const { url, to } = await newCoordinator();
     const name = "an-importer-with-a-name-that-takes-half-of-a-line";
     await lease(url, { name, host: "archive-importer-07.dc2.example.net", labels: { archive: "lists" } });
     for (const columns of [80, 120]) {
@@ -89,62 +59,65 @@ describe("runs", () => {
       expect(lines[0]).toMatch(/^RUNS +LEASED AT +HOLDER/);
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
     }
-    const piped = await callnumber(["runs", ...to]);
+    const piped = await done("runs", ...to);
     expect(piped.stdout).toContain(`${name}  archive-importer-07.dc2.example.net  4711  unreported  archive=lists\n`);
     expect(piped.stdout).not.toContain(ESC);
   });
 
-  test("--follow tells every new lease once, in order, and ends on Ctrl-C with 0", async () => {
-    const { url, to } = await coordinator();
-    for (let count = 0; count < 5; count++) await lease(url, { name: count % 2 === 0 ? "a" : "b" });
-    const every = startCommand(["runs", "--follow", "--json", "--limit", "2", "--interval", "1", ...to]);
-    const some = startCommand(["runs", "--follow", "--json", "--holder", "a", "--interval", "1", ...to]);
-    await expect.poll(() => jsonLines(every.output().stdout).length).toBe(2);
-    await expect.poll(() => jsonLines(some.output().stdout).length).toBe(3);
-    for (let count = 0; count < 300; count++) await lease(url, { name: count % 2 === 0 ? "a" : "b", runCount: 2 });
-    await expect.poll(() => jsonLines(every.output().stdout).length).toBe(302);
-    await expect.poll(() => jsonLines(some.output().stdout).length).toBe(153);
+  test("runs --follow prints every new lease once, in order, and ends on Ctrl-C with 0", async () => {
+    const { url, to } = await newCoordinator();
+    const leaseInTurns = async (count: number, runCount: number) => {
+      for (let index = 0; index < count; index++) await lease(url, { name: index % 2 === 0 ? "a" : "b", runCount });
+    };
+    await leaseInTurns(5, 1);
+    const follow = ["runs", "--follow", "--json", "--interval", "1", ...to];
+    const every = startCommand([...follow, "--limit", "2"]);
+    const some = startCommand([...follow, "--holder", "a"]);
+    await expect.poll(() => leasesIn(every.output().stdout).length).toBe(2);
+    await expect.poll(() => leasesIn(some.output().stdout).length).toBe(3);
+    await leaseInTurns(300, 2);
+    await expect.poll(() => leasesIn(every.output().stdout).length).toBe(302);
+    await expect.poll(() => leasesIn(some.output().stdout).length).toBe(153);
     expect(await Promise.all([every.stop(), some.stop()])).toEqual([0, 0]);
-    const runs = jsonLines(every.output().stdout).map(({ firstRun }) => firstRun);
+    const runs = firstRunsOf(leasesIn(every.output().stdout));
     expect(runs).toEqual([4, 5, ...Array.from({ length: 300 }, (_, index) => 6 + 2 * index)]);
-    expect(jsonLines(some.output().stdout).every(({ holder }) => holder.name === "a")).toBe(true);
+    expect(leasesIn(some.output().stdout).every(({ holder }) => holder.name === "a")).toBe(true);
   });
 
-  test("--follow outlives its coordinator, says once that it is gone, and leaves nothing out", async () => {
-    const folder = await folderForTest();
-    const port = await freePort();
-    const store = `sqlite:${join(folder, "store.db")}`;
-    const first = await serve(store, "--create", "--port", String(port));
+  test("runs --follow continues after a restart of its coordinator, reports the failure once, and skips no lease", async () => {
+    const store = await embeddedStore();
+    const first = await serve(store, "--create");
     await lease(first.url);
     const follower = startCommand(["runs", "--follow", "--json", "--interval", "1", "--coordinator", first.url]);
-    await expect.poll(() => jsonLines(follower.output().stdout).length).toBe(1);
+    await expect.poll(() => leasesIn(follower.output().stdout).length).toBe(1);
     await first.stop();
     await expect.poll(() => follower.output().stderr).toContain("coordinator_unreachable");
-    const second = await serve(store, "--port", String(port));
+    // The later of two options counts.
+    const second = await serve(store, "--port", new URL(first.url).port);
     await lease(second.url);
-    await expect.poll(() => jsonLines(follower.output().stdout).length).toBe(2);
+    await expect.poll(() => leasesIn(follower.output().stdout).length).toBe(2);
     expect(await follower.stop()).toBe(0);
     expect(follower.output().stderr.trim().split("\n")).toHaveLength(1);
   });
 });
 
 describe("export", () => {
-  test("writes a table, or lines of JSON with a last one that says they are all", async () => {
-    const { url, to } = await coordinator();
+  test("export writes CSV, or NDJSON with a last line that marks its end", async () => {
+    const { url, to } = await newCoordinator();
     for (let count = 0; count < 3; count++) await lease(url, { name: `=${count}` });
-    const csv = await callnumber(["export", ...to]);
-    expect(csv).toMatchObject({ code: 0, stderr: "" });
+    const csv = await done("export", ...to);
+    expect(csv.stderr).toBe("");
     expect(csv.stdout).toMatch(/^"version",.*\r\n(0,\d+,.*\r\n){3}$/);
     expect(csv.stdout).toContain(`"'=2"`);
-    const ndjson = await callnumber(["export", "--format", "ndjson", "--to-run", "2", ...to]);
-    const lines = ndjson.stdout.trim().split("\n");
-    expect(exportEndSchema.parse(JSON.parse(lines.pop() ?? ""))).toEqual({ end: true, leaseCount: 2, upToRun: 2 });
-    expect(jsonLines(lines.join("\n")).map(({ firstRun }) => firstRun)).toEqual([1, 2]);
-    expect((await callnumber(["export", "--namespace", "nowhere", ...to])).stderr).toContain("namespace_not_found");
+    const ndjson = await done("export", "--format", "ndjson", "--to-run", "2", ...to);
+    const lines = leasesIn(ndjson.stdout);
+    expect(exportEndSchema.parse(lines.pop())).toEqual({ end: true, leaseCount: 2, upToRun: 2 });
+    expect(firstRunsOf(lines)).toEqual([1, 2]);
+    await expectFailure(["export", "--namespace", "nowhere", ...to], 1, "namespace_not_found");
   });
 
-  test("into a file on a full disk exits with 1, and says why in one line", async () => {
-    const { url } = await coordinator();
+  test("export to a full disk exits with 1 and the reason, and with 0 when its reader leaves", async () => {
+    const { url } = await newCoordinator();
     await lease(url);
     const { code, stderr } = await shell(`callnumber export --coordinator ${url} > /dev/full`);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^callnumber: ENOSPC: .*\n$/)]);
@@ -154,17 +127,14 @@ describe("export", () => {
   test.each([
     ["csv", "cut"],
     ["ndjson", "cut"],
-    // As a proxy ends an answer whose source is gone.
+    // As a proxy ends a response whose source is gone.
     ["ndjson", "ended without its end"],
-  ])("as %s that is %s exits with 1, and says that it is a part", async (format, how) => {
-    const server = createServer((_, response) => {
+  ])("export as %s that is %s exits with 1 and reports that it is incomplete", async (format, how) => {
+    const url = await httpServer((_, response) => {
       response.writeHead(200, { "content-type": "text/plain" });
       response.write("{}\n", () => (how === "cut" ? response.destroy() : response.end()));
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void server.close());
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    expect(await callnumber(["export", "--format", format, "--coordinator", url])).toMatchObject({
+    expect(await shell(`callnumber export --format ${format} --coordinator ${url}`)).toMatchObject({
       code: 1,
       stdout: "{}\n",
       stderr: expect.stringMatching(/a part of it only.*export_incomplete/),
@@ -173,38 +143,38 @@ describe("export", () => {
 });
 
 describe("status", () => {
-  test("--check tells scripts how it stands, in one line and by its exit code", async () => {
-    const { url, to } = await coordinator();
+  test("status --check prints one line for scripts, and exits with the state", async () => {
+    const { url, to } = await newCoordinator();
     await lease(url);
-    const well = await callnumber(["status", "--check", ...to]);
-    expect(well).toMatchObject({ code: 0, stderr: "" });
-    expect(well.stdout).toMatch(/^CALLNUMBER OK - namespace main leases: mark 1, .* \| runs_used=1;.*\n$/);
-    expect(await callnumber(["status", "--check", "--coordinator", "http://127.0.0.1:1"])).toMatchObject({
+    const { stdout, stderr } = await done("status", "--check", ...to);
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/^CALLNUMBER OK - namespace main leases: mark 1, .* \| runs_used=1;.*\n$/);
+    const unreachable = await shell(`callnumber status --check --coordinator ${NOWHERE}`);
+    expect(unreachable).toMatchObject({
       code: 3,
       stdout: expect.stringMatching(/^CALLNUMBER UNKNOWN - .*coordinator_unreachable.*\n$/),
     });
-    const none = await callnumber(["status", "--check", "--json", "--namespace", "nowhere", ...to]);
-    expect(none.code).toBe(2);
-    expect(JSON.parse(none.stdout)).toMatchObject({ state: "critical", exitCode: 2, figures: null });
+    const missing = await shell(`callnumber status --check --json --namespace nowhere ${to.join(" ")}`);
+    expect(missing.code).toBe(2);
+    expect(JSON.parse(missing.stdout)).toMatchObject({ state: "critical", exitCode: 2, figures: null });
   });
 
-  test("--watch appends where there is no terminal, goes on without its coordinator, and ends on Ctrl-C with 0", async () => {
-    const running = await serve(`sqlite:${join(await folderForTest(), "store.db")}`, "--create");
-    const to = ["--coordinator", running.url];
-    const watch = startCommand(["status", "--watch", "--interval", "1", ...to]);
-    const seen = () => watch.output().stdout;
-    await expect.poll(seen).toMatch(/no run leased yet[^]*no run leased yet/);
+  test("status --watch appends without a terminal, continues without its coordinator, and ends on Ctrl-C with 0", async () => {
+    const running = await newCoordinator();
+    const watch = startCommand(["status", "--watch", "--interval", "1", ...running.to]);
+    const shown = () => watch.output().stdout;
+    await expect.poll(shown).toMatch(/no run leased yet[^]*no run leased yet/);
     await lease(running.url);
-    await expect.poll(seen).toContain("high-water mark    run 1,");
+    await expect.poll(shown).toContain("high-water mark    run 1,");
     await running.stop();
-    await expect.poll(seen).toContain("coordinator_unreachable");
+    await expect.poll(shown).toContain("coordinator_unreachable");
     expect(await watch.stop()).toBe(0);
-    expect(seen()).not.toContain(ESC);
+    expect(shown()).not.toContain(ESC);
   });
 
-  test("--watch replaces the state before on a terminal, and leaves the last one", async ({ skip }) => {
-    if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
-    const { to } = await coordinator();
+  test("status --watch replaces the state before on a terminal, and leaves the last one", async ({ skip }) => {
+    if (!(await hasTerminal())) skip(NO_TERMINAL);
+    const { to } = await newCoordinator();
     const watch = startOnTerminal(80, "status", "--watch", "--interval", "1", ...to);
     await expect.poll(() => watch.output().stdout.split(`${ESC}[H`).length).toBeGreaterThan(2);
     watch.typeCtrlC();
@@ -212,12 +182,38 @@ describe("status", () => {
     const last = watch.output().stdout.split(`${ESC}[H${ESC}[2J`).at(-1) ?? "";
     expect(last.replaceAll(COLORS, "")).toMatch(/^namespace main on the sqlite store[^]*Ctrl-C ends/);
   });
-});
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+  test("status --all-namespaces lists the namespaces that init made, with labels", async () => {
+    const store = await embeddedStore();
+    await done("init", "--store", store);
+    const labels = ["--label", "archive=lists", "--label", "team=a=b c"];
+    const lists = ["--namespace", "lists", "--first-run", "200", "--rate", "4"];
+    expect(await jsonOf("init", "--store", store, ...lists, ...labels)).toMatchObject({
+      namespace: "lists",
+      firstRun: 200,
+      labels: { archive: "lists", team: "a=b c" },
+    });
+    const { url } = await serve(store);
+    const to = ["--coordinator", url];
+    await done("next", ...to);
+    const listed = await done("status", "--all-namespaces", ...to);
+    expect(listed.stdout.trimEnd().split("\n")).toEqual([
+      expect.stringMatching(/^NAMESPACE +RUNS USED +RUNS LEFT +RATE +GUARD +LABELS$/),
+      expect.stringMatching(/^lists +0 +1073741624 +4 +active +archive=lists team="a=b c"$/),
+      expect.stringMatching(/^main +1 +1073741822 +2 +active$/),
+    ]);
+    expect(await jsonOf("status", "--all-namespaces", ...to)).toMatchObject([
+      { namespace: "lists", record: { firstRun: 200, ceilingRunsPerSecond: 4 }, guard: { state: "active" } },
+      { namespace: "main", labels: {} },
+    ]);
+    expect((await done("status", "--namespace", "lists", ...to)).stdout).toMatch(
+      /first run 200\n.*no run leased yet\n.*runs used +0, 0\.000 %\n.*the line ends +\S+Z, rising by 4 a second.*alarms +none\n$/s,
+    );
+    await expectFailure(["status", "--namespace", "other", ...to], 1, "namespace_not_found");
+    expect(await jsonOf("status", ...to)).toMatchObject({
+      namespace: "main",
+      runsUsed: 1,
+      capacity: { ceilingRunsPerSecond: 2, alarms: [], holders: [{ name: "callnumber-next" }] },
+    });
+  });
+});

@@ -1,9 +1,10 @@
-/** `callnumber move`, typed as an operator does: between real stores, with real coordinators before and after. */
+/** `callnumber move`, run as an operator does: between real stores, with real coordinators before and after. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { callnumber, type Finished, folderForTest, serve } from "../../../test/processes/command.js";
+import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { done, embeddedStore, expectFailure, jsonOf } from "./helpers.js";
 
 interface Places {
   readonly from: string;
@@ -11,20 +12,13 @@ interface Places {
 }
 
 const redisPlace = () => sharedRedis().operatorUrl;
-const embeddedPlace = async () => `sqlite:${join(await folderForTest(), "store.db")}`;
 
 const PAIRS: readonly [name: string, places: () => Promise<Places>][] = [
-  ["from the embedded store to Redis", async () => ({ from: await embeddedPlace(), to: redisPlace() })],
+  ["from the embedded store to Redis", async () => ({ from: await embeddedStore(), to: redisPlace() })],
   ["from Redis to Redis", async () => ({ from: redisPlace(), to: redisPlace() })],
 ];
 
-async function done(...parameters: readonly string[]): Promise<Finished> {
-  const finished = await callnumber(parameters);
-  expect(finished, parameters.join(" ")).toMatchObject({ code: 0 });
-  return finished;
-}
-
-/** Makes call numbers by importers of its own; returns the ledger ids of their runs. */
+/** Makes call numbers with so many importers. Returns the ledger ids of their runs. */
 async function runsBy(url: string, count: number, namespace = "main"): Promise<readonly number[]> {
   const runs: number[] = [];
   for (let importer = 0; importer < count; importer++) {
@@ -36,7 +30,7 @@ async function runsBy(url: string, count: number, namespace = "main"): Promise<r
   return runs;
 }
 
-/** Asks again where `next` gave up after its ten seconds: on a busy machine a store that has moved here is claimed later than that. */
+/** Retries where `next` gave up after its ten seconds: on a busy machine a store that was moved is claimed later than that. */
 async function nextFrom(url: string, namespace: string): Promise<string> {
   for (;;) {
     const { code, stdout, stderr } = await callnumber(["next", "--coordinator", url, "--namespace", namespace]);
@@ -45,13 +39,10 @@ async function nextFrom(url: string, namespace: string): Promise<string> {
   }
 }
 
-async function ledgerAt(url: string): Promise<readonly { firstRun: number; progress: unknown; holder: unknown }[]> {
-  const { stdout } = await done("runs", "--json", "--coordinator", url);
-  return JSON.parse(stdout) as { firstRun: number; progress: unknown; holder: unknown }[];
-}
+const ledgerAt = (url: string) => jsonOf<readonly object[]>("runs", "--coordinator", url);
 
 describe.each(PAIRS)("move %s", (_, places) => {
-  test("looks first, moves with --apply, and the new coordinator goes on above the old one's runs, with its ledger", async () => {
+  test("move plans, moves with --apply, and the new coordinator continues above the old one's runs, with its ledger", async () => {
     const { from, to } = await places();
     await done("init", "--store", from);
     const old = await serve(from);
@@ -69,10 +60,7 @@ describe.each(PAIRS)("move %s", (_, places) => {
     );
 
     const stopped = await serve(from);
-    expect(await callnumber(["next", "--coordinator", stopped.url])).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/was moved to .*namespace_moved/s),
-    });
+    await expectFailure(["next", "--coordinator", stopped.url], 1, /was moved to .*namespace_moved/s);
     await stopped.stop();
 
     const current = await serve(to);
@@ -87,33 +75,32 @@ describe.each(PAIRS)("move %s", (_, places) => {
 });
 
 describe("move", () => {
-  test("of all namespaces takes each, and tells programs what came of it, without a secret", async () => {
-    const [from, to] = [await embeddedPlace(), redisPlace()];
+  test("move --namespace all moves each namespace, and prints the result as JSON without a secret", async () => {
+    const [from, to] = [await embeddedStore(), redisPlace()];
     await done("init", "--store", from);
     await done("init", "--store", from, "--namespace", "lists", "--first-run", "500");
-    const parameters = ["--store", from, "--to", to, "--namespace", "all", "--json"];
-    const look = await done("move", ...parameters);
-    expect(JSON.parse(look.stdout)).toMatchObject({
+    const move = ["move", "--store", from, "--to", to, "--namespace", "all"];
+    const look = await jsonOf(...move);
+    expect(look).toMatchObject({
       findings: [],
       namespaces: [
         { namespace: "lists", stage: "new", highWaterMark: 499, leaseCount: 0, newStoreId: null, targetPhase: null },
         { namespace: "main", stage: "new", highWaterMark: 0 },
       ],
     });
-    const moved = await done("move", ...parameters, "--apply");
-    expect(JSON.parse(moved.stdout)).toMatchObject({
+    const moved = await jsonOf(...move, "--apply");
+    expect(moved).toMatchObject({
       moved: [
         { namespace: "lists", wasDone: false, version: 1 },
         { namespace: "main", wasDone: false, version: 1 },
       ],
     });
-    expect(look.stdout + moved.stdout).not.toMatch(/[0-9a-f]{64}/);
-    const after = JSON.parse((await done("move", ...parameters)).stdout) as { namespaces: { targetPhase: number }[] };
-    expect(after.namespaces.map(({ targetPhase }) => targetPhase)).toEqual([1, 1]);
+    expect(JSON.stringify([look, moved])).not.toMatch(/[0-9a-f]{64}/);
+    expect(await jsonOf(...move)).toMatchObject({ namespaces: [{ targetPhase: 1 }, { targetPhase: 1 }] });
   });
 
-  test("to a file makes it, but only to move there", async () => {
-    const [from, folder] = [await embeddedPlace(), await folderForTest()];
+  test("move makes a new file only with --apply", async () => {
+    const [from, folder] = [await embeddedStore(), await folderForTest()];
     const to = `sqlite:${join(folder, "with a space.db")}`;
     await done("init", "--store", from);
     await done("move", "--store", from, "--to", to);
@@ -123,27 +110,21 @@ describe("move", () => {
     expect(await runsBy(url, 1)).toHaveLength(1);
   });
 
-  test("is refused to a third place once it was made, and to a place that keeps another store", async () => {
+  test("move fails to a third place after a move, and to a place that holds another store", async () => {
     const [from, to, other] = [redisPlace(), redisPlace(), redisPlace()];
     await done("init", "--store", from);
     await done("init", "--store", other);
-    expect(await callnumber(["move", "--store", from, "--to", other, "--apply"])).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/it holds store .*another file or "\?prefix=".*namespace_exists/s),
-    });
-    await done("move", "--store", from, "--to", to, "--apply");
-    const refused = await callnumber(["move", "--store", from, "--to", redisPlace(), "--apply"]);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("namespace_moved") });
-    expect(refused.stderr).toContain(new URL(to).searchParams.get("prefix"));
+    const moveTo = (place: string) => ["move", "--store", from, "--to", place, "--apply"];
+    await expectFailure(moveTo(other), 1, /it holds store .*another file or "\?prefix=".*namespace_exists/s);
+    await done(...moveTo(to));
+    const { stderr } = await expectFailure(moveTo(redisPlace()), 1, "namespace_moved");
+    expect(stderr).toContain(new URL(to).searchParams.get("prefix"));
   });
 
-  test("of an embedded store that is served is refused: the coordinator is to be stopped first", async () => {
-    const from = await embeddedPlace();
+  test("move of an embedded store fails while a coordinator serves it", async () => {
+    const from = await embeddedStore();
     await serve(from, "--create");
-    expect(await callnumber(["move", "--store", from, "--to", redisPlace(), "--apply"])).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/Stop it first.*store_locked/s),
-    });
+    await expectFailure(["move", "--store", from, "--to", redisPlace(), "--apply"], 1, /Stop it first.*store_locked/s);
   });
 
   test.each<[string[], number, RegExp]>([
@@ -158,9 +139,8 @@ describe("move", () => {
     [["--store", "redis://127.0.0.1:1"], 2, /--to/],
     [["--to", "redis://127.0.0.1:1", "--nodes", "0"], 2, /--nodes.*from 1/s],
     [["--to", "redis://127.0.0.1:1", "--store", "sqlite:/nonexistent/x.db"], 1, /store_not_found/],
-  ])("%j exits with %i and says what is wrong, and no password", async (parameters, code, said) => {
-    const finished = await callnumber(["move", ...parameters]);
-    expect(finished).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(said) });
-    expect(finished.stderr).not.toContain("geheim");
+  ])("move %j exits with %i and prints what is wrong, and no password", async (words, code, message) => {
+    const { stderr } = await expectFailure(["move", ...words], code, message);
+    expect(stderr).not.toContain("geheim");
   });
 });

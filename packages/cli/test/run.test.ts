@@ -5,15 +5,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { callnumber, callnumberProcess, serve, startCommand } from "../../../test/processes/command.js";
 import { run } from "../dist/run.js";
+import { NOWHERE } from "./helpers.js";
 
-const NOBODY = "http://127.0.0.1:1";
-
-/** Words, what standard input holds, and the exit code. */
+/** Command lines with standard input and exit code. */
 const ENDINGS: readonly (readonly [words: readonly string[], input: string, code: number])[] = [
   [["encode", "0", "99", "345"], "", 0],
   [[], "", 0],
   [["decode", "-"], "2VznWE2i\nnonsense\n", 1],
-  [["status", "--check", "--coordinator", NOBODY], "", 3],
+  [["status", "--check", "--coordinator", NOWHERE], "", 3],
   [["nonsense"], "", 2],
 ];
 
@@ -25,7 +24,7 @@ test("a command prints and exits the same in this process and in one of its own"
   }
 });
 
-test("run leaves the process alone: its streams, its exit code, its listeners and its life", async () => {
+test("run changes neither streams, exit code nor listeners of the process, and does not end it", async () => {
   const exit = vi.spyOn(process, "exit");
   const writes = [vi.spyOn(process.stdout, "write"), vi.spyOn(process.stderr, "write")];
   onTestFinished(() => void vi.restoreAllMocks());
@@ -39,17 +38,17 @@ test("run leaves the process alone: its streams, its exit code, its listeners an
   for (const spied of [exit, ...writes]) expect(spied).not.toHaveBeenCalled();
 });
 
-test("run reads its settings from the environment that it is given, and not from that of the process", async () => {
+test("run reads settings from the given environment and not from that of the process", async () => {
   process.env["CALLNUMBER_NAMESPACE"] = "No Namespace";
   onTestFinished(() => void delete process.env["CALLNUMBER_NAMESPACE"]);
-  expect(await callnumber(["status"], { env: { CALLNUMBER_COORDINATOR: NOBODY } })).toMatchObject({
+  expect(await callnumber(["status"], { env: { CALLNUMBER_COORDINATOR: NOWHERE } })).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(NOBODY),
+    stderr: expect.stringContaining(NOWHERE),
   });
   expect(await callnumber(["status"], { env: { CALLNUMBER_NAMESPACE: "No Namespace" } })).toMatchObject({ code: 2 });
 });
 
-test("commands side by side keep their output, environment and exit codes apart", async () => {
+test("concurrent commands keep their output, environment and exit codes apart", async () => {
   const { url, output } = await serve("memory:");
   const following = startCommand(["runs", "--follow", "--json", "--interval", "1", "--coordinator", url]);
   const ports = [1, 2, 3, 4];
@@ -73,7 +72,7 @@ test("commands side by side keep their output, environment and exit codes apart"
   expect(output().stdout).not.toContain("2VznWE2i");
 });
 
-test("a command that is stopped at once writes nothing after run has ended", async () => {
+test("a command that is stopped writes nothing after run has resolved", async () => {
   const minting = startCommand(["schemes", "mint", "--scheme", "uuid", "-n", "100000000"]);
   await expect.poll(() => minting.output().stdout).not.toBe("");
   expect(await minting.stop("SIGINT")).toBe(130);
@@ -82,7 +81,7 @@ test("a command that is stopped at once writes nothing after run has ended", asy
   expect(minting.output().stdout).toHaveLength(length);
 });
 
-test("a reader that leaves ends a command with 0 and a disk that is full with 1, although its input goes on", async () => {
+test("a command ends with 0 when its reader leaves and with 1 when the disk is full, although its input continues", async () => {
   for (const [code, exitCode] of [
     ["EPIPE", 0],
     ["ENOSPC", 1],

@@ -1,38 +1,14 @@
-/** What monitoring is told: each state of a namespace, as one line and one exit code. */
+/** `status --check`: each state of a namespace as one line and one exit code. */
 import type { GuardStatus, StatusResponse } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
 import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/status-check.js";
+import { STATUS } from "./helpers.js";
 
 const ALL = 1_000_000;
 
-const open: GuardStatus = {
-  state: "active",
-  code: null,
-  reason: null,
-  sinceMs: 0,
-  explanation: "",
-  generation: 0,
-  headroomRuns: 5,
-  nodeCount: 1,
-  lastRecovery: null,
-};
-
 function statusOf(runsUsed: number, guard: Partial<GuardStatus> = {}): StatusResponse {
-  return {
-    namespace: "main",
-    storeId: "s",
-    store: "redis",
-    coordinator: "c",
-    version: 0,
-    firstRun: 1,
-    highWaterMark: runsUsed,
-    runsUsed,
-    runsLeft: ALL - runsUsed,
-    callNumbersLeft: 0,
-    lastLeaseAtMs: null,
-    guard: { ...open, ...guard },
-    rates: [],
-  };
+  const runs = { highWaterMark: runsUsed, runsUsed, runsLeft: ALL - runsUsed };
+  return { ...STATUS, ...runs, guard: { ...STATUS.guard, ...guard } };
 }
 
 const recovering = {
@@ -45,20 +21,20 @@ const stopped = { state: "stopped", code: "store_forked", explanation: "recover 
 
 test.each([
   ["it leases", statusOf(3), 0, "OK - namespace main leases: mark 3, 999,997 runs left of 1,000,000"],
-  ["just below four fifths", statusOf(799_999), 0, "OK - "],
+  ["just below four fifths are used", statusOf(799_999), 0, "OK - "],
   ["four fifths are used", statusOf(800_000), 1, "WARNING - namespace main comes to the end of its run space: 200,000"],
   ["19 of 20 are used", statusOf(950_000), 2, "CRITICAL - namespace main comes to the end of its run space: 50,000"],
   ["all are used", statusOf(ALL), 2, "CRITICAL - "],
   ["the line is reached for a moment", statusOf(3, { headroomRuns: 0 }), 0, "OK - "],
   [
-    "recovering",
+    "it recovers",
     statusOf(3, recovering),
     1,
     "WARNING - namespace main does not lease (store_recovering, rolled_back): why / and what",
   ],
-  ["recovering near the end", statusOf(ALL, recovering), 1, "WARNING - namespace main does not lease"],
-  ["stopped", statusOf(3, stopped), 2, "CRITICAL - namespace main does not lease (store_forked): recover it"],
-])("%s", (_, status, exitCode, line) => {
+  ["it recovers near the end", statusOf(ALL, recovering), 1, "WARNING - namespace main does not lease"],
+  ["it is stopped", statusOf(3, stopped), 2, "CRITICAL - namespace main does not lease (store_forked): recover it"],
+])("when %s, the exit code and the line show it", (_, status, exitCode, line) => {
   const verdict = verdictOf(status, []);
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);
   expect(checkLine(verdict)).toContain(`CALLNUMBER ${line}`);
@@ -69,7 +45,7 @@ test.each([
   ["critical", 2, "CRITICAL - namespace main, alarm holder_share: look | there"],
   ["warning", 1, "WARNING - namespace main, alarm holder_share: look | there"],
   ["notice", 0, "OK - namespace main leases"],
-] as const)("an alarm that is a %s exits with %i, once nothing worse is so", (severity, exitCode, line) => {
+] as const)("an alarm of severity %s exits with %i, unless the state is worse", (severity, exitCode, line) => {
   const alarms = [{ name: "holder_share", severity, explanation: "look | there" }] as const;
   const verdict = verdictOf(statusOf(3), alarms);
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);

@@ -1,4 +1,4 @@
-/** A command line that is printed to be run again has what was typed, as a shell takes it, and no password. */
+/** A command line that is printed to be run again has the options that were typed, quoted for a shell, and no password. */
 import { Command } from "commander";
 import { expect, test } from "vitest";
 import { commandAgain } from "../src/store-options.js";

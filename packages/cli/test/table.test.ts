@@ -1,4 +1,4 @@
-/** Tables for terminals: they fit, lose the least first, and lose nothing where there is no terminal. */
+/** Tables fit the terminal, leave out the least important columns first, and are complete where there is no terminal. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatLabels, paintFor } from "../src/output.js";
@@ -24,7 +24,7 @@ const rows: readonly Row[] = [
 const linesAt = (width?: number) => new Table(COLUMNS, { terminalWidth: () => width }).linesOf(rows);
 
 describe("a table", () => {
-  test("without a terminal shows all in full", () => {
+  test("a table without a terminal is complete", () => {
     expect(linesAt()).toEqual([
       " RUN  NAME          NOTE",
       "   7  importer      all is well with this one",
@@ -32,14 +32,14 @@ describe("a table", () => {
     ]);
   });
 
-  test("on a terminal shortens what is widest, and then leaves out what matters least", () => {
+  test("a table on a terminal shortens the widest columns, and then leaves out the least important", () => {
     expect(linesAt(30)).toEqual([" RUN  NAME         NOTE", "   7  importer     all is wel…", "4711  インポータ…"]);
     expect(linesAt(17)).toEqual([" RUN  NAME", "   7  importer", "4711  インポータ…"]);
     expect(linesAt(12)).toEqual([" RUN  NAME", "   7  impor…", "4711  イン…"]);
     expect(linesAt(3)).toEqual([" RUN", "   7", "4711"]);
   });
 
-  test("is never wider than the terminal, as long as one column fits", () => {
+  test("a table is never wider than the terminal, as long as one column fits", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "ー", "語", "é", "e\u0301", "👩‍👧", " ", "ü"), maxLength: 40 });
     const row = fc.record({ run: fc.nat(9999), name: text, note: text });
     fc.assert(
@@ -50,7 +50,7 @@ describe("a table", () => {
     );
   });
 
-  test("that grows has its headings once, and again when it needs other columns", () => {
+  test("a table that grows prints its headings once, and again when it needs other columns", () => {
     const table = new Table(COLUMNS, { terminalWidth: () => 28 });
     expect(table.linesOf(rows)).toHaveLength(3);
     expect(table.linesOf(rows)).toHaveLength(2);
@@ -58,7 +58,7 @@ describe("a table", () => {
     expect(table.linesOf([wide])[0]).toMatch(/RUN +NAME$/);
   });
 
-  test("is painted without losing its columns", () => {
+  test("a table in colors keeps its columns", () => {
     const paint = (style: unknown, text: string) => (style === undefined ? text : `<${String(style)}>${text}</>`);
     const lines = new Table(COLUMNS, { paint }).linesOf(rows);
     expect(lines[0]).toBe("<bold> RUN  NAME          NOTE</>");
@@ -77,7 +77,7 @@ describe("the width of a text", () => {
     ["👩‍👧", 2],
   ])("%s takes %i columns", (text, width) => expect(widthOf(text)).toBe(width));
 
-  test("a text is cut between letters, never within one", () => {
+  test("a text is shortened between letters, never within one", () => {
     expect([shortened("インポーター", 6), shortened("e\u0301e\u0301e\u0301", 2)]).toEqual(["イン…", "e\u0301…"]);
   });
 });
@@ -102,7 +102,7 @@ describe("colors", () => {
   });
 });
 
-test("a name or a label with blanks looks like one", () => {
+test("names and labels with blanks are quoted where they would look like several cells", () => {
   expect(["mail 1", "mail-1  closed", " mail", "mail\u3000"].map(nameCell)).toEqual([
     "mail 1",
     '"mail-1  closed"',

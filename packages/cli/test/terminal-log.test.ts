@@ -1,17 +1,17 @@
-/** What a person at a terminal reads of the log. */
+/** The log of `serve` on a terminal. */
 import { expect, test } from "vitest";
 import { terminalLog } from "../src/serve/log.js";
 
 function linesOf(level: "info" | "warn" | "error", fields: object, event: string): string[] {
-  const said: string[] = [];
-  terminalLog((text) => said.push(text))[level](fields, event);
-  return said;
+  const lines: string[] = [];
+  terminalLog((text) => lines.push(text))[level](fields, event);
+  return lines;
 }
 
 test.each<[what: string, level: "info" | "warn" | "error", fields: object, event: string, expected: string[]]>([
   ["nothing of an event that is no warning", "info", { namespace: "main", runCount: 1 }, "lease", []],
   [
-    "nothing of what a recovery settles at once",
+    "nothing of a state that a recovery ends at once",
     "warn",
     { namespace: "main", code: "store_recovering", reason: "heartbeat_expired", explanation: "x" },
     "recovering",

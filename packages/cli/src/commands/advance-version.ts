@@ -11,47 +11,45 @@ import {
 } from "@callnumber/coordinator/operator";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { commandIo } from "../command-io.js";
-import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { invocation } from "../invocation.js";
+import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
+  addStoreOptions,
   checkpointDirOption,
   commandAgain,
+  confirmClockOption,
   openExistingStore,
-  type StoreOptions,
-  storeOption,
+  type StoreNamespaceOptions,
 } from "../store-options.js";
 
-interface Options extends StoreOptions {
-  readonly namespace: string;
+interface Options extends StoreNamespaceOptions {
   readonly to?: number;
   readonly forceEarly?: boolean;
   readonly confirmClock?: boolean;
   readonly yes?: boolean;
-  readonly json?: boolean;
 }
 
 export function advanceVersionCommand(): Command {
   const command = new Command("advance-version")
-    .summary("go on in the next version when the run space of this one ends")
+    .summary("continue in the next version when a run space ends")
     .description(
-      "Ends the version that a namespace leases from, for ever, and goes on at run 1 of the next one: there are eight, 0 to 7. Says what that " +
-        "means, and asks. Coordinators on Redis may run meanwhile, and go on by themselves; an embedded store must be stopped first. Refused " +
-        "before the clock line of the version has reached its last run.",
+      "Ends the version that a namespace leases from, permanently, and continues at run 1 of the next one: there are eight, 0 to 7. Prints " +
+        "what that means, and asks. Coordinators on Redis may run meanwhile, and continue automatically; stop the coordinator of an embedded " +
+        "store first. Fails before the clock line of the version has reached its last run.",
     )
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber advance-version --store redis://127.0.0.1:6379\n  $ callnumber advance-version --store redis://127.0.0.1:6379 --to 1 --yes",
     )
     .action(advance);
-  const to = "the version to go to, for scripts: nothing is done where that is reached already";
-  return addOptions(command, [
-    storeOption(),
+  const to = "the version to continue in, for scripts: changes nothing where that is reached already";
+  return addStoreOptions(command, [
     namespaceOption(),
     checkpointDirOption(),
     checkedOption("--to <version>", to, wholeNumber(1, VERSION_MAX)),
     switchOption("force-early", "although less than 95 % of the version is used: the rest is given up"),
-    switchOption("confirm-clock", "after a silence of more than 30 days: I have looked at the clock, it is right"),
+    confirmClockOption(),
     switchOption("yes", "do it without asking"),
   ]);
 }
@@ -60,13 +58,8 @@ async function advance(options: Options, command: Command): Promise<void> {
   const { namespace, to, json } = options;
   const { address, store, checkpoints } = await openExistingStore(options, "its version never does");
   const checkpointFile = checkpoints.checkpointFileOf(namespace);
-  const request = {
-    store,
-    namespace,
-    checkpointFile,
-    isForcedEarly: options.forceEarly ?? false,
-    isClockChecked: options.confirmClock ?? false,
-  };
+  const { forceEarly: isForcedEarly = false, confirmClock: isClockChecked = false } = options;
+  const request = { store, namespace, checkpointFile, isForcedEarly, isClockChecked };
   try {
     const plan = await planAdvance(request);
     const { version } = plan.found;
@@ -82,7 +75,7 @@ async function advance(options: Options, command: Command): Promise<void> {
     }
     const refusal = refusalOfAdvance(plan, request);
     if (refusal !== undefined) throw refusal;
-    if (!json) commandIo().stderr.write(`${formatPlan(plan, describeStore(address))}\n`);
+    if (!json) invocation().io.stderr.write(`${formatPlan(plan, describeStore(address))}\n`);
     if (!options.yes && !(await isConfirmed(namespace, json))) {
       if (json) printJson({ ...planAsJson(plan), changed: false });
       else print(`Nothing was changed. To do it:\n  ${commandAgain(command, "advance-version", { yes: true })}`);
@@ -124,22 +117,13 @@ function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan 
 function planAsJson({ found, ...plan }: AdvancePlan): object {
   const { namespace, storeId, usedShare, givenUpRunCount, ceilingEndsAtMs, isInDoubt } = plan;
   const { version, highWaterMark, generation } = found;
-  return {
-    namespace,
-    storeId,
-    version,
-    highWaterMark,
-    generation,
-    usedShare,
-    givenUpRunCount,
-    ceilingEndsAtMs,
-    isInDoubt,
-  };
+  const record = { namespace, storeId, version, highWaterMark, generation };
+  return { ...record, usedShare, givenUpRunCount, ceilingEndsAtMs, isInDoubt };
 }
 
 /** Asks at a terminal only. */
 async function isConfirmed(namespace: string, json: boolean | undefined): Promise<boolean> {
-  const { stdin, stderr } = commandIo();
+  const { stdin, stderr } = invocation().io;
   if (json || !stdin.isTTY) return false;
   const terminal = createInterface({ input: stdin, output: stderr });
   try {

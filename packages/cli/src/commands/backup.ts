@@ -1,10 +1,9 @@
 /** `backup`: a copy of the embedded store, also while a coordinator leases from it. */
 import { backupSqliteFile, parseStoreUrl } from "@callnumber/coordinator/operator";
 import { Command } from "commander";
-import { z } from "zod";
 import { checkedOption } from "../options.js";
 import { formatCount, print, printJson } from "../output.js";
-import { storeOption } from "../store-options.js";
+import { addStoreOptions } from "../store-options.js";
 
 interface Options {
   readonly store: string;
@@ -13,18 +12,16 @@ interface Options {
 }
 
 export function backupCommand(): Command {
-  return new Command("backup")
+  const command = new Command("backup")
     .summary("copy the embedded store, also while it is in use")
     .description(
-      "Writes the embedded store as it stands at one moment into a new file. It keeps the ledger; it can never lease again by itself: wherever " +
-        "it is put back, it is refused until `callnumber recover` has put it above everything that was leased since. Redis has its own ways to " +
-        "be backed up, and the same holds there.",
-    )
-    .addOption(storeOption())
-    .addOption(
-      checkedOption("--to <path>", "the file to write; it must not exist", z.string().min(1)).makeOptionMandatory(),
+      "Copies the embedded store, as it is at one moment, into a new file, with the ledger. No coordinator leases from a copy: run " +
+        "`callnumber recover` first, which skips everything that was leased since. Back up Redis with its own tools; the same holds there.",
     )
     .action(backup);
+  return addStoreOptions(command, [
+    checkedOption("--to <path>", "the file to write; it must not exist").makeOptionMandatory(),
+  ]);
 }
 
 async function backup({ store, to, json }: Options): Promise<void> {

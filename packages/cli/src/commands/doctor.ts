@@ -17,19 +17,17 @@ import { escapeAndShorten } from "@callnumber/coordinator/text";
 import { commandLine, OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
 import { namespacesResponseSchema, settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";
-import { running } from "../command-io.js";
-import { addOptions, type CoordinatorOptions, coordinatorOptions } from "../options.js";
+import { invocation } from "../invocation.js";
+import { type CoordinatorOptions, coordinatorOptions } from "../options.js";
 import { formatTime, print, printJson } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { checkpointDirOption, type StoreOptions, storeOption } from "../store-options.js";
+import { addStoreOptions, checkpointDirOption, type StoreOptions } from "../store-options.js";
 
-interface Options extends StoreOptions, CoordinatorOptions {
-  readonly json?: boolean;
-}
+type Options = StoreOptions & CoordinatorOptions;
 
 export function doctorCommand(): Command {
   const command = new Command("doctor")
-    .summary("look whether the store could lose or repeat what it holds")
+    .summary("check whether the store could lose or repeat runs")
     .description(
       "Examines the servers and records of a store: --store, or without it the one that the running coordinator serves. Shows what ends " +
         "leasing (the exit code is then 1), what is unwise, and the line of configuration that fixes it; then the settings of the " +
@@ -37,13 +35,15 @@ export function doctorCommand(): Command {
     )
     .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
     .action(doctor);
-  return addOptions(command, [storeOption(), ...coordinatorOptions(), checkpointDirOption()]);
+  return addStoreOptions(command, [...coordinatorOptions(), checkpointDirOption()]);
 }
 
 /** The settings of a coordinator that responds, or why there are none. */
-type RunningCoordinator =
-  | { readonly url: string; readonly settings: SettingsResponse }
-  | { readonly url: string; readonly error: RequestError };
+interface RunningCoordinator {
+  readonly url: string;
+  readonly settings: SettingsResponse | null;
+  readonly error: RequestError | null;
+}
 
 interface Examination {
   /** Without secrets. */
@@ -61,7 +61,7 @@ async function doctor(options: Options, command: Command): Promise<void> {
   const examination = await examine(options, isStoreGiven);
   const findings = [...examination.findings, ...certificateFindings(examination)];
   const isIll = findings.some(({ code }) => code !== undefined);
-  if (isIll) running().exitCode = 1;
+  if (isIll) invocation().exitCode = 1;
   if (options.json) printJson({ ...asJson(examination), isIll, findings });
   else print([formatPlace(examination), ...formatFindings(findings), ...formatCoordinator(examination)].join("\n"));
 }
@@ -70,14 +70,17 @@ async function doctor(options: Options, command: Command): Promise<void> {
 async function examine(options: Options, isStoreGiven: boolean): Promise<Examination> {
   const address = parseStoreUrl(options.store);
   const coordinator = await runningCoordinator(options);
+  const { url, settings, error } = coordinator;
   const about = { store: describeStore(address), coordinator, isServed: false, isSeenByCoordinator: false };
-  const findingsThere = () => storeFindings(address, options.checkpointDir);
-  if ("error" in coordinator) {
-    // The served store may not be the default one.
-    if (!isStoreGiven && !NO_COORDINATOR.has(coordinator.error.code)) throw notReported(coordinator);
-    return { ...about, findings: await findingsThere() };
+  // The served store may not be the default one.
+  if (error !== null && !isStoreGiven && !NO_COORDINATOR.has(error.code)) {
+    throw new RequestError(
+      error.code,
+      `doctor can't examine the store that is served: the coordinator at ${url} does not report it (${error.message}). ` +
+        "Pass --store, or a token of role operator",
+    );
   }
-  const { settings } = coordinator;
+  if (settings === null) return { ...about, findings: await storeFindings(address, options) };
   const isServed = !isStoreGiven || isSamePlace(address, settings.store);
   // While a coordinator runs, no other process can open its embedded store.
   if (isServed && (!isStoreGiven || address.kind === "sqlite")) {
@@ -85,43 +88,32 @@ async function examine(options: Options, isStoreGiven: boolean): Promise<Examina
     return { ...about, store: settings.store, isServed, isSeenByCoordinator: true, findings };
   }
   if (!isServed && !options.json)
-    print(`The coordinator at ${coordinator.url} serves another store: ${escapeAndShorten(settings.store)}`);
-  return { ...about, isServed, findings: await findingsThere() };
+    print(`The coordinator at ${url} serves another store: ${escapeAndShorten(settings.store)}`);
+  return { ...about, isServed, findings: await storeFindings(address, options) };
 }
 
 /** Nothing responds there, or not a coordinator. */
 const NO_COORDINATOR: ReadonlySet<string> = new Set(["coordinator_unreachable", "invalid_response"]);
 
-function notReported({ url, error: { code, message } }: { url: string; error: RequestError }): RequestError {
-  return new RequestError(
-    code,
-    `doctor can't examine the store that is served: the coordinator at ${url} does not report it (${message}). ` +
-      "Pass --store, or a token of role operator",
-  );
-}
-
 async function runningCoordinator(options: Options): Promise<RunningCoordinator> {
   const url = options.coordinator;
   try {
-    return { url, settings: await requestJson(options, OPERATOR_ROUTES.settings, settingsResponseSchema) };
+    const settings = await requestJson(options, OPERATOR_ROUTES.settings, settingsResponseSchema);
+    return { url, settings, error: null };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    return { url, error };
+    return { url, settings: null, error };
   }
 }
 
 /** Whatever the login: the operator's user is another one than the coordinator's. */
 function isSamePlace(given: StoreAddress, served: string): boolean {
-  const servedNames = placeNames(servedAddress(served));
-  return placeNames(given).some((name) => servedNames.includes(name));
-}
-
-/** The text comes from another process. One that is no URL, as that of a memory store, names no place. */
-function servedAddress(text: string): StoreAddress {
   try {
-    return parseStoreUrl(text);
+    const servedNames = placeNames(parseStoreUrl(served));
+    return placeNames(given).some((name) => servedNames.includes(name));
   } catch {
-    return { kind: "memory" };
+    // The text comes from another process. One that is no URL names no place.
+    return false;
   }
 }
 
@@ -134,7 +126,7 @@ function placeNames(address: StoreAddress): readonly string[] {
   });
 }
 
-async function storeFindings(address: StoreAddress, checkpointDir: string): Promise<readonly Finding[]> {
+async function storeFindings(address: StoreAddress, { checkpointDir }: Options): Promise<readonly Finding[]> {
   const { mustNotBeLost, remembered } = checkpointsOf(address, checkpointDir);
   const { store } = await openStore(address, { create: false, mustNotBeLost });
   try {
@@ -144,36 +136,34 @@ async function storeFindings(address: StoreAddress, checkpointDir: string): Prom
   }
 }
 
-/** Why namespaces do not lease, as far as the findings about the servers do not say it. */
+/** Why namespaces do not lease, as far as the findings about the servers do not include it. */
 async function guardFindings(options: Options, known: readonly Finding[]): Promise<readonly Finding[]> {
   const isKnown = (code: unknown) => known.some((finding) => finding.code === code);
-  const { namespaces } = await requestJson(options, OPERATOR_ROUTES.namespaces, namespacesResponseSchema).catch(
-    (error: unknown) => {
-      if (error instanceof RequestError && isKnown(error.code)) return { namespaces: undefined };
-      throw error;
-    },
-  );
-  if (namespaces === undefined) return [];
-  if (namespaces.length === 0) return [NO_NAMESPACE];
-  return namespaces.flatMap(({ namespace, guard: { state, code, explanation } }) => {
-    if (state === "active" || code === null || isKnown(code)) return [];
-    const remedy = `\`${commandLine("status", namespace)}\``;
-    return [{ code, what: `namespace ${namespace}: ${explanation}`, remedy, namespaces: [namespace] }];
-  });
+  try {
+    const { namespaces } = await requestJson(options, OPERATOR_ROUTES.namespaces, namespacesResponseSchema);
+    if (namespaces.length === 0) return [NO_NAMESPACE];
+    return namespaces.flatMap(({ namespace, guard: { state, code, explanation } }) => {
+      if (state === "active" || code === null || isKnown(code)) return [];
+      const remedy = `\`${commandLine("status", namespace)}\``;
+      return [{ code, what: `namespace ${namespace}: ${explanation}`, remedy, namespaces: [namespace] }];
+    });
+  } catch (error) {
+    if (error instanceof RequestError && isKnown(error.code)) return [];
+    throw error;
+  }
 }
 
 /** Warns of a certificate that expires within 14 days, or has expired. */
 function certificateFindings({ coordinator, isServed }: Examination): readonly Finding[] {
-  const endsAtMs = "settings" in coordinator && isServed ? coordinator.settings.certificateEndsAtMs : null;
-  const expiry = endsAtMs === null ? undefined : nearExpiry(endsAtMs, Date.now());
+  const endsAtMs = coordinator.settings?.certificateEndsAtMs ?? null;
+  const expiry = endsAtMs === null || !isServed ? undefined : nearExpiry(endsAtMs, Date.now());
   if (expiry === undefined) return [];
   const remedy = "put a new certificate and its key in their place, then send SIGHUP to the coordinator";
   return [{ what: describeExpiry(expiry), remedy }];
 }
 
 function asJson({ store, coordinator, isServed, isSeenByCoordinator }: Examination): object {
-  const { url } = coordinator;
-  const [settings, error] = "settings" in coordinator ? [coordinator.settings, null] : [null, coordinator.error];
+  const { url, settings, error } = coordinator;
   return {
     store,
     seenBy: isSeenByCoordinator ? "coordinator" : "doctor",
@@ -196,20 +186,15 @@ function formatFindings(findings: readonly Finding[]): readonly string[] {
   ]);
 }
 
+/** Shows settings other than the defaults, of the coordinator that serves the store. The text comes from another machine. */
 function formatCoordinator({ coordinator, isServed }: Examination): readonly string[] {
-  if ("error" in coordinator) return [formatUnknown(coordinator)];
-  return isServed ? formatSettings(coordinator) : [];
-}
-
-function formatUnknown({ url, error: { code, message } }: { url: string; error: RequestError }): string {
+  const { url, settings: response, error } = coordinator;
   // The message names the coordinator already.
-  if (code === "coordinator_unreachable") return message;
-  return `the coordinator at ${url} does not tell its settings: ${message} (${code})`;
-}
-
-/** Shows settings other than the defaults. The text comes from another machine. */
-function formatSettings({ url, settings: answer }: { url: string; settings: SettingsResponse }): readonly string[] {
-  const { release, startedAtMs, settings, certificateEndsAtMs } = answer;
+  if (error?.code === "coordinator_unreachable") return [error.message];
+  if (error !== null)
+    return [`the coordinator at ${url} does not report its settings: ${error.message} (${error.code})`];
+  if (response === null || !isServed) return [];
+  const { release, startedAtMs, settings, certificateEndsAtMs } = response;
   const changed = settings.filter(({ from }) => from !== "default");
   const width = Math.max(0, ...changed.map(({ name }) => name.length));
   return [

@@ -3,24 +3,21 @@ import { EXPORT_FORMATS, type ExportFormat, OPERATOR_ROUTES } from "@callnumber/
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { filledPath } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { z } from "zod";
-import { running } from "../command-io.js";
+import { invocation } from "../invocation.js";
 import {
   addOptions,
-  type CoordinatorOptions,
-  checkedOption,
+  choiceOption,
   coordinatorOptions,
   type FilterOptions,
   filterOptions,
   filterQuery,
+  type NamespaceOptions,
   namespaceOption,
 } from "../options.js";
 import { RequestError, requestStream } from "../requests.js";
 
-interface Options extends FilterOptions, CoordinatorOptions {
-  readonly namespace: string;
+interface Options extends FilterOptions, NamespaceOptions {
   readonly format?: ExportFormat;
-  readonly json?: boolean;
 }
 
 /** More than the end of an export takes. */
@@ -28,46 +25,45 @@ const TAIL_BYTES = 256;
 
 export function exportCommand(): Command {
   const command = new Command("export")
-    .summary("the ledger as a file: CSV or NDJSON")
+    .summary("write the ledger as CSV or NDJSON")
     .description(
-      "Writes leases to standard output, oldest first, as a stream: CSV with a row of headings, or NDJSON, a lease on each line and a last " +
-        "line that says that it is whole. The exit code is 1 when the export was broken off.",
+      "Writes leases to standard output, oldest first: CSV with a row of headings, or NDJSON, a lease on each line and a last line that " +
+        "marks a complete export. The exit code is 1 when the export is incomplete.",
     )
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber export > leases.csv\n  $ callnumber export --format ndjson --from 2026-11-16 --to 2026-11-23 | gzip > week.ndjson.gz",
     )
     .action(exportLeases);
-  const formats = z.enum(EXPORT_FORMATS, { error: `must be one of ${EXPORT_FORMATS.join(", ")}` });
   return addOptions(command, [
-    checkedOption("--format <format>", "csv, or ndjson (which --json means, too)", formats),
+    choiceOption("--format <format>", "format; --json means ndjson, too", EXPORT_FORMATS),
     ...filterOptions(),
     ...coordinatorOptions(),
     namespaceOption(),
   ]);
 }
 
+/** @throws RequestError with the coordinator's own code; `export_incomplete` when it is incomplete. */
 async function exportLeases(options: Options): Promise<void> {
   const format = options.format ?? (options.json ? "ndjson" : "csv");
-  const command = running();
-  let tail = Buffer.alloc(0);
-  for await (const piece of exportedBytes(options, format)) {
-    tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
-    await command.write(piece);
-  }
-  if (format === "ndjson" && !isEnd(tail)) throw brokenOff("its last line is missing");
-}
-
-/** @throws RequestError with the coordinator's own code; `export_incomplete` when it is incomplete. */
-async function* exportedBytes(options: Options, format: ExportFormat): AsyncGenerator<Uint8Array, void> {
+  const command = invocation();
   const query = filterQuery(options);
   query.set("format", format);
   const path = `${filledPath(OPERATOR_ROUTES.export, { namespace: options.namespace })}?${query}`;
-  const body = await requestStream(options, path);
+  let tail = Buffer.alloc(0);
+  for await (const piece of completely(await requestStream(options, path))) {
+    tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
+    await command.write(piece);
+  }
+  if (format === "ndjson" && !isEnd(tail)) throw incomplete("its last line is missing");
+}
+
+/** Only what fails while it is read makes the export incomplete: writing may fail, too. */
+async function* completely(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   try {
     yield* body;
   } catch (error) {
-    throw brokenOff(error);
+    throw incomplete(error);
   }
 }
 
@@ -80,7 +76,7 @@ function isEnd(tail: Buffer): boolean {
   }
 }
 
-function brokenOff(cause: unknown): RequestError {
+function incomplete(cause: unknown): RequestError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   const message = `the export was broken off: ${reason}. What came is a part of it only`;
   return new RequestError("export_incomplete", message, { cause });

@@ -10,28 +10,26 @@ import {
 } from "@callnumber/coordinator/operator";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { labelsSchema } from "@callnumber/protocol/schemas";
-import type { Holder } from "@callnumber/protocol/wire";
+import { type Holder, labelIn } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
-import { addOptions, checked, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { checked, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { print, printJson } from "../output.js";
 import {
+  addStoreOptions,
   checkpointDirOption,
   nodesOption,
   persistentAddress,
-  type StoreOptions,
-  storeOption,
+  type StoreNamespaceOptions,
 } from "../store-options.js";
 
 type Labels = Holder["labels"];
 
-interface Options extends StoreOptions {
-  readonly namespace: string;
+interface Options extends StoreNamespaceOptions {
   readonly label?: Labels;
   readonly firstRun: number;
   readonly rate: number;
   readonly nodes: number;
   readonly create?: boolean;
-  readonly json?: boolean;
 }
 
 export function initCommand(): Command {
@@ -39,7 +37,7 @@ export function initCommand(): Command {
     .summary("make a namespace in a store")
     .description(
       "Makes a namespace: once for each, before the first lease, in a new store or in one that has others. Acts on the store itself; an " +
-        "embedded store must not be in use. If an archive already holds call numbers, give a first run above all of theirs.",
+        "embedded store must not be in use. If an archive already holds call numbers, pass a --first-run above all of theirs.",
     )
     .addHelpText(
       "after",
@@ -47,11 +45,14 @@ export function initCommand(): Command {
         "  $ callnumber init --namespace lists --label archive=lists --first-run 200000",
     )
     .action(init);
-  const rate = "by how many runs a second the clock line rises: 16,384 numbers each; never changes";
-  return addOptions(command, [
-    storeOption(),
+  const label = "a label of the namespace, for people; may be given up to 8 times";
+  const rate = "runs per second by which the clock line rises, 16,384 numbers each; never changes";
+  return addStoreOptions(command, [
     namespaceOption(),
-    labelOption(),
+    new Option("--label <name=value>", label).argParser((text: string, before: Labels = {}) => {
+      const [name, value] = labelIn(text);
+      return checked(labelsSchema, { ...before, [name]: value });
+    }),
     switchOption("create", "make the file of the default store (a store that is named needs no flag)"),
     checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1),
     checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),
@@ -60,34 +61,22 @@ export function initCommand(): Command {
   ]);
 }
 
-/** May be given several times. */
-function labelOption(): Option {
-  const description = "a label of the namespace, for people; may be given up to 8 times";
-  return new Option("--label <name=value>", description).argParser((text: string, before: Labels = {}) => {
-    const [, name = "", value = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
-    return checked(labelsSchema, { ...before, [name]: value });
-  });
-}
-
 /** @throws TypeError for a memory store. CoordinatorError as `Coordinator.initNamespace`. */
 async function init(options: Options, command: Command): Promise<void> {
   const { namespace, label: labels = {}, firstRun, rate, nodes, checkpointDir } = options;
   const address = persistentAddress(options.store, "there is nothing to init");
   const checkpoints = checkpointsOf(address, checkpointDir);
-  const mayCreate = options.create ?? command.getOptionValueSource("store") !== "default";
+  const create = options.create ?? command.getOptionValueSource("store") !== "default";
   const { store } = await openStore(address, {
-    create: mayCreate,
+    create,
     mustNotBeLost: () => {
       checkpoints.mustNotBeLost();
-      if (mayCreate) checkpoints.makeDirectory();
+      if (create) checkpoints.makeDirectory();
     },
   });
   try {
-    const coordinator = new Coordinator({
-      store,
-      name: command.name(),
-      checkpointFileOf: checkpoints.checkpointFileOf,
-    });
+    const { checkpointFileOf } = checkpoints;
+    const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf });
     const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
     if (Object.keys(labels).length > 0) await store.changeSettings(namespace, { labels });
     // The key of the lease proofs is secret.
@@ -105,7 +94,7 @@ export function formatNewNamespace({ namespace, storeId, firstRun }: NamespaceRe
     `Made namespace "${namespace}" in ${store}`,
     `  store id   ${storeId}`,
     `  first run  ${firstRun}`,
-    "Keep the store id beside your archive and give it to the importers (expectedStoreId): they then refuse any other store.",
+    "Store the store id with your archive and give it to the importers (expectedStoreId): they then reject any other store.",
     firstRun === 1
       ? "If an archive already holds call numbers of this namespace, stop here: its runs begin at 1 too. Find its store, or init with --first-run."
       : `Runs below ${firstRun} are never leased here.`,

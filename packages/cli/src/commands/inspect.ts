@@ -6,15 +6,13 @@ import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { inspectResponseSchema } from "@callnumber/protocol/schemas";
 import { type CallNumberHint, type InspectResponse, pathOf } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { running } from "../command-io.js";
 import { inputLines } from "../input.js";
-import { addOptions, type CoordinatorOptions, coordinatorOptions, namespaceOption } from "../options.js";
-import { escapeFields, formatLabels, formatTime, jsonLine, print, printJson } from "../output.js";
+import { invocation } from "../invocation.js";
+import { addOptions, coordinatorOptions, type NamespaceOptions, namespaceOption } from "../options.js";
+import { escapeFields, formatLabels, jsonLine, print, printJson } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
 
-interface Options extends CoordinatorOptions {
-  readonly namespace: string;
-  readonly json?: boolean;
+interface Options extends NamespaceOptions {
   readonly neighbors?: boolean;
 }
 
@@ -23,59 +21,51 @@ const CONCURRENT_REQUESTS = 4;
 
 export function inspectCommand(): Command {
   const command = new Command("inspect")
-    .summary("what is this call number, and who made it?")
+    .summary("show what a call number is and who made it")
     .description(
-      "Asks the coordinator about call numbers, or the addresses of pages that end with one. For what can't be a number of a " +
-        "message it says what it may have been meant for. The exit code is 1 when one of them can't be in an archive.",
+      "Asks the coordinator about call numbers, or the URLs of pages that end with one. Suggests which number a text may have been meant " +
+        "for that can't be one of a message. The exit code is 1 when one of them can't be in an archive.",
     )
     .argument("<callnumber...>", "call numbers or URLs, or - to read them from standard input, one a line")
-    .option("--neighbors", "Show the leases that the same process got before and after")
+    .option("--neighbors", "show the leases that the same process got before and after")
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber inspect 2VznWE2i\n  $ callnumber inspect https://lists.example.org/message/2VznWE2i\n" +
         "  $ callnumber inspect --json - < numbers.txt     one line of JSON for each",
     )
-    .action(async (texts: readonly string[], { json = false, neighbors = false, ...place }: Options) => {
+    .action(async (texts: readonly string[], options: Options) => {
       const isBatch = texts.length === 1 && texts[0] === "-";
-      const allCanExist = isBatch ? await inspectInput(place, json) : await inspectEach(place, texts, json, neighbors);
-      if (!allCanExist) running().exitCode = 1;
+      const allCanExist = isBatch ? await inspectInput(options) : await inspectEach(options, texts);
+      if (!allCanExist) invocation().exitCode = 1;
     });
   return addOptions(command, [...coordinatorOptions(), namespaceOption()]);
 }
 
-type Place = Omit<Options, "json" | "neighbors">;
-
 /** Resolves to whether all of them can exist. */
-async function inspectEach(
-  place: Place,
-  texts: readonly string[],
-  asJson: boolean,
-  withNeighbors: boolean,
-): Promise<boolean> {
-  const answers: InspectResponse[] = [];
-  for (const text of texts) answers.push(await inspectText(place, text, { withNeighbors }));
-  if (asJson) printJson(answers);
-  else for (const answer of answers) print(formatInspection(answer));
-  return answers.every(canExist);
+async function inspectEach(options: Options, texts: readonly string[]): Promise<boolean> {
+  const inspected: InspectResponse[] = [];
+  for (const text of texts) inspected.push(await inspectText(options, text));
+  if (options.json) printJson(inspected);
+  else for (const one of inspected) print(formatInspection(one));
+  return inspected.every(canExist);
 }
 
-/** Prints in the order of the lines. White space around a text is ignored. Resolves to whether all of them can exist. */
-async function inspectInput(place: Place, asJson: boolean): Promise<boolean> {
-  const command = running();
+/** Prints one line for each, in the order of the lines. White space around a text is ignored. Resolves to whether all of them can exist. */
+async function inspectInput(options: Options): Promise<boolean> {
+  const command = invocation();
   let allCanExist = true;
   const write = async (requested: Promise<InspectResponse>): Promise<void> => {
-    const answer = await requested;
-    allCanExist &&= canExist(answer);
-    await command.write(`${asJson ? jsonLine(answer) : tableRow(answer)}\n`);
+    const inspected = await requested;
+    allCanExist &&= canExist(inspected);
+    await command.write(`${options.json ? jsonLine(inspected) : headline(inspected)}\n`);
   };
-  if (!asJson) print(row(HEADINGS));
   const written: Promise<void>[] = [];
   let last = Promise.resolve();
   for await (const line of inputLines()) {
     const text = line.trim();
     if (text === "") continue;
     if (written.length === CONCURRENT_REQUESTS) await written.shift();
-    const requested = inspectText(place, text, { withNeighbors: false });
+    const requested = inspectText(options, text);
     last = last.then(() => write(requested));
     // A failure is thrown at its turn.
     for (const promise of [requested, last]) promise.catch(() => {});
@@ -94,37 +84,25 @@ const NO_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
  * Inspects a text, or the URL of a page. A text that is no call number is malformed also without a coordinator, only without hints.
  * @throws RequestError for a call number.
  */
-async function inspectText(
-  place: Place,
-  text: string,
-  { withNeighbors }: { readonly withNeighbors: boolean },
-): Promise<InspectResponse> {
-  const { namespace } = place;
+async function inspectText({ neighbors, ...options }: Options, text: string): Promise<InspectResponse> {
+  const { namespace } = options;
   const callNumber = callNumberIn(text) ?? text;
   const request = () => {
-    const query = withNeighbors ? "?neighbors=yes" : "";
-    return requestJson(place, pathOf("callNumber", { namespace, callNumber }) + query, inspectResponseSchema);
+    const query = neighbors ? "?neighbors=yes" : "";
+    return requestJson(options, pathOf("callNumber", { namespace, callNumber }) + query, inspectResponseSchema);
   };
-  const problem = problemOf(callNumber);
-  if (problem === undefined) return await request();
-  const malformed = inspectMalformed({ namespace, callNumber }, problem, []);
-  if (!fitsPath(callNumber)) return malformed;
-  try {
-    return await request();
-  } catch (error) {
-    if (error instanceof RequestError) return malformed;
-    throw error;
-  }
-}
-
-function problemOf(callNumber: string): CallNumberError | undefined {
   try {
     decodeCallNumber(callNumber);
-    return undefined;
-  } catch (error) {
-    if (error instanceof CallNumberError) return error;
-    throw error;
+  } catch (problem) {
+    if (!(problem instanceof CallNumberError)) throw problem;
+    const malformed = inspectMalformed({ namespace, callNumber }, problem, []);
+    if (!fitsPath(callNumber)) return malformed;
+    return await request().catch((error: unknown) => {
+      if (error instanceof RequestError) return malformed;
+      throw error;
+    });
   }
+  return await request();
 }
 
 function fitsPath(text: string): boolean {
@@ -136,36 +114,30 @@ function fitsPath(text: string): boolean {
   }
 }
 
-const TEXT_WIDTH = 12;
-const TIME_WIDTH = 20;
-const HEADINGS = {
-  text: "CALL NUMBER",
-  verdict: "VERDICT",
-  run: "RUN",
-  sequence: "SEQ",
-  time: "LEASED AT",
-  who: "WHO, OR WHY NOT",
-};
-
 const SLIPS: Readonly<Record<CallNumberHint["slip"], string>> = {
   surrounding: "without what stands around it",
   look_alike: "a look-alike",
   case: "in another case",
 };
 
+function headline({ callNumber, verdict, explanation }: InspectResponse): string {
+  const [text, why] = [callNumber, explanation].map(escapeForTerminal);
+  return `${text}  ${verdict.replaceAll("_", " ")}: ${why}`;
+}
+
 /** Returns several lines. */
-function formatInspection(given: InspectResponse): string {
-  const answer = escaped(given);
-  const lines = [
-    `${escapeForTerminal(answer.callNumber)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`,
-  ];
-  if (answer.verdict === "malformed" && answer.position !== null) {
-    lines.push(`${" ".repeat(escapeForTerminal(answer.callNumber.slice(0, answer.position)).length)}^`);
+function formatInspection(inspected: InspectResponse): string {
+  const { callNumber } = inspected;
+  const escaped = escapeFields(inspected);
+  const lines = [headline(inspected)];
+  if (escaped.verdict === "malformed" && escaped.position !== null) {
+    // The position counts characters that are not escaped.
+    lines.push(`${" ".repeat(escapeForTerminal(callNumber.slice(0, escaped.position)).length)}^`);
   }
-  if ("run" in answer) lines.push(`  version ${answer.version}, run ${answer.run}, sequence ${answer.sequence}`);
-  if ("hints" in answer) lines.push(...answer.hints.map((hint) => `  ${formatHint(hint)}`));
-  if ("lease" in answer) {
-    const { lease, neighbors } = answer;
+  if ("run" in escaped) lines.push(`  version ${escaped.version}, run ${escaped.run}, sequence ${escaped.sequence}`);
+  if ("hints" in escaped) lines.push(...escaped.hints.map((hint) => `  ${formatHint(hint)}`));
+  if ("lease" in escaped) {
+    const { lease, neighbors } = escaped;
     const labels = formatLabels(lease.holder);
     if (labels !== "") lines.push(`  labels ${labels}`);
     const byToken = lease.tokenId === undefined ? "" : `, by token ${lease.tokenId}`;
@@ -175,41 +147,8 @@ function formatInspection(given: InspectResponse): string {
   return lines.join("\n");
 }
 
-function tableRow(given: InspectResponse): string {
-  const answer = escaped(given);
-  return row({
-    text: escapeForTerminal(answer.callNumber),
-    verdict: answer.verdict.replaceAll("_", " "),
-    run: "run" in answer ? String(answer.run) : "",
-    sequence: "sequence" in answer ? String(answer.sequence) : "",
-    time: "lease" in answer ? formatTime(answer.lease.leasedAtMs).replace(/\.\d+Z$/, "Z") : "",
-    who: holderOrReason(answer),
-  });
-}
-
-function holderOrReason(answer: InspectResponse): string {
-  if ("lease" in answer) {
-    const { name, host, pid } = answer.lease.holder;
-    return `${name} on ${host}, pid ${pid} ${formatLabels(answer.lease.holder)}`;
-  }
-  const [hint] = "hints" in answer ? answer.hints : [];
-  return hint === undefined ? answer.explanation : formatHint(hint);
-}
-
 function formatHint({ callNumber, slip, positions, holder, verdict }: CallNumberHint): string {
   const places = positions.map((position) => position + 1).join(", ");
   const where = places === "" ? "" : ` (${positions.length === 1 ? "character" : "characters"} ${places})`;
   return `perhaps ${callNumber}: ${SLIPS[slip]}${where}; leased to ${holder}, ${verdict}`;
-}
-
-/** Rows have fixed widths: a million of them need no memory. */
-function row({ text, verdict, run, sequence, time, who }: Readonly<Record<keyof typeof HEADINGS, string>>): string {
-  const shortText = text.length <= TEXT_WIDTH ? text : `${text.slice(0, TEXT_WIDTH - 1)}…`;
-  const cells = [shortText.padEnd(TEXT_WIDTH), verdict.padEnd(13), run.padStart(10), sequence.padStart(5)];
-  return [...cells, time.padEnd(TIME_WIDTH), who].join("  ").trimEnd();
-}
-
-/** Keeps the call number as it was typed: positions count its own characters. */
-function escaped(answer: InspectResponse): InspectResponse {
-  return { ...escapeFields(answer), callNumber: answer.callNumber };
 }

@@ -14,38 +14,35 @@ import {
 } from "@callnumber/coordinator/operator";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { z } from "zod";
-import { addOptions, checkedOption, namespaceOption, switchOption } from "../options.js";
+import { checkedOption, namespaceOption, switchOption } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
+  addStoreOptions,
+  addTargetFileOption,
   checkpointDirOption,
   ignoreFindingsOption,
   nodesOption,
   persistentAddress,
-  prepareTargetOption,
-  type StoreOptions,
-  storeOption,
+  type StoreNamespaceOptions,
 } from "../store-options.js";
 
-interface Options extends StoreOptions {
+interface Options extends StoreNamespaceOptions {
   readonly to?: string;
-  readonly namespace: string;
   readonly nodes: number;
   readonly ignoreFindings: readonly string[];
   readonly apply?: boolean;
-  readonly json?: boolean;
 }
 
 const ALL = "all";
 
 export function moveCommand(): Command {
   const command = new Command("move")
-    .summary("take a store to another place")
+    .summary("move namespaces to another store")
     .description(
-      "Takes namespaces from one store to another, such as from the embedded store to Redis, with the ledger. The new store has a " +
+      "Moves namespaces from one store to another, such as from the embedded store to Redis, with the ledger. The new store has a " +
         "store id of its own and the next of the eight versions of call numbers. The old one is sealed permanently, and nothing is leased " +
-        "until a coordinator runs on the new one. Shows what it found and will do, and changes nothing without --apply. When it is cut " +
-        "short, run the same again: it goes on.",
+        "until a coordinator runs on the new one. Shows what it found and will do, and changes nothing without --apply. After an " +
+        "interruption, run it again: it continues.",
     )
     .addHelpText(
       "after",
@@ -53,17 +50,15 @@ export function moveCommand(): Command {
         "  $ callnumber move --store redis://old:6379 --to redis://new:6379 --namespace all --nodes 3 --apply",
     )
     .action(move);
-  addOptions(command, [
-    storeOption(),
-    checkedOption("--to <url>", "the new store; nothing may be kept there yet", z.string().min(1)),
-    namespaceOption(`which space of runs, or ${ALL}`),
+  addStoreOptions(command, [
+    checkedOption("--to <url>", "the new store; it must not hold these namespaces yet"),
+    namespaceOption(`namespace of the runs, or ${ALL}`),
     nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
     ignoreFindingsOption(),
     checkpointDirOption(),
     switchOption("apply", "do it"),
   ]);
-  prepareTargetOption(command);
-  return command;
+  return addTargetFileOption(command);
 }
 
 /** Both stores for people, without passwords. */
@@ -75,11 +70,12 @@ interface Route {
 async function move(options: Options): Promise<void> {
   const { json, nodes, to } = options;
   if (to === undefined) throw new TypeError("move has no new store. Pass --to URL or --to-file PATH");
-  const addresses = { from: movable(options.store), to: movable(to) };
-  if (placeOf(addresses.from) === placeOf(addresses.to)) {
-    throw new TypeError(`--store and --to are the same place: ${describeStore(addresses.to)}`);
-  }
+  const [source, target] = [options.store, to].map((url) => persistentAddress(url, "nothing is moved from or to it"));
+  const addresses = { from: source as StoreAddress, to: target as StoreAddress };
   const route: Route = { from: describeStore(addresses.from), to: describeStore(addresses.to) };
+  if (placeOf(addresses.from) === placeOf(addresses.to)) {
+    throw new TypeError(`--store and --to are the same place: ${route.to}`);
+  }
   const { plans, findings } = await withStores(addresses, options, { create: false }, (stores) =>
     planned(options, stores),
   );
@@ -87,8 +83,7 @@ async function move(options: Options): Promise<void> {
     if (json) return printJson({ ...route, findings, namespaces: plans.map(planAsJson) });
     print(plans.map((plan) => formatPlan(plan, route, nodes)).join("\n\n"));
     for (const finding of findings) print(formatFinding(finding));
-    print("Nothing was changed. To do it: the same with --apply");
-    return;
+    return print("Nothing was changed. To do it, run it again with --apply");
   }
   for (const finding of findings) throw new CoordinatorError(finding.code, formatFinding(finding));
   const moved = await withStores(addresses, options, { create: true }, async (stores) => {
@@ -116,11 +111,14 @@ interface Stores extends Addresses {
 
 type StoppingFinding = Finding & { readonly code: NonNullable<Finding["code"]> };
 
-/** Returns all that is to be moved, and what prevents leasing from the new store. Changes nothing. */
-async function planned(
-  options: Options,
-  stores: Stores,
-): Promise<{ readonly plans: readonly MovePlan[]; readonly findings: readonly StoppingFinding[] }> {
+interface Planned {
+  readonly plans: readonly MovePlan[];
+  /** What prevents leasing from the new store. */
+  readonly findings: readonly StoppingFinding[];
+}
+
+/** Changes nothing. */
+async function planned(options: Options, stores: Stores): Promise<Planned> {
   const { namespace, ignoreFindings } = options;
   const plans: MovePlan[] = [];
   for (const name of namespace === ALL ? await stores.source.listNamespaces() : [namespace]) {
@@ -161,14 +159,12 @@ async function withStores<T>(
 ): Promise<T> {
   const { mustNotBeLost } = checkpointsOf(from, checkpointDir);
   const { store: source } = await openStore(from, { create: false, mustNotBeLost });
+  let target: Store | undefined;
   try {
-    const target = await openTarget(to, create);
-    try {
-      return await act({ from, to, source, target });
-    } finally {
-      await target.close();
-    }
+    target = await openTarget(to, create);
+    return await act({ from, to, source, target });
   } finally {
+    await target?.close();
     await source.close();
   }
 }
@@ -181,10 +177,6 @@ async function openTarget(address: StoreAddress, create: boolean): Promise<Store
     if (!(error instanceof CoordinatorError) || error.code !== "store_not_found") throw error;
     return (await openStore({ kind: "memory" }, { create })).store;
   }
-}
-
-function movable(url: string): StoreAddress {
-  return persistentAddress(url, "nothing is moved from or to it");
 }
 
 /** The same text for the same place, whatever the login; printable, and without spaces. */
@@ -222,7 +214,7 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
     "and costs",
     `  a version          ${formatCount(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${movesAfter(version + 1)}`,
     "  a store id         importers that pin one (expectedStoreId) stop until they are given the new one",
-    "  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs in hand",
+    "  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs they hold",
   ].join("\n");
 }
 

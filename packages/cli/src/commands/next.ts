@@ -3,12 +3,12 @@ import { ClientError, createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { escapeAndShorten } from "@callnumber/coordinator/text";
 import { LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { commandIo } from "../command-io.js";
+import { invocation } from "../invocation.js";
 import {
   addOptions,
-  type CoordinatorOptions,
   checkedOption,
   coordinatorOptions,
+  type NamespaceOptions,
   namespaceOption,
   wholeNumber,
 } from "../options.js";
@@ -17,12 +17,6 @@ import { bearerToken, RequestError } from "../requests.js";
 
 const WAIT_TIMEOUT_MS = 10_000;
 const NUMBERS_PER_RUN = 16_384;
-
-interface Options extends CoordinatorOptions {
-  readonly count: number;
-  readonly namespace: string;
-  readonly json?: boolean;
-}
 
 export function nextCommand(): Command {
   const command = new Command("next")
@@ -40,8 +34,13 @@ export function nextCommand(): Command {
   ]);
 }
 
-async function next({ count, namespace, json, ...place }: Options): Promise<void> {
-  const { stderr } = commandIo();
+async function next({
+  count,
+  namespace,
+  json,
+  ...place
+}: NamespaceOptions & { readonly count: number }): Promise<void> {
+  const { stderr } = invocation().io;
   const hasToken = bearerToken(place) !== undefined;
   await using client = createClient({
     coordinator: place.coordinator,
@@ -58,11 +57,9 @@ async function next({ count, namespace, json, ...place }: Options): Promise<void
       },
     },
   });
-  const callNumbers = await client.take(count).catch(throwAsRequestError);
+  const callNumbers = await client.take(count).catch((error: unknown) => {
+    // The client passes on what the coordinator sent as it is.
+    throw error instanceof ClientError ? new RequestError(error.code, error.message, { cause: error }) : error;
+  });
   print(json ? jsonLine({ storeId: client.storeId, callNumbers }) : callNumbers.join("\n"));
-}
-
-/** The client passes on what the coordinator sent as it is. */
-function throwAsRequestError(error: unknown): never {
-  throw error instanceof ClientError ? new RequestError(error.code, error.message, { cause: error }) : error;
 }

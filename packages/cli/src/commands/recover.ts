@@ -17,29 +17,27 @@ import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { CommandOptions } from "@callnumber/protocol/operator";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { z } from "zod";
 import { type CallNumberList, floorOf, formatList, readCallNumberList } from "../call-number-list.js";
-import { commandIo } from "../command-io.js";
-import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { invocation } from "../invocation.js";
+import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
+  addStoreOptions,
   checkpointDirOption,
   commandAgain,
+  confirmClockOption,
   nodesOption,
   persistentAddress,
-  type StoreOptions,
-  storeOption,
+  type StoreNamespaceOptions,
 } from "../store-options.js";
 
-interface Options extends StoreOptions {
-  readonly namespace: string;
+interface Options extends StoreNamespaceOptions {
   readonly storeId?: string;
   readonly minRun?: number;
   readonly numbers?: string;
   readonly nodes?: number;
   readonly confirmClock?: boolean;
   readonly apply?: boolean;
-  readonly json?: boolean;
 }
 
 /** A coordinator that still leases writes to the record in this time. */
@@ -47,9 +45,9 @@ const WATCH_MS = 2 * HEARTBEAT_EVERY_MS + 1_000;
 
 export function recoverCommand(): Command {
   const command = new Command("recover")
-    .summary("put a store that can't be believed any more right again")
+    .summary("recover a store that was lost or rolled back")
     .description(
-      "Looks at a namespace of a store, for some seconds, and says what it found, what recovering would set, and what that costs. Changes " +
+      "Watches a namespace of a store for some seconds, and prints what it found, what recovering would set, and what that costs. Changes " +
         "nothing without --apply. The mark is put onto the clock line, above everything that was ever leased; the next coordinator then " +
         "claims the store and leases on. Coordinators of a Redis store may run: those that serve other namespaces lease, and lease from this one " +
         "once it is recovered. Stop the coordinator of an embedded store first, and start it again afterwards.",
@@ -60,25 +58,23 @@ export function recoverCommand(): Command {
         "\n  $ callnumber recover --numbers numbers.txt",
     )
     .action(recover);
-  const text = z.string().min(1);
   const ledgerId = wholeNumber(0, VERSION_COUNT * RUN_COUNT - 1);
   const numbers = "call numbers of the archive, one per line; - for standard input. Their greatest run is a floor";
-  return addOptions(command, [
-    storeOption(),
+  return addStoreOptions(command, [
     namespaceOption(),
-    checkedOption("--store-id <id>", "which store it was, where neither record nor checkpoint can tell", text),
+    checkedOption("--store-id <id>", "id of the lost store, where neither record nor checkpoint has it"),
     checkedOption("--min-run <run>", "a run that is known to be leased (its ledger id)", ledgerId),
-    checkedOption("--numbers <file>", numbers, text),
-    nodesOption("how many data nodes there are (default: as the record or the checkpoint says)"),
+    checkedOption("--numbers <file>", numbers),
+    nodesOption("number of data nodes (default: that of the record or the checkpoint)"),
     checkpointDirOption(),
-    switchOption("confirm-clock", "after a silence of more than 30 days: I have looked at the clock, it is right"),
+    confirmClockOption(),
     switchOption("apply", "do it"),
   ]);
 }
 
 async function recover(options: Options, command: Command): Promise<void> {
   const { namespace, storeId, minRun, numbers, nodes, checkpointDir, confirmClock = false, apply, json } = options;
-  const { stderr } = commandIo();
+  const { stderr } = invocation().io;
   const printProgress = (text: string) => void (json || stderr.write(`${text}\n`));
   const address = persistentAddress(options.store, "there is nothing to recover");
   if (numbers !== undefined) printProgress("Reading the call numbers …");
@@ -104,9 +100,17 @@ async function recover(options: Options, command: Command): Promise<void> {
   };
   try {
     if (isMissing) printProgress(`There is no store at ${describeStore(address)}; --apply makes one.`);
-    if (request.watchMs > 0) printProgress(`Looking for ${WATCH_MS / 1000} s whether somebody still leases …`);
+    if (request.watchMs > 0) printProgress(`Watching for ${WATCH_MS / 1000} s whether a coordinator still leases …`);
     const plan = await planRecovery(request);
-    if (!apply) return printPlan(plan, address, list, json);
+    const shown = formatPlan(plan, describeStore(address), list);
+    if (!apply) {
+      if (json) printJson(planAsJson(plan, list));
+      else print(shown);
+      const refusal = refusalOfRecovery(plan);
+      if (refusal !== undefined) throw refusal;
+      if (!json) print(`Nothing was changed. To do it:\n  ${plan.again({ apply: true })}`);
+      return;
+    }
     if (isMissing) {
       // Fails here, before an empty store is created.
       await recoverNamespace({ ...request, checkpointFile: NO_CHECKPOINT_FILE }, plan);
@@ -115,7 +119,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     const { after, movedAside = [] } = await recoverNamespace({ ...request, store: created ?? store }, plan);
     const { highWaterMark, generation } = after;
     if (json) return printJson({ recovered: namespace, highWaterMark, generation, movedAside });
-    print(formatPlan(plan, describeStore(address), list));
+    print(shown);
     for (const key of movedAside) print(`Another program's key was in the way. It is now called ${key}`);
     print(
       `Done: the mark is at run ${formatCount(highWaterMark)}, generation ${generation}. ` +
@@ -141,20 +145,6 @@ async function openedOrEmpty(address: StoreAddress): Promise<{ readonly store: S
     if (!isMissing) throw error;
     return { ...(await openStore({ kind: "memory" }, { create: true })), isMissing };
   }
-}
-
-/** @throws CoordinatorError, after the plan, when it can't be carried out. */
-function printPlan(
-  plan: RecoverPlan,
-  address: StoreAddress,
-  list: CallNumberList | undefined,
-  json: boolean | undefined,
-): void {
-  const refusal = refusalOfRecovery(plan);
-  if (json) printJson(planAsJson(plan, list));
-  else print(formatPlan(plan, describeStore(address), list));
-  if (refusal !== undefined) throw refusal;
-  if (!json) print(`Nothing was changed. To do it:\n  ${plan.again({ apply: true })}`);
 }
 
 const PHASES: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };

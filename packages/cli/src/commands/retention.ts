@@ -1,15 +1,18 @@
 /** `retention`: for how long leases stay in the store, on the store itself. */
 import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN, type Retention } from "@callnumber/coordinator/operator";
 import { Command } from "commander";
-import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
-import { checkpointDirOption, openExistingStore, type StoreOptions, storeOption } from "../store-options.js";
+import {
+  addStoreOptions,
+  checkpointDirOption,
+  openExistingStore,
+  type StoreNamespaceOptions,
+} from "../store-options.js";
 
-interface Options extends StoreOptions {
-  readonly namespace: string;
+interface Options extends StoreNamespaceOptions {
   readonly days?: number;
   readonly keepAll?: boolean;
-  readonly json?: boolean;
 }
 
 export function retentionCommand(): Command {
@@ -24,8 +27,7 @@ export function retentionCommand(): Command {
     .action(retention);
   const days = wholeNumber(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX);
   const whichDays = `trim leases that are older, ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX} days`;
-  return addOptions(command, [
-    storeOption(),
+  return addStoreOptions(command, [
     namespaceOption(),
     checkpointDirOption(),
     checkedOption("--days <n>", whichDays, days).conflicts("keepAll"),

@@ -1,5 +1,4 @@
 /** `runs`: the newest leases, with --follow those that come, and with a run the one lease that holds it. */
-import { setTimeout as delay } from "node:timers/promises";
 import { runResponseSchema, runsResponseSchema } from "@callnumber/protocol/schemas";
 import {
   type KnownRunState,
@@ -12,10 +11,9 @@ import {
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
-import { commandIo } from "../command-io.js";
+import { invocation } from "../invocation.js";
 import {
   addOptions,
-  type CoordinatorOptions,
   checked,
   checkedOption,
   coordinatorOptions,
@@ -24,6 +22,7 @@ import {
   filterQuery,
   intervalOption,
   LEDGER_ID_MAX,
+  type NamespaceOptions,
   namespaceOption,
   wholeNumber,
 } from "../options.js";
@@ -40,15 +39,13 @@ import {
   type Style,
 } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { untilStopped } from "../signals.js";
+import { repeatUntilStopped } from "../signals.js";
 import { type Column, nameCell, type Table, terminalTable } from "../table.js";
 
-interface Options extends FilterOptions, CoordinatorOptions {
-  readonly namespace: string;
+interface Options extends FilterOptions, NamespaceOptions {
   readonly limit: number;
   readonly follow?: boolean;
   readonly interval: number;
-  readonly json?: boolean;
 }
 
 const LIMIT_MAX = 100_000;
@@ -57,9 +54,9 @@ export function runsCommand(): Command {
   const command = new Command("runs")
     .summary("list the newest leases, or show one run")
     .description(
-      "Lists leases, newest first. STATE is what the holder reported: how far it got (run/sequence; - for none), and whether it goes " +
-        "on (open), used all (exhausted) or gave up the rest (closed). unreported: nothing was heard of it since. discarded: it was never " +
-        "handed out. On a terminal the table fits it; elsewhere all stands in full. With a run, shows that run alone.",
+      "Lists leases, newest first. STATE is what the holder reported: the last number it made (run/sequence; - for none), and whether the " +
+        "run is in use (open), used up (exhausted) or given up (closed). unreported: no report yet. discarded: never given to a holder. On " +
+        "a terminal the table fits it; elsewhere every column is complete. With a run, shows that run alone.",
     )
     .argument("[run]", "number of one run", (text) => checked(wholeNumber(0, LEDGER_ID_MAX), text))
     .addHelpText(
@@ -72,19 +69,15 @@ export function runsCommand(): Command {
       else if (options.follow) await follow(options);
       else await list(options);
     });
+  const newLeases = "continue with new leases, oldest first, until Ctrl-C; with --json a line of JSON each";
   return addOptions(command, [
     ...filterOptions(),
     checkedOption("--limit <count>", "how many leases", wholeNumber(1, LIMIT_MAX)).default(20),
-    followOption(),
+    new Option("--follow", newLeases).conflicts(["to", "toRun", "state"]),
     intervalOption(),
     ...coordinatorOptions(),
     namespaceOption(),
   ]);
-}
-
-function followOption(): Option {
-  const description = "go on with new leases as they come, oldest first, until Ctrl-C; with --json a line of JSON each";
-  return new Option("--follow", description).conflicts(["to", "toRun", "state"]);
 }
 
 /** Those of one run: the others select leases of a list. */
@@ -97,9 +90,9 @@ async function showRun(run: number, { json, ...place }: Options, command: Comman
   });
   if (other !== undefined)
     throw new TypeError(`run ${run} is one run: ${other.long} is for a list. Leave one of them out`);
-  const answer = await requestJson(place, pathOf("run", { namespace: place.namespace, run }), runResponseSchema);
-  if (json) printJson(answer);
-  else print(formatRun(escapeFields(answer)));
+  const found = await requestJson(place, pathOf("run", { namespace: place.namespace, run }), runResponseSchema);
+  if (json) printJson(found);
+  else print(formatRun(escapeFields(found)));
 }
 
 async function list({ limit, json, ...place }: Options): Promise<void> {
@@ -110,16 +103,11 @@ async function list({ limit, json, ...place }: Options): Promise<void> {
   if (trimmed !== null) print(formatTrimmed(trimmed));
 }
 
-type Place = Pick<Options, "coordinator" | "tokenFile" | "namespace">;
-
-interface NewestLeases {
-  readonly leases: readonly LedgerEntry[];
-  /** Which older ones were trimmed, when there are fewer than the limit. */
-  readonly trimmed: TrimmedLeases | null;
-}
-
-/** Newest first. Follows the cursor up to the limit: a filtered page may be short although more follow. */
-async function newestLeases(place: Place, filter: URLSearchParams, limit: number): Promise<NewestLeases> {
+/**
+ * Reads leases, newest first. Follows the cursor up to the limit: a filtered page may be short although more follow. `trimmed`: which
+ * older ones were trimmed, when there are fewer than the limit.
+ */
+async function newestLeases(place: NamespaceOptions, filter: URLSearchParams, limit: number) {
   const leases: LedgerEntry[] = [];
   let cursor: string | null = null;
   let trimmed: TrimmedLeases | null = null;
@@ -134,7 +122,7 @@ async function newestLeases(place: Place, filter: URLSearchParams, limit: number
       // Without the URL, which may contain a password.
       throw new RequestError(
         "invalid_response",
-        "a page was answered that leads no further back than the one before; is --coordinator a coordinator's address?",
+        "the response is a page that leads no further back than the one before; is --coordinator the URL of a coordinator?",
       );
     }
     ({ nextCursor: cursor, trimmed } = page);
@@ -147,41 +135,31 @@ async function newestLeases(place: Place, filter: URLSearchParams, limit: number
  * stops responding is reported once, until it responds again. @throws RequestError when it does not respond at first.
  */
 async function follow({ limit, interval, json, ...place }: Options): Promise<void> {
-  const stopping = new AbortController();
-  const stopped = untilStopped().then(() => stopping.abort());
-  const { stderr } = commandIo();
+  const { stderr } = invocation().io;
   const table = leaseTable();
-  const show = (leases: readonly LedgerEntry[]): void => {
-    if (leases.length > 0) printPainted((json ? leases.map(jsonLine) : table.linesOf(leases)).join("\n"));
-  };
-  let known = await leasesAbove(-1, place, limit);
-  show(known.leases);
-  for (let isFailing = false; ; ) {
-    await delay(interval, undefined, { signal: stopping.signal }).catch(() => {});
-    if (stopping.signal.aborted) return;
+  let upTo: number | undefined;
+  let isFailing = false;
+  await repeatUntilStopped(interval, async (signal) => {
     try {
-      const next = await Promise.race([leasesAbove(known.upTo, place, Number.POSITIVE_INFINITY), stopped]);
-      if (next === undefined) return;
-      known = next;
-      show(known.leases);
+      const found = await leasesAbove(upTo ?? -1, place, upTo === undefined ? limit : Number.POSITIVE_INFINITY);
+      if (signal.aborted) return;
+      upTo = found.upTo;
       isFailing = false;
+      const { leases } = found;
+      if (leases.length > 0) printPainted((json ? leases.map(jsonLine) : table.linesOf(leases)).join("\n"));
     } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      if (!isFailing) stderr.write(failureText(error, json === true));
+      if (upTo === undefined || !(error instanceof RequestError)) throw error;
+      if (!isFailing && !signal.aborted) stderr.write(failureText(error, json === true));
       isFailing = true;
     }
-  }
+  });
 }
 
-interface Known {
-  /** Oldest first. */
-  readonly leases: readonly LedgerEntry[];
-  /** Ledger id up to which all were read; -1 for none. */
-  readonly upTo: number;
-}
-
-/** Up to the newest lease of before: leases that come while pages are read are above it. */
-async function leasesAbove(after: number, place: Place & FilterOptions, limit: number): Promise<Known> {
+/**
+ * Reads leases above the ledger id `after`, oldest first, up to the newest lease of before: leases that come while pages are read are
+ * above it. `upTo`: the ledger id up to which all were read.
+ */
+async function leasesAbove(after: number, place: NamespaceOptions & FilterOptions, limit: number) {
   const [newest] = (await newestLeases(place, new URLSearchParams(), 1)).leases;
   const upTo = newest === undefined ? after : ledgerIdOf(newest.version, newest.firstRun + newest.runCount - 1);
   if (upTo <= after) return { leases: [], upTo: after };
@@ -209,7 +187,7 @@ const columnsFor = (isTerminal: boolean): readonly Column<LedgerEntry>[] => [
 ];
 
 function leaseTable(): Table<LedgerEntry> {
-  return terminalTable(columnsFor(commandIo().stdout.isTTY === true));
+  return terminalTable(columnsFor(invocation().io.stdout.isTTY === true));
 }
 
 function runsOf({ firstRun, runCount }: Pick<LedgerEntry, "firstRun" | "runCount">): string {
@@ -231,13 +209,13 @@ function formatProgress(lease: LedgerEntry): string {
   return `${progress.state} at ${progress.run}/${progress.lastSequence ?? "-"}`;
 }
 
-function formatRun(answer: RunResponse): string {
-  const { namespace, version, run, lastSequence, lease } = answer;
+function formatRun(found: RunResponse): string {
+  const { namespace, version, run, lastSequence, lease } = found;
   const { holder, runCount, leasedAtMs, coordinator, tokenId, nonce } = lease;
   const labels = formatLabels(holder);
   return [
     `run ${run} of version ${version} in namespace ${namespace}`,
-    `  state        ${formatState(answer)}`,
+    `  state        ${formatState(found)}`,
     `  sequence     ${lastSequence === null ? "none reported" : `used up to ${lastSequence}`}`,
     `  leased       at ${formatTime(leasedAtMs)} by coordinator ${coordinator}${runCount === 1 ? "" : `, with runs ${runsOf(lease)}`}`,
     `  holder       ${holder.name} on ${holder.host}, pid ${holder.pid}`,
@@ -250,7 +228,9 @@ function formatRun(answer: RunResponse): string {
 function formatState({ state, lease: { progress } }: RunResponse): string {
   if (progress === null) return state;
   const at = formatTime(progress.reportedAtMs);
-  return state === "discarded" ? `discarded: it was never handed out; noted at ${at}` : `${state}, reported at ${at}`;
+  return state === "discarded"
+    ? `discarded: it was never given to a holder; recorded at ${at}`
+    : `${state}, reported at ${at}`;
 }
 
 function formatTrimmed({ upToRun, lastLeasedAtMs }: TrimmedLeases): string {

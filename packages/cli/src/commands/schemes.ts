@@ -2,13 +2,13 @@
 import { escapeLines } from "@callnumber/coordinator/text";
 import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
 import type { Command } from "commander";
-import { running } from "../command-io.js";
-import { NOT_QUICK, pipeLines } from "../input.js";
+import { answerLines } from "../input.js";
+import { invocation } from "../invocation.js";
 import { jsonLine, paintFor, print, printJson, printPainted } from "../output.js";
 import { terminalTable } from "../table.js";
 
 export function schemesCommand(): Command {
-  const call = running();
+  const call = invocation();
   return mountedCommand({
     call,
     print,
@@ -18,6 +18,6 @@ export function schemesCommand(): Command {
     jsonLine,
     paint: paintFor(false),
     table: (columns, rows) => terminalTable(columns).linesOf(rows).join("\n"),
-    answerLines: (answer) => pipeLines({ quick: () => NOT_QUICK, answer }),
+    answerLines,
   });
 }

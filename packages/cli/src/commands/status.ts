@@ -1,5 +1,4 @@
 /** `status`: what is used and left, and how long it will last; once, repeatedly, or as a verdict for monitoring. */
-import { setTimeout as delay } from "node:timers/promises";
 import {
   type Alarm,
   type CapacityResponse,
@@ -10,14 +9,8 @@ import { capacityResponseSchema, namespacesResponseSchema } from "@callnumber/pr
 import { statusResponseSchema } from "@callnumber/protocol/schemas";
 import { filledPath, type GuardStatus, pathOf, type StatusResponse, type UseRate } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
-import { commandIo, running } from "../command-io.js";
-import {
-  addOptions,
-  type CoordinatorOptions,
-  coordinatorOptions,
-  intervalOption,
-  namespaceOption,
-} from "../options.js";
+import { invocation } from "../invocation.js";
+import { addOptions, coordinatorOptions, intervalOption, type NamespaceOptions, namespaceOption } from "../options.js";
 import {
   escapeFields,
   failureText,
@@ -33,26 +26,24 @@ import {
   type Style,
 } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { untilStopped } from "../signals.js";
+import { repeatUntilStopped } from "../signals.js";
 import { checkLine, EXIT_CODES, formatCause, type Verdict, verdictOf, verdictWithout } from "../status-check.js";
 import { type Column, terminalTable } from "../table.js";
 
-interface Options extends CoordinatorOptions {
-  readonly namespace: string;
+interface Options extends NamespaceOptions {
   readonly allNamespaces?: boolean;
   readonly watch?: boolean;
   readonly interval: number;
   readonly check?: boolean;
-  readonly json?: boolean;
 }
 
 export function statusCommand(): Command {
   const command = new Command("status")
-    .summary("show what is used and left, forecasts, alarms")
+    .summary("show usage, forecasts and alarms")
     .description(
-      "Shows the state of a namespace: what is used and left, how fast it goes and until when, and what to do before it hurts. With " +
-        "--check: one line, and an exit code for scripts and monitoring: 0 it leases · 1 it will need somebody · 2 it does not lease, or " +
-        "soon can't · 3 no coordinator answers, or none without a good token.",
+      "Shows the state of a namespace: what is used and left, at which rate and until when, and alarms with what to do. With --check: one " +
+        "line, and an exit code for scripts and monitoring: 0 it leases · 1 it will need an operator · 2 it does not lease, or soon can't · " +
+        "3 no coordinator answers, or none without a valid token.",
     )
     .addHelpText(
       "after",
@@ -70,19 +61,19 @@ export function statusCommand(): Command {
     namespaceOption(),
     new Option("--all-namespaces", "list the store's namespaces, one a line").conflicts(["check", "watch"]),
     new Option("--check", "one line and an exit code, as monitoring plugins do").conflicts("watch"),
-    new Option("--watch", "look again and again, until Ctrl-C; with --json a line of JSON each time"),
+    new Option("--watch", "repeat until Ctrl-C; with --json a line of JSON each time"),
     intervalOption(),
   ]);
 }
 
-interface Read {
+interface Found {
   readonly status: StatusResponse;
   /** The state is shown also without the capacity. */
   readonly capacity: CapacityResponse | Error;
 }
 
 /** @throws RequestError without the state. */
-async function read({ namespace, ...place }: Options): Promise<Read> {
+async function find({ namespace, ...place }: Options): Promise<Found> {
   const status = await requestJson(place, pathOf("status", { namespace }), statusResponseSchema);
   const path = filledPath(OPERATOR_ROUTES.capacity, { namespace });
   const capacity = await requestJson(place, path, capacityResponseSchema).catch((error: Error) => error);
@@ -90,7 +81,7 @@ async function read({ namespace, ...place }: Options): Promise<Read> {
 }
 
 async function show(options: Options): Promise<void> {
-  const found = await read(options);
+  const found = await find(options);
   if (options.json) printJson(asJson(found));
   else printPainted(formatStatus(found, paintFor(false)));
 }
@@ -98,13 +89,13 @@ async function show(options: Options): Promise<void> {
 async function check(options: Options): Promise<void> {
   const verdict = await verdictFor(options);
   const exitCode = EXIT_CODES[verdict.state];
-  running().exitCode = exitCode;
+  invocation().exitCode = exitCode;
   print(options.json ? jsonLine({ ...verdict, exitCode }) : checkLine(verdict));
 }
 
 async function verdictFor(options: Options): Promise<Verdict> {
   try {
-    const { status, capacity } = await read(options);
+    const { status, capacity } = await find(options);
     return verdictOf(status, capacity instanceof Error ? [] : capacity.alarms);
   } catch (error) {
     if (error instanceof RequestError) return verdictWithout(options.namespace, error);
@@ -117,27 +108,23 @@ const CLEAR_SCREEN = "\u001b[H\u001b[2J";
 
 /** On a terminal each state replaces the one before. A coordinator that does not answer is shown as any other state. */
 async function watch(options: Options): Promise<void> {
-  const asJson = options.json === true;
-  const paint = paintFor(asJson);
-  const { stdout } = commandIo();
-  const stopping = new AbortController();
-  void untilStopped().then(() => stopping.abort());
-  while (!stopping.signal.aborted) {
+  const paint = paintFor(options.json === true);
+  const { stdout } = invocation().io;
+  await repeatUntilStopped(options.interval, async (signal) => {
     const text = await currentText(options, paint);
-    if (stopping.signal.aborted) return;
-    if (asJson) printPainted(text);
+    if (signal.aborted) return;
+    if (options.json) printPainted(text);
     else if (!stdout.isTTY) printPainted(`${formatTime(Date.now())}  ${text}`);
     else {
-      const footer = `looked at ${formatTime(Date.now())}, every ${options.interval / 1_000} s; Ctrl-C ends`;
+      const footer = `read at ${formatTime(Date.now())}, every ${options.interval / 1_000} s; Ctrl-C ends`;
       printPainted(`${CLEAR_SCREEN}${text}\n\n${footer}`);
     }
-    await delay(options.interval, undefined, { signal: stopping.signal }).catch(() => {});
-  }
+  });
 }
 
 async function currentText(options: Options, paint: Paint): Promise<string> {
   try {
-    const found = await read(options);
+    const found = await find(options);
     return options.json ? jsonLine(asJson(found)) : formatStatus(found, paint);
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
@@ -174,13 +161,14 @@ const COLUMNS: readonly Column<NamespaceDescription>[] = [
 ];
 
 /** The capacity is null where it is not known. */
-function asJson({ status, capacity }: Read): object {
+function asJson({ status, capacity }: Found): object {
   return { ...status, capacity: capacity instanceof Error ? null : capacity };
 }
 
-function formatStatus({ status: answered, capacity }: Read, paint: Paint): string {
-  const status = escapeFields(answered);
+function formatStatus({ status: received, capacity }: Found, paint: Paint): string {
+  const status = escapeFields(received);
   const { namespace, store, coordinator, storeId, version, firstRun, runsUsed, runsLeft, callNumbersLeft } = status;
+  const { headroomRuns, lastRecovery } = status.guard;
   const usedPercent = ((100 * runsUsed) / (runsUsed + runsLeft)).toFixed(3);
   return [
     `namespace ${paint("bold", namespace)} on the ${store} store of coordinator ${coordinator}`,
@@ -190,8 +178,10 @@ function formatStatus({ status: answered, capacity }: Read, paint: Paint): strin
     `  runs used          ${formatCount(runsUsed)}, ${usedPercent} %`,
     `  runs left          ${formatCount(runsLeft)}, for ${formatCount(callNumbersLeft)} call numbers`,
     `  guard              ${formatGuard(status.guard, paint)}`,
-    `  room               ${formatCount(status.guard.headroomRuns)} runs may be leased at once, below the clock line`,
-    ...formatLastRecovery(status.guard),
+    `  room               ${formatCount(headroomRuns)} runs may be leased at once, below the clock line`,
+    ...(lastRecovery === null
+      ? []
+      : [`  last recovery      ${lastRecovery.explanation} (${formatTime(lastRecovery.atMs)})`]),
     ...status.rates.map(formatRate),
     ...(capacity instanceof Error
       ? [`  alarms             not known: ${escapeFields(capacity.message)}`]
@@ -211,11 +201,6 @@ function formatGuard(guard: GuardStatus, paint: Paint): string {
   if (state === "active")
     return `${paint(GUARD_STYLES.active, "active")} since ${formatTime(sinceMs)}; generation ${generation}, ${nodes}`;
   return `${paint(GUARD_STYLES[state], state)} since ${formatTime(sinceMs)} (${formatCause(guard)})\n      ${explanation}`;
-}
-
-function formatLastRecovery({ lastRecovery }: GuardStatus): readonly string[] {
-  if (lastRecovery === null) return [];
-  return [`  last recovery      ${lastRecovery.explanation} (${formatTime(lastRecovery.atMs)})`];
 }
 
 const HOUR_MS = 3_600_000;

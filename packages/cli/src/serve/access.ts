@@ -1,6 +1,6 @@
 /**
- * Who may use the coordinator of `serve`, and how much: tokens of a file, reloaded on SIGHUP; else every client of this machine, or
- * every client.
+ * Which clients may use the coordinator of `serve`, and how much: those with a token of a file, reloaded on SIGHUP; else every client
+ * of this machine, or every client.
  */
 import {
   type Allowance,
@@ -16,7 +16,7 @@ import {
   type TokenRecord,
 } from "@callnumber/coordinator";
 import { isLoopback } from "@callnumber/coordinator/machine";
-import { running } from "../command-io.js";
+import { invocation } from "../invocation.js";
 
 /** A line of a terminal has room for these. The log has all, after a SIGHUP. */
 const PRINTED_IDS_MAX = 6;
@@ -42,20 +42,18 @@ export interface Access {
 /** @throws TypeError for access without tokens from other machines, unless the operator asks for it. */
 export function rejectOpenAccess({ host, tokensFile, listenWithoutTokens = false, allowHost }: AccessOptions): void {
   if (tokensFile !== undefined && allowHost.length > 0) {
-    throw new TypeError(
-      "--allow-host is for where nobody is asked for a token: with --tokens-file any name is answered under",
-    );
+    throw new TypeError("--allow-host is for access without tokens: with --tokens-file requests may name any host");
   }
   if (tokensFile !== undefined && listenWithoutTokens) {
     throw new TypeError(
-      "--tokens-file and --listen-without-tokens exclude each other: either everybody is asked, or nobody",
+      "--tokens-file and --listen-without-tokens exclude each other: either every request needs a token, or none does",
     );
   }
   if (isLoopback(host) || tokensFile !== undefined || listenWithoutTokens) return;
   throw new TypeError(
-    `--host ${host} lets others in, and nobody is asked for a token: whoever reaches the port can use up runs. ` +
-      "Say --tokens-file with the tokens that are good (callnumber token create), listen on 127.0.0.1, or say --listen-without-tokens " +
-      "when a firewall or a proxy keeps strangers out",
+    `--host ${host} is reached by other machines, and no token is required: every client that reaches the port can use up runs. ` +
+      "Pass --tokens-file with the accepted tokens (callnumber token create), listen on 127.0.0.1, or pass --listen-without-tokens " +
+      "when a firewall or a proxy rejects other clients",
   );
 }
 
@@ -66,51 +64,40 @@ export function rejectOpenAccess({ host, tokensFile, listenWithoutTokens = false
 export async function accessOf(
   { tokensFile, listenWithoutTokens = false, allowHost }: AccessOptions,
   log: Log,
-  say: (text: string) => void,
+  printError: (text: string) => void,
 ): Promise<Access> {
   if (tokensFile === undefined) {
     const greeting = listenWithoutTokens
-      ? "nobody is asked for a token: whoever reaches the port may do everything (--listen-without-tokens)"
-      : "nobody is asked for a token: only this machine is listened to";
+      ? "no token is required: every client that reaches the port may do everything (--listen-without-tokens)"
+      : "no token is required: it listens to this machine only";
     const hostNames: HostNames = { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowHost) };
     const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
     return { greeting, authenticator: NO_AUTH, hostNames, isForOperators };
   }
   const { records } = await readTokensFile(tokensFile);
   const authenticator = new TokenAuthenticator(records);
-  let reloaded: Promise<void> = Promise.resolve();
-  running().onSignal("SIGHUP", () => {
-    // One after the other: an earlier state of the file must not replace a later one.
-    reloaded = reloaded.then(() => reload(authenticator, tokensFile, log, say));
-  });
-  return {
-    greeting: formatTokens(records, tokensFile),
-    authenticator,
-    hostNames: undefined,
-    isForOperators: true,
+  const reload = async () => {
+    try {
+      const { records: read } = await readTokensFile(tokensFile);
+      authenticator.replace(read);
+      log.info({ tokenCount: read.length, tokenIds: read.map(({ id }) => id) }, "tokens_reloaded");
+      printError(formatTokens(read, tokensFile));
+    } catch (error) {
+      const { message: reason, code } = error as NodeJS.ErrnoException;
+      log.error({ code, reason }, "tokens_reload_failed");
+      printError(`the tokens read before are still accepted: ${reason}`);
+    }
   };
-}
-
-async function reload(
-  authenticator: TokenAuthenticator,
-  file: string,
-  log: Log,
-  say: (text: string) => void,
-): Promise<void> {
-  try {
-    const { records } = await readTokensFile(file);
-    authenticator.replace(records);
-    log.info({ tokenCount: records.length, tokenIds: records.map(({ id }) => id) }, "tokens_reloaded");
-    say(formatTokens(records, file));
-  } catch (error) {
-    const { message: reason, code } = error as NodeJS.ErrnoException;
-    log.error({ code, reason }, "tokens_reload_failed");
-    say(`the tokens of before stay good: ${reason}`);
-  }
+  // One after the other: an earlier state of the file must not replace a later one.
+  let reloaded: Promise<void> = Promise.resolve();
+  invocation().onSignal("SIGHUP", () => {
+    reloaded = reloaded.then(reload);
+  });
+  return { greeting: formatTokens(records, tokensFile), authenticator, hostNames: undefined, isForOperators: true };
 }
 
 function formatTokens(records: readonly TokenRecord[], file: string): string {
-  if (records.length === 0) return `no tokens in ${file}: NOBODY IS LET IN`;
+  if (records.length === 0) return `no tokens in ${file}: every request is rejected`;
   const ids = records.slice(0, PRINTED_IDS_MAX).map(({ id }) => id);
   const others = records.length - ids.length;
   const text = [...ids, ...(others > 0 ? [`and ${others} more: callnumber token list`] : [])].join(", ");
@@ -124,8 +111,6 @@ export interface LimitOptions {
   readonly tokenRunsPerSecond?: number;
   readonly holderBurstRuns?: number;
   readonly holderRunsPerSecond?: number;
-  readonly maxConcurrentLeases: number;
-  readonly maxConnections: number;
 }
 
 /** Without tokens, and on loopback only, there are no limits but those of the command line. */

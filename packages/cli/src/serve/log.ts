@@ -16,7 +16,7 @@ import { escapeAndShorten, escapeJson, MESSAGE_LENGTH_MAX } from "@callnumber/co
 import type { CommandContext } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { pino } from "pino";
-import { running } from "../command-io.js";
+import { invocation } from "../invocation.js";
 
 export interface LogOptions {
   readonly coordinatorName: string;
@@ -24,44 +24,37 @@ export interface LogOptions {
   readonly json?: boolean;
 }
 
-export interface ServeLog {
-  /** Gets every event, and writes the log. */
-  readonly events: EventHub;
-  readonly recentEvents: RecentEvents;
-  /** Stops the console's event streams. */
-  endStreams(): void;
-  /** Writes what waits, as far as that is possible within a second. */
-  close(): Promise<void>;
-}
-
-/** Opens the log on standard output. On a terminal it is text, unless its level or JSON was asked for. */
+/**
+ * Opens the log on standard output. On a terminal it is text, unless its level or JSON was asked for. `events` gets every event and
+ * writes the log. `close` writes what waits, as far as that is possible within a second.
+ */
 export function openLog(
   { coordinatorName, logLevel, json = false }: LogOptions,
   commands: CommandContext,
-  say: (text: string) => void,
-): ServeLog {
-  const command = running();
+  printError: (text: string) => void,
+): { readonly events: EventHub; readonly recentEvents: RecentEvents; close(): Promise<void> } {
+  const command = invocation();
   const { stdout } = command.io;
-  const destination = stdout.fd === undefined ? undefined : new LogDestination({ fd: stdout.fd, say });
+  const events = new EventHub(SILENT_LOG);
+  const onDropped = (dropped: DroppedLines) => events.error(dropped, "log_lines_dropped");
+  const destination =
+    stdout.fd === undefined ? undefined : new LogDestination({ fd: stdout.fd, printError, onDropped });
   command.onEnd(() => destination?.flush());
   const hooks = { streamWrite: (line: string) => escapeJson(filledLine(line, commands)) };
   const log =
     stdout.isTTY && logLevel === undefined && !json
-      ? terminalLog(say)
+      ? terminalLog(printError)
       : pino(
           { level: logLevel ?? "info", base: { coordinator: coordinatorName }, hooks },
           destination?.stream ?? stdout,
         );
   const suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => log[level](fields, event));
-  const events = new EventHub(SILENT_LOG);
   events.subscribe(suppressor.take);
-  destination?.onDropped((dropped) => events.error(dropped, "log_lines_dropped"));
   const recentEvents = new RecentEvents();
   events.subscribe(recentEvents.take);
   return {
     events,
     recentEvents,
-    endStreams: () => recentEvents.close(),
     close: async () => {
       suppressor.close();
       await destination?.close();
@@ -82,8 +75,10 @@ export interface DroppedLines {
 
 export interface LogDestinationOptions {
   readonly fd: number;
-  /** Text for people: at the first failure, once a minute while it lasts, and when it is over. */
-  readonly say: (text: string) => void;
+  /** Gets text for people: at the first failure, once a minute while it lasts, and when it is over. */
+  readonly printError: (text: string) => void;
+  /** Called at the first dropped line, then once a minute, and when lines are written again. It may write lines itself. */
+  readonly onDropped: (dropped: DroppedLines) => void;
   /** Bytes of lines that may wait. Default: 8 MiB. */
   readonly waitingBytesMax?: number;
   readonly now?: () => number;
@@ -96,9 +91,7 @@ export interface LogDestinationOptions {
 export class LogDestination {
   /** For pino. Its `write` never throws and never waits. */
   readonly stream: ReturnType<typeof pino.destination>;
-  readonly #say: (text: string) => void;
-  readonly #now: () => number;
-  #onDropped: (dropped: DroppedLines) => void = () => {};
+  readonly #options: LogDestinationOptions;
   #timer: NodeJS.Timeout | undefined;
   #isBehind = false;
   #reason = "";
@@ -107,9 +100,9 @@ export class LogDestination {
   #reportedAtMs = Number.NEGATIVE_INFINITY;
   #hasReported = false;
 
-  constructor({ fd, say, waitingBytesMax = WAITING_BYTES_MAX, now = Date.now }: LogDestinationOptions) {
-    this.#say = say;
-    this.#now = now;
+  constructor(options: LogDestinationOptions) {
+    this.#options = options;
+    const { fd, waitingBytesMax = WAITING_BYTES_MAX } = options;
     // Retrying would block the event loop. `flush()` does nothing where `minLength` is 0.
     const retryEAGAIN = () => false;
     this.stream = pino.destination({ dest: fd, sync: true, minLength: 1, maxLength: waitingBytesMax, retryEAGAIN });
@@ -123,18 +116,18 @@ export class LogDestination {
     });
   }
 
-  /** Calls the listener at the first dropped line, then once a minute, and when lines are written again. It may write lines itself. */
-  onDropped(listener: (dropped: DroppedLines) => void): void {
-    this.#onDropped = listener;
-  }
-
   /** Writes the lines that wait, as far as that is possible now. */
   flush(): void {
     if (!this.#isBehind) return;
     this.#isBehind = false;
     // A failure sets it again before this returns.
     this.stream.flush();
-    if (!this.#isBehind) this.#reportEnd();
+    if (this.#isBehind) return;
+    if (this.#hasReported) {
+      this.#hasReported = false;
+      this.#options.printError(`The log is written again. Lines dropped since the start: ${this.#droppedCount}`);
+    }
+    this.#reportDropped();
   }
 
   /** Waits up to a second for the lines that can't be written yet, and reports when some are left. */
@@ -144,7 +137,7 @@ export class LogDestination {
       this.flush();
     }
     clearTimeout(this.#timer);
-    if (this.#isBehind) this.#say(`The last lines of the log were not written: ${this.#reason}`);
+    if (this.#isBehind) this.#options.printError(`The last lines of the log were not written: ${this.#reason}`);
   }
 
   #fail({ code, message }: NodeJS.ErrnoException): void {
@@ -160,27 +153,20 @@ export class LogDestination {
   }
 
   #reportFailure(): void {
-    const nowMs = this.#now();
+    const { printError, now = Date.now } = this.#options;
+    const nowMs = now();
     // A clock that moves backward must not suppress the report.
     if (Math.abs(nowMs - this.#reportedAtMs) < REPORT_EVERY_MS) return;
     this.#reportedAtMs = nowMs;
     this.#hasReported = true;
-    this.#say(`Can't write the log, and leasing goes on: ${this.#reason}. Lines dropped: ${this.#droppedCount}`);
-    this.#reportDropped();
-  }
-
-  #reportEnd(): void {
-    if (this.#hasReported) {
-      this.#hasReported = false;
-      this.#say(`The log is written again. Lines dropped since the start: ${this.#droppedCount}`);
-    }
+    printError(`Can't write the log, and leasing goes on: ${this.#reason}. Lines dropped: ${this.#droppedCount}`);
     this.#reportDropped();
   }
 
   #reportDropped(): void {
     const lineCount = this.#unreportedCount;
     this.#unreportedCount = 0;
-    if (lineCount > 0) this.#onDropped({ lineCount, reason: this.#reason });
+    if (lineCount > 0) this.#options.onDropped({ lineCount, reason: this.#reason });
   }
 }
 
@@ -199,19 +185,15 @@ export function terminalLog(printError: (text: string) => void): Log {
 }
 
 function textOf(severity: string, fields: Fields, event: string): string | undefined {
-  const { namespace, explanation, err } = fields;
+  const { namespace, explanation, reason, what, remedy, err } = fields;
   if (event === "jump") return `${explanation}${namespace === DEFAULT_NAMESPACE ? "" : ` (namespace ${namespace})`}`;
   // The recovery that follows at once is logged as a jump, and what prevents it under another code.
   if (event === "recovering" && isRecoverable(fields)) return undefined;
   const where = typeof namespace === "string" ? `, namespace ${namespace}` : "";
   if (err instanceof Error) return `${severity}${where}: ${err.stack} (${event})`;
-  const text = messageIn(fields) ?? formatFields(fields);
+  const message = [remedy && `${what}. ${remedy}`, explanation, reason, what].find((each) => typeof each === "string");
+  const text = String(message ?? formatFields(fields));
   return text === "" ? undefined : `${severity}${where}: ${escapeAndShorten(text, MESSAGE_LENGTH_MAX)} (${event})`;
-}
-
-function messageIn({ explanation, reason, what, remedy }: Fields): string | undefined {
-  if (typeof what === "string" && typeof remedy === "string") return `${what}. ${remedy}`;
-  return [explanation, reason, what].find((text) => typeof text === "string");
 }
 
 function formatFields(fields: Fields): string {

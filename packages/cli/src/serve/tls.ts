@@ -8,7 +8,7 @@ import {
   type TlsPaths,
 } from "@callnumber/coordinator";
 import { isLoopback } from "@callnumber/coordinator/machine";
-import { running } from "../command-io.js";
+import { invocation } from "../invocation.js";
 
 export interface TlsOptions {
   readonly host: string;
@@ -30,8 +30,8 @@ export function tlsPathsOf(options: TlsOptions): TlsPaths | undefined {
   }
   if (isLoopback(host) || options.listenWithoutTls) return undefined;
   throw new TypeError(
-    `--host ${host} lets others in, and nothing would be encrypted. Give --tls-certificate and --tls-key, listen on 127.0.0.1, ` +
-      "or say --listen-without-tls when a proxy in front encrypts",
+    `--host ${host} is reached by other machines, and nothing would be encrypted. Pass --tls-certificate and --tls-key, listen on ` +
+      "127.0.0.1, or pass --listen-without-tls when a proxy in front encrypts",
   );
 }
 
@@ -40,41 +40,25 @@ export function tlsPathsOf(options: TlsOptions): TlsPaths | undefined {
  * for plain HTTP.
  */
 export function exposureOf({ host }: TlsOptions, material: TlsMaterial | undefined): readonly string[] {
+  const lines: string[] = [];
+  if (!isLoopback(host)) {
+    // `0.0.0.0`, `::`, in any notation.
+    if (/^\[?[0:.]+\]?$/.test(host)) lines.push(`--host ${host}: listens on every address of this machine`);
+    if (material === undefined) lines.push("nothing is encrypted, tokens included (--listen-without-tls)");
+  }
   const expiry = material && nearExpiry(material.endsAtMs, Date.now());
-  const warnings = expiry === undefined ? [] : [describeExpiry(expiry)];
-  if (isLoopback(host)) return warnings;
-  return [
-    ...(isEveryAddress(host) ? [`--host ${host}: every address of this machine is listened to`] : []),
-    ...(material === undefined
-      ? ["nothing is encrypted: whoever is on the way reads tokens and answers (--listen-without-tls)"]
-      : []),
-    ...warnings,
-  ];
-}
-
-/** `0.0.0.0`, `::`, in any notation. */
-function isEveryAddress(host: string): boolean {
-  return /^\[?[0:.]+\]?$/.test(host);
-}
-
-export interface Tls {
-  readonly paths: TlsPaths;
-  readonly material: TlsMaterial;
-}
-
-/** @throws TypeError when the files can't be used. */
-export function readTls(paths: TlsPaths): Tls {
-  return { paths, material: readTlsMaterial(paths, Date.now()) };
+  return expiry === undefined ? lines : [...lines, describeExpiry(expiry)];
 }
 
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Reads the files again on SIGHUP and passes them to `use`; files that can't be used leave the old ones in use. Logs a certificate
+ * Reads the files again on SIGHUP and passes them to `use`; files that can't be used leave `material` in use. Logs a certificate
  * that expires soon, once a day. Returns what ends that.
  */
 export function reloadTlsOnHangUp(
-  { paths, material }: Tls,
+  paths: TlsPaths,
+  material: TlsMaterial,
   use: (material: TlsMaterial) => void,
   log: Log,
 ): () => void {
@@ -86,7 +70,7 @@ export function reloadTlsOnHangUp(
     if (isExpired) log.error(fields, "certificate_expired");
     else log.warn(fields, "certificate_expiring");
   };
-  running().onSignal("SIGHUP", () => {
+  invocation().onSignal("SIGHUP", () => {
     const endsAt = () => new Date(used.endsAtMs).toISOString();
     try {
       used = readTlsMaterial(paths, Date.now());

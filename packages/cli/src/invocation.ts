@@ -1,5 +1,5 @@
 /**
- * The streams, environment, signals and exit code of a command. Several commands can run in one process; each finds its own here.
+ * One call of the command: its streams, environment, signals and exit code. Several can run in one process; each finds its own here.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type EventEmitter, once } from "node:events";
@@ -31,7 +31,6 @@ const current = new AsyncLocalStorage<Invocation>();
 /** The one command of a process: on Node 20 an AsyncLocalStorage slows down every promise, and so every request of `serve`. */
 let only: Invocation | undefined;
 
-/** One call of a command. */
 class Invocation {
   readonly io: CommandIo;
   exitCode = 0;
@@ -40,7 +39,7 @@ class Invocation {
   /** A command warns once of a token in plain text, whatever the number of requests. */
   hasWarnedOfPlainToken = false;
   #hasEnded = false;
-  readonly #atEnd = new Set<() => void>();
+  #atEnd: (() => void)[] = [];
   readonly #leave: (exitCode: number) => void;
 
   constructor(io: CommandIo, leave: (exitCode: number) => void) {
@@ -56,7 +55,7 @@ class Invocation {
 
   /** Calls `act` when the command ends, however it ends. */
   onEnd(act: () => void): void {
-    this.#atEnd.add(act);
+    this.#atEnd.push(act);
   }
 
   /** Writes to standard output, and waits while its reader is behind. @throws Error once the command has ended. */
@@ -73,49 +72,39 @@ class Invocation {
 
   end(): void {
     this.#hasEnded = true;
-    for (const act of this.#atEnd) act();
-    this.#atEnd.clear();
+    for (const act of this.#atEnd.splice(0)) act();
   }
 }
 
-/** Returns the command that is running; undefined outside of any. */
-export function invocation(): Invocation | undefined {
-  return current.getStore() ?? only;
-}
-
-/** @throws Error outside of a command. */
-export function running(): Invocation {
-  const found = invocation();
+/** Returns the command that is running. @throws Error outside of a command. */
+export function invocation(): Invocation {
+  const found = current.getStore() ?? only;
   if (found === undefined) throw new Error("no command is running");
   return found;
 }
 
-export function commandIo(): CommandIo {
-  return running().io;
-}
-
 /** Runs a command. Resolves to its exit code, when its output is written. @throws what `act` throws. */
-export async function invoked(io: CommandIo, act: () => Promise<void>): Promise<number> {
+export async function invoke(io: CommandIo, act: () => Promise<void>): Promise<number> {
   let leave: (exitCode: number) => void = () => {};
   const left = new Promise<number>((resolve) => {
     leave = resolve;
   });
-  const one = new Invocation(io, leave);
-  if (io.exit !== undefined) only = one;
+  const called = new Invocation(io, leave);
+  if (io.exit !== undefined) only = called;
   const finish = async () => {
-    await within(one, act);
+    await within(called, act);
     await Promise.all([io.stdout, io.stderr].map(written));
-    return one.exitCode;
+    return called.exitCode;
   };
   try {
     return await Promise.race([finish(), left]);
   } finally {
-    one.end();
+    called.end();
   }
 }
 
-function within<T>(one: Invocation, act: () => T): T {
-  return one === only ? act() : current.run(one, act);
+function within<T>(called: Invocation, act: () => T): T {
+  return called === only ? act() : current.run(called, act);
 }
 
 async function written(stream: Output): Promise<void> {

@@ -9,7 +9,7 @@ import {
   type OpenStore,
   openStore,
   parseStoreUrl,
-  type StoreAddress,
+  readTlsMaterial,
 } from "@callnumber/coordinator";
 import { checkpointsOf } from "@callnumber/coordinator/operator";
 import { escapeLines } from "@callnumber/coordinator/text";
@@ -20,12 +20,12 @@ import {
   OPERATOR_ROUTES,
   type Setting,
 } from "@callnumber/protocol/operator";
-import { RELEASE, running } from "../command-io.js";
 import { formatNewNamespace } from "../commands/init.js";
+import { invocation, RELEASE } from "../invocation.js";
 import { untilHungUp, untilStopped } from "../signals.js";
 import { type AccessOptions, accessOf, type LimitOptions, limitsOf, rejectOpenAccess } from "./access.js";
 import { type LogOptions, openLog } from "./log.js";
-import { exposureOf, readTls, reloadTlsOnHangUp, type TlsOptions, tlsPathsOf } from "./tls.js";
+import { exposureOf, reloadTlsOnHangUp, type TlsOptions, tlsPathsOf } from "./tls.js";
 
 export interface ServeOptions extends AccessOptions, LimitOptions, LogOptions, TlsOptions {
   readonly store: string;
@@ -37,10 +37,9 @@ export interface ServeOptions extends AccessOptions, LimitOptions, LogOptions, T
   readonly ignoreFindings: readonly string[];
   readonly allowNetworkFileSystem?: boolean;
   readonly publicInspect?: boolean;
+  readonly maxConcurrentLeases: number;
+  readonly maxConnections: number;
 }
-
-/** Prints a line for the operator at the terminal. */
-type Say = (text: string) => void;
 
 /** How the command was called. */
 interface Call {
@@ -51,11 +50,13 @@ interface Call {
   readonly commands: CommandContext;
 }
 
-export async function serve(options: ServeOptions, { mustServeNamespace, settings, commands }: Call): Promise<void> {
-  const command = running();
+export async function runCoordinator(options: ServeOptions, call: Call): Promise<void> {
+  const { mustServeNamespace, settings, commands } = call;
+  const command = invocation();
   const { stderr } = command.io;
   // With --json there is the log alone, which has the same events.
-  const say: Say = options.json ? () => {} : (text) => stderr.write(`${escapeLines(filledCommands(text, commands))}\n`);
+  const printError = (text: string) =>
+    void (options.json || stderr.write(`${escapeLines(filledCommands(text, commands))}\n`));
   // Leasing goes on when the terminal is gone or the disk full.
   const ignore = () => {};
   stderr.on("error", ignore);
@@ -72,16 +73,16 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     );
   }
   const checkpoints = checkpointsOf(address, options.checkpointDir);
-  const { events, recentEvents, ...log } = openLog(options, commands, say);
-  const { greeting, ...access } = await accessOf(options, events, say);
-  const tls = tlsPaths && readTls(tlsPaths);
+  const { events, recentEvents, ...log } = openLog(options, commands, printError);
+  const { greeting, ...access } = await accessOf(options, events, printError);
+  const tls = tlsPaths && readTlsMaterial(tlsPaths, Date.now());
   // After every check of the options: a misuse is reported as such, whatever else uses the port.
   await rejectUsedPort(host, port);
-  say(greeting);
+  printError(greeting);
   const hungUp = untilHungUp({
     reloads: options.tokensFile !== undefined || tls !== undefined,
     log: events,
-    printError: say,
+    printError,
   });
   const opened = await openStore(address, {
     create,
@@ -101,7 +102,8 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       overrides: options.ignoreFindings,
       startLoops: (name) => limits.startLoops(name),
     });
-    const namespaces = await welcome(coordinator, opened, address, namespace, say);
+    const place = describeStore(address);
+    const namespaces = await prepareNamespaces(coordinator, opened, namespace, place, printError);
     // Named, and missing: fails now, instead of for each importer later.
     if (mustServeNamespace && !namespaces.includes(namespace)) await coordinator.status(namespace);
     const server = await createServer({
@@ -117,28 +119,27 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       publicInspect: options.publicInspect ?? false,
       maxConnections: options.maxConnections,
       // Not without tokens, where any client may come.
-      startedWith: access.isForOperators
-        ? { store: describeStore(address), startedAtMs: Date.now(), settings, commands }
-        : undefined,
-      tls: tls?.material,
+      startedWith: access.isForOperators ? { store: place, startedAtMs: Date.now(), settings, commands } : undefined,
+      tls,
     });
     const url = await server.listen({ host, port });
-    for (const text of exposureOf(options, tls?.material)) say(text);
-    say(`listening on ${url}, stop with Ctrl-C`);
-    say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
-    events.info({ url, store: describeStore(address), release: RELEASE }, "start");
-    const endTlsReload = tls && reloadTlsOnHangUp(tls, (material) => server.useTls(material), events);
+    for (const text of exposureOf(options, tls)) printError(text);
+    printError(`listening on ${url}, stop with Ctrl-C`);
+    printError(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
+    events.info({ url, store: place, release: RELEASE }, "start");
+    const endTlsReload =
+      tlsPaths && tls && reloadTlsOnHangUp(tlsPaths, tls, (material) => server.useTls(material), events);
     coordinator.startHeartbeat();
     const { ledgerDir } = options;
     const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
     const trimmer = new LedgerTrimmer({ store: opened.store, files, log: events });
     trimmer.start();
     const reason = await Promise.race([untilStopped(), hungUp]);
-    say(`${reason}: finishing what is under way`);
+    printError(`${reason}: finishing requests in flight`);
     await server.stop();
     endTlsReload?.();
     await trimmer.stop();
-    log.endStreams();
+    recentEvents.close();
     await coordinator.stopHeartbeat();
     events.info({ reason }, "stop");
   } finally {
@@ -151,26 +152,26 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
  * Prints the store and its namespaces. In a new store makes the first namespace, and warns of that. Returns the namespaces that are
  * served, now or once they are repaired. @throws CoordinatorError when no namespace leases.
  */
-async function welcome(
+async function prepareNamespaces(
   coordinator: Coordinator,
   { isNew, store }: OpenStore,
-  address: StoreAddress,
   namespace: string,
-  say: Say,
+  place: string,
+  printError: (text: string) => void,
 ): Promise<readonly string[]> {
-  say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
-  if (!isNew) {
-    const { namespaces, unavailable } = await coordinator.assertReady();
-    say(`namespaces: ${namespaces.join(", ")}`);
-    const wayBack = store.isExclusive
-      ? "Stop this coordinator, repair the namespace, start it again"
-      : "It is leased from as soon as it is repaired, without a restart";
-    for (const { namespace: name, error } of unavailable)
-      say(`namespace ${name} does not lease (${error.code}): ${error.message}. ${wayBack}`);
-    return [...namespaces, ...unavailable.map(({ namespace: name }) => name)];
+  printError(`Callnumber ${RELEASE}, store ${place}`);
+  if (isNew) {
+    printError(`This is a new store. ${formatNewNamespace(await coordinator.initNamespace(namespace), place)}`);
+    return [namespace];
   }
-  say(`THIS IS A NEW STORE. ${formatNewNamespace(await coordinator.initNamespace(namespace), describeStore(address))}`);
-  return [namespace];
+  const { namespaces, unavailable } = await coordinator.assertReady();
+  printError(`namespaces: ${namespaces.join(", ")}`);
+  const next = store.isExclusive
+    ? "Stop this coordinator, repair the namespace, start it again"
+    : "It is leased from as soon as it is repaired, without a restart";
+  for (const { namespace: name, error } of unavailable)
+    printError(`namespace ${name} does not lease (${error.code}): ${error.message}. ${next}`);
+  return [...namespaces, ...unavailable.map(({ namespace: name }) => name)];
 }
 
 /** Before a store is made or opened. */
@@ -183,14 +184,14 @@ async function rejectUsedPort(host: string, port: number): Promise<void> {
 }
 
 const LISTEN_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
-  ["EADDRNOTAVAIL", "this machine has no such address; say --host with one of its own, or 0.0.0.0 for all of them"],
-  ["ENOTFOUND", "nobody knows that name; say --host with an address of this machine"],
-  ["EACCES", "this user may not listen there; say --port with one above 1023"],
+  ["EADDRNOTAVAIL", "this machine has no such address; pass --host with one of its own, or 0.0.0.0 for all of them"],
+  ["ENOTFOUND", "this name is unknown; pass --host with an address of this machine"],
+  ["EACCES", "this user may not listen there; pass --port with one above 1023"],
 ]);
 
 function listenError(host: string, port: number, cause: NodeJS.ErrnoException): Error {
   if (cause.code === "EADDRINUSE") {
-    const message = `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`;
+    const message = `port ${port} on ${host} is in use, perhaps by another coordinator. Pass another --port (0: any free one)`;
     return Object.assign(new Error(message, { cause }), { code: "port_in_use" });
   }
   const reason = LISTEN_ERRORS.get(cause.code);

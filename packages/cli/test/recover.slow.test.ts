@@ -1,0 +1,140 @@
+/** `callnumber recover`, run as an operator does: with a list of call numbers, with another number of data nodes, on a healthy store. */
+import { copyFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
+import { describe, expect, test } from "vitest";
+import { initBackdated } from "../../../test/backdated.js";
+import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
+import { until } from "../../../test/redis/redis-command.js";
+import { follow } from "../../../test/redis/replicated-redis.js";
+import { ownServerUnavailable, sharedRedis, startRedisServer } from "../../../test/redis/test-redis.js";
+import { openStore } from "../../coordinator/src/stores/open-store.js";
+import type { Store } from "../../coordinator/src/stores/store.js";
+import { parseStoreUrl } from "../../coordinator/src/stores/store-url.js";
+import { done, embeddedStore, lease } from "./helpers.js";
+
+/** Above everything that the stores here have leased, and far below their clock line. */
+const FORGOTTEN_RUN = 70_000;
+
+async function onStore<T>(url: string, act: (store: Store) => Promise<T>): Promise<T> {
+  const { store } = await openStore(parseStoreUrl(url), { create: true });
+  return await act(store).finally(() => store.close());
+}
+
+const recordOf = (url: string) => onStore(url, (store) => store.readNamespace("main"));
+
+async function newStore(): Promise<string> {
+  const store = await embeddedStore();
+  await done("init", "--store", store);
+  return store;
+}
+
+/** A file with numbers of these runs. */
+async function listOf(...runs: readonly number[]): Promise<string> {
+  const path = join(await folderForTest(), "numbers.txt");
+  const lines = runs.map((run) => encodeCallNumber({ version: 0, run, sequence: 7 }));
+  await writeFile(path, `${lines.join("\n")}\n`);
+  return path;
+}
+
+describe.each<[string, () => Promise<string>]>([
+  ["an embedded store", embeddedStore],
+  ["a store in Redis", async () => sharedRedis().operatorUrl],
+])("recover --numbers on %s", (_, newStoreUrl) => {
+  test("the next lease is above the archive's greatest run, which the store has forgotten", async () => {
+    const url = await newStoreUrl();
+    await onStore(url, (store) => initBackdated(store, "main"));
+    const list = await listOf(3, FORGOTTEN_RUN, 12);
+    const { stdout } = await done("recover", "--store", url, "--numbers", list, "--apply");
+    expect(stdout).toMatch(
+      /the record +mark 0,.*--numbers +greatest run 70,000 \(\S{8}, line 2\) of 3 call numbers in .*recovering sets/s,
+    );
+    const { url: coordinator } = await serve(url);
+    const made = await done("next", "--coordinator", coordinator);
+    const [, run] = (await done("decode", made.stdout.trim())).stdout.split(",");
+    expect(Number(run)).toBeGreaterThan(FORGOTTEN_RUN);
+  });
+
+  test("an archive with runs above the clock line is rejected, and nothing changes", async () => {
+    const url = await newStoreUrl();
+    await done("init", "--store", url);
+    const before = await recordOf(url);
+    const recover = ["recover", "--store", url, "--numbers", await listOf(3, FORGOTTEN_RUN)];
+    const applied = await callnumber([...recover, "--apply"]);
+    expect(applied).toMatchObject({ code: 1, stderr: expect.stringContaining("recovering is possible from") });
+    expect(await recordOf(url)).toEqual(before);
+    const planned = await callnumber(recover);
+    expect(planned).toMatchObject({ code: 1, stdout: expect.stringMatching(/greatest run 70,000/) });
+    expect(planned.stdout).not.toMatch(/recovering sets|--apply/);
+    expect(planned.stderr).toMatch(
+      /line 2 of .*run 70000, above the clock line.*possible from \d{4}-.*manual_recovery_required/s,
+    );
+  });
+});
+
+test("recover --numbers - rejects a bad line before it opens the store, also with --json", async () => {
+  const recover = ["recover", "--store", await newStore(), "--numbers", "-"];
+  const input = "2VznWE2i\r\n\r\noops\r\n03KOE60u\r\n";
+  expect(await callnumber([...recover, "--apply"], { input })).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/line 3 of standard input is no call number: .*\(numbers_invalid\)/s),
+  });
+  const { stderr } = await callnumber([...recover, "--json"], { input });
+  expect(JSON.parse(stderr)).toMatchObject({ code: "numbers_invalid" });
+  expect(await callnumber(recover, { input: "2VznWE2i\ndxlGgaI3\n" })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/dxlGgaI3 \(line 2 of standard input\) tells of run \d+ of version 7, above/),
+  });
+  const found = await callnumber([...recover, "--json"], { input: "2VznWE2i\n" });
+  expect(found).toMatchObject({ code: 0, stderr: "" });
+  expect(JSON.parse(found.stdout)).toMatchObject({
+    possibleAtMs: null,
+    numbers: { callNumberCount: 1, greatest: { ledgerId: 99, callNumber: "2VznWE2i", line: 1 } },
+  });
+});
+
+test("recover reports that a healthy store needs no recovery, but not for a copied one", async () => {
+  const folder = await folderForTest();
+  const path = join(folder, "store.db");
+  const place = (file: string) => ["--store", `sqlite:${file}`, "--checkpoint-dir", join(folder, "checkpoint")];
+  await done("init", ...place(path));
+  expect((await done("recover", ...place(path))).stdout).toContain("no recovery is needed");
+  await copyFile(path, `${path}.copy`);
+  expect((await done("recover", ...place(`${path}.copy`))).stdout).not.toContain("no recovery is needed");
+});
+
+test("recover --nodes counts an attached replica, and leasing continues above what was leased", async ({ skip }) => {
+  const reason = ownServerUnavailable();
+  if (reason !== undefined) skip(reason);
+  const [master, replica] = await Promise.all([startRedisServer(), startRedisServer()]);
+  const checkpoint = ["--checkpoint-dir", await folderForTest()];
+  const place = ["--store", master.url, ...checkpoint];
+  const leased = (url: string) =>
+    until(
+      "a run is leased",
+      () => lease(url),
+      ({ firstRun }) => firstRun !== undefined,
+    );
+  const failed = (url: string, wanted: string) =>
+    until(
+      `a lease fails with ${wanted}`,
+      () => lease(url),
+      ({ code }) => code === wanted,
+    );
+  await done("init", ...place);
+  const before = await serve(master.url, ...checkpoint);
+  const { firstRun } = await leased(before.url);
+  await follow(replica, master);
+  const { message } = await failed(before.url, "unexpected_replicas");
+  expect(message).toMatch(/callnumber recover .*--nodes 2 --apply/);
+  await before.stop();
+
+  const recovered = await done("recover", "--nodes", "2", "--apply", ...place);
+  expect(recovered.stdout).toMatch(/data nodes +2\n.*Done: /s);
+  const { url } = await serve(master.url, ...checkpoint);
+  expect((await leased(url)).firstRun).toBeGreaterThan(firstRun);
+  expect((await done("status", "--coordinator", url)).stdout).toContain("2 data nodes");
+  await replica.kill("SIGSTOP");
+  await failed(url, "quorum_missing");
+});
