@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
-import { Archive } from "../src/archive/archive.js";
+import { Archive } from "../src/archive.js";
 import { message, rowsOf, temporaryDirectory } from "./importing.js";
 
 const ORIGIN = { storeId: "store-a", namespace: "main" };

@@ -18,7 +18,7 @@ import {
   type ServingProcess,
   serveProcess,
 } from "../../../test/processes/command.js";
-import type { NewMessage } from "../src/archive/archive.js";
+import type { NewMessage } from "../src/archive.js";
 import type { Summary } from "../src/importing/summary.js";
 
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HEADER_BYTES_MAX, parseMessage } from "../src/message/parse-message.js";
+import { HEADER_BYTES_MAX, parseMessage } from "../src/parse-message.js";
 
 const parse = (text: string) => parseMessage(Buffer.from(text, "latin1"));
 

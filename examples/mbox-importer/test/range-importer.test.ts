@@ -2,10 +2,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, expect, it } from "vitest";
-import { Archive } from "../src/archive/archive.js";
+import { Archive } from "../src/archive.js";
 import { type NumberSource, RangeImporter } from "../src/importing/range-importer.js";
-import { planRanges } from "../src/sources/plan.js";
-import { openMailSource, type Range } from "../src/sources/source.js";
+import { openMailSource, planRanges, type Range } from "../src/sources/source.js";
 import { rowsOf, temporaryDirectory, tinyMbox } from "./importing.js";
 
 let directory: string;

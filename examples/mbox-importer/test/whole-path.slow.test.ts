@@ -7,7 +7,7 @@ import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
 import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
-import { Archive } from "../src/archive/archive.js";
+import { Archive } from "../src/archive.js";
 import {
   callnumber,
   DEMO,
