@@ -66,7 +66,7 @@ describe("formatting", () => {
 });
 
 describe("events", () => {
-  test("show what a jump cost", () => {
+  test("show which runs a recovery skipped", () => {
     expect(formatEvent(event("jump", { before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
       "recovered (epoch changed): skipped from run 3 to run 65,733; the runs between are never leased",
     );

@@ -4,7 +4,7 @@ import { filledPath } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
 import { formatCount, formatDateTime, formatDuration, formatNumber, formatWindow } from "../format.js";
 import { useResponse } from "../use-response.js";
-import { Loaded } from "./loaded.js";
+import { Loaded } from "./notices.js";
 
 const REST_MS = 5_000;
 
