@@ -5,10 +5,8 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath } from "@callnumber/protocol/wire";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { mustBeAccessible } from "./accessibility.js";
-import { CHROMIUM, chromiumForFile, mustStandAt, screenshot } from "./browser.js";
-import { lease, report } from "./leases-for-console.js";
-import { openConsole } from "./opened-console.js";
+import { CHROMIUM, chromiumForFile, expectAccessible, expectHeading } from "./browser.js";
+import { lease, openConsole, post, report } from "./consoles.js";
 
 const browser = chromiumForFile();
 
@@ -18,9 +16,8 @@ const names = (page: Page) => page.locator("table.leases tbody tr td:nth-of-type
 const firstWords = async (page: Page) => (await names(page)).map((text) => text.split("\n")[0]);
 
 describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
-  test("is filtered by every field as the coordinator filters, and taken along so", async () => {
-    const { page, visit, coordinator } = await openConsole(browser());
-    const { url } = coordinator;
+  test("the runs page filters by every field, and exports what it shows", async () => {
+    const { page, visit, url } = await openConsole(browser());
     const one = await lease(url, { name: "one", host: "mail-1", labels: { team: "a" } });
     await lease(url, { name: "two", host: "mail-2", labels: { team: "b" } });
     const three = await lease(url, { name: "three", host: "mail-2", labels: { team: "a" } });
@@ -45,11 +42,11 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
     expect(text.trim().split("\n")).toHaveLength(3);
     expect(text).not.toContain("two");
     await visit("/main/runs?label=nonsense");
-    // What the coordinator refuses is said in its own words.
+    // A rejection is shown with the message of the coordinator.
     await page.getByText("a label is asked for as name=value").waitFor();
   });
 
-  test("says of trimmed leases until when they were leased, and where they are", async () => {
+  test("the console shows until when trimmed leases were leased, and where they are", async () => {
     const { page, visit } = await openConsole(browser());
     const trimmed = { upToRun: 17, lastLeasedAtMs: Date.UTC(2026, 9, 1) };
     const explanation = "run 17 was leased at or before 2026-10-01, unless it was skipped";
@@ -70,18 +67,13 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
     await page.getByText("Run 17 was leased at or before 2026-10-01").waitFor();
     await visit(`/main/inspect/${callNumber}`);
     await page.getByText("Leased long ago").waitFor();
-    await mustBeAccessible(page);
+    await expectAccessible(page, "trimmed");
   });
 
-  test("keeps the namespaces apart, each with its labels and a color of its own", async () => {
+  test("the console distinguishes namespaces by labels and color", async () => {
     const namespaces = ["main", "lists"];
-    const { page, visit, coordinator } = await openConsole(browser(), {}, { namespaces });
-    const { url } = coordinator;
-    await fetch(`${url}${filledPath(OPERATOR_ROUTES.labels, { namespace: "lists" })}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ labels: { team: "mail" } }),
-    });
+    const { page, visit, url } = await openConsole(browser(), {}, { namespaces });
+    await post(`${url}${filledPath(OPERATOR_ROUTES.labels, { namespace: "lists" })}`, { labels: { team: "mail" } });
     await lease(url, { name: "importer-of-lists" }, "lists");
     await lease(url, { name: "importer-of-main" }, "main");
     await visit("/main");
@@ -96,26 +88,23 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
     expect(await color()).not.toBe(colorOfMain);
     await page.locator("table.holders").getByRole("link", { name: "importer-of-lists" }).waitFor();
     await expect.poll(() => page.evaluate<number>(TALLEST_BAR)).toBeGreaterThan(100);
-    await screenshot(page, "namespaces");
-    await mustBeAccessible(page);
+    await expectAccessible(page, "namespaces");
   });
 
-  test("shows which number was meant by one with a similar character", async () => {
-    const { page, visit, coordinator } = await openConsole(browser());
-    const { url } = coordinator;
+  test("the inspect page shows which number was meant by one with a similar character", async () => {
+    const { page, visit, url } = await openConsole(browser());
     const { firstRun: run } = await lease(url, { name: "importer" });
-    // One with a zero in it, which somebody types as the letter.
+    // One with a zero, which is typed as the letter.
     const real = Array.from({ length: 16_384 }, (_, sequence) => encodeCallNumber({ version: 0, run, sequence })).find(
       (callNumber) => callNumber.startsWith("0"),
     ) as string;
     await visit(`/main/inspect/${real.replace("0", "O")}`);
     await page.getByText("Perhaps this was meant").waitFor();
-    await mustBeAccessible(page);
-    await screenshot(page, "hint");
+    await expectAccessible(page, "hint");
     await page.getByRole("link", { name: real, exact: true }).click();
     await page.getByText("Leased, but not reported").waitFor();
     expect(await page.getByLabel("A call number").inputValue()).toBe(real);
     await page.getByRole("link", { name: `All about run ${run}` }).click();
-    await mustStandAt(page, `Run ${run}`);
+    await expectHeading(page, `Run ${run}`);
   });
 });
