@@ -2,7 +2,7 @@
  * How many bytes call numbers take in a database: as text and as numbers, in the orders in which they can come. The rows are inserted by
  * the server itself, from one table that has them all: text and number get the same rows in the same order.
  */
-import { callNumbersOfRun, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
+import { encodeCallNumber, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, onTestFinished, test } from "vitest";
 import { startMariadb } from "../test/mariadb/test-mariadb.js";
@@ -41,31 +41,23 @@ const rows: string[][] = [];
 const skipped: string[] = [];
 
 afterAll(() => {
-  publish({
-    bench: "storing",
-    sections: [
-      {
-        heading: "Bytes that a call number takes in an index",
-        sentences: [
-          `${describeMachine()} ${ROW_COUNT.toLocaleString("en-US")} call numbers of ${IMPORTER_COUNT} importers, of version 0 from run 1 on; whole pages, as the server counts them. A primary key of MariaDB and of SQLite is the table itself, here without other columns.`,
-          ...skipped,
-        ],
-        table: { columns: ["where", "order of insertion", "text, bytes", "number, bytes", "text : number"], rows },
-      },
+  publish("storing", {
+    heading: "Bytes that a call number takes in an index",
+    sentences: [
+      `${describeMachine()} ${ROW_COUNT.toLocaleString("en-US")} call numbers of ${IMPORTER_COUNT} importers, of version 0 from run 1 on; whole pages, as the server counts them. A primary key of MariaDB and of SQLite is the table itself, here without other columns.`,
+      ...skipped,
     ],
+    table: { columns: ["where", "order of insertion", "text, bytes", "number, bytes", "text : number"], rows },
   });
 });
 
-test("MariaDB", async (context) => {
-  const server = await startMariadb({ serverOptions: ["--innodb-buffer-pool-size=512M"] });
-  if (typeof server === "string") return skipDatabase(server, context.skip);
-  await measure(mariadb(server));
-});
-
-test("PostgreSQL", async (context) => {
-  const server = await startPostgres({ settings: ["shared_buffers=256MB", "max_wal_size=4GB"] });
-  if (typeof server === "string") return skipDatabase(server, context.skip);
-  await measure(postgres(server));
+test.each([
+  ["MariaDB", mariadb, () => startMariadb({ serverOptions: ["--innodb-buffer-pool-size=512M"] })],
+  ["PostgreSQL", postgres, () => startPostgres({ settings: ["shared_buffers=256MB", "max_wal_size=4GB"] })],
+] as const)("%s", async (_, databaseOf, start) => {
+  const server = await start();
+  if (typeof server === "string") skipped.push(`Not measured here: ${server}.`);
+  else await measure(databaseOf(server));
 });
 
 test("SQLite", async () => {
@@ -73,11 +65,6 @@ test("SQLite", async () => {
   onTestFinished(() => database.close());
   await measure(sqlite(database));
 });
-
-function skipDatabase(reason: string, skip: (reason: string) => void): void {
-  skipped.push(`Not measured here: ${reason}.`);
-  skip(reason);
-}
 
 async function measure({ name, run, textType, numberType, places }: Database): Promise<void> {
   await run(`CREATE TABLE numbers (made INTEGER PRIMARY KEY, as_text ${textType}, as_number ${numberType});\n`);
@@ -109,20 +96,13 @@ function* insertsOfNumbers(): Generator<string> {
     const round = Math.floor(made / (SEQUENCE_COUNT * IMPORTER_COUNT));
     const run = 1 + round * IMPORTER_COUNT + (made % IMPORTER_COUNT);
     const sequence = Math.floor(made / IMPORTER_COUNT) % SEQUENCE_COUNT;
-    const callNumber = ofRun(run)(sequence);
+    const callNumber = encodeCallNumber({ version: 0, run, sequence });
     values.push(`(${made}, '${callNumber}', ${toNumber(callNumber)})`);
     if (values.length === ROWS_PER_INSERT || made === ROW_COUNT - 1) {
       yield `INSERT INTO numbers VALUES ${values.join(",")};\n`;
       values = [];
     }
   }
-}
-
-const ofRuns = new Map<number, ReturnType<typeof callNumbersOfRun>>();
-function ofRun(run: number): ReturnType<typeof callNumbersOfRun> {
-  const known = ofRuns.get(run) ?? callNumbersOfRun(0, run);
-  ofRuns.set(run, known);
-  return known;
 }
 
 function mariadb(server: SqlServer): Database {
