@@ -58,7 +58,7 @@ describe("the call number in MariaDB", () => {
     );
   });
 
-  test("is read and written at both ends of each field, and refused beyond them", async () => {
+  test("is read and written at both ends of each field, and NULL beyond them", async () => {
     const ends = [0, 7].flatMap((version) =>
       [0, 2 ** 30 - 1].flatMap((run) => [0, 2 ** 14 - 1].map((sequence) => ({ version, run, sequence }))),
     );
@@ -125,7 +125,7 @@ describe("the call number in MariaDB", () => {
 
   const connections = ["latin1_swedish_ci", "utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_bin"];
   test.each(connections)(
-    "tells case apart on a connection of %s, in what it reads and in what it answers",
+    "distinguishes case on a connection of %s, in what it reads and in what it returns",
     async (collation) => {
       const [charset = ""] = collation.split("_");
       const sql = `SET NAMES ${charset} COLLATE ${collation}; SELECT
@@ -241,7 +241,7 @@ describe("the schemes that SQL can make by itself", () => {
     }
   });
 
-  test("repeat as the file says: among 10,000 rows of one statement, where a client's call numbers would not", async () => {
+  test("repeat as the file claims: among 10,000 rows of one statement, where a client's call numbers would not", async () => {
     const count = 10_000;
     const sql = (call: string) =>
       `SELECT COUNT(*) - COUNT(DISTINCT id) FROM (SELECT ${call} AS id FROM seq_1_to_${count}) AS made`;

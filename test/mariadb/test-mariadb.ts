@@ -126,7 +126,7 @@ async function launchMariadb(programs: Programs, serverOptions: readonly string[
 function serverWords(shareFolder: string, directory: string): string[] {
   return [
     "--no-defaults",
-    // Started by root it wants to be told that this is meant; started by another user it can be no one else.
+    // Root must name itself; another user can be no one else.
     ...(process.getuid?.() === 0 ? ["--user=root"] : []),
     `--basedir=${dirname(dirname(shareFolder))}`,
     `--lc-messages-dir=${shareFolder}`,
