@@ -7,7 +7,7 @@
 type Series = Readonly<Record<string, string>>;
 
 /** The name of the alert, the series with which it fires and with which it does not, and when it is checked: in minutes, default 30. */
-export type AlertCase = readonly [alert: string, fires: Series, silent: Series, atMinutes?: number];
+export type AlertCase = readonly [alert: string, fires: Series, silent: Series, atMinutes?: number | undefined];
 
 const own = (name: string, labels = "") => `${name}{namespace="main",instance="one"${labels && `,${labels}`}}`;
 /** Of requests that name no known namespace. */
@@ -41,6 +41,14 @@ export const CASES_BEFORE_FIRST_SCRAPE = Object.entries({
   ],
 );
 
+/** A case of one series: its values with which the alert fires and with which it does not. */
+const of = (alert: string, series: string, fires: string, silent: string, atMinutes?: number): AlertCase => [
+  alert,
+  { [series]: fires },
+  { [series]: silent },
+  atMinutes,
+];
+
 export const ALERT_CASES: readonly AlertCase[] = [
   [
     "CallnumberDown",
@@ -52,26 +60,12 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [guard("stopped")]: "0x20 1x20", [guard("active")]: "1x20 0x20" },
     { [guard("stopped")]: "0x40", [guard("recovering")]: "1x40" },
   ],
-  [
-    "CallnumberRecovering",
-    { [guard("recovering")]: "0x20 1x20" },
-    // For a minute, as after every restart of the store.
-    { [guard("recovering")]: "0x28 1x1 0x20" },
-  ],
-  [
-    "CallnumberStoreDown",
-    { 'callnumber_store_up{instance="one"}': "1x20 0x20" },
-    { 'callnumber_store_up{instance="one"}': "1x28 0 1x20" },
-  ],
+  // Silent: for a minute, as after every restart of the store.
+  of("CallnumberRecovering", guard("recovering"), "0x20 1x20", "0x28 1x1 0x20"),
+  of("CallnumberStoreDown", 'callnumber_store_up{instance="one"}', "1x20 0x20", "1x28 0 1x20"),
   // Time begins at 0 there. Where plain HTTP is spoken, as by the coordinator that these series are compared with, there is none.
-  [
-    "CallnumberCertificateEndsSoon",
-    // Ten days.
-    { [certificateEnd]: "_ 864000x100" },
-    // Fifteen days.
-    { [certificateEnd]: "_ 1296000x100" },
-    90,
-  ],
+  // Fires: ten days; silent: fifteen days.
+  of("CallnumberCertificateEndsSoon", certificateEnd, "_ 864000x100", "_ 1296000x100", 90),
   [
     "CallnumberCertificateEndsSoon",
     // Its last fourteen days begin with the tenth minute.
@@ -80,23 +74,11 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [certificateEnd]: "_ 864000x50 7776000x50", [certificateEnd.replace("one", "two")]: "_ 172800x100" },
     90,
   ],
-  [
-    "CallnumberCertificateEnds",
-    // Two days.
-    { [certificateEnd]: "_ 172800x40" },
-    { [certificateEnd]: "_ 270000x40" },
-  ],
-  [
-    "CallnumberCertificateEnds",
-    // It ended at the tenth minute.
-    { [certificateEnd]: "_ 600x40" },
-    { [certificateEnd]: "_ 600x20 7776000x20" },
-  ],
-  [
-    "CallnumberHeartbeatsFail",
-    { 'callnumber_heartbeat_failures_total{instance="one"}': "0x10 1+10x30" },
-    { 'callnumber_heartbeat_failures_total{instance="one"}': "0 3x40" },
-  ],
+  // Fires: two days.
+  of("CallnumberCertificateEnds", certificateEnd, "_ 172800x40", "_ 270000x40"),
+  // Fires: it ended at the tenth minute.
+  of("CallnumberCertificateEnds", certificateEnd, "_ 600x40", "_ 600x20 7776000x20"),
+  of("CallnumberHeartbeatsFail", 'callnumber_heartbeat_failures_total{instance="one"}', "0x10 1+10x30", "0 3x40"),
   [
     "CallnumberRefusals",
     { [rejections("holder_mismatch")]: "_x5 1+10x40" },
@@ -116,21 +98,18 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [rejections("clock_skew")]: "0x20 1x20" },
     { [rejections("clock_skew")]: "0 1x40", [rejections("store_forked")]: "_x5 1+9x40" },
   ],
-  [
-    "CallnumberClocksDisagree",
-    { [rejections("clock_moved_backward")]: "0x20 1x20" },
-    { [rejections("clock_moved_backward")]: "0x40" },
-  ],
+  of("CallnumberClocksDisagree", rejections("clock_moved_backward"), "0x20 1x20", "0x40"),
   [
     "CallnumberInternalError",
     { [rejections("internal_error")]: "0x20 1x20" },
     { [rejections("internal_error")]: "0 1x40", [rejections("invalid_request")]: "_x5 1+9x40" },
   ],
-  [
+  of(
     "CallnumberInternalError",
-    { [outside("callnumber_rejected_requests_total", 'code="internal_error"')]: "0x20 1x20" },
-    { [outside("callnumber_rejected_requests_total", 'code="internal_error"')]: "0 1x40" },
-  ],
+    outside("callnumber_rejected_requests_total", 'code="internal_error"'),
+    "0x20 1x20",
+    "0 1x40",
+  ),
   ["CallnumberLogLinesLost", { [linesLost]: "0x20 3x20" }, { [linesLost]: "0 3x40" }],
   [
     "CallnumberSlowLeases",
@@ -143,11 +122,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     // A store that was idle is no incident.
     { [recoveries("epoch_changed")]: "0 2x40", [recoveries("heartbeat_expired")]: "0x20 1x20" },
   ],
-  [
-    "CallnumberJumpsOften",
-    { [recoveries("epoch_changed")]: "0x10 0+1x30" },
-    { [recoveries("epoch_changed")]: "0x20 1x20" },
-  ],
+  of("CallnumberJumpsOften", recoveries("epoch_changed"), "0x10 0+1x30", "0x20 1x20"),
   [
     "CallnumberRunsDiscarded",
     { [discarded("requester_gone")]: "0+10x40" },
@@ -164,12 +139,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [findings("warns")]: "0x50 1x50", [findings("refuses")]: "1x100" },
     90,
   ],
-  [
-    "CallnumberPreflightBlind",
-    { 'callnumber_preflight_failures_total{instance="one"}': "0+1x60" },
-    { 'callnumber_preflight_failures_total{instance="one"}': "0x10 1x50" },
-    45,
-  ],
+  of("CallnumberPreflightBlind", 'callnumber_preflight_failures_total{instance="one"}', "0+1x60", "0x10 1x50", 45),
   [
     "CallnumberRunsUsed",
     { [alarm("runs_used_80")]: "0x20 1x20" },
@@ -179,11 +149,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
       [alarm("runs_used_50", "notice")]: "0x10 1x30",
     },
   ],
-  [
-    "CallnumberRunSpaceExhausted",
-    { [own("callnumber_runs_left")]: "40-2x20 0x20" },
-    { [own("callnumber_runs_left")]: "100-1x40" },
-  ],
+  of("CallnumberRunSpaceExhausted", own("callnumber_runs_left"), "40-2x20 0x20", "100-1x40"),
   [
     "CallnumberRunsEndSoon",
     // A run a second, and room for a day of it.
@@ -197,12 +163,8 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [alarm("holder_restarts")]: "0x20 1x20" },
     { [alarm("holder_restarts")]: "0x20 1x5 0x20", [alarm("holder_share")]: "1x40" },
   ],
-  [
-    "CallnumberHeadroomLow",
-    { [own("callnumber_headroom_runs")]: "60000x10 0x30" },
-    // After a recovery the headroom grows by two runs a second.
-    { [own("callnumber_headroom_runs")]: "60000x10 0+120x30" },
-  ],
+  // Silent: after a recovery the headroom grows by two runs a second.
+  of("CallnumberHeadroomLow", own("callnumber_headroom_runs"), "60000x10 0x30", "60000x10 0+120x30"),
   [
     "CallnumberHeadroomLow",
     { [own("callnumber_headroom_runs")]: "60000-1000x40", [alarm("headroom_low")]: "0x10 1x30" },
@@ -215,10 +177,5 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [alarm("run_ceiling_ending")]: "0x40", [alarm("run_ceiling_ending", "notice")]: "1x40" },
   ],
   ["CallnumberLedgerTrimFails", { [trimFailures]: "0x60 1x60" }, { [trimFailures]: "0 1x120" }, 90],
-  [
-    "CallnumberLedgerTrimFails",
-    { [outside("callnumber_ledger_trim_failures_total")]: "0x60 1x60" },
-    { [outside("callnumber_ledger_trim_failures_total")]: "0 1x120" },
-    90,
-  ],
+  of("CallnumberLedgerTrimFails", outside("callnumber_ledger_trim_failures_total"), "0x60 1x60", "0 1x120", 90),
 ];
