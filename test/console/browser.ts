@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
 import { env } from "node:process";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished } from "vitest";
 
 /** Debian's wrapper prints a shell error, so its binary comes first. */
 const PATHS = [
@@ -15,18 +15,21 @@ const PATHS = [
     .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name))),
 ];
 
-/** Undefined where there is none: then the tests are skipped. */
-export const CHROMIUM = PATHS.find((path) => existsSync(path));
-if (CHROMIUM === undefined)
-  console.warn("No Chromium at /usr/lib/chromium/chromium or on PATH: the console is not tested");
+const CHROMIUM = PATHS.find((path) => existsSync(path));
 
-/** One browser for all tests of a file, where there is one at all; `args` are its own. Call the result in a test. */
+/**
+ * One browser for all tests of a file; `args` are its own. Call the result in a test. Where there is no Chromium, the tests of the file are
+ * skipped.
+ */
 export function chromiumForFile(...args: readonly string[]): () => Browser {
   let browser: Browser | undefined;
   const asRoot = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
   beforeAll(async () => {
-    if (CHROMIUM !== undefined)
-      browser = await chromium.launch({ executablePath: CHROMIUM, args: [...asRoot, ...args] });
+    if (CHROMIUM === undefined) return;
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: [...asRoot, ...args] });
+  });
+  beforeEach((context) => {
+    context.skip(CHROMIUM === undefined, "no Chromium at /usr/lib/chromium/chromium or on PATH");
   });
   afterAll(() => browser?.close());
   return () => browser as Browser;

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import type { CapacityResponse, NamespacesResponse } from "@callnumber/protocol/operator";
 import type { LedgerEntry, RunsResponse } from "@callnumber/protocol/wire";
 import type { Page, Response } from "playwright-core";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { CHROMIUM, chromiumForFile, expectAccessible, PHONE, untilLoaded } from "./browser.js";
+import { expect, onTestFinished, test } from "vitest";
+import { chromiumForFile, expectAccessible, PHONE, untilLoaded } from "./browser.js";
 import { openConsole } from "./consoles.js";
 
 // Every name but the coordinator's own address leads to this machine: that is how a rebound name looks.
@@ -81,42 +81,40 @@ async function tried(page: Page, origin: string, at: string) {
   return { seen: await page.evaluate<Record<string, string>>("seen"), answers };
 }
 
-describe.skipIf(CHROMIUM === undefined)("a page of another site", () => {
-  test.each([
-    ["another port of the same host", "127.0.0.1"],
-    ["another host", "evil.example"],
-  ])("a page on %s reads nothing and changes nothing", async (_, host) => {
-    const { page, visit, url: consoleUrl } = await openConsole(browser());
-    const { origin: url } = new URL(consoleUrl);
-    await visit("/main");
-    await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
-    // Another window of the same browser.
-    const evil = await page.context().newPage();
-    const { seen, answers } = await tried(evil, `http://${host}:${await otherSite()}`, url);
-    const { "read without being allowed to": opaque, ...rest } = seen;
-    const quiet = new Set(["change as a form would", "lease"]);
-    expect([undefined, "refused", "opaque "]).toContain(opaque);
-    for (const [name, got] of Object.entries(rest))
-      expect([name, got]).toEqual([name, quiet.has(name) ? expect.stringMatching(/^(refused|opaque )$/) : "refused"]);
-    expect(Object.keys(seen).length).toBeGreaterThan(12);
-    // Nor did the coordinator respond with anything that only the browser kept from that page, except the files of the console.
-    const answered = answers.filter((answer) => answer.ok()).map((answer) => new URL(answer.url()).pathname);
-    expect(answered.filter((path) => !path.startsWith("/console/"))).toEqual([]);
-    expect(answers.filter((answer) => answer.ok() && answer.request().method() !== "GET")).toEqual([]);
-    const { namespaces } = (await (await fetch(`${url}/v1/namespaces`)).json()) as NamespacesResponse;
-    expect(namespaces).toMatchObject([{ labels: {}, record: { runsUsed: 0 } }]);
-  });
+test.each([
+  ["another port of the same host", "127.0.0.1"],
+  ["another host", "evil.example"],
+])("a page on %s reads nothing and changes nothing", async (_, host) => {
+  const { page, visit, url: consoleUrl } = await openConsole(browser());
+  const { origin: url } = new URL(consoleUrl);
+  await visit("/main");
+  await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
+  // Another window of the same browser.
+  const evil = await page.context().newPage();
+  const { seen, answers } = await tried(evil, `http://${host}:${await otherSite()}`, url);
+  const { "read without being allowed to": opaque, ...rest } = seen;
+  const quiet = new Set(["change as a form would", "lease"]);
+  expect([undefined, "refused", "opaque "]).toContain(opaque);
+  for (const [name, got] of Object.entries(rest))
+    expect([name, got]).toEqual([name, quiet.has(name) ? expect.stringMatching(/^(refused|opaque )$/) : "refused"]);
+  expect(Object.keys(seen).length).toBeGreaterThan(12);
+  // Nor did the coordinator respond with anything that only the browser kept from that page, except the files of the console.
+  const answered = answers.filter((answer) => answer.ok()).map((answer) => new URL(answer.url()).pathname);
+  expect(answered.filter((path) => !path.startsWith("/console/"))).toEqual([]);
+  expect(answers.filter((answer) => answer.ok() && answer.request().method() !== "GET")).toEqual([]);
+  const { namespaces } = (await (await fetch(`${url}/v1/namespaces`)).json()) as NamespacesResponse;
+  expect(namespaces).toMatchObject([{ labels: {}, record: { runsUsed: 0 } }]);
+});
 
-  test("a page under a rebound name reads nothing", async () => {
-    const { page, url } = await openConsole(browser());
-    const evil = await page.context().newPage();
-    // Whatever is there: a page of the coordinator, or none.
-    await evil.goto(`http://evil.example:${new URL(url).port}/healthz`);
-    const read = (path: string) =>
-      evil.evaluate<string>(`fetch("${path}", { credentials: "include" }).then((a) => a.status + " " + a.type)`);
-    for (const path of ["/v1/namespaces", "/v1/namespaces/main/runs", "/v1/events"])
-      expect(await read(path), path).toBe("403 basic");
-  });
+test("a page under a rebound name reads nothing", async () => {
+  const { page, url } = await openConsole(browser());
+  const evil = await page.context().newPage();
+  // Whatever is there: a page of the coordinator, or none.
+  await evil.goto(`http://evil.example:${new URL(url).port}/healthz`);
+  const read = (path: string) =>
+    evil.evaluate<string>(`fetch("${path}", { credentials: "include" }).then((a) => a.status + " " + a.type)`);
+  for (const path of ["/v1/namespaces", "/v1/namespaces/main/runs", "/v1/events"])
+    expect(await read(path), path).toBe("403 basic");
 });
 
 const MARKUP = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`;
@@ -205,33 +203,31 @@ async function respondHostilely(page: Page): Promise<void> {
   await page.route("**/v1/events?*", (route) => route.fulfill(stream));
 }
 
-describe.skipIf(CHROMIUM === undefined)("hostile text", () => {
-  test.each([
-    ["overview", "/main"],
-    ["runs", "/main/runs"],
-    ["recovery", "/main/recovery"],
-    ["a URL with markup", `/main/recovery/${encodeURIComponent(MARKUP)}`],
-    ["a namespace of markup", `/${encodeURIComponent(MARKUP)}/runs`],
-    ["filters of markup", `/main/runs?holder=${encodeURIComponent(MARKUP)}&label=${encodeURIComponent(TURNED)}`],
-    ["a run of markup", `/main/runs/${encodeURIComponent(MARKUP)}`],
-    ["a call number of markup", `/main/inspect/${encodeURIComponent(MARKUP)}`],
-    ["a call number that turns round", `/main/inspect/${encodeURIComponent(TURNED + ANSI)}`],
-    ["a very long call number", `/main/inspect/${LONG}`],
-    ["an escape that is none", "/main/inspect/%E0%A4%A"],
-  ])("hostile text stays text: %s", async (name, place) => {
-    const { page, visit } = await openConsole(browser(), { viewport: PHONE });
-    await respondHostilely(page);
-    await visit(place);
-    await untilLoaded(page);
-    expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
-    const made =
-      "document.querySelectorAll('main img, main script, main svg[onload], [onerror], [href^=\"javascript:\" i]').length";
-    expect(await page.evaluate(made)).toBe(0);
-    const shown = await page.evaluate<string>("document.body.innerText");
-    // No character that changes the direction, is invisible, or controls a terminal.
-    expect(/[^\P{C}\n\t]/u.exec(shown)?.[0].codePointAt(0)?.toString(16)).toBeUndefined();
-    if (name === "runs") expect(shown).toContain(`${MARKUP}`);
-    if (name === "runs") expect(shown).toContain("good\\u{202e}gnp.exe\\u{2066}");
-    await expectAccessible(page, `hostile ${name}`);
-  });
+test.each([
+  ["overview", "/main"],
+  ["runs", "/main/runs"],
+  ["recovery", "/main/recovery"],
+  ["a URL with markup", `/main/recovery/${encodeURIComponent(MARKUP)}`],
+  ["a namespace of markup", `/${encodeURIComponent(MARKUP)}/runs`],
+  ["filters of markup", `/main/runs?holder=${encodeURIComponent(MARKUP)}&label=${encodeURIComponent(TURNED)}`],
+  ["a run of markup", `/main/runs/${encodeURIComponent(MARKUP)}`],
+  ["a call number of markup", `/main/inspect/${encodeURIComponent(MARKUP)}`],
+  ["a call number that turns round", `/main/inspect/${encodeURIComponent(TURNED + ANSI)}`],
+  ["a very long call number", `/main/inspect/${LONG}`],
+  ["an escape that is none", "/main/inspect/%E0%A4%A"],
+])("hostile text stays text: %s", async (name, place) => {
+  const { page, visit } = await openConsole(browser(), { viewport: PHONE });
+  await respondHostilely(page);
+  await visit(place);
+  await untilLoaded(page);
+  expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
+  const made =
+    "document.querySelectorAll('main img, main script, main svg[onload], [onerror], [href^=\"javascript:\" i]').length";
+  expect(await page.evaluate(made)).toBe(0);
+  const shown = await page.evaluate<string>("document.body.innerText");
+  // No character that changes the direction, is invisible, or controls a terminal.
+  expect(/[^\P{C}\n\t]/u.exec(shown)?.[0].codePointAt(0)?.toString(16)).toBeUndefined();
+  if (name === "runs") expect(shown).toContain(`${MARKUP}`);
+  if (name === "runs") expect(shown).toContain("good\\u{202e}gnp.exe\\u{2066}");
+  await expectAccessible(page, `hostile ${name}`);
 });

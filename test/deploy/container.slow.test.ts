@@ -11,70 +11,66 @@ import { writeTlsFiles } from "../tls/files.js";
 const dockerfile = readFileSync(join(REPOSITORY, "Dockerfile"), "utf8");
 const compose = readFileSync(join(REPOSITORY, "docker-compose.yml"), "utf8");
 
-describe("the image", () => {
-  const lastStage = dockerfile.slice(dockerfile.lastIndexOf("\nFROM "));
+const lastStage = dockerfile.slice(dockerfile.lastIndexOf("\nFROM "));
 
-  test("the image runs as a user that owns nothing of the program", () => {
-    const users = [...lastStage.matchAll(/^USER (.*)$/gm)].map(([, user]) => user);
-    expect(users).toEqual(["node"]);
-    expect(lastStage.indexOf("\nUSER node\n")).toBeLessThan(lastStage.indexOf("\nENTRYPOINT "));
-    expect(lastStage).not.toMatch(/--chown|chmod .*777/);
-    // What was copied before belongs to root.
-    expect(lastStage.indexOf("COPY --from=build")).toBeLessThan(lastStage.indexOf("\nUSER node\n"));
-  });
-
-  test("the health check of the image works with TLS and without", async () => {
-    const [, json = ""] = /HEALTHCHECK [^]*?CMD (\[.*\])\n/.exec(lastStage) ?? [];
-    const [program, ...words] = JSON.parse(json) as [string, ...string[]];
-    const isHealthy = (url: string, env: Readonly<Record<string, string>>) => {
-      const { PATH = "" } = process.env;
-      const own = { PATH, CALLNUMBER_PORT: new URL(url).port, ...env };
-      return spawnSync(program, words, { env: own }).status === 0;
-    };
-    const plain = await serveProcess("memory:");
-    expect(isHealthy(plain.url, {})).toBe(true);
-    const files = writeTlsFiles(await folderForTest(), newAuthority().issue({ names: ["elsewhere.example"] }));
-    const env = { CALLNUMBER_TLS_CERTIFICATE: files.certificate };
-    const encrypted = await serveProcess("memory:", "--tls-certificate", files.certificate, "--tls-key", files.key);
-    expect(isHealthy(encrypted.url, env)).toBe(true);
-    expect(isHealthy(plain.url, env)).toBe(false);
-    expect(isHealthy("http://127.0.0.1:1", {})).toBe(false);
-  });
-
-  test("the image contains no secret, and none is an argument of its build", () => {
-    expect(dockerfile.match(/^ARG .*$/gm)).toEqual(["ARG NODE_VERSION=24"]);
-    expect(dockerfile).not.toMatch(/PASSWORD|TOKEN|SECRET/i);
-    const ignored = readFileSync(join(REPOSITORY, ".dockerignore"), "utf8");
-    for (const pattern of ["**/.env*", "**/*.key", "**/*.pem"]) expect(ignored.split("\n")).toContain(pattern);
-  });
+test("the image runs as a user that owns nothing of the program", () => {
+  const users = [...lastStage.matchAll(/^USER (.*)$/gm)].map(([, user]) => user);
+  expect(users).toEqual(["node"]);
+  expect(lastStage.indexOf("\nUSER node\n")).toBeLessThan(lastStage.indexOf("\nENTRYPOINT "));
+  expect(lastStage).not.toMatch(/--chown|chmod .*777/);
+  // What was copied before belongs to root.
+  expect(lastStage.indexOf("COPY --from=build")).toBeLessThan(lastStage.indexOf("\nUSER node\n"));
 });
 
-describe("the compose file", () => {
-  test.each([
-    ["x-coordinator", 0],
-    ["redis", 2],
-  ])("%s has a read-only root, no rights of root and no way to get them", (name, indent) => {
-    const block = blockOf(name, indent);
-    expect(block).toMatch(/^ +read_only: true$/m);
-    expect(block).toMatch(/^ +cap_drop: \[ALL\]$/m);
-    expect(block).toMatch(/^ +security_opt: \["no-new-privileges:true"\]$/m);
-  });
+test("the health check of the image works with TLS and without", async () => {
+  const [, json = ""] = /HEALTHCHECK [^]*?CMD (\[.*\])\n/.exec(lastStage) ?? [];
+  const [program, ...words] = JSON.parse(json) as [string, ...string[]];
+  const isHealthy = (url: string, env: Readonly<Record<string, string>>) => {
+    const { PATH = "" } = process.env;
+    const own = { PATH, CALLNUMBER_PORT: new URL(url).port, ...env };
+    return spawnSync(program, words, { env: own }).status === 0;
+  };
+  const plain = await serveProcess("memory:");
+  expect(isHealthy(plain.url, {})).toBe(true);
+  const files = writeTlsFiles(await folderForTest(), newAuthority().issue({ names: ["elsewhere.example"] }));
+  const env = { CALLNUMBER_TLS_CERTIFICATE: files.certificate };
+  const encrypted = await serveProcess("memory:", "--tls-certificate", files.certificate, "--tls-key", files.key);
+  expect(isHealthy(encrypted.url, env)).toBe(true);
+  expect(isHealthy(plain.url, env)).toBe(false);
+  expect(isHealthy("http://127.0.0.1:1", {})).toBe(false);
+});
 
-  test.each(["coordinator", "init"])("%s inherits all that from x-coordinator, and overrides none of it", (name) => {
-    expect(blockOf(name, 2)).toMatch(/^ +<<: \*coordinator$/m);
-    expect(blockOf(name, 2)).not.toMatch(/read_only|cap_|security_opt|privileged|user:/);
-  });
+test("the image contains no secret, and none is an argument of its build", () => {
+  expect(dockerfile.match(/^ARG .*$/gm)).toEqual(["ARG NODE_VERSION=24"]);
+  expect(dockerfile).not.toMatch(/PASSWORD|TOKEN|SECRET/i);
+  const ignored = readFileSync(join(REPOSITORY, ".dockerignore"), "utf8");
+  for (const pattern of ["**/.env*", "**/*.key", "**/*.pem"]) expect(ignored.split("\n")).toContain(pattern);
+});
 
-  test("Redis runs as its own user, and only the coordinator's port is published", () => {
-    expect(blockOf("redis", 2)).toMatch(/^ +user: redis$/m);
-    expect(compose).not.toMatch(/privileged|cap_add|network_mode|pid:|docker\.sock/);
-    expect(compose.match(/^ +ports: .*$/gm)).toEqual(['    ports: ["127.0.0.1:7300:7300"]']);
-  });
+test.each([
+  ["x-coordinator", 0],
+  ["redis", 2],
+])("%s has a read-only root, no rights of root and no way to get them", (name, indent) => {
+  const block = blockOf(name, indent);
+  expect(block).toMatch(/^ +read_only: true$/m);
+  expect(block).toMatch(/^ +cap_drop: \[ALL\]$/m);
+  expect(block).toMatch(/^ +security_opt: \["no-new-privileges:true"\]$/m);
+});
 
-  test("the compose file contains no secret: each comes from the environment, and has no default", () => {
-    for (const [value] of compose.matchAll(/\$\{[A-Z_]*PASSWORD[^}]*\}/g)) expect(value).toMatch(/:\?make it first/);
-    expect(compose).not.toMatch(/PASSWORD[A-Z_]*[:=] *["']?[A-Za-z0-9]/);
-  });
+test.each(["coordinator", "init"])("%s inherits all that from x-coordinator, and overrides none of it", (name) => {
+  expect(blockOf(name, 2)).toMatch(/^ +<<: \*coordinator$/m);
+  expect(blockOf(name, 2)).not.toMatch(/read_only|cap_|security_opt|privileged|user:/);
+});
+
+test("Redis runs as its own user, and only the coordinator's port is published", () => {
+  expect(blockOf("redis", 2)).toMatch(/^ +user: redis$/m);
+  expect(compose).not.toMatch(/privileged|cap_add|network_mode|pid:|docker\.sock/);
+  expect(compose.match(/^ +ports: .*$/gm)).toEqual(['    ports: ["127.0.0.1:7300:7300"]']);
+});
+
+test("the compose file contains no secret: each comes from the environment, and has no default", () => {
+  for (const [value] of compose.matchAll(/\$\{[A-Z_]*PASSWORD[^}]*\}/g)) expect(value).toMatch(/:\?make it first/);
+  expect(compose).not.toMatch(/PASSWORD[A-Z_]*[:=] *["']?[A-Za-z0-9]/);
 });
 
 /** The lines behind a name that are indented further than it. */

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClient } from "@callnumber/client";
 import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { metricNamesIn, samplesIn } from "../../packages/coordinator/test/metrics-text.js";
 import { folderForTest, REPOSITORY } from "../processes/command.js";
 import { ALERT_CASES, type AlertCase, CASES_BEFORE_FIRST_SCRAPE } from "./alert-cases.js";
@@ -61,91 +61,87 @@ function metricsNamedIn(text: string): string[] {
   return names.map((name) => (known.has(name) ? name : name.replace(/_(bucket|sum|count)$/, "")));
 }
 
-describe("/metrics", () => {
-  test.runIf(HAS_PROMTOOL)("/metrics passes Prometheus' own checker", () => {
-    expect(promtool(["check", "metrics"], metrics)).toEqual({ code: 0, output: "" });
-  });
-
-  test("/metrics has every metric of docs/monitoring.md, and no other", () => {
-    const ours = metricNamesIn(metrics).filter((name) => name.startsWith("callnumber_"));
-    const rows = [...documentation.matchAll(/^\| `(callnumber_\w+)/gm)].map(([, name]) => name as string);
-    expect(rows.sort()).toEqual([...ours].sort());
-  });
-
-  test("/metrics has the labels of docs/monitoring.md", () => {
-    for (const [, name, text] of documentation.matchAll(/^\| `(callnumber_\w+)` +\| ([^|]*)\|/gm)) {
-      const [, labels] = new RegExp(`^${name}(?:_count)?\\{(.*)\\} `, "m").exec(metrics) ?? [];
-      // One that counts nothing yet has no sample.
-      if (labels === undefined) continue;
-      const names = [...labels.matchAll(/([a-z]+)="/g)].map(([, label]) => label as string).sort();
-      const documented = [...(text as string).matchAll(/`([a-z]+)`/g)].map(([, label]) => label as string).sort();
-      expect(documented, name).toEqual(names);
-    }
-  });
+test.runIf(HAS_PROMTOOL)("/metrics passes Prometheus' own checker", () => {
+  expect(promtool(["check", "metrics"], metrics)).toEqual({ code: 0, output: "" });
 });
 
-describe("the rules", () => {
-  test("the rules name only metrics that the coordinator has", () => {
-    const known = new Set(metricNamesIn(metrics));
-    const unknown = metricsNamedIn(rules).filter((name) => !known.has(name));
-    expect(unknown).toEqual([]);
-  });
+test("/metrics has every metric of docs/monitoring.md, and no other", () => {
+  const ours = metricNamesIn(metrics).filter((name) => name.startsWith("callnumber_"));
+  const rows = [...documentation.matchAll(/^\| `(callnumber_\w+)/gm)].map(([, name]) => name as string);
+  expect(rows.sort()).toEqual([...ours].sort());
+});
 
-  test("the rules name only recorded series that they record", () => {
-    const named = [...rules.matchAll(/namespace:callnumber_\w+:\w+/g)].map(([name]) => name);
-    expect(new Set(named)).toEqual(new Set(recorded));
-  });
+test("/metrics has the labels of docs/monitoring.md", () => {
+  for (const [, name, text] of documentation.matchAll(/^\| `(callnumber_\w+)` +\| ([^|]*)\|/gm)) {
+    const [, labels] = new RegExp(`^${name}(?:_count)?\\{(.*)\\} `, "m").exec(metrics) ?? [];
+    // One that counts nothing yet has no sample.
+    if (labels === undefined) continue;
+    const names = [...labels.matchAll(/([a-z]+)="/g)].map(([, label]) => label as string).sort();
+    const documented = [...(text as string).matchAll(/`([a-z]+)`/g)].map(([, label]) => label as string).sort();
+    expect(documented, name).toEqual(names);
+  }
+});
 
-  test("each alert has a severity, a summary, and a description with what to do", () => {
-    const alerts = rules.split(/^ {6}- (?=alert|record)/m).filter((text) => text.startsWith("alert"));
-    expect(alerts).toHaveLength(alertNames.length);
-    for (const alert of alerts) {
-      expect(alert).toMatch(/^ {8}for: \d+[mh]$/m);
-      expect(alert).toMatch(/labels: \{ severity: (critical|warning|info) \}/);
-      expect(alert).toMatch(/summary: "/);
-      expect(alert).toMatch(/description:[^]*(callnumber [a-z]+|log|docs\/|type|Type)/);
-    }
-  });
+test("the rules name only metrics that the coordinator has", () => {
+  const known = new Set(metricNamesIn(metrics));
+  const unknown = metricsNamedIn(rules).filter((name) => !known.has(name));
+  expect(unknown).toEqual([]);
+});
 
-  test("each alert has a row in docs/monitoring.md, and no row is left over", () => {
-    const rows = [...documentation.matchAll(/^\| `(Callnumber\w+)`/gm)].map(([, name]) => name as string);
-    expect(rows.sort()).toEqual([...alertNames].sort());
-  });
+test("the rules name only recorded series that they record", () => {
+  const named = [...rules.matchAll(/namespace:callnumber_\w+:\w+/g)].map(([name]) => name);
+  expect(new Set(named)).toEqual(new Set(recorded));
+});
 
-  test("each alert has a case", () => {
-    expect([...new Set(ALERT_CASES.map(([alert]) => alert))].sort()).toEqual([...alertNames].sort());
-  });
+test("each alert has a severity, a summary, and a description with what to do", () => {
+  const alerts = rules.split(/^ {6}- (?=alert|record)/m).filter((text) => text.startsWith("alert"));
+  expect(alerts).toHaveLength(alertNames.length);
+  for (const alert of alerts) {
+    expect(alert).toMatch(/^ {8}for: \d+[mh]$/m);
+    expect(alert).toMatch(/labels: \{ severity: (critical|warning|info) \}/);
+    expect(alert).toMatch(/summary: "/);
+    expect(alert).toMatch(/description:[^]*(callnumber [a-z]+|log|docs\/|type|Type)/);
+  }
+});
 
-  test("the series of the cases begin as those of a real coordinator", () => {
-    const samples = samplesIn(first);
-    const series = ALERT_CASES.flatMap(([alert, fires, silent]) =>
-      [fires, silent].flatMap((one) => Object.entries(one)).map(([name, values]) => ({ alert, name, values })),
-    );
-    const ours = series.filter(({ name }) => name.startsWith("callnumber_"));
-    const untrue = ours.filter(({ name, values }) => {
-      const value = samples.get(asScraped(name));
-      // Gauges may begin anywhere.
-      if (value === undefined || values.startsWith("_")) return value !== undefined || !values.startsWith("_");
-      return /_(total|bucket)\{/.test(name) && !values.startsWith(`${value}`);
-    });
-    expect(untrue).toEqual([]);
-  });
+test("each alert has a row in docs/monitoring.md, and no row is left over", () => {
+  const rows = [...documentation.matchAll(/^\| `(Callnumber\w+)`/gm)].map(([, name]) => name as string);
+  expect(rows.sort()).toEqual([...alertNames].sort());
+});
 
-  test.runIf(HAS_PROMTOOL)("the rules pass Prometheus' own checker", () => {
-    expect(promtool(["check", "rules", RULES])).toMatchObject({ code: 0 });
-  });
+test("each alert has a case", () => {
+  expect([...new Set(ALERT_CASES.map(([alert]) => alert))].sort()).toEqual([...alertNames].sort());
+});
 
-  test.runIf(HAS_PROMTOOL)("each alert fires when it should, and is silent when not", async () => {
-    const file = join(await folderForTest(), "alerts.json");
-    const tests = [...CASES_BEFORE_FIRST_SCRAPE, ...ALERT_CASES].flatMap((one) => [
-      alertTest(one, true),
-      alertTest(one, false),
-    ]);
-    writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
-    const { code, output } = promtool(["test", "rules", file]);
-    expect(output).not.toContain("FAILED");
-    expect(code).toBe(0);
+test("the series of the cases begin as those of a real coordinator", () => {
+  const samples = samplesIn(first);
+  const series = ALERT_CASES.flatMap(([alert, fires, silent]) =>
+    [fires, silent].flatMap((one) => Object.entries(one)).map(([name, values]) => ({ alert, name, values })),
+  );
+  const ours = series.filter(({ name }) => name.startsWith("callnumber_"));
+  const untrue = ours.filter(({ name, values }) => {
+    const value = samples.get(asScraped(name));
+    // Gauges may begin anywhere.
+    if (value === undefined || values.startsWith("_")) return value !== undefined || !values.startsWith("_");
+    return /_(total|bucket)\{/.test(name) && !values.startsWith(`${value}`);
   });
+  expect(untrue).toEqual([]);
+});
+
+test.runIf(HAS_PROMTOOL)("the rules pass Prometheus' own checker", () => {
+  expect(promtool(["check", "rules", RULES])).toMatchObject({ code: 0 });
+});
+
+test.runIf(HAS_PROMTOOL)("each alert fires when it should, and is silent when not", async () => {
+  const file = join(await folderForTest(), "alerts.json");
+  const tests = [...CASES_BEFORE_FIRST_SCRAPE, ...ALERT_CASES].flatMap((one) => [
+    alertTest(one, true),
+    alertTest(one, false),
+  ]);
+  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
+  const { code, output } = promtool(["test", "rules", file]);
+  expect(output).not.toContain("FAILED");
+  expect(code).toBe(0);
 });
 
 /** As `samplesIn` names it: a scrape adds the instance. */
@@ -177,44 +173,42 @@ function promtool(args: readonly string[], input = ""): { readonly code: number 
   return { code: status, output: `${stdout}${stderr}` };
 }
 
-describe("the dashboard", () => {
-  const panels = dashboard.panels.filter(({ type }) => type !== "row");
+const panels = dashboard.panels.filter(({ type }) => type !== "row");
 
-  test("the dashboard names only metrics that the coordinator has", () => {
-    const known = new Set(metricNamesIn(metrics));
-    const named = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsNamedIn(expr)));
-    expect(named.length).toBeGreaterThan(30);
-    expect(named.filter((name) => !known.has(name))).toEqual([]);
-  });
+test("the dashboard names only metrics that the coordinator has", () => {
+  const known = new Set(metricNamesIn(metrics));
+  const named = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsNamedIn(expr)));
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((name) => !known.has(name))).toEqual([]);
+});
 
-  test("the dashboard shows every metric of the coordinator", () => {
-    const shown = new Set(panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsNamedIn(expr))));
-    const ours = metricNamesIn(metrics).filter((name) => name.startsWith("callnumber_"));
-    expect(ours.filter((name) => !shown.has(name))).toEqual([]);
-  });
+test("the dashboard shows every metric of the coordinator", () => {
+  const shown = new Set(panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsNamedIn(expr))));
+  const ours = metricNamesIn(metrics).filter((name) => name.startsWith("callnumber_"));
+  expect(ours.filter((name) => !shown.has(name))).toEqual([]);
+});
 
-  test("the dashboard takes its data source and its namespaces from variables", () => {
-    expect(dashboard.templating.list.map(({ name, type }) => [name, type])).toEqual([
-      ["datasource", "datasource"],
-      ["namespace", "query"],
-    ]);
-    for (const { datasource } of panels) expect(datasource?.uid).toBe("${datasource}");
-  });
+test("the dashboard takes its data source and its namespaces from variables", () => {
+  expect(dashboard.templating.list.map(({ name, type }) => [name, type])).toEqual([
+    ["datasource", "datasource"],
+    ["namespace", "query"],
+  ]);
+  for (const { datasource } of panels) expect(datasource?.uid).toBe("${datasource}");
+});
 
-  test("each panel of the dashboard has a title of its own, and an expression", () => {
-    expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
-    expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
-    for (const { targets = [] } of panels) expect(targets.length).toBeGreaterThan(0);
-  });
+test("each panel of the dashboard has a title of its own, and an expression", () => {
+  expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
+  expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
+  for (const { targets = [] } of panels) expect(targets.length).toBeGreaterThan(0);
+});
 
-  test.runIf(HAS_PROMTOOL)("the expressions of the dashboard pass Prometheus' own checker", async () => {
-    const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
-    const file = join(await folderForTest(), "expressions.json");
-    const filled = expressions.map((expr, index) => ({
-      record: `dashboard:expression:${index}`,
-      expr: expr.replaceAll("$__rate_interval", "5m").replaceAll("$namespace", "main"),
-    }));
-    writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules: filled }] }));
-    expect(promtool(["check", "rules", file])).toMatchObject({ code: 0 });
-  });
+test.runIf(HAS_PROMTOOL)("the expressions of the dashboard pass Prometheus' own checker", async () => {
+  const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  const file = join(await folderForTest(), "expressions.json");
+  const filled = expressions.map((expr, index) => ({
+    record: `dashboard:expression:${index}`,
+    expr: expr.replaceAll("$__rate_interval", "5m").replaceAll("$namespace", "main"),
+  }));
+  writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules: filled }] }));
+  expect(promtool(["check", "rules", file])).toMatchObject({ code: 0 });
 });
