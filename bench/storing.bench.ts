@@ -5,9 +5,8 @@
 import { encodeCallNumber, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, onTestFinished, test } from "vitest";
-import { startMariadb } from "../test/mariadb/test-mariadb.js";
-import { startPostgres } from "../test/postgres/test-postgres.js";
 import type { SqlServer } from "../test/processes/sql-server.js";
+import { startMariadb, startPostgres } from "../test/storing/sql-servers.js";
 import { describeMachine, formatFigure, size } from "./harness.js";
 import { publish } from "./report.js";
 
@@ -52,8 +51,8 @@ afterAll(() => {
 });
 
 test.each([
-  ["MariaDB", mariadb, () => startMariadb({ serverOptions: ["--innodb-buffer-pool-size=512M"] })],
-  ["PostgreSQL", postgres, () => startPostgres({ settings: ["shared_buffers=256MB", "max_wal_size=4GB"] })],
+  ["MariaDB", mariadb, () => startMariadb({ options: ["--innodb-buffer-pool-size=512M"] })],
+  ["PostgreSQL", postgres, () => startPostgres({ options: ["shared_buffers=256MB", "max_wal_size=4GB"] })],
 ] as const)("%s", async (_, databaseOf, start) => {
   const server = await start();
   if (typeof server === "string") skipped.push(`Not measured here: ${server}.`);

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { startMariadb } from "../mariadb/test-mariadb.js";
 import { REPOSITORY } from "../processes/command.js";
 import { ALL_MESSAGES, SAME_BUT_FOR_CASE, STORED, testArchive } from "./archive-examples.js";
+import { startMariadb } from "./sql-servers.js";
 
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
 const DUPLICATE = /ERROR 1062 /;

@@ -1,7 +1,7 @@
 /** The examples of docs/storing-call-numbers.md on a real PostgreSQL, and what its warnings claim. */
 import { expect, test } from "vitest";
-import { startPostgres } from "../postgres/test-postgres.js";
 import { ALL_MESSAGES, SAME_BUT_FOR_CASE, STORED, testArchive } from "./archive-examples.js";
+import { startPostgres } from "./sql-servers.js";
 
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
 const DUPLICATE = /23505/;

@@ -5,7 +5,7 @@ import { encodeCallNumber, NUMBER_MAX, toNumber } from "@callnumber/protocol/cod
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { REPOSITORY } from "../processes/command.js";
 import type { SqlServer } from "../processes/sql-server.js";
-import { startMariadb } from "./test-mariadb.js";
+import { startMariadb } from "./sql-servers.js";
 
 const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 const FUNCTIONS = read("deploy/sql/call-numbers.mariadb.sql");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { REPOSITORY } from "../processes/command.js";
 import type { SqlServer } from "../processes/sql-server.js";
-import { startMariadb } from "./test-mariadb.js";
+import { startMariadb } from "./sql-servers.js";
 
 const FUNCTIONS = readFileSync(join(REPOSITORY, "deploy/sql/call-numbers.mariadb.sql"), "utf8");
 const DATABASE = "archive";
