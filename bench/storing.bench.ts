@@ -3,10 +3,9 @@
  * the server itself, from one table that has them all: text and number get the same rows in the same order.
  */
 import { encodeCallNumber, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
-import { DatabaseSync } from "@photostructure/sqlite";
-import { afterAll, onTestFinished, test } from "vitest";
+import { afterAll, test } from "vitest";
 import type { SqlServer } from "../test/processes/sql-server.js";
-import { startMariadb, startPostgres } from "../test/storing/sql-servers.js";
+import { startMariadb, startPostgres, startSqlite } from "../test/storing/sql-servers.js";
 import { describeMachine, formatFigure, size } from "./harness.js";
 import { publish } from "./report.js";
 
@@ -53,16 +52,11 @@ afterAll(() => {
 test.each([
   ["MariaDB", mariadb, () => startMariadb({ options: ["--innodb-buffer-pool-size=512M"] })],
   ["PostgreSQL", postgres, () => startPostgres({ options: ["shared_buffers=256MB", "max_wal_size=4GB"] })],
+  ["SQLite", sqlite, startSqlite],
 ] as const)("%s", async (_, databaseOf, start) => {
   const server = await start();
   if (typeof server === "string") skipped.push(`Not measured here: ${server}.`);
   else await measure(databaseOf(server));
-});
-
-test("SQLite", async () => {
-  const database = new DatabaseSync(":memory:");
-  onTestFinished(() => database.close());
-  await measure(sqlite(database));
 });
 
 async function measure({ name, run, textType, numberType, places }: Database): Promise<void> {
@@ -142,20 +136,10 @@ function postgres(server: SqlServer): Database {
   };
 }
 
-function sqlite(database: InstanceType<typeof DatabaseSync>): Database {
-  const version = database.prepare("SELECT sqlite_version() AS version").get() as { version: string };
+function sqlite(server: SqlServer): Database {
   return {
-    name: `SQLite ${version.version}`,
-    run: async (sql) =>
-      sql
-        .split(/;\s*$/m)
-        .filter((statement) => statement.trim() !== "")
-        .flatMap((statement) =>
-          database
-            .prepare(statement)
-            .all()
-            .map((row) => Object.values(row as object).map(String)),
-        ),
+    name: `SQLite ${server.version}`,
+    run: (sql) => server.run(sql),
     textType: "TEXT",
     numberType: "INTEGER",
     places: {

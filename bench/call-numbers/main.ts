@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { describeMachine, formatFigure, formatSpread, median, ratios, roundCount, size } from "../harness.js";
 import { publish, type Section } from "../report.js";
 import { makersWith } from "./makers.js";
-import { TicketServer } from "./ticket-server.js";
+import { openTicketServer } from "./ticket-server.js";
 import { type Maker, type Timed, timeMakers } from "./timing.js";
 
 const PACKAGES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
@@ -22,7 +22,7 @@ interface Result extends Maker, Timed {}
 const [redisUrl] = process.argv.slice(2);
 if (redisUrl === undefined) throw new TypeError("pass the URL of a Redis");
 
-const tickets = await TicketServer.open(redisUrl);
+const tickets = await openTicketServer(redisUrl);
 const makers = await makersWith(tickets);
 const timed = await timeMakers(makers, ROUND_COUNT);
 const results = makers.map((maker, index): Result => Object.assign(maker, timed[index] as Timed));

@@ -7,6 +7,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { chown, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll } from "vitest";
 import { unpackDebianPackages } from "../debian/unpacked-packages.js";
 import { REPOSITORY } from "../processes/command.js";
@@ -40,6 +41,31 @@ export async function startPostgres({ options = [] }: ServerOptions = {}): Promi
     return `no PostgreSQL can be started: ${(error as Error).message}`;
   }
   return await inDirectory("postgres", (directory) => launchPostgres(programs, directory, options));
+}
+
+/** SQLite as if it were a server, with one database, in memory. A statement ends with `;` at the end of a line. */
+export async function startSqlite(): Promise<SqlServer> {
+  let database = new DatabaseSync(":memory:");
+  const server: SqlServer = {
+    version: String(database.prepare("SELECT sqlite_version() AS version").get()?.["version"]),
+    async run(statements) {
+      if (/^(CREATE|DROP) DATABASE/.test(statements)) {
+        database.close();
+        database = new DatabaseSync(":memory:");
+        return [];
+      }
+      return statements
+        .split(/;\s*$/m)
+        .filter((statement) => statement.trim() !== "")
+        .flatMap((statement) => database.prepare(statement).all() as Record<string, unknown>[])
+        .map((row) => Object.values(row).map((value) => (value === null ? "NULL" : String(value))));
+    },
+    async dispose() {
+      database.close();
+    },
+  };
+  started.push(server);
+  return server;
 }
 
 const started: SqlServer[] = [];

@@ -1,44 +1,19 @@
 /** The examples of docs/storing-call-numbers.md on SQLite, and what its warnings claim. */
 import { callNumbersOfRun, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
-import type { SqlServer } from "../processes/sql-server.js";
 import { ALL_MESSAGES, SAME_BUT_FOR_CASE, STORED, testArchive } from "./archive-examples.js";
+import { startSqlite } from "./sql-servers.js";
 
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
 const DUPLICATE = /UNIQUE constraint failed/;
 
 const { examples, run } = testArchive({
   name: "sqlite",
-  start: async () => sqlite(),
+  start: startSqlite,
   alsoMalformed: ["'2VznWE2i '", `'${STORED}' || char(0) || 'x'`, `x'${hex(STORED)}'`, "NULL", "12345678.5"],
   malformed: /CHECK constraint failed|cannot store BLOB|NOT NULL constraint failed/,
   duplicate: DUPLICATE,
 });
-
-/** SQLite as one of the servers: its database is in memory. */
-function sqlite(): SqlServer {
-  let database = new DatabaseSync(":memory:");
-  return {
-    version: "",
-    /** Statements end with `;` at the end of a line. */
-    async run(statements) {
-      if (/^(CREATE|DROP) DATABASE/.test(statements)) {
-        database.close();
-        database = new DatabaseSync(":memory:");
-        return [];
-      }
-      return statements
-        .split(/;\s*$/m)
-        .filter((statement) => statement.trim() !== "")
-        .flatMap((statement) => database.prepare(statement).all() as Record<string, unknown>[])
-        .map((row) => Object.values(row).map((value) => (value === null ? "NULL" : String(value))));
-    },
-    async dispose() {
-      database.close();
-    },
-  };
-}
 
 test("LIKE ignores case, and GLOB does not", async () => {
   await run(examples.sql("table"));
