@@ -109,7 +109,7 @@ test.each([
   },
 );
 
-test("an import fails with what to do when its coordinator is gone, and continues when it is back", async () => {
+test("an import fails with what to do when its coordinator is gone, can be stopped while it waits, and continues", async () => {
   await begin();
   await coordinator.stop();
   const failed = await runImporter(...args, "--wait", "1");
@@ -117,6 +117,11 @@ test("an import fails with what to do when its coordinator is gone, and continue
   expect(failed.summary?.error?.code).toBe("coordinator_unreachable");
   expect(failed.stderr).toMatch(/callnumber serve.*the same command again/);
   expect(rowsOf(archive)).toEqual([]);
+
+  const stopped = startImporter(...args, "--wait", "3600");
+  await stopped.prints(/waits for the coordinator: coordinator_unreachable/);
+  signalTo(stopped.pid, "SIGTERM");
+  expect(await stopped.ended).toMatchObject({ status: 143, summary: { outcome: "stopped", error: null } });
 
   const waiting = startImporter(...args, "--wait", "3600");
   await waiting.prints(/waits for the coordinator: coordinator_unreachable/);
