@@ -142,7 +142,7 @@ function Export({ namespace, filters, isFiltered }: ExportProperties) {
     );
   };
   return (
-    <p class="quiet export">
+    <p class="quiet">
       Export {isFiltered ? "all leases that match" : "the whole ledger"}: {link("csv")}, {link("ndjson")}{" "}
       <span role="alert">{reason}</span>
     </p>

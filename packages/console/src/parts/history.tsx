@@ -39,7 +39,7 @@ function Bars({ history }: { history: HistoryResponse }) {
   const { runs, fromMs, stepMs } = history;
   const most = Math.max(...runs, 1);
   return (
-    <figure class="history">
+    <figure>
       <div class="bars" aria-hidden="true">
         {runs.map((count, index) => (
           <span
