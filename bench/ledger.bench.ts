@@ -52,7 +52,7 @@ const sentences = [
 
 afterAll(() => {
   const table = { columns: ["store", "query", "leases", "µs", "times the short one"], rows };
-  publish({ bench: "ledger", sections: [{ heading: "Queries of a short ledger and a long one", sentences, table }] });
+  publish("ledger", { heading: "Queries of a short ledger and a long one", sentences, table });
 });
 
 test("ledgers in Redis", async () => {

@@ -9,7 +9,7 @@ import process from "node:process";
 /** The directory in which `npm run bench` waits for the reports; without it a report is printed where it is made. */
 export const DIRECTORY_VARIABLE = "CALLNUMBER_BENCH_DIRECTORY";
 
-export interface Table {
+interface Table {
   readonly columns: readonly string[];
   /** As many cells as columns. */
   readonly rows: readonly (readonly string[])[];
@@ -23,12 +23,13 @@ export interface Section {
 }
 
 export interface Report {
-  /** The name of the benchmark, and of its place in docs/performance.md: that of its file without `.bench.ts`. */
   readonly bench: string;
   readonly sections: readonly Section[];
 }
 
-export function publish(report: Report): void {
+/** `bench`: the name of the benchmark, and of its place in docs/performance.md: that of its file without `.bench.ts`. */
+export function publish(bench: string, ...sections: readonly Section[]): void {
+  const report: Report = { bench, sections };
   const directory = process.env[DIRECTORY_VARIABLE];
   if (directory === undefined) console.log(reportAsText(report));
   else writeFileSync(join(directory, `${report.bench}.json`), JSON.stringify(report));

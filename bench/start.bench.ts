@@ -1,5 +1,5 @@
 /**
- * How fast the commands start, beside a Node that does nothing, and how much an installed coordinator takes on the disk. Targets:
+ * How fast the commands start, compared with a Node that does nothing, and how much an installed coordinator takes on the disk. Targets:
  * `serve` ready in 250 ms, `callnumber --version` at 1.15 times `node -e 0`, a node_modules of 25 MB.
  */
 import { spawn } from "node:child_process";
@@ -38,31 +38,27 @@ test("the start of the commands", async () => {
   const packages = installedPackages(dirname(dirname(COMMAND)));
   const largest = [...packages].sort(([, one], [, other]) => other - one).slice(0, LARGEST_COUNT);
   const sum = [...packages.values()].reduce((total, bytes) => total + bytes, 0);
-  publish({
-    bench: "start",
-    sections: [
-      {
-        heading: "From the command line to the first result",
-        sentences: [
-          `${describeMachine()} ${ROUND_COUNT} rounds, each with a process for every line; medians and quartiles, ratios within a round.`,
-        ],
-        table: {
-          columns: ["command", "ms", "times node -e 0", "target"],
-          rows: ways.map(({ name, target }, index) => {
-            const ms = rounds[index] ?? [];
-            return [name, formatSpread(ms), formatSpread(ratios(ms, rounds[0] ?? [])), target];
-          }),
-        },
-      },
-      {
-        heading: "What an installed coordinator takes on the disk",
-        sentences: [
-          `The files of the package and of all packages that it depends on: ${formatFigure(sum / 1e6)} MB in ${packages.size} packages; the target is ${SIZE_TARGET_MB} MB. The largest:`,
-        ],
-        table: { columns: ["package", "MB"], rows: largest.map(([name, bytes]) => [name, formatFigure(bytes / 1e6)]) },
-      },
+  const commands = {
+    heading: "From the command line to the first result",
+    sentences: [
+      `${describeMachine()} ${ROUND_COUNT} rounds, each with a process for every line; medians and quartiles, ratios within a round.`,
     ],
-  });
+    table: {
+      columns: ["command", "ms", "times node -e 0", "target"],
+      rows: ways.map(({ name, target }, index) => {
+        const ms = rounds[index] ?? [];
+        return [name, formatSpread(ms), formatSpread(ratios(ms, rounds[0] ?? [])), target];
+      }),
+    },
+  };
+  const installation = {
+    heading: "What an installed coordinator takes on the disk",
+    sentences: [
+      `The files of the package and of all packages that it depends on: ${formatFigure(sum / 1e6)} MB in ${packages.size} packages; the target is ${SIZE_TARGET_MB} MB. The largest:`,
+    ],
+    table: { columns: ["package", "MB"], rows: largest.map(([name, bytes]) => [name, formatFigure(bytes / 1e6)]) },
+  };
+  publish("start", commands, installation);
 });
 
 async function untilExit(...args: readonly string[]): Promise<number> {

@@ -2,12 +2,10 @@
  * How many bytes call numbers take in a database: as text and as numbers, in the orders in which they can come. The rows are inserted by
  * the server itself, from one table that has them all: text and number get the same rows in the same order.
  */
-import { callNumbersOfRun, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
-import { DatabaseSync } from "@photostructure/sqlite";
-import { afterAll, onTestFinished, test } from "vitest";
-import { startMariadb } from "../test/mariadb/test-mariadb.js";
-import { startPostgres } from "../test/postgres/test-postgres.js";
+import { encodeCallNumber, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
+import { afterAll, test } from "vitest";
 import type { SqlServer } from "../test/processes/sql-server.js";
+import { startMariadb, startPostgres, startSqlite } from "../test/storing/sql-servers.js";
 import { describeMachine, formatFigure, size } from "./harness.js";
 import { publish } from "./report.js";
 
@@ -41,43 +39,25 @@ const rows: string[][] = [];
 const skipped: string[] = [];
 
 afterAll(() => {
-  publish({
-    bench: "storing",
-    sections: [
-      {
-        heading: "Bytes that a call number takes in an index",
-        sentences: [
-          `${describeMachine()} ${ROW_COUNT.toLocaleString("en-US")} call numbers of ${IMPORTER_COUNT} importers, of version 0 from run 1 on; whole pages, as the server counts them. A primary key of MariaDB and of SQLite is the table itself, here without other columns.`,
-          ...skipped,
-        ],
-        table: { columns: ["where", "order of insertion", "text, bytes", "number, bytes", "text : number"], rows },
-      },
+  publish("storing", {
+    heading: "Bytes that a call number takes in an index",
+    sentences: [
+      `${describeMachine()} ${ROW_COUNT.toLocaleString("en-US")} call numbers of ${IMPORTER_COUNT} importers, of version 0 from run 1 on; whole pages, as the server counts them. A primary key of MariaDB and of SQLite is the table itself, here without other columns.`,
+      ...skipped,
     ],
+    table: { columns: ["where", "order of insertion", "text, bytes", "number, bytes", "text : number"], rows },
   });
 });
 
-test("MariaDB", async (context) => {
-  const server = await startMariadb({ serverOptions: ["--innodb-buffer-pool-size=512M"] });
-  if (typeof server === "string") return skipDatabase(server, context.skip);
-  await measure(mariadb(server));
+test.each([
+  ["MariaDB", mariadb, () => startMariadb({ options: ["--innodb-buffer-pool-size=512M"] })],
+  ["PostgreSQL", postgres, () => startPostgres({ options: ["shared_buffers=256MB", "max_wal_size=4GB"] })],
+  ["SQLite", sqlite, startSqlite],
+] as const)("%s", async (_, databaseOf, start) => {
+  const server = await start();
+  if (typeof server === "string") skipped.push(`Not measured here: ${server}.`);
+  else await measure(databaseOf(server));
 });
-
-test("PostgreSQL", async (context) => {
-  const server = await startPostgres({ settings: ["shared_buffers=256MB", "max_wal_size=4GB"] });
-  if (typeof server === "string") return skipDatabase(server, context.skip);
-  await measure(postgres(server));
-});
-
-test("SQLite", async () => {
-  const database = new DatabaseSync(":memory:");
-  onTestFinished(() => database.close());
-  await measure(sqlite(database));
-});
-
-function skipDatabase(reason: string, skip: (reason: string) => void): void {
-  skipped.push(`Not measured here: ${reason}.`);
-  skip(reason);
-}
 
 async function measure({ name, run, textType, numberType, places }: Database): Promise<void> {
   await run(`CREATE TABLE numbers (made INTEGER PRIMARY KEY, as_text ${textType}, as_number ${numberType});\n`);
@@ -109,20 +89,13 @@ function* insertsOfNumbers(): Generator<string> {
     const round = Math.floor(made / (SEQUENCE_COUNT * IMPORTER_COUNT));
     const run = 1 + round * IMPORTER_COUNT + (made % IMPORTER_COUNT);
     const sequence = Math.floor(made / IMPORTER_COUNT) % SEQUENCE_COUNT;
-    const callNumber = ofRun(run)(sequence);
+    const callNumber = encodeCallNumber({ version: 0, run, sequence });
     values.push(`(${made}, '${callNumber}', ${toNumber(callNumber)})`);
     if (values.length === ROWS_PER_INSERT || made === ROW_COUNT - 1) {
       yield `INSERT INTO numbers VALUES ${values.join(",")};\n`;
       values = [];
     }
   }
-}
-
-const ofRuns = new Map<number, ReturnType<typeof callNumbersOfRun>>();
-function ofRun(run: number): ReturnType<typeof callNumbersOfRun> {
-  const known = ofRuns.get(run) ?? callNumbersOfRun(0, run);
-  ofRuns.set(run, known);
-  return known;
 }
 
 function mariadb(server: SqlServer): Database {
@@ -163,20 +136,10 @@ function postgres(server: SqlServer): Database {
   };
 }
 
-function sqlite(database: InstanceType<typeof DatabaseSync>): Database {
-  const version = database.prepare("SELECT sqlite_version() AS version").get() as { version: string };
+function sqlite(server: SqlServer): Database {
   return {
-    name: `SQLite ${version.version}`,
-    run: async (sql) =>
-      sql
-        .split(/;\s*$/m)
-        .filter((statement) => statement.trim() !== "")
-        .flatMap((statement) =>
-          database
-            .prepare(statement)
-            .all()
-            .map((row) => Object.values(row as object).map(String)),
-        ),
+    name: `SQLite ${server.version}`,
+    run: (sql) => server.run(sql),
     textType: "TEXT",
     numberType: "INTEGER",
     places: {

@@ -1,10 +1,9 @@
 /** What an importer loses by waiting for runs when it makes ten million numbers a second and its coordinator is slow. */
-import { randomBytes } from "node:crypto";
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from "node:timers/promises";
-import { type ClientOptions, createClient, type LeaseSource } from "@callnumber/client";
+import { type ClientOptions, createClient } from "@callnumber/client";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { LeaseRequest } from "@callnumber/protocol/wire";
 import { test } from "vitest";
+import { countingSource } from "./counting-source.js";
 import {
   describeMachine,
   formatFigure,
@@ -31,6 +30,15 @@ const COORDINATORS: readonly (readonly [name: string, delayMs: () => number])[] 
 ];
 const PREFETCH = [true, false] as const satisfies readonly ClientOptions["prefetch"][];
 
+const COLUMNS = [
+  "coordinator",
+  "prefetch",
+  "lost, %",
+  "longest wait, ms",
+  "lost in the first second, ms",
+  "leases a second",
+];
+
 interface Loss {
   /** Of the time after the warm-up, in percent. */
   readonly percent: number;
@@ -41,55 +49,36 @@ interface Loss {
 
 test("time lost waiting for runs", async () => {
   const ways = COORDINATORS.flatMap(([name, delayMs]) => PREFETCH.map((prefetch) => ({ name, delayMs, prefetch })));
-  const losses = await inRounds(
-    ways.map(
-      ({ delayMs, prefetch }) =>
-        () =>
-          importAtPace(delayMs, prefetch),
-    ),
-    ROUND_COUNT,
+  const runs = ways.map(
+    ({ delayMs, prefetch }) =>
+      async () =>
+        await importAtPace(delayMs, prefetch),
   );
-  publish({
-    bench: "waiting",
-    sections: [
-      {
-        heading: "Time lost waiting for runs",
-        sentences: [
-          `${describeMachine()} An importer that makes ${NUMBERS_PER_SECOND / 1e6} million numbers a second, ${Math.round(NUMBERS_PER_SECOND / SEQUENCE_COUNT)} runs, with \`fillBytes\`, and lets the event loop turn in between. Its coordinator responds after the time that is named. Waiting is the time of all calls during which the event loop turned. ${ROUND_COUNT} rounds of ${MEASURED_MS / 1000} s after a warm-up of ${WARM_UP_MS / 1000} s; medians and quartiles.`,
-        ],
-        table: {
-          columns: [
-            "coordinator",
-            "prefetch",
-            "lost, %",
-            "longest wait, ms",
-            "lost in the first second, ms",
-            "leases a second",
-          ],
-          rows: ways.map(({ name, prefetch }, index) => {
-            const own = losses[index] ?? [];
-            return [
-              name,
-              prefetch ? "yes" : "no",
-              formatSpread(own.map(({ percent }) => percent)),
-              formatFigure(
-                quantile(
-                  own.map(({ longestMs }) => longestMs),
-                  1,
-                ),
-              ),
-              formatFigure(median(own.map(({ firstSecondMs }) => firstSecondMs))),
-              formatFigure(median(own.map(({ leasesPerSecond }) => leasesPerSecond))),
-            ];
-          }),
-        },
-      },
+  const losses = await inRounds(runs, ROUND_COUNT);
+  publish("waiting", {
+    heading: "Time lost waiting for runs",
+    sentences: [
+      `${describeMachine()} An importer that makes ${NUMBERS_PER_SECOND / 1e6} million numbers a second, ${Math.round(NUMBERS_PER_SECOND / SEQUENCE_COUNT)} runs, with \`fillBytes\`, and lets the event loop turn in between. Its coordinator responds after the time that is named. Waiting is the time of all calls during which the event loop turned. ${ROUND_COUNT} rounds of ${MEASURED_MS / 1000} s after a warm-up of ${WARM_UP_MS / 1000} s; medians and quartiles.`,
     ],
+    table: {
+      columns: COLUMNS,
+      rows: ways.map(({ name, prefetch }, index) => {
+        const figures = (figure: keyof Loss) => (losses[index] ?? []).map((loss) => loss[figure]);
+        return [
+          name,
+          prefetch ? "yes" : "no",
+          formatSpread(figures("percent")),
+          formatFigure(quantile(figures("longestMs"), 1)),
+          formatFigure(median(figures("firstSecondMs"))),
+          formatFigure(median(figures("leasesPerSecond"))),
+        ];
+      }),
+    },
   });
 });
 
 async function importAtPace(delayMs: () => number, prefetch: boolean): Promise<Loss> {
-  const source = new SlowSource(delayMs);
+  const source = countingSource(() => sleep(delayMs()));
   const client = createClient({ source, holder: { name: "bench" }, prefetch });
   const bytes = new Uint8Array(CHUNK_COUNT_MAX * 8);
   const startedAtMs = performance.now();
@@ -130,29 +119,6 @@ async function waitingTime(call: Promise<void>): Promise<number> {
   await call;
   clearImmediate(immediate);
   return hasTurned ? performance.now() - startedAtMs : 0;
-}
-
-/** A coordinator in this process that only counts runs, each response after a delay. */
-class SlowSource implements LeaseSource {
-  leaseCount = 0;
-  readonly #delayMs: () => number;
-  readonly #receipt = randomBytes(32).toString("base64url");
-  #highWaterMark = 0;
-
-  constructor(delayMs: () => number) {
-    this.#delayMs = delayMs;
-  }
-
-  async lease(namespace: string, { runCount, nonce }: LeaseRequest) {
-    this.leaseCount++;
-    const firstRun = this.#highWaterMark + 1;
-    this.#highWaterMark += runCount;
-    await sleep(this.#delayMs());
-    const lease = { namespace, storeId: "bench", version: 0, firstRun, runCount, leasedAtMs: 1, nonce };
-    return { ...lease, receipt: this.#receipt };
-  }
-
-  async report(): Promise<void> {}
 }
 
 /** Returns a random delay with that median, one in a hundred at or above `p99`. */

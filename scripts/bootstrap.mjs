@@ -18,23 +18,11 @@ const BUILT_CONSOLE = join(ROOT, "packages", "coordinator", "dist", "console", "
 const TSC = join(ROOT, "node_modules", "typescript", "bin", "tsc");
 
 /**
- * npm hands its own settings down as npm_* variables. `npm run -s` so silences pnpm, errors included.
- * Kept is only what says where packages come from and how to reach that place.
+ * npm passes its own settings on as npm_* variables. `npm run -s` so silences pnpm, errors included.
+ * Only those are kept that name the registry, or that are needed to reach it.
  */
-const NPM_SETTINGS_KEPT = new Set(
-  [
-    "cache",
-    "userconfig",
-    "globalconfig",
-    "registry",
-    "cafile",
-    "ca",
-    "strict_ssl",
-    "proxy",
-    "https_proxy",
-    "noproxy",
-  ].map((name) => `npm_config_${name}`),
-);
+const NPM_SETTINGS_KEPT =
+  /^npm_config_(cache|userconfig|globalconfig|registry|cafile|ca|strict_ssl|proxy|https_proxy|noproxy)$/;
 
 const SIGNALS_PASSED_ON = ["SIGINT", "SIGTERM", "SIGHUP"];
 
@@ -87,7 +75,7 @@ async function build() {
   if (written) console.log(`Built ${written.length} ${written.length === 1 ? "file" : "files"}.`);
 }
 
-/** The operators' page: only when something that it is made of has changed. */
+/** The operators' page: only when one of its inputs has changed. */
 async function buildConsole() {
   const inputs = hashOfConsoleInputs();
   if (existsSync(CONSOLE_STAMP) && readFileSync(CONSOLE_STAMP, "utf8") === inputs && existsSync(BUILT_CONSOLE)) return;
@@ -145,11 +133,11 @@ function foldersIn(folder) {
 function environmentWithoutNpm() {
   const entries = Object.entries(process.env);
   return Object.fromEntries(
-    entries.filter(([name]) => !/^npm_/i.test(name) || NPM_SETTINGS_KEPT.has(name.toLowerCase().replaceAll("-", "_"))),
+    entries.filter(([name]) => !/^npm_/i.test(name) || NPM_SETTINGS_KEPT.test(name.toLowerCase().replaceAll("-", "_"))),
   );
 }
 
-/** Runs one step quietly and answers its output. When it fails: shows all of it, then the advice, and exits as the step did. */
+/** Runs one step quietly and resolves to its output. When it fails: shows all of it, then the advice, and exits as the step did. */
 function run(command, args, { env = process.env, shell = false, advice }) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: ROOT, env, shell, stdio: ["ignore", "pipe", "pipe"] });

@@ -1,6 +1,6 @@
 /**
  * `npm run check`: everything that is wrong without running the code. All steps run, also after one that failed, so that one
- * look shows all there is to mend. The bootstrap has built the sources already.
+ * run shows everything to fix. The bootstrap has built the sources already.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
  * What documents show of `callnumber` is what it prints: each block of ```console after the mark <!-- output --> begins with
- * `$ callnumber …`, and the rest is that command's output. Without arguments tells which is not so; --write puts it right.
+ * `$ callnumber …`, and the rest is that command's output. Without arguments it reports the blocks that differ; --write updates them.
  * Needs a build.
  */
 import { spawnSync } from "node:child_process";
@@ -29,11 +29,11 @@ for (const path of documents.filter((name) => name.endsWith(".md"))) {
 if (blockCount === 0) throw new Error("no document shows a command: this would see nothing");
 for (const one of differing) console.log(`${isWriting ? "written" : "prints something else now"}: ${one}`);
 if (!isWriting && differing.length > 0) {
-  console.log("npm run shown -- --write puts what it prints into the documents");
+  console.log("npm run shown -- --write updates the documents");
   process.exit(1);
 }
 
-/** Without the settings of whoever runs this, and without a terminal: the same everywhere. */
+/** Without CALLNUMBER_ settings and without a terminal: the same everywhere. */
 function outputOf(parameters) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_")));
   const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND, ...parameters], {

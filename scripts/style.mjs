@@ -1,4 +1,4 @@
-/** The rules of the house that no linter knows: what a source file may be called, and how long it may be. */
+/** Rules that the linter does not have: what a source file may be called, and how long it may be. */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ if (files.length === 0) throw new Error("no source file was found: this check wo
 const breaches = [];
 for (const file of files) {
   if (NAMES_OF_NOTHING.test(basename(file)))
-    breaches.push(`${file}: the name says nothing of what is inside; name the idea`);
+    breaches.push(`${file}: the name does not describe the content; name the idea`);
   const lineCount = readFileSync(join(ROOT, file), "utf8").split("\n").length;
   if (lineCount > LINE_COUNT_MAX)
     breaches.push(`${file}: ${lineCount} lines; one idea for each file fits ${LINE_COUNT_MAX}`);

@@ -1,13 +1,13 @@
-/** Measures our client beside other makers, as plain JavaScript. Started by ../call-numbers.bench.ts with the URL of a Redis. */
+/** Measures our client and other makers, as plain JavaScript. Started by ../call-numbers.bench.ts with the URL of a Redis. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describeMachine, formatFigure, formatSpread, median, ratios, roundCount, size } from "../harness.js";
-import { publish, type Section, type Table } from "../report.js";
+import { publish, type Section } from "../report.js";
 import { makersWith } from "./makers.js";
-import { TicketServer } from "./ticket-server.js";
+import { openTicketServer } from "./ticket-server.js";
 import { type Maker, type Timed, timeMakers } from "./timing.js";
 
 const PACKAGES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
@@ -22,7 +22,7 @@ interface Result extends Maker, Timed {}
 const [redisUrl] = process.argv.slice(2);
 if (redisUrl === undefined) throw new TypeError("pass the URL of a Redis");
 
-const tickets = await TicketServer.open(redisUrl);
+const tickets = await openTicketServer(redisUrl);
 const makers = await makersWith(tickets);
 const timed = await timeMakers(makers, ROUND_COUNT);
 const results = makers.map((maker, index): Result => Object.assign(maker, timed[index] as Timed));
@@ -58,7 +58,7 @@ const numbers: Section = {
   sentences: ["Repeats are counted among numbers that are made as fast as possible."],
   table: { columns: ["maker", "version", "setting", "characters", "repeats"], rows },
 };
-publish({ bench: "call-numbers", sections: [kept, read, numbers] });
+publish("call-numbers", kept, read, numbers);
 
 /** Names the makers that are faster than nextSync(), as the floor and our own other forms may be. */
 function aheadOfOurs(figure: keyof Timed): string {
@@ -68,7 +68,7 @@ function aheadOfOurs(figure: keyof Timed): string {
   return `Ahead of nextSync(): ${ahead.map(({ name }) => name).join(", ")}.`;
 }
 
-function times(figure: keyof Timed): Table {
+function times(figure: keyof Timed): Section["table"] {
   const [floor, ours] = results as [Result, Result];
   return {
     columns: ["maker", "ns a number", "a second", "times the floor", "times nextSync()"],

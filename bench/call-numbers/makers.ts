@@ -1,8 +1,7 @@
 /** All that are compared: the floor, ours, and the makers of short and unique texts, each at its best setting. */
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { type Client, createClient } from "@callnumber/client";
 import { fromNumber } from "@callnumber/protocol/codec";
-import type { LeaseRequest } from "@callnumber/protocol/wire";
 import { createId } from "@paralleldrive/cuid2";
 import { Snowflake } from "@sapphire/snowflake";
 import FlakeId from "flake-idgen";
@@ -12,6 +11,7 @@ import { nanoid } from "nanoid";
 import Sqids from "sqids";
 import { monotonicFactory } from "ulid";
 import { v7 } from "uuid";
+import { countingSource } from "../counting-source.js";
 import type { TicketServer } from "./ticket-server.js";
 import { awaitedOneByOne, inBatches, intoArray, type Maker, oneByOne } from "./timing.js";
 
@@ -54,19 +54,8 @@ async function ours(): Promise<readonly Maker[]> {
   ];
 }
 
-/** A client whose coordinator, in the same process, only counts runs: what is measured is the client. */
 function newClient(): Client {
-  const receipt = randomBytes(32).toString("base64url");
-  let highWaterMark = 0;
-  const source = {
-    async lease(namespace: string, { runCount, nonce }: LeaseRequest) {
-      const firstRun = highWaterMark + 1;
-      highWaterMark += runCount;
-      return { namespace, storeId: "bench", version: 0, firstRun, runCount, leasedAtMs: 1, nonce, receipt };
-    },
-    async report() {},
-  };
-  return createClient({ source, holder: { name: "bench" }, spareRuns: SPARE_RUN_COUNT });
+  return createClient({ source: countingSource(), holder: { name: "bench" }, spareRuns: SPARE_RUN_COUNT });
 }
 
 function peers(): readonly Maker[] {

@@ -4,11 +4,9 @@ import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath } from "@callnumber/protocol/wire";
 import type { Page } from "playwright-core";
-import { describe, expect, test } from "vitest";
-import { mustBeAccessible } from "./accessibility.js";
-import { CHROMIUM, chromiumForFile, mustStandAt, screenshot } from "./browser.js";
-import { lease, report } from "./leases-for-console.js";
-import { openConsole } from "./opened-console.js";
+import { expect, test } from "vitest";
+import { chromiumForFile, expectAccessible, expectHeading } from "./browser.js";
+import { lease, openConsole, post, report } from "./consoles.js";
 
 const browser = chromiumForFile();
 
@@ -17,105 +15,94 @@ const TALLEST_BAR = "Math.max(...[...document.querySelectorAll('.bars span')].ma
 const names = (page: Page) => page.locator("table.leases tbody tr td:nth-of-type(1)").allInnerTexts();
 const firstWords = async (page: Page) => (await names(page)).map((text) => text.split("\n")[0]);
 
-describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
-  test("is filtered by every field as the coordinator filters, and taken along so", async () => {
-    const { page, visit, coordinator } = await openConsole(browser());
-    const { url } = coordinator;
-    const one = await lease(url, { name: "one", host: "mail-1", labels: { team: "a" } });
-    await lease(url, { name: "two", host: "mail-2", labels: { team: "b" } });
-    const three = await lease(url, { name: "three", host: "mail-2", labels: { team: "a" } });
-    await report(url, one, 16_383, "exhausted");
-    const mustShow = async (label: string, text: string, expected: readonly string[]) => {
-      await visit("/main/runs");
-      await expect.poll(() => firstWords(page)).toEqual(["three", "two", "one"]);
-      if (label === "State") await page.getByRole("combobox", { name: label }).selectOption(text);
-      else await page.getByLabel(label, { exact: true }).fill(text);
-      await page.getByRole("button", { name: "Show", exact: true }).click();
-      await expect.poll(() => firstWords(page)).toEqual(expected);
-    };
-    await mustShow("Host", "mail-2", ["three", "two"]);
-    await mustShow("Label", "team=b", ["two"]);
-    await mustShow("State", "exhausted", ["one"]);
-    await mustShow("Run from", String(three.firstRun), ["three"]);
-    await mustShow("Run to", String(one.firstRun), ["one"]);
-    await mustShow("Label", "team=a", ["three", "one"]);
-    const begun = page.waitForEvent("download");
-    await page.getByRole("link", { name: "CSV", exact: true }).click();
-    const text = await readFile(await (await begun).path(), "utf8");
-    expect(text.trim().split("\n")).toHaveLength(3);
-    expect(text).not.toContain("two");
-    await visit("/main/runs?label=nonsense");
-    // What the coordinator refuses is said in its own words.
-    await page.getByText("a label is asked for as name=value").waitFor();
-  });
-
-  test("says of trimmed leases until when they were leased, and where they are", async () => {
-    const { page, visit } = await openConsole(browser());
-    const trimmed = { upToRun: 17, lastLeasedAtMs: Date.UTC(2026, 9, 1) };
-    const explanation = "run 17 was leased at or before 2026-10-01, unless it was skipped";
-    const callNumber = encodeCallNumber({ version: 0, run: 17, sequence: 3 });
-    await page.route("**/v1/namespaces/main/runs?*", (route) =>
-      route.fulfill({ json: { namespace: "main", leases: [], nextCursor: null, trimmed } }),
-    );
-    await page.route("**/v1/namespaces/main/runs/17", (route) =>
-      route.fulfill({ status: 410, json: { code: "lease_trimmed", message: explanation } }),
-    );
-    await page.route("**/v1/namespaces/main/call-numbers/*", (route) => {
-      const numbered = { namespace: "main", callNumber, version: 0, run: 17, sequence: 3 };
-      return route.fulfill({ json: { ...numbered, verdict: "trimmed", explanation, trimmed } });
-    });
+test("the runs page filters by every field, and exports what it shows", async () => {
+  const { page, visit, url } = await openConsole(browser());
+  const one = await lease(url, { name: "one", host: "mail-1", labels: { team: "a" } });
+  await lease(url, { name: "two", host: "mail-2", labels: { team: "b" } });
+  const three = await lease(url, { name: "three", host: "mail-2", labels: { team: "a" } });
+  await report(url, one, 16_383, "exhausted");
+  const mustShow = async (label: string, text: string, expected: readonly string[]) => {
     await visit("/main/runs");
-    await page.getByText("were trimmed from the store: they are in the files of --ledger-dir").waitFor();
-    await visit("/main/runs/17");
-    await page.getByText("Run 17 was leased at or before 2026-10-01").waitFor();
-    await visit(`/main/inspect/${callNumber}`);
-    await page.getByText("Leased long ago").waitFor();
-    await mustBeAccessible(page);
-  });
+    await expect.poll(() => firstWords(page)).toEqual(["three", "two", "one"]);
+    if (label === "State") await page.getByRole("combobox", { name: label }).selectOption(text);
+    else await page.getByLabel(label, { exact: true }).fill(text);
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await expect.poll(() => firstWords(page)).toEqual(expected);
+  };
+  await mustShow("Host", "mail-2", ["three", "two"]);
+  await mustShow("Label", "team=b", ["two"]);
+  await mustShow("State", "exhausted", ["one"]);
+  await mustShow("Run from", String(three.firstRun), ["three"]);
+  await mustShow("Run to", String(one.firstRun), ["one"]);
+  await mustShow("Label", "team=a", ["three", "one"]);
+  const begun = page.waitForEvent("download");
+  await page.getByRole("link", { name: "CSV", exact: true }).click();
+  const text = await readFile(await (await begun).path(), "utf8");
+  expect(text.trim().split("\n")).toHaveLength(3);
+  expect(text).not.toContain("two");
+  await visit("/main/runs?label=nonsense");
+  // A rejection is shown with the message of the coordinator.
+  await page.getByText("a label is asked for as name=value").waitFor();
+});
 
-  test("keeps the namespaces apart, each with its labels and a color of its own", async () => {
-    const namespaces = ["main", "lists"];
-    const { page, visit, coordinator } = await openConsole(browser(), {}, { namespaces });
-    const { url } = coordinator;
-    await fetch(`${url}${filledPath(OPERATOR_ROUTES.labels, { namespace: "lists" })}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ labels: { team: "mail" } }),
-    });
-    await lease(url, { name: "importer-of-lists" }, "lists");
-    await lease(url, { name: "importer-of-main" }, "main");
-    await visit("/main");
-    await page.getByText("leased to importer-of-main").waitFor();
-    expect(await page.getByText("leased to importer-of-lists").count()).toBe(0);
-    const color = () => page.evaluate<string>("getComputedStyle(document.querySelector('.swatch')).backgroundColor");
-    const colorOfMain = await color();
-    await page.getByRole("row", { name: /lists/ }).getByText("team=mail").waitFor();
-    await page.getByRole("combobox", { name: "Namespace" }).selectOption("lists");
-    await page.getByText("leased to importer-of-lists").waitFor();
-    expect(page.url()).toMatch(/#\/lists$/);
-    expect(await color()).not.toBe(colorOfMain);
-    await page.locator("table.holders").getByRole("link", { name: "importer-of-lists" }).waitFor();
-    await expect.poll(() => page.evaluate<number>(TALLEST_BAR)).toBeGreaterThan(100);
-    await screenshot(page, "namespaces");
-    await mustBeAccessible(page);
+test("the console shows until when trimmed leases were leased, and where they are", async () => {
+  const { page, visit } = await openConsole(browser());
+  const trimmed = { upToRun: 17, lastLeasedAtMs: Date.UTC(2026, 9, 1) };
+  const explanation = "run 17 was leased at or before 2026-10-01, unless it was skipped";
+  const callNumber = encodeCallNumber({ version: 0, run: 17, sequence: 3 });
+  await page.route("**/v1/namespaces/main/runs?*", (route) =>
+    route.fulfill({ json: { namespace: "main", leases: [], nextCursor: null, trimmed } }),
+  );
+  await page.route("**/v1/namespaces/main/runs/17", (route) =>
+    route.fulfill({ status: 410, json: { code: "lease_trimmed", message: explanation } }),
+  );
+  await page.route("**/v1/namespaces/main/call-numbers/*", (route) => {
+    const numbered = { namespace: "main", callNumber, version: 0, run: 17, sequence: 3 };
+    return route.fulfill({ json: { ...numbered, verdict: "trimmed", explanation, trimmed } });
   });
+  await visit("/main/runs");
+  await page.getByText("were trimmed from the store: they are in the files of --ledger-dir").waitFor();
+  await visit("/main/runs/17");
+  await page.getByText("Run 17 was leased at or before 2026-10-01").waitFor();
+  await visit(`/main/inspect/${callNumber}`);
+  await page.getByText("Leased long ago").waitFor();
+  await expectAccessible(page, "trimmed");
+});
 
-  test("shows which number was meant by one with a similar character", async () => {
-    const { page, visit, coordinator } = await openConsole(browser());
-    const { url } = coordinator;
-    const { firstRun: run } = await lease(url, { name: "importer" });
-    // One with a zero in it, which somebody types as the letter.
-    const real = Array.from({ length: 16_384 }, (_, sequence) => encodeCallNumber({ version: 0, run, sequence })).find(
-      (callNumber) => callNumber.startsWith("0"),
-    ) as string;
-    await visit(`/main/inspect/${real.replace("0", "O")}`);
-    await page.getByText("Perhaps this was meant").waitFor();
-    await mustBeAccessible(page);
-    await screenshot(page, "hint");
-    await page.getByRole("link", { name: real, exact: true }).click();
-    await page.getByText("Leased, but not reported").waitFor();
-    expect(await page.getByLabel("A call number").inputValue()).toBe(real);
-    await page.getByRole("link", { name: `All about run ${run}` }).click();
-    await mustStandAt(page, `Run ${run}`);
-  });
+test("the console distinguishes namespaces by labels and color", async () => {
+  const namespaces = ["main", "lists"];
+  const { page, visit, url } = await openConsole(browser(), {}, { namespaces });
+  await post(`${url}${filledPath(OPERATOR_ROUTES.labels, { namespace: "lists" })}`, { labels: { team: "mail" } });
+  await lease(url, { name: "importer-of-lists" }, "lists");
+  await lease(url, { name: "importer-of-main" }, "main");
+  await visit("/main");
+  await page.getByText("leased to importer-of-main").waitFor();
+  expect(await page.getByText("leased to importer-of-lists").count()).toBe(0);
+  const color = () => page.evaluate<string>("getComputedStyle(document.querySelector('.swatch')).backgroundColor");
+  const colorOfMain = await color();
+  await page.getByRole("row", { name: /lists/ }).getByText("team=mail").waitFor();
+  await page.getByRole("combobox", { name: "Namespace" }).selectOption("lists");
+  await page.getByText("leased to importer-of-lists").waitFor();
+  expect(page.url()).toMatch(/#\/lists$/);
+  expect(await color()).not.toBe(colorOfMain);
+  await page.locator("table.holders").getByRole("link", { name: "importer-of-lists" }).waitFor();
+  await expect.poll(() => page.evaluate<number>(TALLEST_BAR)).toBeGreaterThan(100);
+  await expectAccessible(page, "namespaces");
+});
+
+test("the inspect page shows which number was meant by one with a similar character", async () => {
+  const { page, visit, url } = await openConsole(browser());
+  const { firstRun: run } = await lease(url, { name: "importer" });
+  // One with a zero, which is typed as the letter.
+  const real = Array.from({ length: 16_384 }, (_, sequence) => encodeCallNumber({ version: 0, run, sequence })).find(
+    (callNumber) => callNumber.startsWith("0"),
+  ) as string;
+  await visit(`/main/inspect/${real.replace("0", "O")}`);
+  await page.getByText("Perhaps this was meant").waitFor();
+  await expectAccessible(page, "hint");
+  await page.getByRole("link", { name: real, exact: true }).click();
+  await page.getByText("Leased, but not reported").waitFor();
+  expect(await page.getByLabel("A call number").inputValue()).toBe(real);
+  await page.getByRole("link", { name: `All about run ${run}` }).click();
+  await expectHeading(page, `Run ${run}`);
 });

@@ -2,10 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { pathOf } from "@callnumber/protocol/wire";
 import type { Page } from "playwright-core";
-import { describe, expect, test } from "vitest";
-import { mustBeAccessible } from "./accessibility.js";
-import { CHROMIUM, chromiumForFile, DESK, mustNotScrollSideways, mustStandAt, PHONE, screenshot } from "./browser.js";
-import { IMPORTER, OF_LISTS, OPERATOR, openConsoleWithTokens, READER, signIn } from "./console-with-tokens.js";
+import { expect, test } from "vitest";
+import { chromiumForFile, expectAccessible, expectHeading, untilLoaded, WINDOWS } from "./browser.js";
+import { IMPORTER, OF_LISTS, OPERATOR, openConsoleWithTokens, READER, signIn } from "./consoles.js";
 
 const browser = chromiumForFile();
 
@@ -14,141 +13,129 @@ const token = (page: Page) => page.getByLabel("Token");
 const KEPT =
   "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state, location.href, document.documentElement.outerHTML])";
 
-describe.skipIf(CHROMIUM === undefined)("the console with tokens", () => {
-  test("asks for a token by keyboard, explains a wrong one, keeps the right one in memory alone, and opens the URL", async () => {
-    const { page, visit } = await openConsoleWithTokens(browser());
-    const requested: string[] = [];
-    page.on("request", (request) => requested.push(new URL(request.url()).pathname));
-    await visit("/main/runs?holder=importer");
-    await mustStandAt(page, "Sign in");
-    // Nothing else is requested before the page may read.
-    expect(requested.filter((path) => path.startsWith("/v1/"))).toEqual(["/v1/namespaces"]);
-    await expect.poll(() => page.evaluate("document.activeElement.id")).toBe("token");
-    expect(await token(page).getAttribute("type")).toBe("password");
-    await page.keyboard.type(`${READER}x`);
-    await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("No such token is known here").waitFor();
-    expect(await token(page).getAttribute("aria-invalid")).toBe("true");
-    // Selected: what is typed next replaces it.
-    await page.keyboard.type(IMPORTER);
-    await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("This token is for importers").waitFor();
-    await page.keyboard.insertText(` ${READER}\t`);
-    await page.keyboard.press("Enter");
-    await mustStandAt(page, "Runs");
-    expect(page.url()).toMatch(/#\/main\/runs\?holder=importer$/);
-    expect(await page.getByLabel("Holder", { exact: true }).inputValue()).toBe("importer");
-    expect(await page.evaluate<string>(KEPT)).not.toContain(READER);
-    expect(await page.context().cookies()).toEqual([]);
-    await page.reload();
-    await mustStandAt(page, "Sign in");
-    expect(page.url()).toMatch(/#\/main\/runs\?holder=importer$/);
-  });
+test("the sign-in page asks for a token by keyboard, explains a wrong one, keeps the right one in memory alone, and opens the URL", async () => {
+  const { page, visit } = await openConsoleWithTokens(browser());
+  const requested: string[] = [];
+  page.on("request", (request) => requested.push(new URL(request.url()).pathname));
+  await visit("/main/runs?holder=importer");
+  await expectHeading(page, "Sign in");
+  // Nothing else is requested before the page may read.
+  expect(requested.filter((path) => path.startsWith("/v1/"))).toEqual(["/v1/namespaces"]);
+  await expect.poll(() => page.evaluate("document.activeElement.id")).toBe("token");
+  expect(await token(page).getAttribute("type")).toBe("password");
+  await page.keyboard.type(`${READER}x`);
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").getByText("No such token is known here").waitFor();
+  expect(await token(page).getAttribute("aria-invalid")).toBe("true");
+  // Selected: what is typed next replaces it.
+  await page.keyboard.type(IMPORTER);
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").getByText("This token is for importers").waitFor();
+  await page.keyboard.insertText(` ${READER}\t`);
+  await page.keyboard.press("Enter");
+  await expectHeading(page, "Runs");
+  expect(page.url()).toMatch(/#\/main\/runs\?holder=importer$/);
+  expect(await page.getByLabel("Holder", { exact: true }).inputValue()).toBe("importer");
+  expect(await page.evaluate<string>(KEPT)).not.toContain(READER);
+  expect(await page.context().cookies()).toEqual([]);
+  await page.reload();
+  await expectHeading(page, "Sign in");
+  expect(page.url()).toMatch(/#\/main\/runs\?holder=importer$/);
+});
 
-  test("shows nothing after signing out, and the history leads back to nothing", async () => {
-    const { page, visit } = await openConsoleWithTokens(browser());
-    await visit("/main");
-    await signIn(page, OPERATOR);
-    await mustStandAt(page, "Overview");
-    await page.getByRole("link", { name: "Runs", exact: true }).click();
-    await mustStandAt(page, "Runs");
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await mustStandAt(page, "Sign in");
-    await page.goBack();
-    await mustStandAt(page, "Sign in");
-    expect(await page.locator("body").innerText()).not.toContain("High-water mark");
-  });
+test("the console shows nothing after signing out, and the history leads back to nothing", async () => {
+  const { page, visit } = await openConsoleWithTokens(browser());
+  await visit("/main");
+  await signIn(page, OPERATOR);
+  await expectHeading(page, "Overview");
+  await page.getByRole("link", { name: "Runs", exact: true }).click();
+  await expectHeading(page, "Runs");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await expectHeading(page, "Sign in");
+  await page.goBack();
+  await expectHeading(page, "Sign in");
+  expect(await page.locator("body").innerText()).not.toContain("High-water mark");
+});
 
-  test("follows events, exports with the token, survives a restart, and asks again when the token is revoked", async () => {
-    const { page, visit, tokens, coordinator, startAgain } = await openConsoleWithTokens(browser());
-    await visit("/main/runs");
-    await signIn(page, OPERATOR);
-    await mustStandAt(page, "Runs");
-    const begun = page.waitForEvent("download");
-    await page.getByRole("link", { name: "NDJSON", exact: true }).click();
-    expect(await readFile(await (await begun).path(), "utf8")).toContain('"end":true');
-    await startAgain();
-    await page.getByRole("link", { name: "Overview", exact: true }).click();
-    await page.locator(".connection.connected").waitFor({ state: "attached" });
-    await coordinator.labelNamespace("main", { team: "archive" });
-    await page.getByText("the namespace has new labels: team=archive").waitFor();
-    tokens.revoke(OPERATOR);
-    await coordinator.labelNamespace("main", { team: "lists" });
-    await mustStandAt(page, "Sign in");
-    await signIn(page, OPERATOR);
-    await page.getByRole("alert").getByText("No such token is known here").waitFor();
-  });
+test("the console follows events, exports with the token, survives a restart, and asks again when the token is revoked", async () => {
+  const { page, visit, tokens, coordinator, restart } = await openConsoleWithTokens(browser());
+  await visit("/main/runs");
+  await signIn(page, OPERATOR);
+  await expectHeading(page, "Runs");
+  const begun = page.waitForEvent("download");
+  await page.getByRole("link", { name: "NDJSON", exact: true }).click();
+  expect(await readFile(await (await begun).path(), "utf8")).toContain('"end":true');
+  await restart();
+  await page.getByRole("link", { name: "Overview", exact: true }).click();
+  await page.locator(".connection.connected").waitFor({ state: "attached" });
+  await coordinator.labelNamespace("main", { team: "archive" });
+  await page.getByText("the namespace has new labels: team=archive").waitFor();
+  tokens.revoke(OPERATOR);
+  await coordinator.labelNamespace("main", { team: "lists" });
+  await expectHeading(page, "Sign in");
+  await signIn(page, OPERATOR);
+  await page.getByRole("alert").getByText("No such token is known here").waitFor();
+});
 
-  test("opens at a namespace that the token grants access to, and says so of others", async () => {
-    const { page, visit } = await openConsoleWithTokens(browser());
-    await visit("");
-    await signIn(page, OF_LISTS);
-    await mustStandAt(page, "Overview");
-    await expect.poll(() => page.url()).toMatch(/#\/lists$/);
-    await page.getByRole("combobox", { name: "Namespace" }).waitFor({ state: "detached" });
-    await page.evaluate("location.hash = '#/main/runs'");
-    await page.getByText("The token is not good for this").waitFor();
-    await mustBeAccessible(page);
-    await screenshot(page, "other-namespace");
-    await page.getByRole("combobox", { name: "Namespace" }).selectOption("lists");
-    await page.getByText("No run was leased yet.").waitFor();
-    expect(page.url()).toMatch(/#\/lists\/runs$/);
-  });
+test("the console opens at a namespace that the token grants access to, and rejects others", async () => {
+  const { page, visit } = await openConsoleWithTokens(browser());
+  await visit("");
+  await signIn(page, OF_LISTS);
+  await expectHeading(page, "Overview");
+  await expect.poll(() => page.url()).toMatch(/#\/lists$/);
+  await page.getByRole("combobox", { name: "Namespace" }).waitFor({ state: "detached" });
+  await page.evaluate("location.hash = '#/main/runs'");
+  await page.getByText("The token is not good for this").waitFor();
+  await expectAccessible(page, "other namespace");
+  await page.getByRole("combobox", { name: "Namespace" }).selectOption("lists");
+  await page.getByText("No run was leased yet.").waitFor();
+  expect(page.url()).toMatch(/#\/lists\/runs$/);
+});
 
-  test.each([
-    ["overloaded", 503],
-    ["rate_limited", 429],
-  ])("waits after %s, says so, and continues automatically", async (code, status) => {
-    const { page, visit } = await openConsoleWithTokens(browser());
-    let rejections = 0;
-    await page.route(`**${pathOf("runs", { namespace: "lists" })}?*`, (route) => {
-      rejections++;
-      if (rejections > 1) return route.continue();
-      return route.fulfill({ status, json: { code, message: "too much is asked", retryAfterMs: 3_000 } });
-    });
-    await visit("/lists/runs");
-    await signIn(page, READER);
-    await page.getByText("in 3 seconds").waitFor();
-    expect(rejections).toBe(1);
-    await page.getByText("No run was leased yet.").waitFor();
-    expect(rejections).toBe(2);
+test.each([
+  ["overloaded", 503],
+  ["rate_limited", 429],
+])("the console waits after %s, shows that, and continues automatically", async (code, status) => {
+  const { page, visit } = await openConsoleWithTokens(browser());
+  let rejections = 0;
+  await page.route(`**${pathOf("runs", { namespace: "lists" })}?*`, (route) => {
+    rejections++;
+    if (rejections > 1) return route.continue();
+    return route.fulfill({ status, json: { code, message: "too much is asked", retryAfterMs: 3_000 } });
   });
+  await visit("/lists/runs");
+  await signIn(page, READER);
+  await page.getByText("in 3 seconds").waitFor();
+  expect(rejections).toBe(1);
+  await page.getByText("No run was leased yet.").waitFor();
+  expect(rejections).toBe(2);
+});
 
-  test("works in several tabs at once", async () => {
-    const { page, visit, url, coordinator } = await openConsoleWithTokens(browser());
-    await visit("/main");
-    await signIn(page, READER);
-    const tabs = [page];
-    for (let count = 0; count < 3; count++) {
-      const tab = await page.context().newPage();
-      await tab.goto(`${url}/console/#/main`);
-      await signIn(tab, READER);
-      tabs.push(tab);
-    }
-    await coordinator.labelNamespace("main", { team: "archive" });
-    for (const tab of tabs) await tab.getByText("the namespace has new labels: team=archive").waitFor();
-  });
+test("the console works in several tabs at once", async () => {
+  const { page, visit, url, coordinator } = await openConsoleWithTokens(browser());
+  await visit("/main");
+  await signIn(page, READER);
+  const tabs = [page];
+  for (let count = 0; count < 3; count++) {
+    const tab = await page.context().newPage();
+    await tab.goto(`${url}/console/#/main`);
+    await signIn(tab, READER);
+    tabs.push(tab);
+  }
+  await coordinator.labelNamespace("main", { team: "archive" });
+  for (const tab of tabs) await tab.getByText("the namespace has new labels: team=archive").waitFor();
+});
 
-  test.each([
-    ["light at 390 pixels", { viewport: PHONE, colorScheme: "light" }],
-    ["dark at 1,440 pixels", { viewport: DESK, colorScheme: "dark" }],
-  ] as const)("is accessible and fits the window, %s", async (name, options) => {
-    const { page, visit } = await openConsoleWithTokens(browser(), options);
-    const suffix = name.replaceAll(/[ ,]/g, "-");
-    const check = async (what: string) => {
-      await mustBeAccessible(page);
-      await mustNotScrollSideways(page);
-      await screenshot(page, `${what}-${suffix}`);
-    };
-    await visit("/lists");
-    await mustStandAt(page, "Sign in");
-    await check("sign-in");
-    await signIn(page, IMPORTER);
-    await page.getByRole("alert").getByText("for importers").waitFor();
-    await check("sign-in-wrong");
-    await signIn(page, OF_LISTS);
-    await mustStandAt(page, "Overview");
-    await page.locator("main .pending").first().waitFor({ state: "detached" });
-    await check("signed-in");
-  });
+test.each([WINDOWS[0], WINDOWS[3]])("the sign-in page is accessible and fits the window, %s", async (name, options) => {
+  const { page, visit } = await openConsoleWithTokens(browser(), options);
+  await visit("/lists");
+  await expectHeading(page, "Sign in");
+  await expectAccessible(page, `sign-in ${name}`);
+  await signIn(page, IMPORTER);
+  await page.getByRole("alert").getByText("for importers").waitFor();
+  await expectAccessible(page, `sign-in-wrong ${name}`);
+  await signIn(page, OF_LISTS);
+  await expectHeading(page, "Overview");
+  await untilLoaded(page);
+  await expectAccessible(page, `signed-in ${name}`);
 });

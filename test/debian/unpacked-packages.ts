@@ -1,7 +1,7 @@
 /**
  * Programs from Debian's own packages, unpacked into a cache folder: no root, no daemon, nothing installed.
  * apt works out which packages this machine lacks, so the same steps serve other releases of Debian and its children.
- * Knows nothing of the programs: whoever asks says which packages, and how to see that what was unpacked runs.
+ * Knows nothing of the programs: the caller names the packages, and checks that what was unpacked runs.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -81,7 +81,7 @@ async function downloadAndUnpack(packages: readonly string[], scratch: string): 
   ].flatMap(([name, value]) => ["-o", `${name}=${value}`]);
   const apt = (...words: string[]) => run("apt-get", ["-qq", ...privateFolders, ...words]);
 
-  // apt counts a source that it cannot reach as a warning only, and the missing package tells less than that warning.
+  // apt counts a source that it cannot reach as a warning only, and its warning explains more than the missing package.
   const warnings = apt("update");
   try {
     apt("install", "-y", "--no-install-recommends", "--download-only", ...packages);

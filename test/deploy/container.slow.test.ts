@@ -1,4 +1,4 @@
-/** What the image and the compose file give a process that was broken into: read as text, since no container engine may be at hand. */
+/** The rights that the image and the compose file give a process: read as text, since a container engine may be missing. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -11,70 +11,66 @@ import { writeTlsFiles } from "../tls/files.js";
 const dockerfile = readFileSync(join(REPOSITORY, "Dockerfile"), "utf8");
 const compose = readFileSync(join(REPOSITORY, "docker-compose.yml"), "utf8");
 
-describe("the image", () => {
-  const lastStage = dockerfile.slice(dockerfile.lastIndexOf("\nFROM "));
+const lastStage = dockerfile.slice(dockerfile.lastIndexOf("\nFROM "));
 
-  test("runs as a user that owns nothing of the program", () => {
-    const users = [...lastStage.matchAll(/^USER (.*)$/gm)].map(([, user]) => user);
-    expect(users).toEqual(["node"]);
-    expect(lastStage.indexOf("\nUSER node\n")).toBeLessThan(lastStage.indexOf("\nENTRYPOINT "));
-    expect(lastStage).not.toMatch(/--chown|chmod .*777/);
-    // What was copied before belongs to root.
-    expect(lastStage.indexOf("COPY --from=build")).toBeLessThan(lastStage.indexOf("\nUSER node\n"));
-  });
-
-  test("knows by asking itself whether it is well, with TLS and without", async () => {
-    const [, json = ""] = /HEALTHCHECK [^]*?CMD (\[.*\])\n/.exec(lastStage) ?? [];
-    const [program, ...words] = JSON.parse(json) as [string, ...string[]];
-    const isWell = (url: string, env: Readonly<Record<string, string>>) => {
-      const { PATH = "" } = process.env;
-      const own = { PATH, CALLNUMBER_PORT: new URL(url).port, ...env };
-      return spawnSync(program, words, { env: own }).status === 0;
-    };
-    const plain = await serveProcess("memory:");
-    expect(isWell(plain.url, {})).toBe(true);
-    const files = writeTlsFiles(await folderForTest(), newAuthority().issue({ names: ["elsewhere.example"] }));
-    const env = { CALLNUMBER_TLS_CERTIFICATE: files.certificate };
-    const encrypted = await serveProcess("memory:", "--tls-certificate", files.certificate, "--tls-key", files.key);
-    expect(isWell(encrypted.url, env)).toBe(true);
-    expect(isWell(plain.url, env)).toBe(false);
-    expect(isWell("http://127.0.0.1:1", {})).toBe(false);
-  });
-
-  test("holds no secret, and none comes in by an argument of its build", () => {
-    expect(dockerfile.match(/^ARG .*$/gm)).toEqual(["ARG NODE_VERSION=24"]);
-    expect(dockerfile).not.toMatch(/PASSWORD|TOKEN|SECRET/i);
-    const ignored = readFileSync(join(REPOSITORY, ".dockerignore"), "utf8");
-    for (const pattern of ["**/.env*", "**/*.key", "**/*.pem"]) expect(ignored.split("\n")).toContain(pattern);
-  });
+test("the image runs as a user that owns nothing of the program", () => {
+  const users = [...lastStage.matchAll(/^USER (.*)$/gm)].map(([, user]) => user);
+  expect(users).toEqual(["node"]);
+  expect(lastStage.indexOf("\nUSER node\n")).toBeLessThan(lastStage.indexOf("\nENTRYPOINT "));
+  expect(lastStage).not.toMatch(/--chown|chmod .*777/);
+  // What was copied before belongs to root.
+  expect(lastStage.indexOf("COPY --from=build")).toBeLessThan(lastStage.indexOf("\nUSER node\n"));
 });
 
-describe("the compose file", () => {
-  test.each([
-    ["x-coordinator", 0],
-    ["redis", 2],
-  ])("%s: a read-only root, no rights of root and none to be had", (name, indent) => {
-    const block = blockOf(name, indent);
-    expect(block).toMatch(/^ +read_only: true$/m);
-    expect(block).toMatch(/^ +cap_drop: \[ALL\]$/m);
-    expect(block).toMatch(/^ +security_opt: \["no-new-privileges:true"\]$/m);
-  });
+test("the health check of the image works with TLS and without", async () => {
+  const [, json = ""] = /HEALTHCHECK [^]*?CMD (\[.*\])\n/.exec(lastStage) ?? [];
+  const [program, ...words] = JSON.parse(json) as [string, ...string[]];
+  const isHealthy = (url: string, env: Readonly<Record<string, string>>) => {
+    const { PATH = "" } = process.env;
+    const own = { PATH, CALLNUMBER_PORT: new URL(url).port, ...env };
+    return spawnSync(program, words, { env: own }).status === 0;
+  };
+  const plain = await serveProcess("memory:");
+  expect(isHealthy(plain.url, {})).toBe(true);
+  const files = writeTlsFiles(await folderForTest(), newAuthority().issue({ names: ["elsewhere.example"] }));
+  const env = { CALLNUMBER_TLS_CERTIFICATE: files.certificate };
+  const encrypted = await serveProcess("memory:", "--tls-certificate", files.certificate, "--tls-key", files.key);
+  expect(isHealthy(encrypted.url, env)).toBe(true);
+  expect(isHealthy(plain.url, env)).toBe(false);
+  expect(isHealthy("http://127.0.0.1:1", {})).toBe(false);
+});
 
-  test.each(["coordinator", "init"])("%s takes all that from x-coordinator, and nothing of it back", (name) => {
-    expect(blockOf(name, 2)).toMatch(/^ +<<: \*coordinator$/m);
-    expect(blockOf(name, 2)).not.toMatch(/read_only|cap_|security_opt|privileged|user:/);
-  });
+test("the image contains no secret, and none is an argument of its build", () => {
+  expect(dockerfile.match(/^ARG .*$/gm)).toEqual(["ARG NODE_VERSION=24"]);
+  expect(dockerfile).not.toMatch(/PASSWORD|TOKEN|SECRET/i);
+  const ignored = readFileSync(join(REPOSITORY, ".dockerignore"), "utf8");
+  for (const pattern of ["**/.env*", "**/*.key", "**/*.pem"]) expect(ignored.split("\n")).toContain(pattern);
+});
 
-  test("Redis runs as its own user, and only the coordinator's port is published", () => {
-    expect(blockOf("redis", 2)).toMatch(/^ +user: redis$/m);
-    expect(compose).not.toMatch(/privileged|cap_add|network_mode|pid:|docker\.sock/);
-    expect(compose.match(/^ +ports: .*$/gm)).toEqual(['    ports: ["127.0.0.1:7300:7300"]']);
-  });
+test.each([
+  ["x-coordinator", 0],
+  ["redis", 2],
+])("%s has a read-only root, no rights of root and no way to get them", (name, indent) => {
+  const block = blockOf(name, indent);
+  expect(block).toMatch(/^ +read_only: true$/m);
+  expect(block).toMatch(/^ +cap_drop: \[ALL\]$/m);
+  expect(block).toMatch(/^ +security_opt: \["no-new-privileges:true"\]$/m);
+});
 
-  test("holds no secret: each comes from the environment, and has no default", () => {
-    for (const [value] of compose.matchAll(/\$\{[A-Z_]*PASSWORD[^}]*\}/g)) expect(value).toMatch(/:\?make it first/);
-    expect(compose).not.toMatch(/PASSWORD[A-Z_]*[:=] *["']?[A-Za-z0-9]/);
-  });
+test.each(["coordinator", "init"])("%s inherits all that from x-coordinator, and overrides none of it", (name) => {
+  expect(blockOf(name, 2)).toMatch(/^ +<<: \*coordinator$/m);
+  expect(blockOf(name, 2)).not.toMatch(/read_only|cap_|security_opt|privileged|user:/);
+});
+
+test("Redis runs as its own user, and only the coordinator's port is published", () => {
+  expect(blockOf("redis", 2)).toMatch(/^ +user: redis$/m);
+  expect(compose).not.toMatch(/privileged|cap_add|network_mode|pid:|docker\.sock/);
+  expect(compose.match(/^ +ports: .*$/gm)).toEqual(['    ports: ["127.0.0.1:7300:7300"]']);
+});
+
+test("the compose file contains no secret: each comes from the environment, and has no default", () => {
+  for (const [value] of compose.matchAll(/\$\{[A-Z_]*PASSWORD[^}]*\}/g)) expect(value).toMatch(/:\?make it first/);
+  expect(compose).not.toMatch(/PASSWORD[A-Z_]*[:=] *["']?[A-Za-z0-9]/);
 });
 
 /** The lines behind a name that are indented further than it. */
@@ -106,19 +102,19 @@ describe("the compose file, read by compose itself,", () => {
     await writeFile(emptyFile, "");
   });
 
-  test("is understood, with and without the profile that makes the first namespace", () => {
+  test("compose accepts the file, with and without the profile that makes the first namespace", () => {
     expect(servicesOf(config([], PASSWORDS).stdout)).toEqual(expect.arrayContaining(["coordinator", "redis"]));
     expect(servicesOf(config(["--profile", "init"], PASSWORDS).stdout)).toEqual(["coordinator", "init", "redis"]);
   });
 
-  test("publishes one port, and on this host alone", () => {
+  test("compose publishes one port, and on this host alone", () => {
     const { stdout } = config(["--profile", "init"], PASSWORDS);
     expect(stdout.match(/^ +ports:$/gm)).toHaveLength(1);
     // The older compose writes one line, the newer one a field each.
     expect(stdout).toMatch(/- 127\.0\.0\.1:7300:7300\/tcp\n|host_ip: 127\.0\.0\.1\n/);
   });
 
-  test.each(Object.keys(PASSWORDS))("stops without %s, and says where to read on", (name) => {
+  test.each(Object.keys(PASSWORDS))("compose stops without %s, and prints where to read on", (name) => {
     for (const value of [undefined, ""]) {
       const { status, stdout, stderr } = config([], { ...PASSWORDS, [name]: value });
       expect(status).not.toBe(0);
@@ -131,7 +127,7 @@ describe("the compose file, read by compose itself,", () => {
 
 function config(flags: string[], passwords: Record<string, string | undefined>) {
   const [program = "", ...words] = composeCommand ?? [];
-  // A .env of whoever runs the tests must not reach compose.
+  // A .env of this machine must not reach compose.
   const files = ["--env-file", emptyFile, "--file", join(REPOSITORY, "docker-compose.yml")];
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
   return spawnSync(program, [...words, ...files, ...flags, "config"], {

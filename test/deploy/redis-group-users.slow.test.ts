@@ -25,7 +25,7 @@ beforeEach((context) => {
   context.skip(reason !== undefined, reason);
 });
 
-test("a fail-over and the return of the old master need no right that the shipped users do not have", async () => {
+test("a fail-over of Sentinel and the return of the old master need no right that the shipped users do not have", async () => {
   const group = await startSentinelRedis();
   const { coordinator } = await redisCoordinatorAt(sentinelStoreUrlAt(group.sentinelHosts, group.masterName));
   await coordinator.initNamespace("main", { nodeCount: 3, rate: RATE });
@@ -43,7 +43,7 @@ test("a fail-over and the return of the old master need no right that the shippe
   expectNoRunTwice(crowd.leases);
 });
 
-test("nor do those of a Cluster, by itself and by hand", async () => {
+test("the fail-overs of a Cluster, automatic and manual, need no right that the shipped users do not have", async () => {
   const cluster = await startClusterRedis();
   const former = cluster.nodes[0] as RedisServer;
   const { coordinator } = await redisCoordinatorAt(clusterStoreUrlAt(`${former.host}:${former.port}`));
@@ -76,7 +76,7 @@ async function untilFollowing(node: RedisServer): Promise<void> {
   );
 }
 
-/** Strangers are shut out; these users are there beside the tests' own, all of them somewhere; and nobody was refused anything. */
+/** Expects that clients without a user are rejected, that these users and the test's own are connected, and that none was denied a command. */
 async function expectOnly(nodes: readonly RedisServer[], users: readonly string[]): Promise<void> {
   const seen = new Set<string>();
   for (const node of nodes) {
@@ -85,17 +85,17 @@ async function expectOnly(nodes: readonly RedisServer[], users: readonly string[
     expect(await command(node, "ACL", "LOG")).toEqual([]);
     await expect(command({ url: `redis://${node.host}:${node.port}` }, "PING")).rejects.toThrow(/NOAUTH/);
   }
-  // What a replica hears from its master is run as nobody.
+  // A replica runs what its master sends without a user.
   expect([...seen].sort()).toEqual(["(superuser)", ...users, "tester"]);
 }
 
 const NODE_COUNT = 6;
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: {} };
 
-test("redis-cli makes a Cluster as the user cluster, which is refused nothing, and a coordinator leases from it", async ({
+test("redis-cli makes a Cluster as the user cluster, which is denied nothing, and a coordinator leases from it", async ({
   skip,
 }) => {
-  skip(!existsSync(redisCli()), "no redis-cli beside the redis-server");
+  skip(!existsSync(redisCli()), "no redis-cli next to the redis-server");
   const nodes = await Promise.all(Array.from({ length: NODE_COUNT }, emptyNode));
   const hosts = nodes.map(({ host, port }) => `${host}:${port}`);
   await asClusterUser("create", ...hosts, "--cluster-replicas", "1", "--cluster-yes");

@@ -11,7 +11,7 @@ import { command } from "../redis/redis-command.js";
 import { ownServerUnavailable, type RedisServer } from "../redis/test-redis.js";
 
 const PASSWORD = randomBytes(32).toString("hex");
-/** The server lets everybody say it, with or without the right. */
+/** The server allows it to every client, with or without the right. */
 const ALWAYS_ALLOWED = "+hello";
 
 let cluster: ClusterRedis;
@@ -23,34 +23,31 @@ beforeEach(async (context) => {
   cluster = await startClusterRedis();
 });
 
-test("the coordinator's are enough for all its work, and it tries nothing beyond them", async () => {
+test("the coordinator's rights are enough for all its work, and it tries nothing beyond them", async () => {
   await give("callnumber", rightsOf("callnumber"));
   await expect(work("callnumber")).resolves.toBeUndefined();
   for (const node of cluster.nodes) expect(await command(node, "ACL", "LOG")).toEqual([]);
 });
 
-test("the coordinator's are none too many: without any one of them some work fails", async () => {
+test("each of the coordinator's rights is needed: without it some work fails", async () => {
   const rights = rightsOf("callnumber");
   const needless: string[] = [];
   for (const right of rights.filter((one) => one.startsWith("+") && one !== ALWAYS_ALLOWED)) {
-    await give(
-      "callnumber",
-      rights.filter((one) => one !== right),
-    );
+    const others = rights.filter((one) => one !== right);
+    await give("callnumber", others);
     // A script that every server knows already is never sent whole.
     for (const node of cluster.nodes) await command(node, "SCRIPT", "FLUSH");
-    const isDone = await work("callnumber").then(
-      () => true,
-      () => false,
+    await work("callnumber").then(
+      () => needless.push(right),
+      () => {},
     );
-    if (isDone) needless.push(right);
   }
   expect(needless).toEqual([]);
 });
 
-test("the operator's are enough to look at everything and to recover, which the coordinator's are not", async () => {
+test("the operator's rights are enough to inspect everything and to recover, which the coordinator's are not", async () => {
   for (const user of ["callnumber", "operator"]) await give(user, rightsOf(user));
-  // As somebody leaves it who has not made the file.
+  // As on a server without the file.
   for (const node of cluster.nodes) await command(node, "ACL", "SETUSER", "default", "on", "nopass");
   await work("callnumber");
   const namespace = `rights-${namespaces}`;
@@ -58,17 +55,11 @@ test("the operator's are enough to look at everything and to recover, which the 
   expect(JSON.parse(doctor.stdout).findings).toContainEqual(expect.objectContaining({ override: "default-user" }));
   expect(doctor.stdout).not.toContain("unseen-configuration");
 
-  const recover = async (user: string) =>
-    callnumber([
-      "recover",
-      "--apply",
-      "--store",
-      urlOf(user),
-      "--namespace",
-      namespace,
-      "--checkpoint-dir",
-      await folderForTest(),
-    ]);
+  const recover = async (user: string) => {
+    const directory = await folderForTest();
+    const store = ["--store", urlOf(user), "--namespace", namespace, "--checkpoint-dir", directory];
+    return await callnumber(["recover", "--apply", ...store]);
+  };
   const holders = `callnumber:{${namespace}}:holders`;
   await command(await cluster.masterOf(holders), "SET", holders, "of another program");
   const before = await recordOf(namespace);
@@ -130,7 +121,7 @@ function rightsOf(user: string): string[] {
   return words;
 }
 
-/** By hand, over what the Cluster has from the file: so that a right can be missing. */
+/** Replaces what the Cluster has from the file, so that a right can be missing. */
 async function give(user: string, rights: readonly string[]): Promise<void> {
   for (const node of cluster.nodes) await command(node, "ACL", "SETUSER", user, "reset", ...rights);
 }

@@ -1,7 +1,4 @@
-/**
- * What must not get out of this directory or into it: secrets and stores stay out of git and of images, and nothing that is installed runs a
- * script of its own, neither here nor where our packages are installed.
- */
+/** Secrets and stores stay out of git and of images, and no package runs an install script, neither here nor where ours are installed. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +26,7 @@ const SECRET = [
 const git = (...words: string[]) => execFileSync("git", words, { cwd: REPOSITORY, encoding: "utf8" });
 const hasGit = spawnSync("git", ["rev-parse", "--git-dir"], { cwd: REPOSITORY }).status === 0;
 
-test.skipIf(!hasGit)("git ignores them, and nothing that it has", () => {
+test.skipIf(!hasGit)("git ignores secrets and stores, and no file that it tracks", () => {
   expect(
     git("check-ignore", "--no-index", ...SECRET)
       .trim()
@@ -38,7 +35,7 @@ test.skipIf(!hasGit)("git ignores them, and nothing that it has", () => {
   expect(git("ls-files", "--ignored", "--cached", "--exclude-standard")).toBe("");
 });
 
-test("images leave out the same", () => {
+test("images leave out what git ignores", () => {
   const patternsIn = (file: string) => {
     const [, patterns = ""] = readFileSync(join(REPOSITORY, file), "utf8").split(/^# Secrets and state.*\n/m);
     return patterns.trim().split("\n");
@@ -57,7 +54,7 @@ interface Manifest {
   readonly scripts?: Readonly<Record<string, string>>;
 }
 
-test("our own packages have none", () => {
+test("our own packages have no install scripts", () => {
   const folders = ["packages", "examples"].flatMap((kind) =>
     readdirSync(join(REPOSITORY, kind)).map((name) => join(kind, name)),
   );
@@ -66,16 +63,16 @@ test("our own packages have none", () => {
   expect(manifests.filter((path) => hooksOf(manifestAt(path), HOOKS).length > 0)).toEqual([]);
 });
 
-test("npm is told to run none, and pnpm refuses each by name, and whatever is new", () => {
+test("npm runs no install scripts, and pnpm denies each by name, and new ones", () => {
   expect(readFileSync(join(REPOSITORY, ".npmrc"), "utf8")).toMatch(/^ignore-scripts=true$/m);
   const settings = readFileSync(join(REPOSITORY, "pnpm-workspace.yaml"), "utf8");
   expect(settings).toMatch(/^strictDepBuilds: true$/m);
   expect(settings).not.toMatch(/dangerouslyAllowAllBuilds|onlyBuiltDependencies/);
-  expect([...refused(settings).values()]).toEqual([...refused(settings)].map(() => "false"));
+  expect([...denied(settings).values()]).toEqual([...denied(settings)].map(() => "false"));
 });
 
-test("whatever is installed and has one is among those that are refused", () => {
-  const names = new Set(refused(readFileSync(join(REPOSITORY, "pnpm-workspace.yaml"), "utf8")).keys());
+test("every installed package with an install script is denied", () => {
+  const names = new Set(denied(readFileSync(join(REPOSITORY, "pnpm-workspace.yaml"), "utf8")).keys());
   const withScripts = new Set(
     installedManifests()
       .map(manifestAt)
@@ -87,8 +84,8 @@ test("whatever is installed and has one is among those that are refused", () => 
   expect([...withScripts].filter((name) => !names.has(name))).toEqual([]);
 });
 
-/** By name, what the setting says. */
-function refused(settings: string): ReadonlyMap<string, string> {
+/** The value of the setting by package name. */
+function denied(settings: string): ReadonlyMap<string, string> {
   const [, lines = ""] = /^allowBuilds:\n((?: .*\n)+)/m.exec(settings) ?? [];
   const pairs = [...lines.matchAll(/^ +"?([^":]+)"?: (\w+)$/gm)].map(
     ([, name = "", value = ""]) => [name, value] as const,

@@ -1,6 +1,6 @@
 /**
- * The examples of docs/storing-call-numbers.md, so that what the document says is what was run: statements are blocks
- * "sql ENGINE:NAME", what came back is the block "text ENGINE:NAME". And what the tests of each database begin with.
+ * The examples of docs/storing-call-numbers.md as they are run: statements are blocks "sql ENGINE:NAME", their result is the block
+ * "text ENGINE:NAME". And the tests that all databases have.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,13 +16,13 @@ const COLUMN_GAP = /\s{3,}/;
 export const STORED = "2VznWE2i";
 /** They differ in case alone; of runs 6 and 8. */
 export const SAME_BUT_FOR_CASE = ["02q1iOKe", "02Q1IOKe"] as const;
-/** Spelled like nothing that was ever issued, and each tempting in its own way. */
-export const NO_CALL_NUMBERS = ["", "2VznWE2", "2VznWE2-", " 2VznWE2", "2VznWE\n2", "dxlGgaI4", "zzzzzzzz", "2VznWEé2"];
+/** No call numbers, each for another reason. */
+const MALFORMED = ["", "2VznWE2", "2VznWE2-", " 2VznWE2", "2VznWE\n2", "dxlGgaI4", "zzzzzzzz", "2VznWEé2", "2VznWE2ii"];
 export const ALL_MESSAGES = "SELECT call_number, message FROM messages ORDER BY call_number";
 
 export type Rows = string[][];
 
-export class DocumentExamples {
+class DocumentExamples {
   readonly #blocks = new Map<string, string>();
   readonly #unused = new Set<string>();
 
@@ -59,15 +59,35 @@ export class DocumentExamples {
   }
 }
 
+export interface Engine {
+  readonly name: "mariadb" | "postgres" | "sqlite";
+  /** Resolves to why there can be no server here, for `ctx.skip`. */
+  readonly start: () => Promise<SqlServer | string>;
+  /** Of the database. */
+  readonly settings?: string;
+  /** The text as a literal. Default: between quotes. */
+  readonly literal?: (text: string) => string;
+  /** Literals that the table rejects, too. */
+  readonly alsoMalformed?: readonly string[];
+  /** The errors of a malformed and of a repeated call number. */
+  readonly malformed: RegExp;
+  readonly duplicate: RegExp;
+}
+
 /**
- * An empty database for each test, skipped with the reason where there is no server; the test of the table that all of them have; and at
- * the end of the file, whether every example was run. Returns what runs statements in the database of the test.
+ * Runs each test of the file in an empty database of its own, and first those that all engines have. At the end every example of the engine
+ * must have been run. Returns the examples, and what runs statements in the database of the test.
  */
-export function testArchive(
-  examples: DocumentExamples,
-  start: () => Promise<SqlServer | string>,
+export function testArchive({
+  name,
+  start,
   settings = "",
-): (sql: string) => Promise<Rows> {
+  literal = (text) => `'${text}'`,
+  alsoMalformed = [],
+  malformed,
+  duplicate,
+}: Engine) {
+  const examples = new DocumentExamples(name);
   let server: SqlServer;
   let unavailable: string | undefined;
 
@@ -86,26 +106,36 @@ export function testArchive(
   afterAll(() => {
     if (unavailable === undefined) expect(examples.unused, "every example of the document is run").toEqual([]);
   });
+  const run = (sql: string): Promise<Rows> => server.run(sql, "archive");
 
-  const run = (sql: string) => server.run(sql, "archive");
-  testThatCaseCounts(examples, run);
-  return run;
-}
-
-export function testThatCaseCounts(examples: DocumentExamples, run: (sql: string) => Rows | Promise<Rows>): void {
-  const [first, other] = SAME_BUT_FOR_CASE;
   test("the table keeps both of two call numbers that differ in case alone, and finds each", async () => {
+    const [first, other] = SAME_BUT_FOR_CASE;
     await run(examples.sql("table"));
     await run(examples.sql("insert"));
     await run(`INSERT INTO messages VALUES ('${first}', 'first'), ('${other}', 'other')`);
     expect(await run(`SELECT message FROM messages WHERE call_number = '${other}'`)).toEqual([["other"]]);
-    const all = await run(ALL_MESSAGES);
-    expect(all).toEqual(
-      [
-        [other, "other"],
-        [first, "first"],
-        [STORED, "the message"],
-      ].toSorted(),
-    );
+    const all = [
+      [other, "other"],
+      [first, "first"],
+      [STORED, "the message"],
+    ];
+    expect(await run(ALL_MESSAGES)).toEqual(all.toSorted());
   });
+
+  test("the table rejects what is no call number", async () => {
+    await run(examples.sql("table"));
+    for (const text of [...MALFORMED.map(literal), ...alsoMalformed]) {
+      await expect(run(`INSERT INTO messages VALUES (${text}, 'm')`), text).rejects.toThrow(malformed);
+    }
+    await run("INSERT INTO messages VALUES ('dxlGgaI3', 'the greatest'), ('00000000', 'the least')");
+  });
+
+  test("the plain INSERT is create-only: the second one fails, and the first message stays", async () => {
+    await run(examples.sql("table"));
+    await run(`INSERT INTO messages VALUES ('${STORED}', 'the first message')`);
+    await expect(run(examples.sql("insert"))).rejects.toThrow(duplicate);
+    expect(await run(ALL_MESSAGES)).toEqual([[STORED, "the first message"]]);
+  });
+
+  return { examples, run };
 }

@@ -1,114 +1,85 @@
-/** The examples of docs/storing-call-numbers.md on SQLite, and what it says of the statements that it warns of. */
+/** The examples of docs/storing-call-numbers.md on SQLite, and what its warnings claim. */
 import { callNumbersOfRun, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
-import { DatabaseSync } from "@photostructure/sqlite";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import {
-  ALL_MESSAGES as ALL,
-  DocumentExamples,
-  NO_CALL_NUMBERS,
-  type Rows,
-  SAME_BUT_FOR_CASE,
-  STORED,
-  testThatCaseCounts,
-} from "./archive-examples.js";
+import { expect, test } from "vitest";
+import { ALL_MESSAGES, SAME_BUT_FOR_CASE, STORED, testArchive } from "./archive-examples.js";
+import { startSqlite } from "./sql-servers.js";
 
-const examples = new DocumentExamples("sqlite");
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
 const DUPLICATE = /UNIQUE constraint failed/;
 
-let database: InstanceType<typeof DatabaseSync>;
-
-beforeEach(() => {
-  database = new DatabaseSync(":memory:");
+const { examples, run } = testArchive({
+  name: "sqlite",
+  start: startSqlite,
+  alsoMalformed: ["'2VznWE2i '", `'${STORED}' || char(0) || 'x'`, `x'${hex(STORED)}'`, "NULL", "12345678.5"],
+  malformed: /CHECK constraint failed|cannot store BLOB|NOT NULL constraint failed/,
+  duplicate: DUPLICATE,
 });
 
-afterEach(() => database.close());
-
-/** Statements end with `;` at the end of a line. Values come back as text. */
-function run(statements: string): Rows {
-  return statements
-    .split(/;\s*$/m)
-    .filter((statement) => statement.trim() !== "")
-    .flatMap((statement) => {
-      const rows = database.prepare(statement).all() as Record<string, unknown>[];
-      return rows.map((row) => Object.values(row).map((value) => (value === null ? "NULL" : String(value))));
-    });
-}
-
-testThatCaseCounts(examples, (sql) => run(sql));
-
-test("LIKE ignores case, and GLOB does not", () => {
-  run(examples.sql("table"));
-  run(`INSERT INTO messages VALUES ('${FIRST}', 'first'), ('${OTHER}', 'other')`);
-  expect(run(`SELECT message FROM messages WHERE call_number LIKE '${OTHER}'`)).toHaveLength(2);
-  expect(run(`SELECT message FROM messages WHERE call_number GLOB '${OTHER}'`)).toHaveLength(1);
+test("LIKE ignores case, and GLOB does not", async () => {
+  await run(examples.sql("table"));
+  await run(`INSERT INTO messages VALUES ('${FIRST}', 'first'), ('${OTHER}', 'other')`);
+  expect(await run(`SELECT message FROM messages WHERE call_number LIKE '${OTHER}'`)).toHaveLength(2);
+  expect(await run(`SELECT message FROM messages WHERE call_number GLOB '${OTHER}'`)).toHaveLength(1);
 });
 
-test("the table takes nothing that is no call number", () => {
-  run(examples.sql("table"));
-  const literals = [...NO_CALL_NUMBERS, "2VznWE2ii", "2VznWE2i "].map((text) => `'${text}'`);
-  for (const literal of [...literals, `'${STORED}' || char(0) || 'x'`, `x'${hex(STORED)}'`, "NULL", "12345678.5"]) {
-    const insert = () => run(`INSERT INTO messages VALUES (${literal}, 'm')`);
-    expect(insert, literal).toThrow(/CHECK constraint failed|cannot store BLOB|NOT NULL constraint failed/);
-  }
-  run("INSERT INTO messages VALUES ('dxlGgaI3', 'the greatest'), ('00000000', 'the least')");
+test("ON CONFLICT DO NOTHING is create-only, and returns what it inserted", async () => {
+  await run(examples.sql("table"));
+  await run(examples.sql("insert"));
+  expect(await run(examples.sql("create-only"))).toEqual(examples.rows("create-only"));
+  expect(await run(ALL_MESSAGES)).toEqual([[STORED, "the message"]]);
+  expect(await run(examples.sql("create-only").replace(STORED, FIRST))).toEqual([["1"]]);
 });
 
-test("both ways of inserting are create-only: the first message stands", () => {
-  run(examples.sql("table"));
-  run(examples.sql("insert"));
-  expect(() => run(examples.sql("insert"))).toThrow(DUPLICATE);
-  expect(run(examples.sql("create-only"))).toEqual(examples.rows("create-only"));
-  expect(run(ALL)).toEqual([[STORED, "the message"]]);
-  expect(run(examples.sql("create-only").replace(STORED, FIRST))).toEqual([["1"]]);
+test("OR ABORT fails also where the table was declared to replace, and the plain INSERT does not", async () => {
+  await run(examples.sql("table").replace("PRIMARY KEY", "PRIMARY KEY ON CONFLICT REPLACE"));
+  await run(examples.sql("insert"));
+  await expect(run(examples.sql("insert"))).rejects.toThrow(DUPLICATE);
+  await run(`INSERT INTO messages VALUES ('${STORED}', 'replaced')`);
+  expect(await run(ALL_MESSAGES)).toEqual([[STORED, "replaced"]]);
 });
 
-test("OR ABORT is an error also where the table was declared to replace, and the plain INSERT is not", () => {
-  run(examples.sql("table").replace("PRIMARY KEY", "PRIMARY KEY ON CONFLICT REPLACE"));
-  run(examples.sql("insert"));
-  expect(() => run(examples.sql("insert"))).toThrow(DUPLICATE);
-  run(`INSERT INTO messages VALUES ('${STORED}', 'replaced')`);
-  expect(run(ALL)).toEqual([[STORED, "replaced"]]);
-});
-
-test("the statements it warns of do write over a message or drop one", () => {
-  run(examples.sql("table"));
-  run(examples.sql("insert"));
-  const after = (sql: string) => {
-    run(sql);
-    return run(ALL)[0]?.[1];
+test("INSERT OR IGNORE drops a message, DO UPDATE and REPLACE overwrite one", async () => {
+  await run(examples.sql("table"));
+  await run(examples.sql("insert"));
+  const after = async (sql: string) => {
+    await run(sql);
+    return (await run(ALL_MESSAGES))[0]?.[1];
   };
-  expect(after(`INSERT OR IGNORE INTO messages VALUES ('${STORED}', 'dropped')`)).toBe("the message");
+  expect(await after(`INSERT OR IGNORE INTO messages VALUES ('${STORED}', 'dropped')`)).toBe("the message");
   const update = "ON CONFLICT DO UPDATE SET message = excluded.message";
-  expect(after(`INSERT INTO messages VALUES ('${STORED}', 'updated') ${update}`)).toBe("updated");
-  expect(after(`REPLACE INTO messages VALUES ('${STORED}', 'replaced')`)).toBe("replaced");
+  expect(await after(`INSERT INTO messages VALUES ('${STORED}', 'updated') ${update}`)).toBe("updated");
+  expect(await after(`REPLACE INTO messages VALUES ('${STORED}', 'replaced')`)).toBe("replaced");
 });
 
-test("NOCASE destroys a message, as shown; the query finds the column and the statements mend it", () => {
-  run(examples.sql("table"));
-  expect(run(examples.sql("trap"))).toEqual(examples.rows("trap"));
+test("NOCASE destroys a message, as shown; the query finds the column and the statements fix it", async () => {
+  await run(examples.sql("table"));
+  expect(await run(examples.sql("trap"))).toEqual(examples.rows("trap"));
   const insert = `INSERT INTO messages_at_risk VALUES ('${FIRST}', 'the first message')`;
-  expect(() => run(insert)).toThrow(DUPLICATE);
-  expect(run(examples.sql("find"))).toEqual([["messages_at_risk", "call_number", "NOCASE"]]);
+  await expect(run(insert)).rejects.toThrow(DUPLICATE);
+  expect(await run(examples.sql("find"))).toEqual([["messages_at_risk", "call_number", "NOCASE"]]);
 
-  run(examples.sql("mend"));
-  expect(run(examples.sql("find"))).toEqual([]);
-  run(insert);
-  expect(run("SELECT call_number FROM messages_at_risk ORDER BY 1")).toEqual([[OTHER], [FIRST]]);
+  await run(examples.sql("mend"));
+  expect(await run(examples.sql("find"))).toEqual([]);
+  await run(insert);
+  expect(await run("SELECT call_number FROM messages_at_risk ORDER BY 1")).toEqual([[OTHER], [FIRST]]);
 });
 
-test("an unknown type makes numbers of call numbers, as shown, and STRICT refuses it", () => {
-  expect(run(examples.sql("affinity"))).toEqual(examples.rows("affinity"));
-  expect(() => run("CREATE TABLE strict (call_number STRING PRIMARY KEY) STRICT")).toThrow(/unknown datatype/);
+test("an unknown type makes numbers of call numbers, as shown, and STRICT rejects it", async () => {
+  expect(await run(examples.sql("affinity"))).toEqual(examples.rows("affinity"));
+  const strict = "CREATE TABLE strict (call_number STRING PRIMARY KEY) STRICT";
+  await expect(run(strict)).rejects.toThrow(/unknown datatype/);
 });
 
-test("a rowid is invented where none is given, as shown; without rowid NULL is refused", () => {
-  expect(run(examples.sql("invented"))).toEqual(examples.rows("invented"));
-  run(examples.sql("integer"));
-  const insert = (number: string) => () => run(`INSERT INTO messages_by_number VALUES (${number}, 'another')`);
-  expect(insert(`${toNumber(STORED)}`)).toThrow(DUPLICATE);
-  expect(insert("NULL")).toThrow(/NOT NULL constraint failed/);
-  for (const number of ["-1", "140737488355328"]) expect(insert(number)).toThrow(/CHECK constraint failed/);
+test("a rowid is invented where none is given, as shown; without rowid NULL is rejected", async () => {
+  expect(await run(examples.sql("invented"))).toEqual(examples.rows("invented"));
+  await run(examples.sql("integer"));
+  for (const [number, error] of [
+    [`${toNumber(STORED)}`, DUPLICATE],
+    ["NULL", /NOT NULL constraint failed/],
+    ["-1", /CHECK constraint failed/],
+    ["140737488355328", /CHECK constraint failed/],
+  ] as const)
+    await expect(run(`INSERT INTO messages_by_number VALUES (${number}, 'another')`)).rejects.toThrow(error);
 });
 
 test("in every archive call numbers differ in case alone: 280 pairs in the first half million, the first after 114,723", () => {
@@ -125,10 +96,6 @@ test("in every archive call numbers differ in case alone: 280 pairs in the first
   }
   expect(pairs[0]).toBe(`114723: ${SAME_BUT_FOR_CASE.join(" ")}`);
   expect(pairs).toHaveLength(280);
-});
-
-test("every example of the document was run", () => {
-  expect(examples.unused).toEqual([]);
 });
 
 function hex(text: string): string {

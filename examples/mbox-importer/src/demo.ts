@@ -2,17 +2,16 @@
  * `npm run demo`: a coordinator, an import by several processes, and a call number looked up again, in a temporary
  * directory, with the commands that a user has.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { Archive } from "./archive/archive.js";
-import { demoInput } from "./demo-input.js";
+import { Archive } from "./archive.js";
 import { ignoreClosedPipes, printable } from "./terminal.js";
 
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
@@ -116,7 +115,7 @@ async function remove(directory: string, storePath: string): Promise<void> {
 /** Returns the exit status. */
 async function play(directory: string, coordinatorUrl: string, given: readonly string[]): Promise<number> {
   const archivePath = join(directory, "archive.db");
-  const input = given.length === 0 ? await demoInput(directory) : undefined;
+  const input = given.length === 0 ? demoInput(directory) : undefined;
   const sources = input?.paths ?? given;
   print(`Importing ${input?.description ?? sources.map((path) => printable(path)).join(", ")}:\n`);
   const options = ["--archive", archivePath, "--coordinator", coordinatorUrl, "--processes", String(PROCESS_COUNT)];
@@ -142,6 +141,52 @@ async function play(directory: string, coordinatorUrl: string, given: readonly s
 
   print("\nand what the coordinator knows of it:\n");
   return await run("callnumber", CALLNUMBER, ["inspect", chosen.callNumber, "--coordinator", coordinatorUrl]);
+}
+
+const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url));
+const SAMPLE = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
+/** A shallow clone has one commit: too few to show anything. */
+const HISTORY_LENGTH_MIN = 10;
+/**
+ * mboxrd: lines of a commit message that begin with `From ` are quoted, so that only the separators are separators.
+ * Merges have no patch and are left out. The other options cancel what the user's own settings would add.
+ */
+const AS_MAIL =
+  "format-patch --stdout --root --always --pretty=mboxrd --keep-subject --thread=shallow --no-cover-letter --no-signature --no-signoff --no-attach HEAD";
+/** Part of the Message-IDs that git writes. */
+const IDENTITY = { GIT_COMMITTER_NAME: "Callnumber demo", GIT_COMMITTER_EMAIL: "demo@callnumber.invalid" };
+
+/**
+ * What the demo imports when it is given nothing: the history of this repository, written by git as mail into `directory`.
+ * Where there is little or none, the sample letters are added or replace it.
+ */
+function demoInput(directory: string): { readonly paths: readonly string[]; readonly description: string } {
+  const letters = "twenty letters of a reading room";
+  const history = "the history of this repository, each commit a letter";
+  // Unpacked inside another repository, git would find the history of that one.
+  if (git("rev-parse --show-cdup") !== "") {
+    return { paths: [SAMPLE], description: `${letters} (there is no git history here)` };
+  }
+  const path = join(directory, "history.mbox");
+  const file = openSync(path, "w");
+  const written = git(AS_MAIL, file);
+  closeSync(file);
+  if (written === undefined || statSync(path).size === 0) {
+    return { paths: [SAMPLE], description: `${letters} (git could not write the history)` };
+  }
+  const length = Number(git("rev-list --count --no-merges HEAD"));
+  if (length >= HISTORY_LENGTH_MIN) return { paths: [path], description: history };
+  return { paths: [path, SAMPLE], description: `${history}, and because it is short, ${letters}` };
+}
+
+/** Returns what git prints, unless it goes to a file; undefined when git fails, or is not installed. */
+function git(words: string, output: "pipe" | number = "pipe"): string | undefined {
+  const { status, stdout } = spawnSync("git", ["-C", REPOSITORY, ...words.split(" ")], {
+    stdio: ["ignore", output, "ignore"],
+    env: { ...process.env, ...IDENTITY },
+    encoding: "utf8",
+  });
+  return status === 0 ? (stdout ?? "").trim() : undefined;
 }
 
 /** Shows a command and runs it as a user would. Returns its exit status. */

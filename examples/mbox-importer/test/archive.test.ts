@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { beforeEach, describe, expect, it } from "vitest";
-import { Archive } from "../src/archive/archive.js";
+import { beforeEach, expect, test } from "vitest";
+import { Archive } from "../src/archive.js";
 import { message, rowsOf, temporaryDirectory } from "./importing.js";
 
 const ORIGIN = { storeId: "store-a", namespace: "main" };
@@ -13,88 +13,84 @@ beforeEach(async () => {
   path = join(await temporaryDirectory(), "archive.db");
 });
 
-describe("the archive", () => {
-  it("rejects a call number that is already stored, and changes neither row", () => {
-    using archive = new Archive(path);
-    archive.store([message("first")], NUMBERS, ORIGIN);
-    const before = rowsOf(path);
-    const second = [message("new", { byteOffset: 5 }), message("second", { byteOffset: 9 })];
-    expect(() => archive.store(second, [NUMBERS[1], NUMBERS[0]], ORIGIN)).toThrow(
-      expect.objectContaining({ code: "repeated_call_number", message: expect.stringContaining(NUMBERS[0]) }),
-    );
-    expect(rowsOf(path)).toEqual(before);
-  });
-
-  it("distinguishes call numbers that differ only in case", () => {
-    using archive = new Archive(path);
-    archive.store([message("a")], ["0000000a"], ORIGIN);
-    archive.store([message("A", { byteOffset: 1 })], ["0000000A"], ORIGIN);
-    expect(archive.findByCallNumber("0000000A")?.callNumber).toBe("0000000A");
-    expect(archive.count()).toBe(2);
-  });
-
-  it("stores equal bytes at two places, and other bytes at the same place, as messages of their own", () => {
-    using archive = new Archive(path);
-    const messages = [message("x"), message("x", { byteOffset: 7 }), message("y"), message("x", { source: "b.mbox" })];
-    expect(archive.store(messages, NUMBERS, ORIGIN)).toBe(4);
-  });
-
-  it("stores every byte, and every character of a header but NUL, at which SQLite's text ends", () => {
-    using archive = new Archive(path);
-    const raw = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
-    const subject = "nul \0 ü 𝄞 '; drop table messages; --";
-    archive.store([message("", { raw, subject, fromLine: Buffer.from("From \xff\n", "latin1") })], NUMBERS, ORIGIN);
-    const [row] = rowsOf(path);
-    expect(Buffer.from(row?.raw ?? []).equals(raw)).toBe(true);
-    expect(row?.subject).toBe(subject.replace("\0", "␀"));
-    expect(Buffer.from(row?.from_line ?? []).toString("latin1")).toBe("From \xff\n");
-  });
-
-  it("is pinned with its first message to a store and a namespace, and rejects the numbers of others", () => {
-    using archive = new Archive(path);
-    const failing = [message("first"), message("second", { byteOffset: 5 })];
-    expect(() => archive.store(failing, [NUMBERS[0], NUMBERS[0]], ORIGIN)).toThrow();
-    expect(archive.origin).toBeUndefined();
-    archive.store([message("first")], NUMBERS, ORIGIN);
-    expect(archive.origin).toEqual(ORIGIN);
-    const second = [message("second", { byteOffset: 5 })];
-    for (const [origin, code] of [
-      [{ ...ORIGIN, storeId: "store-b" }, "store_mismatch"],
-      [{ ...ORIGIN, namespace: "letters" }, "other_namespace"],
-    ] as const) {
-      expect(() => archive.store(second, NUMBERS.slice(1), origin)).toThrow(expect.objectContaining({ code }));
-    }
-    expect(archive.count()).toBe(1);
-  });
+test("the archive rejects a call number that is already stored, and changes neither row", () => {
+  using archive = new Archive(path);
+  archive.store([message("first")], NUMBERS, ORIGIN);
+  const before = rowsOf(path);
+  const second = [message("new", { byteOffset: 5 }), message("second", { byteOffset: 9 })];
+  expect(() => archive.store(second, [NUMBERS[1], NUMBERS[0]], ORIGIN)).toThrow(
+    expect.objectContaining({ code: "repeated_call_number", message: expect.stringContaining(NUMBERS[0]) }),
+  );
+  expect(rowsOf(path)).toEqual(before);
 });
 
-describe("opening an archive", () => {
-  it("switches the file to WAL", () => {
-    new Archive(path).close();
-    using database = new DatabaseSync(path);
-    expect(database.prepare("pragma journal_mode").get()).toEqual({ journal_mode: "wal" });
-  });
+test("the archive distinguishes call numbers that differ only in case", () => {
+  using archive = new Archive(path);
+  archive.store([message("a")], ["0000000a"], ORIGIN);
+  archive.store([message("A", { byteOffset: 1 })], ["0000000A"], ORIGIN);
+  expect(archive.findByCallNumber("0000000A")?.callNumber).toBe("0000000A");
+  expect(archive.count()).toBe(2);
+});
 
-  it.each([
-    ["a text", "file is not a database", () => writeFileSync(path, "Dear Ada, this is a letter. ".repeat(40))],
-    ["a database of another program", "another program", () => execute("create table letters (id integer)")],
-  ])("rejects %s and leaves it as it was", (_, cause, create) => {
-    create();
-    const before = readFileSync(path);
-    expect(() => new Archive(path)).toThrow(
-      expect.objectContaining({ code: "archive_unusable", message: expect.stringContaining(cause) }),
-    );
-    expect(readFileSync(path).equals(before)).toBe(true);
-  });
+test("the archive stores equal bytes at two places, and other bytes at the same place, as messages of their own", () => {
+  using archive = new Archive(path);
+  const messages = [message("x"), message("x", { byteOffset: 7 }), message("y"), message("x", { source: "b.mbox" })];
+  expect(archive.store(messages, NUMBERS, ORIGIN)).toBe(4);
+});
 
-  it("rejects tables of another version, and a path in a missing directory", () => {
-    new Archive(path).close();
-    execute("pragma user_version = 2");
-    expect(() => new Archive(path)).toThrow(expect.objectContaining({ message: expect.stringContaining("version 2") }));
-    expect(() => new Archive(join(path, "no", "archive.db"))).toThrow(
-      expect.objectContaining({ code: "archive_unusable" }),
-    );
-  });
+test("the archive stores every byte, and every character of a header but NUL, at which SQLite's text ends", () => {
+  using archive = new Archive(path);
+  const raw = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  const subject = "nul \0 ü 𝄞 '; drop table messages; --";
+  archive.store([message("", { raw, subject, fromLine: Buffer.from("From \xff\n", "latin1") })], NUMBERS, ORIGIN);
+  const [row] = rowsOf(path);
+  expect(Buffer.from(row?.raw ?? []).equals(raw)).toBe(true);
+  expect(row?.subject).toBe(subject.replace("\0", "␀"));
+  expect(Buffer.from(row?.from_line ?? []).toString("latin1")).toBe("From \xff\n");
+});
+
+test("the archive is pinned with its first message to a store and a namespace, and rejects the numbers of others", () => {
+  using archive = new Archive(path);
+  const failing = [message("first"), message("second", { byteOffset: 5 })];
+  expect(() => archive.store(failing, [NUMBERS[0], NUMBERS[0]], ORIGIN)).toThrow();
+  expect(archive.origin).toBeUndefined();
+  archive.store([message("first")], NUMBERS, ORIGIN);
+  expect(archive.origin).toEqual(ORIGIN);
+  const second = [message("second", { byteOffset: 5 })];
+  for (const [origin, code] of [
+    [{ ...ORIGIN, storeId: "store-b" }, "store_mismatch"],
+    [{ ...ORIGIN, namespace: "letters" }, "other_namespace"],
+  ] as const) {
+    expect(() => archive.store(second, NUMBERS.slice(1), origin)).toThrow(expect.objectContaining({ code }));
+  }
+  expect(archive.count()).toBe(1);
+});
+
+test("the archive uses WAL", () => {
+  new Archive(path).close();
+  using database = new DatabaseSync(path);
+  expect(database.prepare("pragma journal_mode").get()).toEqual({ journal_mode: "wal" });
+});
+
+test.each([
+  ["a text", "file is not a database", () => writeFileSync(path, "Dear Ada, this is a letter. ".repeat(40))],
+  ["a database of another program", "another program", () => execute("create table letters (id integer)")],
+])("the archive rejects %s and leaves it as it was", (_, cause, create) => {
+  create();
+  const before = readFileSync(path);
+  expect(() => new Archive(path)).toThrow(
+    expect.objectContaining({ code: "archive_unusable", message: expect.stringContaining(cause) }),
+  );
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test("the archive rejects tables of another version, and a path in a missing directory", () => {
+  new Archive(path).close();
+  execute("pragma user_version = 2");
+  expect(() => new Archive(path)).toThrow(expect.objectContaining({ message: expect.stringContaining("version 2") }));
+  expect(() => new Archive(join(path, "no", "archive.db"))).toThrow(
+    expect.objectContaining({ code: "archive_unusable" }),
+  );
 });
 
 function execute(sql: string): void {

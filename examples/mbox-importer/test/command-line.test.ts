@@ -1,68 +1,66 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { describe, expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { DEFAULT_PROCESS_COUNT, parseCommandLine } from "../src/command-line.js";
 import { callnumber, LETTERS, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
 
-describe("the command line", () => {
-  it("has a default for everything but the sources and the archive", () => {
-    expect(parseCommandLine(["a.mbox", "b.mbox", "--archive", "a.db"], {})).toEqual({
-      json: false,
-      settings: {
-        sources: ["a.mbox", "b.mbox"],
-        archive: "a.db",
-        coordinator: "http://127.0.0.1:7300",
-        namespace: "main",
-        token: undefined,
-        tokenFile: undefined,
-        processes: DEFAULT_PROCESS_COUNT,
-        waitTimeoutMs: 30_000,
-      },
-    });
-  });
-
-  it.each([
-    [["a.mbox"], "--archive"],
-    [["--archive", "a.db"], "no source"],
-    [["a.mbox", "--archive", "a.db", "--processes", "0"], '--processes "0" must be a whole number from 1 to 64'],
-    [["a.mbox", "--archive", "a.db", "--coordinator", "localhost:7300"], '--coordinator "localhost:7300"'],
-    [["a.mbox", "--archive", "a.db", "--namespace", "Main"], '--namespace "Main"'],
-    [["a.mbox", "--archive", "a.db", "--wait", "-1"], "--wait"],
-    [["a.mbox", "--archvie", "a.db"], "--archvie"],
-  ])("rejects %j and names what is wrong", (args, text) => {
-    expect(() => parseCommandLine(args, {})).toThrow(
-      expect.objectContaining({ code: "bad_usage", message: expect.stringContaining(text) }),
-    );
-  });
-
-  it("takes coordinator, namespace and token from the environment where there is no option", () => {
-    const environment = {
-      CALLNUMBER_COORDINATOR: "http://127.0.0.1:7471",
-      CALLNUMBER_NAMESPACE: "lists",
-      CALLNUMBER_TOKEN: "secret",
-      CALLNUMBER_TOKEN_FILE: "importer.token",
-    };
-    const args = ["a.mbox", "--archive", "a.db", "--namespace", "main"];
-    expect(parseCommandLine(args, environment).settings).toMatchObject({
-      coordinator: "http://127.0.0.1:7471",
+test("the command line has a default for everything but the sources and the archive", () => {
+  expect(parseCommandLine(["a.mbox", "b.mbox", "--archive", "a.db"], {})).toEqual({
+    json: false,
+    settings: {
+      sources: ["a.mbox", "b.mbox"],
+      archive: "a.db",
+      coordinator: "http://127.0.0.1:7300",
       namespace: "main",
-      token: "secret",
-      tokenFile: "importer.token",
-    });
-  });
-
-  it("exits with 2 when it is wrong, and with 1 when a source or the token file is missing", async () => {
-    expect(await runImporter("a.mbox")).toMatchObject({ status: 2, summary: undefined });
-    const missing = await runImporter("no-such.mbox", "--archive", "no-such.db");
-    expect(missing).toMatchObject({ status: 1, stderr: expect.stringContaining("no-such.mbox") });
-    const archive = join(await temporaryDirectory(), "a.db");
-    const noToken = await runImporter(LETTERS, "--archive", archive, "--token-file", "no-such.token");
-    expect(noToken).toMatchObject({ status: 1, stderr: expect.stringContaining("token_invalid") });
+      token: undefined,
+      tokenFile: undefined,
+      processes: DEFAULT_PROCESS_COUNT,
+      waitTimeoutMs: 30_000,
+    },
   });
 });
 
-it("an import sends the token of its file; without one, or with one of another role, it prints what is missing", async () => {
+test.each([
+  [["a.mbox"], "--archive"],
+  [["--archive", "a.db"], "no source"],
+  [["a.mbox", "--archive", "a.db", "--processes", "0"], '--processes "0" must be a whole number from 1 to 64'],
+  [["a.mbox", "--archive", "a.db", "--coordinator", "localhost:7300"], '--coordinator "localhost:7300"'],
+  [["a.mbox", "--archive", "a.db", "--namespace", "Main"], '--namespace "Main"'],
+  [["a.mbox", "--archive", "a.db", "--wait", "-1"], "--wait"],
+  [["a.mbox", "--archvie", "a.db"], "--archvie"],
+])("the command line rejects %j and names what is wrong", (args, text) => {
+  expect(() => parseCommandLine(args, {})).toThrow(
+    expect.objectContaining({ code: "bad_usage", message: expect.stringContaining(text) }),
+  );
+});
+
+test("the importer takes coordinator, namespace and token from the environment where there is no option", () => {
+  const environment = {
+    CALLNUMBER_COORDINATOR: "http://127.0.0.1:7471",
+    CALLNUMBER_NAMESPACE: "lists",
+    CALLNUMBER_TOKEN: "secret",
+    CALLNUMBER_TOKEN_FILE: "importer.token",
+  };
+  const args = ["a.mbox", "--archive", "a.db", "--namespace", "main"];
+  expect(parseCommandLine(args, environment).settings).toMatchObject({
+    coordinator: "http://127.0.0.1:7471",
+    namespace: "main",
+    token: "secret",
+    tokenFile: "importer.token",
+  });
+});
+
+test("the importer exits with 2 when the command line is wrong, and with 1 when a source or the token file is missing", async () => {
+  expect(await runImporter("a.mbox")).toMatchObject({ status: 2, summary: undefined });
+  const missing = await runImporter("no-such.mbox", "--archive", "no-such.db");
+  expect(missing).toMatchObject({ status: 1, stderr: expect.stringContaining("no-such.mbox") });
+  const archive = join(await temporaryDirectory(), "a.db");
+  const noToken = await runImporter(LETTERS, "--archive", archive, "--token-file", "no-such.token");
+  expect(noToken).toMatchObject({ status: 1, stderr: expect.stringContaining("token_invalid") });
+});
+
+test("the importer sends the token of its file; without one, or with one of another role, it prints what is missing", async () => {
   const directory = await temporaryDirectory();
   const tokensFile = join(directory, "tokens");
   const createToken = async (role: string) => {

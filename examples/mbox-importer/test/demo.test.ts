@@ -1,24 +1,22 @@
 import { readdir } from "node:fs/promises";
-import { describe, expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { demo, LETTERS, temporaryDirectory } from "./importing.js";
 
-describe("the demo", () => {
-  it("imports, looks a call number up in the archive and at the coordinator, exits with 0 and removes its files", async () => {
-    const directory = await temporaryDirectory();
-    const output = await demo(directory, LETTERS);
-    expect(output).toMatch(/stored now +20 messages/);
-    expect(output.match(/^ {2}[0-9A-Za-z]{8} {2}\S/gm)?.length).toBe(10);
-    expect(output).toMatch(/\$ callnumber inspect \w{8}[\s\S]*reported: run \d+ was leased to mbox-importer/);
-    expect(await readdir(directory)).toEqual([]);
-  });
+test("the demo imports, looks a call number up in the archive and at the coordinator, exits with 0 and removes its files", async () => {
+  const directory = await temporaryDirectory();
+  const output = await demo(directory, LETTERS);
+  expect(output).toMatch(/stored now +20 messages/);
+  expect(output.match(/^ {2}[0-9A-Za-z]{8} {2}\S/gm)?.length).toBe(10);
+  expect(output).toMatch(/\$ callnumber inspect \w{8}[\s\S]*reported: run \d+ was leased to mbox-importer/);
+  expect(await readdir(directory)).toEqual([]);
+});
 
-  it.each([
-    [["--kepe"], "--kepe"],
-    [["no-such.mbox"], "there is nothing at"],
-  ])("rejects %j before it starts anything", async (args, text) => {
-    const directory = await temporaryDirectory();
-    const failure = { code: 2, stdout: "", stderr: expect.stringContaining(text) };
-    await expect(demo(directory, ...args)).rejects.toMatchObject(failure);
-    expect(await readdir(directory)).toEqual([]);
-  });
+test.each([
+  [["--kepe"], "--kepe"],
+  [["no-such.mbox"], "there is nothing at"],
+])("the demo rejects %j before it starts anything", async (args, text) => {
+  const directory = await temporaryDirectory();
+  const failure = { code: 2, stdout: "", stderr: expect.stringContaining(text) };
+  await expect(demo(directory, ...args)).rejects.toMatchObject(failure);
+  expect(await readdir(directory)).toEqual([]);
 });

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { existsSync, realpathSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -18,7 +19,7 @@ import {
   type ServingProcess,
   serveProcess,
 } from "../../../test/processes/command.js";
-import type { NewMessage } from "../src/archive/archive.js";
+import type { NewMessage } from "../src/archive.js";
 import type { Summary } from "../src/importing/summary.js";
 
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
@@ -49,48 +50,36 @@ export async function callnumber(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-export interface EndedImporter {
-  readonly status: number | null;
-  /** What `--json` printed; undefined when it was killed, or rejected before it began. */
-  readonly summary: Summary | undefined;
-  readonly stderr: string;
-}
-
-export interface RunningImporter {
-  readonly pid: number;
-  /** Of the workers, so far. */
-  readonly workerPids: readonly number[];
-  readonly ended: Promise<EndedImporter>;
-  /** Resolves when a line on stderr matches. */
-  prints(pattern: RegExp): Promise<void>;
-}
-
-export function startImporter(...args: readonly string[]): RunningImporter {
+/** Starts the importer; it ends with the test at the latest. */
+export function startImporter(...args: readonly string[]) {
   const child = spawn(process.execPath, [MBOX_IMPORTER, ...args, "--json"], { stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(async () => {
-    child.kill("SIGKILL");
-    await finished;
-  });
   const lines: string[] = [];
+  /** Of the workers, so far. */
   const workerPids: number[] = [];
   createInterface({ input: child.stderr }).on("line", (line) => {
     lines.push(line);
     const pid = /^process \d+ started, pid (\d+)$/.exec(line)?.[1];
     if (pid !== undefined) workerPids.push(Number(pid));
   });
-  const stdout = textOf(child.stdout);
-  const finished = once(child, "close").then(async ([status]): Promise<EndedImporter> => {
+  const stdout = text(child.stdout);
+  const ended = once(child, "close").then(async ([status]) => {
     const json = await stdout;
+    // A killed or rejected importer has no summary.
     const summary = json === "" ? undefined : (JSON.parse(json) as Summary);
-    return { status, summary, stderr: lines.join("\n") };
+    return { status: status as number | null, summary, stderr: lines.join("\n") };
   });
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  /** Resolves when a line on stderr matches. */
   const prints = async (pattern: RegExp) => {
     while (!lines.some((line) => pattern.test(line))) await pause();
   };
-  return { pid: child.pid as number, workerPids, ended: finished, prints };
+  return { pid: child.pid as number, workerPids, ended, prints };
 }
 
-export function runImporter(...args: readonly string[]): Promise<EndedImporter> {
+export function runImporter(...args: readonly string[]) {
   return startImporter(...args).ended;
 }
 
@@ -132,15 +121,9 @@ export function tinyMbox(count: number): Buffer {
   return Buffer.from(messages.join(""));
 }
 
-async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}
-
 /** A message for the archive, of which a test gives only what it is about. */
-export function message(text: string, fields: Partial<NewMessage> = {}): NewMessage {
-  const raw = Buffer.from(text);
+export function message(content: string, fields: Partial<NewMessage> = {}): NewMessage {
+  const raw = Buffer.from(content);
   const contentHash = createHash("sha256").update(raw).digest();
   const header = { messageId: null, subject: null, from: null, date: null, dateHeader: null };
   const place = { source: "letters.mbox", number: 1, byteOffset: 0, fromLine: null, problem: null };

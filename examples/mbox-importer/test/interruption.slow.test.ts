@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
-import { describe, expect, it } from "vitest";
+import { expect, test } from "vitest";
 import {
   pause,
   rowsOf,
@@ -18,81 +18,82 @@ const MESSAGE_COUNT = 20_000;
 /** Enough to be in the middle: one in a hundred. */
 const STORED_BEFORE = 200;
 
-describe("an import that is interrupted", () => {
-  let archive: string;
-  let args: string[];
-  let coordinator: Awaited<ReturnType<typeof startCoordinator>>;
-  let storeUrl: string;
+let archive: string;
+let args: string[];
+let coordinator: Awaited<ReturnType<typeof startCoordinator>>;
+let storeUrl: string;
 
-  async function begin(): Promise<void> {
-    const directory = await temporaryDirectory();
-    storeUrl = `sqlite:${join(directory, "store.db")}`;
-    coordinator = await startCoordinator(storeUrl);
-    const mbox = join(directory, "tiny.mbox");
-    await writeFile(mbox, tinyMbox(MESSAGE_COUNT));
-    archive = join(directory, "archive.db");
-    args = [mbox, "--archive", archive, "--coordinator", coordinator.url, "--processes", "3"];
-  }
+async function begin(): Promise<void> {
+  const directory = await temporaryDirectory();
+  storeUrl = `sqlite:${join(directory, "store.db")}`;
+  coordinator = await startCoordinator(storeUrl);
+  const mbox = join(directory, "tiny.mbox");
+  await writeFile(mbox, tinyMbox(MESSAGE_COUNT));
+  archive = join(directory, "archive.db");
+  args = [mbox, "--archive", archive, "--coordinator", coordinator.url, "--processes", "3"];
+}
 
-  /** The same command again completes the import; no row changes, and no message is stored twice. */
-  async function expectToContinue(): Promise<void> {
-    const before = rowsOf(archive);
-    expect(before.length).toBeGreaterThanOrEqual(STORED_BEFORE);
-    expect(before.length).toBeLessThan(MESSAGE_COUNT);
-    const { status, summary } = await runImporter(...args);
-    expect(status).toBe(0);
-    expect(summary?.messages).toEqual({
-      stored: MESSAGE_COUNT - before.length,
-      alreadyThere: before.length,
-      notStored: 0,
-    });
-    const after = rowsOf(archive);
-    expect(after.map(({ number }) => number)).toEqual(Array.from({ length: MESSAGE_COUNT }, (_, index) => index + 1));
-    expect(new Set(after.map(({ call_number }) => call_number)).size).toBe(MESSAGE_COUNT);
-    const rows = new Map(after.map((row) => [row.byte_offset, row]));
-    for (const row of before) expect(rows.get(row.byte_offset)).toEqual(row);
-    // A process never continues a run of another one.
-    const earlier = new Set(before.map(({ call_number }) => decodeCallNumber(call_number).run));
-    const numbersBefore = new Set(before.map(({ call_number }) => call_number));
-    const fresh = after.filter(({ call_number }) => !numbersBefore.has(call_number));
-    expect(fresh.filter(({ call_number }) => earlier.has(decodeCallNumber(call_number).run))).toEqual([]);
-  }
-
-  it("by the death of one process ends the others in order, reports it, and continues when it is run again", async () => {
-    await begin();
-    const importer = startImporter(...args);
-    await untilStored(archive, STORED_BEFORE);
-    await importer.prints(/^process 3 started/);
-    process.kill(importer.workerPids[1] as number, "SIGKILL");
-    const leftAtDeath = MESSAGE_COUNT - rowsOf(archive).length;
-    const { status, summary, stderr } = await importer.ended;
-    expect(status).toBe(1);
-    expect(summary?.outcome).toBe("failed");
-    expect(summary?.error?.code).toBe("worker_died");
-    expect(stderr).toContain("SIGKILL");
-    expect(importer.workerPids.filter(isAlive)).toEqual([]);
-    // The others did not simply go on to the end.
-    expect(MESSAGE_COUNT - rowsOf(archive).length).toBeGreaterThan(leftAtDeath / 2);
-    await expectToContinue();
+/** The same command again completes the import; no row changes, and no message is stored twice. */
+async function expectToContinue(): Promise<void> {
+  const before = rowsOf(archive);
+  expect(before.length).toBeGreaterThanOrEqual(STORED_BEFORE);
+  expect(before.length).toBeLessThan(MESSAGE_COUNT);
+  const { status, summary } = await runImporter(...args);
+  expect(status).toBe(0);
+  expect(summary?.messages).toEqual({
+    stored: MESSAGE_COUNT - before.length,
+    alreadyThere: before.length,
+    notStored: 0,
   });
+  const after = rowsOf(archive);
+  expect(after.map(({ number }) => number)).toEqual(Array.from({ length: MESSAGE_COUNT }, (_, index) => index + 1));
+  expect(new Set(after.map(({ call_number }) => call_number)).size).toBe(MESSAGE_COUNT);
+  const rows = new Map(after.map((row) => [row.byte_offset, row]));
+  for (const row of before) expect(rows.get(row.byte_offset)).toEqual(row);
+  // A process never continues a run of another one.
+  const earlier = new Set(before.map(({ call_number }) => decodeCallNumber(call_number).run));
+  const numbersBefore = new Set(before.map(({ call_number }) => call_number));
+  const fresh = after.filter(({ call_number }) => !numbersBefore.has(call_number));
+  expect(fresh.filter(({ call_number }) => earlier.has(decodeCallNumber(call_number).run))).toEqual([]);
+}
 
-  it.each([
-    ["its parent", false],
-    ["all its processes at once", true],
-  ])("by the death of %s leaves no process behind, and continues", async (_, isAll) => {
-    await begin();
-    const importer = startImporter(...args);
-    await untilStored(archive, STORED_BEFORE);
-    for (const pid of [...(isAll ? importer.workerPids : []), importer.pid]) signalTo(pid, "SIGKILL");
-    await importer.ended;
-    while (importer.workerPids.some(isAlive)) await pause();
-    await expectToContinue();
-  });
+test("an import ends in order and reports it when one process dies, and continues when it is run again", async () => {
+  await begin();
+  const importer = startImporter(...args);
+  await untilStored(archive, STORED_BEFORE);
+  await importer.prints(/^process 3 started/);
+  process.kill(importer.workerPids[1] as number, "SIGKILL");
+  const leftAtDeath = MESSAGE_COUNT - rowsOf(archive).length;
+  const { status, summary, stderr } = await importer.ended;
+  expect(status).toBe(1);
+  expect(summary?.outcome).toBe("failed");
+  expect(summary?.error?.code).toBe("worker_died");
+  expect(stderr).toContain("SIGKILL");
+  expect(importer.workerPids.filter(isAlive)).toEqual([]);
+  // The others did not simply go on to the end.
+  expect(MESSAGE_COUNT - rowsOf(archive).length).toBeGreaterThan(leftAtDeath / 2);
+  await expectToContinue();
+});
 
-  it.each([
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-  ] as const)("by %s ends in order, reports to the ledger how far it got, and continues", async (signal, expected) => {
+test.each([
+  ["its parent", false],
+  ["all its processes at once", true],
+])("an import leaves no process behind when %s dies, and continues when it is run again", async (_, isAll) => {
+  await begin();
+  const importer = startImporter(...args);
+  await untilStored(archive, STORED_BEFORE);
+  for (const pid of [...(isAll ? importer.workerPids : []), importer.pid]) signalTo(pid, "SIGKILL");
+  await importer.ended;
+  while (importer.workerPids.some(isAlive)) await pause();
+  await expectToContinue();
+});
+
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)(
+  "an import ends in order after %s, reports to the ledger how far it got, and continues when it is run again",
+  async (signal, expected) => {
     await begin();
     const importer = startImporter(...args);
     await untilStored(archive, STORED_BEFORE);
@@ -105,24 +106,29 @@ describe("an import that is interrupted", () => {
     expect(summary?.messages.stored).toBe(rowsOf(archive).length);
     expect(await statesOfLeases(coordinator.url)).not.toContain("unreported");
     await expectToContinue();
-  });
+  },
+);
 
-  it("by the loss of its coordinator fails with what to do, and continues when it is back", async () => {
-    await begin();
-    await coordinator.stop();
-    const failed = await runImporter(...args, "--wait", "1");
-    expect(failed.status).toBe(1);
-    expect(failed.summary?.error?.code).toBe("coordinator_unreachable");
-    expect(failed.stderr).toMatch(/callnumber serve.*the same command again/);
-    expect(rowsOf(archive)).toEqual([]);
+test("an import fails with what to do when its coordinator is gone, can be stopped while it waits, and continues", async () => {
+  await begin();
+  await coordinator.stop();
+  const failed = await runImporter(...args, "--wait", "1");
+  expect(failed.status).toBe(1);
+  expect(failed.summary?.error?.code).toBe("coordinator_unreachable");
+  expect(failed.stderr).toMatch(/callnumber serve.*the same command again/);
+  expect(rowsOf(archive)).toEqual([]);
 
-    const waiting = startImporter(...args, "--wait", "3600");
-    await waiting.prints(/waits for the coordinator: coordinator_unreachable/);
-    await startCoordinator(storeUrl, "--port", new URL(coordinator.url).port);
-    const { status, summary } = await waiting.ended;
-    expect(status).toBe(0);
-    expect(summary?.messages.stored).toBe(MESSAGE_COUNT);
-  });
+  const stopped = startImporter(...args, "--wait", "3600");
+  await stopped.prints(/waits for the coordinator: coordinator_unreachable/);
+  signalTo(stopped.pid, "SIGTERM");
+  expect(await stopped.ended).toMatchObject({ status: 143, summary: { outcome: "stopped", error: null } });
+
+  const waiting = startImporter(...args, "--wait", "3600");
+  await waiting.prints(/waits for the coordinator: coordinator_unreachable/);
+  await startCoordinator(storeUrl, "--port", new URL(coordinator.url).port);
+  const { status, summary } = await waiting.ended;
+  expect(status).toBe(0);
+  expect(summary?.messages.stored).toBe(MESSAGE_COUNT);
 });
 
 async function statesOfLeases(url: string): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { listMaildir, readMaildirMessage } from "../src/sources/maildir.js";
 import { openMailSource } from "../src/sources/source.js";
 import { rowsOf, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
@@ -18,20 +18,20 @@ beforeEach(async () => {
   await writeFile(join(maildir, "tmp", "1004.d.host"), letter("not delivered yet"));
 });
 
-it("finds a message again whose flags changed after it was listed", async () => {
+test("a message of a maildir is found when its flags changed after it was listed", async () => {
   const messages = await listMaildir(maildir);
   await rename(join(maildir, "new", "1003.c.host"), join(maildir, "cur", "1003.c.host:2,RS"));
   const texts = await Promise.all(messages.map((message) => readMaildirMessage(maildir, message)));
   expect(texts.map(String)).toEqual([letter("one"), letter("two"), letter("three")]);
 });
 
-it("reports that a message is gone", async () => {
+test("a message of a maildir that is gone is reported", async () => {
   const messages = await listMaildir(maildir);
   await rm(join(maildir, "new", "1003.c.host"));
   await expect(readMaildirMessage(maildir, messages[2] as (typeof messages)[0])).rejects.toThrow("ENOENT");
 });
 
-it("reads a message through a link, and does not block on a pipe among the messages", async () => {
+test("the importer reads a message through a link, and does not block on a pipe among the messages", async () => {
   const directory = await temporaryDirectory();
   await writeFile(join(directory, "elsewhere"), letter("four"));
   await symlink(join(directory, "elsewhere"), join(maildir, "new", "1004.d.host"));
@@ -51,7 +51,7 @@ it("reads a message through a link, and does not block on a pipe among the messa
   ]);
 });
 
-it("rejects a directory that is not a maildir, and a missing one", async () => {
+test("the importer rejects a directory that is not a maildir, and a missing one", async () => {
   await rm(join(maildir, "new"), { recursive: true });
   await expect(openMailSource(maildir)).rejects.toThrow(
     expect.objectContaining({ code: "source_unusable", message: expect.stringContaining("not a maildir") }),
@@ -61,7 +61,7 @@ it("rejects a directory that is not a maildir, and a missing one", async () => {
   );
 });
 
-it("gives renamed and moved messages no second number, and names the maildirs inside", async () => {
+test("the importer gives renamed and moved messages no second number, and names the maildirs inside", async () => {
   await mkdir(join(maildir, ".Sent", "cur"), { recursive: true });
   await mkdir(join(maildir, ".Sent", "new"));
   const directory = await temporaryDirectory();

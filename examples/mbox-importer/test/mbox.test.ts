@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { type MboxPart, splitMbox } from "../src/sources/mbox.js";
 import { MESSAGE_COUNTS, skipWithoutSharedMail } from "./importing.js";
 
@@ -38,111 +38,107 @@ function expectNothingLost(parts: readonly MboxPart[], bytes: Buffer): void {
   }
 }
 
-describe("a separator", () => {
-  it.each([
-    ["the plain form", "From a@b Mon Jan  5 10:00:00 2015"],
-    ["CRLF", "From a@b Mon Jan  5 10:00:00 2015\r"],
-    ["no seconds", "From a@b Mon Jan  5 10:00 2015"],
-    ["a zone before the year", "From a@b Mon Jan  5 10:00:00 +0200 2015"],
-    ["a named zone before the year", "From a@b Mon Jan  5 10:00:00 MET DST 2015"],
-    ["a zone after the year", "From a@b Mon Jan  5 10:00:00 2015 -0700"],
-    ["a named zone after the year", "From a@b Mon Jan  5 10:00:00 2015 EST"],
-    ["UUCP", "From uucp Mon Jan  5 10:00:00 1987 remote from ihnp4"],
-    ["git", "From 0e7977a870aafbacbc9043647f061f04a69b41f1 Mon Sep 17 00:00:00 2001"],
-    ["a hidden address", "From a at b.example  Fri Apr  1 08:26:00 2005"],
-  ])("is found in %s", async (_, line) => {
-    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\nS: 2\n\ny\n`)).toEqual([
-      ["message", "S: 1\n\nx\n"],
-      ["message", "S: 2\n\ny\n"],
-    ]);
-  });
-
-  it.each([
-    ["text that begins with From", "From here on, text."],
-    ["a year without a time", "From the year 2015"],
-    ["a time without a year", "From 10:00 on"],
-    ["text after the year", "From a@b Mon Jan  5 10:00:00 2015, he wrote:"],
-    ["a year of three digits", "From a@b Mon Jan  5 10:00:00 115"],
-    ["a year of five digits", "From a@b Mon Jan  5 10:00:00 20150"],
-    ["another case", "FROM a@b Mon Jan  5 10:00:00 2015"],
-    ["a quoted one", ">From a@b Mon Jan  5 10:00:00 2015"],
-    ["a line longer than any mail program writes", `From ${"a".repeat(1000)} Mon Jan  5 10:00:00 2015`],
-    ["one that goes on far to the right", `From a@b Mon Jan  5 10:00:00 2015${" ".repeat(1000)}, he wrote:`],
-  ])("is not found in %s", async (_, line) => {
-    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\ny\n`)).toEqual([["message", `S: 1\n\nx\n\n${line}\ny\n`]]);
-  });
-
-  it("counts without a blank line before it when a header field follows, and only then", async () => {
-    const inText = "From b@c Mon Jan  5 10:00:00 2015\n";
-    expect(await contentsOf(`${FROM_}S: 1\n\nx\n${inText}S: 2\n\ny\n`)).toEqual([
-      ["message", "S: 1\n\nx\n"],
-      ["message", "S: 2\n\ny\n"],
-    ]);
-    expect(await contentsOf(`${FROM_}S: 1\n\nx\n${inText}he wrote\n`)).toEqual([
-      ["message", `S: 1\n\nx\n${inText}he wrote\n`],
-    ]);
-  });
-
-  it("is found behind a hole of NUL bytes, wherever the hole begins", async () => {
-    for (const before of ["x\n\n", "x\n", "x"]) {
-      expect(await contentsOf(`${FROM_}S: 1\n\n${before}\0\0\0${FROM_}no header\n`)).toEqual([
-        ["message", `S: 1\n\n${before}\0\0\0`],
-        ["message", "no header\n"],
-      ]);
-    }
-  });
+test.each([
+  ["the plain form", "From a@b Mon Jan  5 10:00:00 2015"],
+  ["CRLF", "From a@b Mon Jan  5 10:00:00 2015\r"],
+  ["no seconds", "From a@b Mon Jan  5 10:00 2015"],
+  ["a zone before the year", "From a@b Mon Jan  5 10:00:00 +0200 2015"],
+  ["a named zone before the year", "From a@b Mon Jan  5 10:00:00 MET DST 2015"],
+  ["a zone after the year", "From a@b Mon Jan  5 10:00:00 2015 -0700"],
+  ["a named zone after the year", "From a@b Mon Jan  5 10:00:00 2015 EST"],
+  ["UUCP", "From uucp Mon Jan  5 10:00:00 1987 remote from ihnp4"],
+  ["git", "From 0e7977a870aafbacbc9043647f061f04a69b41f1 Mon Sep 17 00:00:00 2001"],
+  ["a hidden address", "From a at b.example  Fri Apr  1 08:26:00 2005"],
+])("a separator is found in %s", async (_, line) => {
+  expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\nS: 2\n\ny\n`)).toEqual([
+    ["message", "S: 1\n\nx\n"],
+    ["message", "S: 2\n\ny\n"],
+  ]);
 });
 
-describe("the parts of an mbox", () => {
-  it("leave exactly one blank line to the format", async () => {
-    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n\n\n${FROM_}S: 2\n\ny\n\n\n`)).toEqual([
-      ["message", "S: 1\n\nx\n\n\n"],
-      ["message", "S: 2\n\ny\n\n"],
-    ]);
-  });
+test.each([
+  ["text that begins with From", "From here on, text."],
+  ["a year without a time", "From the year 2015"],
+  ["a time without a year", "From 10:00 on"],
+  ["text after the year", "From a@b Mon Jan  5 10:00:00 2015, he wrote:"],
+  ["a year of three digits", "From a@b Mon Jan  5 10:00:00 115"],
+  ["a year of five digits", "From a@b Mon Jan  5 10:00:00 20150"],
+  ["another case", "FROM a@b Mon Jan  5 10:00:00 2015"],
+  ["a quoted one", ">From a@b Mon Jan  5 10:00:00 2015"],
+  ["a line longer than any mail program writes", `From ${"a".repeat(1000)} Mon Jan  5 10:00:00 2015`],
+  ["one that goes on far to the right", `From a@b Mon Jan  5 10:00:00 2015${" ".repeat(1000)}, he wrote:`],
+])("a separator is not found in %s", async (_, line) => {
+  expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\ny\n`)).toEqual([["message", `S: 1\n\nx\n\n${line}\ny\n`]]);
+});
 
-  it("name text before the first separator, and text without any", async () => {
-    expect(await contentsOf(`junk\n\n${FROM_}S: 1\n`)).toEqual([
-      ["preamble", "junk\n\n"],
-      ["message", "S: 1\n"],
-    ]);
-    expect(await contentsOf("\n\nS: 1\n\nx\n\n")).toEqual([
-      ["blank", "\n\n"],
-      ["unseparated", "S: 1\n\nx\n\n"],
-    ]);
-  });
+test("a separator counts without a blank line before it when a header field follows, and only then", async () => {
+  const inText = "From b@c Mon Jan  5 10:00:00 2015\n";
+  expect(await contentsOf(`${FROM_}S: 1\n\nx\n${inText}S: 2\n\ny\n`)).toEqual([
+    ["message", "S: 1\n\nx\n"],
+    ["message", "S: 2\n\ny\n"],
+  ]);
+  expect(await contentsOf(`${FROM_}S: 1\n\nx\n${inText}he wrote\n`)).toEqual([
+    ["message", `S: 1\n\nx\n${inText}he wrote\n`],
+  ]);
+});
 
-  it("are none in an empty file, and blank in a blank one", async () => {
-    expect(await contentsOf("")).toEqual([]);
-    expect(await contentsOf("\n\r\n")).toEqual([["blank", "\n\r\n"]]);
-  });
+test("a separator is found behind a hole of NUL bytes, wherever the hole begins", async () => {
+  for (const before of ["x\n\n", "x\n", "x"]) {
+    expect(await contentsOf(`${FROM_}S: 1\n\n${before}\0\0\0${FROM_}no header\n`)).toEqual([
+      ["message", `S: 1\n\n${before}\0\0\0`],
+      ["message", "no header\n"],
+    ]);
+  }
+});
 
-  it.for(Object.entries(MESSAGE_COUNTS).map(([path, count]) => [basename(path), count, path] as const))(
-    "of %s are %i messages, and no byte is lost",
-    async ([, count, path], ctx) => {
-      skipWithoutSharedMail(ctx);
-      const bytes = await readFile(path);
-      const whole = await partsOf(bytes);
-      expect(whole.filter(({ kind }) => kind === "message" || kind === "unseparated").length).toBe(count);
-      expectNothingLost(whole, bytes);
-      const chunkSizes = bytes.length > 500_000 ? [1021] : [1, 2, 7, 64, 4096];
-      for (const chunkBytes of chunkSizes) expect(await partsOf(bytes, chunkBytes)).toEqual(whole);
+test("the parts of an mbox leave exactly one blank line to the format", async () => {
+  expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n\n\n${FROM_}S: 2\n\ny\n\n\n`)).toEqual([
+    ["message", "S: 1\n\nx\n\n\n"],
+    ["message", "S: 2\n\ny\n\n"],
+  ]);
+});
+
+test("the parts of an mbox name text before the first separator, and text without any", async () => {
+  expect(await contentsOf(`junk\n\n${FROM_}S: 1\n`)).toEqual([
+    ["preamble", "junk\n\n"],
+    ["message", "S: 1\n"],
+  ]);
+  expect(await contentsOf("\n\nS: 1\n\nx\n\n")).toEqual([
+    ["blank", "\n\n"],
+    ["unseparated", "S: 1\n\nx\n\n"],
+  ]);
+});
+
+test("the parts of an mbox are none in an empty file, and blank in a blank one", async () => {
+  expect(await contentsOf("")).toEqual([]);
+  expect(await contentsOf("\n\r\n")).toEqual([["blank", "\n\r\n"]]);
+});
+
+test.for(Object.entries(MESSAGE_COUNTS).map(([path, count]) => [basename(path), count, path] as const))(
+  "the parts of %s are %i messages, and no byte is lost",
+  async ([, count, path], ctx) => {
+    skipWithoutSharedMail(ctx);
+    const bytes = await readFile(path);
+    const whole = await partsOf(bytes);
+    expect(whole.filter(({ kind }) => kind === "message" || kind === "unseparated").length).toBe(count);
+    expectNothingLost(whole, bytes);
+    const chunkSizes = bytes.length > 500_000 ? [1021] : [1, 2, 7, 64, 4096];
+    for (const chunkBytes of chunkSizes) expect(await partsOf(bytes, chunkBytes)).toEqual(whole);
+  },
+);
+
+test("the parts of an mbox are the messages that were written, whatever the size of the chunks", async () => {
+  const property = fc.asyncProperty(
+    fc.array(message, { minLength: 1, maxLength: 8 }),
+    fc.integer({ min: 1, max: 200 }),
+    async (messages, chunkBytes) => {
+      const bytes = asMboxrd(messages);
+      const parts = await partsOf(bytes, chunkBytes);
+      const read = parts.map(({ contentOffset, contentEnd }) => bytes.toString("latin1", contentOffset, contentEnd));
+      expect(read.map((text) => text.replace(/^>(>*From )/gm, "$1"))).toEqual(messages);
     },
   );
-
-  it("are the messages that were written as mboxrd, whatever the size of the chunks", async () => {
-    const property = fc.asyncProperty(
-      fc.array(message, { minLength: 1, maxLength: 8 }),
-      fc.integer({ min: 1, max: 200 }),
-      async (messages, chunkBytes) => {
-        const bytes = asMboxrd(messages);
-        const parts = await partsOf(bytes, chunkBytes);
-        const read = parts.map(({ contentOffset, contentEnd }) => bytes.toString("latin1", contentOffset, contentEnd));
-        expect(read.map((text) => text.replace(/^>(>*From )/gm, "$1"))).toEqual(messages);
-      },
-    );
-    await fc.assert(property, { numRuns: 2000 });
-  });
+  await fc.assert(property, { numRuns: 2000 });
 });
 
 /** Lines that are easily taken for something else. */

@@ -1,11 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import { beforeEach, expect, it } from "vitest";
-import { Archive } from "../src/archive/archive.js";
+import { beforeEach, expect, test } from "vitest";
+import { Archive } from "../src/archive.js";
 import { type NumberSource, RangeImporter } from "../src/importing/range-importer.js";
-import { planRanges } from "../src/sources/plan.js";
-import { openMailSource, type Range } from "../src/sources/source.js";
+import { openMailSource, planRanges, type Range } from "../src/sources/source.js";
 import { rowsOf, temporaryDirectory, tinyMbox } from "./importing.js";
 
 let directory: string;
@@ -36,7 +35,7 @@ async function rangesOf(path: string): Promise<Range[]> {
   return ranges;
 }
 
-it("takes no number for a message that is already stored", async () => {
+test("an import takes no number for a message that is already stored", async () => {
   const mbox = join(directory, "tiny.mbox");
   await writeFile(mbox, tinyMbox(24));
   const numbers = numbersOfRun(1);
@@ -50,7 +49,7 @@ it("takes no number for a message that is already stored", async () => {
   expect(rowsOf(archive.path).length).toBe(24);
 });
 
-it("adds only what is new when an mbox has grown", async () => {
+test("an import adds only what is new when an mbox has grown", async () => {
   const mbox = join(directory, "tiny.mbox");
   const numbers = numbersOfRun(1);
   const importer = new RangeImporter(archive, numbers, "main");
@@ -62,7 +61,7 @@ it("adds only what is new when an mbox has grown", async () => {
   expect(rowsOf(archive.path).map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-it("leaves out what another import has stored meanwhile, and uses its number for the next message", async () => {
+test("an import leaves out what another import has stored meanwhile, and uses its number for the next message", async () => {
   const mbox = join(directory, "tiny.mbox");
   await writeFile(mbox, tinyMbox(24));
   const [first, second] = (await rangesOf(mbox)) as [Range, Range];
@@ -84,7 +83,7 @@ it("leaves out what another import has stored meanwhile, and uses its number for
   expect(rowsOf(archive.path).length).toBe(24);
 });
 
-it("stores nothing of a range when no number comes", async () => {
+test("an import stores nothing of a range when no number comes", async () => {
   const mbox = join(directory, "tiny.mbox");
   await writeFile(mbox, tinyMbox(8));
   const [range] = (await rangesOf(mbox)) as [Range];
@@ -94,7 +93,7 @@ it("stores nothing of a range when no number comes", async () => {
   expect(archive.origin).toBeUndefined();
 });
 
-it("reports a file that changed after it was scanned, and stores nothing of the changed part", async () => {
+test("an import reports a file that changed after it was scanned, and stores nothing of the changed part", async () => {
   const mbox = join(directory, "tiny.mbox");
   await writeFile(mbox, tinyMbox(8));
   const [range] = (await rangesOf(mbox)) as [Range];

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { type Summary, summaryText } from "../src/importing/summary.js";
 import { printable } from "../src/terminal.js";
 
@@ -19,30 +19,28 @@ const SUMMARY: Summary = {
   problems: [],
 };
 
-describe("the summary", () => {
-  it("shows what was stored, the sources, and whether the import came to its end", () => {
-    const text = summaryText(SUMMARY);
-    for (const part of ["1,522 messages", "1 message\n", "1,523 messages", "0 messages; is empty"]) {
-      expect(text).toContain(part);
-    }
-    expect(text).toMatch(/^Imported into/);
-    expect(summaryText({ ...SUMMARY, outcome: "stopped" })).toMatch(/^Stopped before the end/);
-    expect(summaryText({ ...SUMMARY, outcome: "failed" })).toMatch(/^Failed before the end/);
-  });
-
-  it("lists problems by source, number, byte and reason, counts the hidden ones, and prints no control character", () => {
-    const problem = { source: "/a/b.mbox", number: 7, byteOffset: 99, reason: "bad \u001b[2J", stored: false };
-    const problems = Array.from({ length: 30 }, () => problem);
-    const storeId = "s\u001b[2J\u202egpj\nImported into";
-    const text = summaryText({ ...SUMMARY, storeId, problemCount: 30, problems });
-    expect(text).toContain("/a/b.mbox, message 7, byte 99: bad  [2J (NOT stored)");
-    expect(text).toContain("and 10 more");
-    expect(text).toContain("store s [2J gpj Imported into, namespace main");
-    expect(text).not.toContain("\u001b");
-  });
+test("the summary shows what was stored, the sources, and whether the import came to its end", () => {
+  const text = summaryText(SUMMARY);
+  for (const part of ["1,522 messages", "1 message\n", "1,523 messages", "0 messages; is empty"]) {
+    expect(text).toContain(part);
+  }
+  expect(text).toMatch(/^Imported into/);
+  expect(summaryText({ ...SUMMARY, outcome: "stopped" })).toMatch(/^Stopped before the end/);
+  expect(summaryText({ ...SUMMARY, outcome: "failed" })).toMatch(/^Failed before the end/);
 });
 
-it.each([
+test("the summary lists problems by source, number, byte and reason, counts the hidden ones, and has no control character", () => {
+  const problem = { source: "/a/b.mbox", number: 7, byteOffset: 99, reason: "bad \u001b[2J", stored: false };
+  const problems = Array.from({ length: 30 }, () => problem);
+  const storeId = "s\u001b[2J\u202egpj\nImported into";
+  const text = summaryText({ ...SUMMARY, storeId, problemCount: 30, problems });
+  expect(text).toContain("/a/b.mbox, message 7, byte 99: bad  [2J (NOT stored)");
+  expect(text).toContain("and 10 more");
+  expect(text).toContain("store s [2J gpj Imported into, namespace main");
+  expect(text).not.toContain("\u001b");
+});
+
+test.each([
   ["\u001b[2J\u001b[31mred\u0007", 200, " [2J [31mred "],
   ["line\nbreak\r\u2028x", 200, "line break x"],
   ["right\u202eto left", 200, "right to left"],

@@ -29,8 +29,8 @@ export function isSignedIn(): boolean {
 }
 
 /**
- * Finds out whether this page may read: with a token, or without one. Resolves to the namespaces that it may read, or to undefined when the
- * coordinator could not tell; the pages show that.
+ * Finds out whether this page may read: with a token, or without one. Resolves to the namespaces that it may read, or to undefined when
+ * the request failed for another reason; the pages show that.
  * @throws RequestError `unauthorized` or `forbidden` when it may not. Then no token is kept.
  */
 export async function authenticate(typed?: string): Promise<NamespacesResponse | undefined> {
@@ -90,7 +90,7 @@ async function send(
   const response = await fetch(coordinatorUrl(path), init).catch(unreachable);
   if (response.ok) return response;
   const error = await errorIn(response);
-  // The token was revoked, or tokens are required from now on: nothing of what was read stays in the page, and it asks for one.
+  // The token was revoked, or tokens are required from now on: nothing of what was read stays in the page, and the sign-in page opens.
   if (error.code === "unauthorized" && hasAccess) location.reload();
   throw error;
 }

@@ -1,5 +1,5 @@
 /** The frame around every page: which namespace, which page, whether the coordinator is there. */
-import { type NamespacesResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import type { NamespacesResponse } from "@callnumber/protocol/operator";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { authenticate, isSignedIn } from "./api.js";
 import { useConnection } from "./event-stream.js";
@@ -13,7 +13,7 @@ import { SignInPage } from "./pages/sign-in.js";
 import { hueOf, NamespaceSwitch } from "./parts/namespaces.js";
 import { Duration } from "./parts/time.js";
 import { go, type PageName, type Route, urlOf, useRoute } from "./route.js";
-import { useResponse } from "./use-response.js";
+import { useNamespaces } from "./use-response.js";
 
 const TITLES: Readonly<Record<PageName, string>> = {
   overview: "Overview",
@@ -49,7 +49,7 @@ export function App() {
 
 function Frame({ route }: { route: Route }) {
   const { namespace, page, subject } = route;
-  const namespaces = useResponse<NamespacesResponse>(OPERATOR_ROUTES.namespaces, namespace);
+  const namespaces = useNamespaces(namespace);
   const main = useRef<HTMLElement>(null);
   const place = `${namespace} ${page} ${page === "inspect" ? "" : subject}`;
   const placeBefore = useRef(place);
@@ -63,8 +63,7 @@ function Frame({ route }: { route: Route }) {
     placeBefore.current = place;
     // As on a new page: a screen reader reads its heading, and begins there.
     const heading = main.current?.querySelector<HTMLElement>("h1");
-    if (!main.current?.contains(document.activeElement) || document.activeElement === document.body) heading?.focus();
-    else if (page !== "inspect") heading?.focus();
+    if (page !== "inspect" || !main.current?.contains(document.activeElement)) heading?.focus();
     scrollTo(0, 0);
   }, [place, page]);
 

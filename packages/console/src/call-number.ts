@@ -11,7 +11,7 @@ import {
   VERSION_BITS,
 } from "@callnumber/protocol/codec";
 
-const WIDTHS = { version: VERSION_BITS, run: RUN_BITS, sequence: SEQUENCE_BITS } as const;
+export const WIDTHS = { version: VERSION_BITS, run: RUN_BITS, sequence: SEQUENCE_BITS } as const;
 type Field = keyof typeof WIDTHS;
 export const FIELDS = Object.keys(WIDTHS) as readonly Field[];
 

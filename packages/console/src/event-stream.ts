@@ -1,6 +1,6 @@
 /**
  * The coordinator's event stream, once for the whole page: whether it is connected, and which events it sent. Read with `fetch`, because
- * `EventSource` can't send a token. It reconnects automatically, and asks for the events that it missed.
+ * `EventSource` can't send a token. It reconnects automatically, and requests the events that it missed.
  */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { useEffect, useState } from "preact/hooks";
@@ -16,7 +16,6 @@ type EventListener = (event: OperatorEvent | null) => void;
 
 const EVENT_COUNT_MAX = 1_000;
 const RECONNECT_AFTER_MS = 2_000;
-const REDRAW_AFTER_MS = 50;
 
 let connection: Connection = { state: "connecting", sinceMs: Date.now() };
 /** By the id in the stream, which differs between two processes of the coordinator. */
@@ -25,7 +24,6 @@ const watchers = new Set<() => void>();
 const listeners = new Set<EventListener>();
 let lastEventId: string | undefined;
 let isFollowing = false;
-let isRedrawDue = false;
 
 /** Follows the stream, from the first use on. */
 export function useConnection(): Connection {
@@ -48,10 +46,10 @@ export function onEvent(listener: EventListener): () => void {
 }
 
 function useRedrawOnChange(): void {
-  const [, redraw] = useState(0);
+  const [, setDrawCount] = useState(0);
   useEffect(() => {
     if (!isFollowing) void follow();
-    const watcher = () => redraw((count) => count + 1);
+    const watcher = () => setDrawCount((count) => count + 1);
     watchers.add(watcher);
     return () => void watchers.delete(watcher);
   }, []);
@@ -99,7 +97,7 @@ function receive(message: string): void {
   const [oldest] = events.keys();
   if (events.size > EVENT_COUNT_MAX && oldest !== undefined) events.delete(oldest);
   notify(event);
-  redrawSoon();
+  redraw();
 }
 
 function notify(event: OperatorEvent | null): void {
@@ -109,15 +107,10 @@ function notify(event: OperatorEvent | null): void {
 function enter(state: Connection["state"]): void {
   if (connection.state === state) return;
   connection = { state, sinceMs: Date.now() };
-  redrawSoon();
+  redraw();
 }
 
-/** However many events come at once, the page is drawn once. */
-function redrawSoon(): void {
-  if (isRedrawDue) return;
-  isRedrawDue = true;
-  setTimeout(() => {
-    isRedrawDue = false;
-    for (const watcher of watchers) watcher();
-  }, REDRAW_AFTER_MS);
+/** However many events come at once, Preact draws the page once. */
+function redraw(): void {
+  for (const watcher of watchers) watcher();
 }

@@ -5,18 +5,7 @@ import { formatCount, formatLabels, formatNumber, formatRuns } from "./format.js
 type Formatter = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
 /** Events that are not about the guard. */
-const ORDINARY: ReadonlySet<string> = new Set([
-  "lease",
-  "leases",
-  "start",
-  "stop",
-  "pin",
-  "labels",
-  "ledger_trimmed",
-  "ledger_not_trimmed",
-  "sighup_ignored",
-  "log_lines_dropped",
-]);
+const ORDINARY = /^(leases?|start|stop|pin|labels|ledger_(not_)?trimmed|sighup_ignored|log_lines_dropped)$/;
 
 const SENTENCES: Readonly<Record<string, Formatter>> = {
   lease: ({ firstRun, runCount, holder }) =>
@@ -64,7 +53,7 @@ export function formatEvent(event: OperatorEvent): string {
 /** Whether the event is about the guard, the store, or an importer that was rejected. */
 export function isAboutGuard(event: OperatorEvent): boolean {
   const name = event.event === "events_suppressed" ? text(event.fields["of"]) : event.event;
-  return !ORDINARY.has(name) && isAboutImporters(event);
+  return !ORDINARY.test(name) && isAboutImporters(event);
 }
 
 /** All but rejected requests of pages and terminals, whose user knows of them. */

@@ -14,11 +14,12 @@ const UNITS: readonly (readonly [lengthMs: number, name: string])[] = [
   [SECOND_MS, "second"],
 ];
 
-const MAGNITUDES: readonly (readonly [size: number, name: string])[] = [
-  [1e12, "trillion"],
-  [1e9, "billion"],
-  [1e6, "million"],
-];
+const LARGE = new Intl.NumberFormat("en-US", {
+  notation: "compact",
+  compactDisplay: "long",
+  maximumFractionDigits: 1,
+  roundingMode: "floor",
+});
 
 /** 1,073,741,823 */
 export function formatNumber(value: number): string {
@@ -32,8 +33,7 @@ export function formatCount(count: number, one: string, many = `${one}s`): strin
 
 /** 17.5 trillion, rounded down; below a million every digit. */
 export function formatLargeNumber(value: number): string {
-  const [size, name] = MAGNITUDES.find(([size]) => value >= size) ?? [];
-  return size === undefined ? formatNumber(value) : `${formatNumber(Math.floor((value / size) * 10) / 10)} ${name}`;
+  return value < 1_000_000 ? formatNumber(value) : LARGE.format(value);
 }
 
 /** Rounded down, and never to 0 %. */
@@ -61,18 +61,8 @@ export function formatAge(atMs: number, nowMs: number): string {
 /** 2026-11-21 17:03:09, in the time zone of the reader. */
 export function formatDateTime(atMs: number): string {
   const date = new Date(atMs);
-  if (Number.isNaN(date.getTime())) return "no date";
-  return `${formatDate(atMs)} ${formatTime(atMs)}:${twoDigits(date.getSeconds())}`;
-}
-
-function formatTime(atMs: number): string {
-  const date = new Date(atMs);
-  return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
-}
-
-function formatDate(atMs: number): string {
-  const date = new Date(atMs);
-  return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
+  // Sweden writes dates as ISO 8601 does.
+  return Number.isNaN(date.getTime()) ? "no date" : date.toLocaleString("sv-SE");
 }
 
 /** When the runs will end, as exactly as it matters. Null: later than any date. */
@@ -81,7 +71,7 @@ export function formatEnd(atMs: number | null, nowMs: number): string {
   const years = (atMs - nowMs) / YEAR_MS;
   if (years > 10_000) return `in more than ${formatLargeNumber(10 ** Math.floor(Math.log10(years)))} years`;
   if (years > 10) return `in the year ${new Date(atMs).getFullYear()}`;
-  return `on ${formatDate(atMs)}`;
+  return `on ${formatDateTime(atMs).slice(0, 10)}`;
 }
 
 /** A message of the coordinator, which begins in lower case and has times in UTC. */
@@ -110,8 +100,4 @@ export function formatRuns(firstRun: number, runCount: number): string {
 /** With every character escaped that is not seen, or that turns the order of others: `\u{202e}`. */
 export function escapeText(text: string): string {
   return text.replace(/[^\P{C}\n]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
-}
-
-function twoDigits(value: number): string {
-  return String(value).padStart(2, "0");
 }

@@ -2,7 +2,6 @@
 import { render } from "preact";
 import { App } from "./app.js";
 import "./style/base.css";
-import "./style/frame.css";
 import "./style/parts.css";
 import "./style/pages.css";
 

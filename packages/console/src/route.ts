@@ -35,8 +35,8 @@ export function urlOf(
   query: Readonly<Record<string, string>> = {},
 ): string {
   const parts = [namespace, ...(page === "overview" ? [] : [page]), ...(subject === "" ? [] : [String(subject)])];
-  const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
-  return `#/${parts.map(encodeURIComponent).join("/")}${asked && `?${asked}`}`;
+  const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
+  return `#/${parts.map(encodeURIComponent).join("/")}${search && `?${search}`}`;
 }
 
 /** The present route; follows links, and the browser's back and forward. */

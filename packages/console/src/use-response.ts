@@ -1,5 +1,6 @@
 /** A response of the coordinator as a component has it: the newest one, its age, and why there is no newer one. */
-import type { OperatorEvent } from "@callnumber/protocol/operator";
+import { type NamespacesResponse, OPERATOR_ROUTES, type OperatorEvent } from "@callnumber/protocol/operator";
+import { pathOf, type StatusResponse } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
 import { RequestError, request } from "./api.js";
 import { onEvent } from "./event-stream.js";
@@ -116,6 +117,14 @@ export function useResponse<T>(path: string, namespace?: string, restMs = GATHER
 
   const { data, atMs, error, load } = resource;
   return { data: data as T | undefined, atMs, error, reload: load };
+}
+
+export function useStatus(namespace: string): Loadable<StatusResponse> {
+  return useResponse(pathOf("status", { namespace }), namespace);
+}
+
+export function useNamespaces(namespace: string, restMs?: number): Loadable<NamespacesResponse> {
+  return useResponse(OPERATOR_ROUTES.namespaces, namespace, restMs);
 }
 
 function resourceOf(path: string): Resource {

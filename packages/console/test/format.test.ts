@@ -1,6 +1,6 @@
 /** Numbers, times, messages and events as people read them. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   commandsIn,
   escapeText,
@@ -22,73 +22,69 @@ function event(name: string, fields: Record<string, unknown>, more: Partial<Oper
   return { id: 1, atMs: NOW_MS, level: "info", event: name, namespace: "main", code: null, fields, ...more };
 }
 
-describe("formatting", () => {
-  test("shows no share as nothing or as all that is not", () => {
-    expect([0, 1e-8, 0.9999, 1].map(formatShare)).toEqual(["0 %", "below 0.1 %", "99.9 %", "100 %"]);
-  });
-
-  test("shows a time of the coordinator in the time zone of the reader", () => {
-    expect(formatMessage("leased at 2026-11-21T21:30:59.542Z, by x")).toBe(
-      `Leased at ${formatDateTime(Date.UTC(2026, 10, 21, 21, 30, 59))}, by x`,
-    );
-  });
-
-  test("escapes characters that are not seen or turn the order of others, and no others", () => {
-    expect(escapeText("a\u202eb\u2066\u001b[31m\u0000\u00ad\ud800")).toBe(
-      "a\\u{202e}b\\u{2066}\\u{1b}[31m\\u{0}\\u{ad}\\u{d800}",
-    );
-    for (const text of ["two\nlines", "Bücher", "ספרים", "图书馆", "<b>"]) expect(escapeText(text)).toBe(text);
-  });
-
-  test("rounds large numbers down, since what is left is never more", () => {
-    expect(formatLargeNumber(999_999)).toBe("999,999");
-    expect(formatLargeNumber(17_592_186_028_032)).toBe("17.5 trillion");
-  });
-
-  test("shows durations in one unit", () => {
-    const durations = ["a moment", "1 second", "59 seconds", "1 hour", "1 day"];
-    expect([0, 1_000, 59_999, 3_600_000, 90_000_000].map(formatDuration)).toEqual(durations);
-    expect([3_600_000, 604_800_000].map(formatWindow)).toEqual(["hour", "7 days"]);
-    expect(formatAge(NOW_MS - 5_000, NOW_MS)).toBe("5 seconds ago");
-  });
-
-  test("shows the end of the runs as exactly as it matters", () => {
-    expect(formatEnd(NOW_MS + 9 * 86_400_000, NOW_MS)).toMatch(/^on 2026-\d\d-\d\d$/);
-    expect(formatEnd(NOW_MS + 60 * YEAR_MS, NOW_MS)).toBe("in the year 2086");
-    expect(formatEnd(NOW_MS + 123_456 * YEAR_MS, NOW_MS)).toBe("in more than 100,000 years");
-    expect(formatEnd(null, NOW_MS)).toBe("in no year that a calendar has");
-  });
-
-  test("finds the commands that a message quotes", () => {
-    const command = "callnumber recover --store redis://store --namespace lists --min-run 65735";
-    expect(commandsIn(`Restore the store, or run \`${command}\`. See \`doctor\`.`)).toEqual([command]);
-  });
+test("a share is never rounded to 0 % or 100 %", () => {
+  expect([0, 1e-8, 0.9999, 1].map(formatShare)).toEqual(["0 %", "below 0.1 %", "99.9 %", "100 %"]);
 });
 
-describe("events", () => {
-  test("show what a jump cost", () => {
-    expect(formatEvent(event("jump", { before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
-      "recovered (epoch changed): skipped from run 3 to run 65,733; the runs between are never leased",
-    );
-  });
+test("a time of the coordinator is shown in the time zone of the reader", () => {
+  expect(formatMessage("leased at 2026-11-21T21:30:59.542Z, by x")).toBe(
+    `Leased at ${formatDateTime(Date.UTC(2026, 10, 21, 21, 30, 59))}, by x`,
+  );
+});
 
-  test("without a sentence of their own are shown by their name and reason", () => {
-    expect(formatEvent(event("segment_archived", { reason: "by age" }))).toBe("segment archived: by age");
-    expect(formatEvent(event("constructor", {}))).toBe("constructor");
-  });
+test("characters that are invisible or change the order of others are escaped, and no others", () => {
+  expect(escapeText("a\u202eb\u2066\u001b[31m\u0000\u00ad\ud800")).toBe(
+    "a\\u{202e}b\\u{2066}\\u{1b}[31m\\u{0}\\u{ad}\\u{d800}",
+  );
+  for (const text of ["two\nlines", "Bücher", "ספרים", "图书馆", "<b>"]) expect(escapeText(text)).toBe(text);
+});
 
-  test("summed up within a second are about what they sum up", () => {
-    const again = event("events_suppressed", { of: "clock_skew", eventCount: 1_596 });
-    expect(formatEvent(again)).toBe("1,596 more in the same second: clock skew");
-    expect(isAboutGuard(again)).toBe(true);
-    expect(isAboutGuard(event("events_suppressed", { of: "lease", eventCount: 3 }))).toBe(false);
-  });
+test("large numbers are rounded down", () => {
+  expect(formatLargeNumber(999_999)).toBe("999,999");
+  expect(formatLargeNumber(17_592_186_028_032)).toBe("17.5 trillion");
+});
 
-  test("leave out rejected requests of pages and terminals, and count those of importers", () => {
-    const rejected = (path: string) =>
-      event("request_rejected", { path, reason: "in doubt" }, { code: "store_recovering" });
-    expect(isAboutGuard(rejected("/v1/namespaces/main/status"))).toBe(false);
-    expect(isAboutGuard(rejected("/v1/namespaces/main/leases"))).toBe(true);
-    expect(eventLines([1, 2, 3].map(() => rejected("/v1/namespaces/main/leases")))).toMatchObject([{ count: 3 }]);
-  });
+test("a duration is shown in one unit", () => {
+  const durations = ["a moment", "1 second", "59 seconds", "1 hour", "1 day"];
+  expect([0, 1_000, 59_999, 3_600_000, 90_000_000].map(formatDuration)).toEqual(durations);
+  expect([3_600_000, 604_800_000].map(formatWindow)).toEqual(["hour", "7 days"]);
+  expect(formatAge(NOW_MS - 5_000, NOW_MS)).toBe("5 seconds ago");
+});
+
+test("the end of the runs is shown as exactly as it matters", () => {
+  expect(formatEnd(NOW_MS + 9 * 86_400_000, NOW_MS)).toMatch(/^on 2026-\d\d-\d\d$/);
+  expect(formatEnd(NOW_MS + 60 * YEAR_MS, NOW_MS)).toBe("in the year 2086");
+  expect(formatEnd(NOW_MS + 123_456 * YEAR_MS, NOW_MS)).toBe("in more than 100,000 years");
+  expect(formatEnd(null, NOW_MS)).toBe("in no year that a calendar has");
+});
+
+test("the commands that a message quotes are found", () => {
+  const command = "callnumber recover --store redis://store --namespace lists --min-run 65735";
+  expect(commandsIn(`Restore the store, or run \`${command}\`. See \`doctor\`.`)).toEqual([command]);
+});
+
+test("a recovery is shown with the runs that it skipped", () => {
+  expect(formatEvent(event("jump", { before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
+    "recovered (epoch changed): skipped from run 3 to run 65,733; the runs between are never leased",
+  );
+});
+
+test("events without a sentence of their own are shown by their name and reason", () => {
+  expect(formatEvent(event("segment_archived", { reason: "by age" }))).toBe("segment archived: by age");
+  expect(formatEvent(event("constructor", {}))).toBe("constructor");
+});
+
+test("a sum of events is about what it sums up", () => {
+  const again = event("events_suppressed", { of: "clock_skew", eventCount: 1_596 });
+  expect(formatEvent(again)).toBe("1,596 more in the same second: clock skew");
+  expect(isAboutGuard(again)).toBe(true);
+  expect(isAboutGuard(event("events_suppressed", { of: "lease", eventCount: 3 }))).toBe(false);
+});
+
+test("rejected requests of importers are shown and counted, and those of pages and terminals are not", () => {
+  const rejected = (path: string) =>
+    event("request_rejected", { path, reason: "in doubt" }, { code: "store_recovering" });
+  expect(isAboutGuard(rejected("/v1/namespaces/main/status"))).toBe(false);
+  expect(isAboutGuard(rejected("/v1/namespaces/main/leases"))).toBe(true);
+  expect(eventLines([1, 2, 3].map(() => rejected("/v1/namespaces/main/leases")))).toMatchObject([{ count: 3 }]);
 });

@@ -4,14 +4,11 @@
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { Archive } from "../archive/archive.js";
-import { type ErrorDetails, errorDetails, ImporterError } from "../errors.js";
-import { planRanges, type ScannedSource } from "../sources/plan.js";
-import { type MailSource, openMailSource, type Problem } from "../sources/source.js";
-import type { RangeResult } from "./range-importer.js";
-import { PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
-import type { WorkerSettings } from "./worker.js";
-import { WorkerPool } from "./worker-pool.js";
+import { Archive } from "../archive.js";
+import { errorDetails, ImporterError } from "../errors.js";
+import { type MailSource, openMailSource, type Problem, planRanges } from "../sources/source.js";
+import { emptySummary, PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
+import { importWithWorkers, type WorkerListener, type WorkerSettings } from "./worker-pool.js";
 
 export interface ImportSettings extends WorkerSettings {
   readonly sources: readonly string[];
@@ -36,84 +33,56 @@ export async function importMail(
 ): Promise<Summary> {
   const startedAtMs = performance.now();
   const { sources: paths, processes, ...forWorkers } = { ...settings, archive: resolve(settings.archive) };
-  const tally = new Tally();
-  const scanned: ScannedSource[] = [];
-  let bytesTotal = 0;
-  const pool = new WorkerPool(processes, forWorkers, {
-    onStarted: (number, pid) => listener.onNote(`process ${number} started, pid ${pid}`),
-    onWaiting: (number, reason) => listener.onNote(`process ${number} waits for the coordinator: ${reason}`),
-    onImported: ({ bytes }, result) => {
-      tally.add(bytes, result);
-      // A source may grow while it is imported.
-      const share = tally.bytes < bytesTotal ? tally.bytes / bytesTotal : 1;
-      listener.onProgress(share, tally.messageCount);
-    },
-  });
-  signal.addEventListener("abort", () => pool.stop());
-  let error: ErrorDetails | null = null;
-  let content: ArchiveContent = { archiveHolds: null, storeId: null };
+  const summary = emptySummary(forWorkers);
+  const { messages } = summary;
+  const addProblem = (problem: Problem) => {
+    summary.problemCount++;
+    if (summary.problems.length < PROBLEM_COUNT_MAX) summary.problems.push(problem);
+  };
   try {
     const sources = await prepare(paths, forWorkers);
-    for (const { bytes } of sources) bytesTotal += bytes;
+    const ranges = planRanges(sources, {
+      onSourceScanned: (source) => summary.sources.push(source),
+      onProblem: (problem) => {
+        messages.notStored++;
+        addProblem(problem);
+      },
+    });
+    const bytesTotal = sources.reduce((sum, { bytes }) => sum + bytes, 0);
+    let bytesDone = 0;
+    const workerListener: WorkerListener = {
+      onStarted: (number, pid) => {
+        summary.processes++;
+        listener.onNote(`process ${number} started, pid ${pid}`);
+      },
+      onWaiting: (number, reason) => listener.onNote(`process ${number} waits for the coordinator: ${reason}`),
+      onLeased: (runCount) => {
+        summary.runsLeased += runCount;
+      },
+      onImported: ({ bytes }, { stored, alreadyThere, notStored, problems }) => {
+        bytesDone += bytes;
+        messages.stored += stored;
+        messages.alreadyThere += alreadyThere;
+        messages.notStored += notStored;
+        for (const problem of problems) addProblem(problem);
+        // A source may grow while it is imported.
+        const share = bytesDone < bytesTotal ? bytesDone / bytesTotal : 1;
+        listener.onProgress(share, messages.stored + messages.alreadyThere + messages.notStored);
+      },
+    };
     try {
-      const ranges = planRanges(sources, {
-        onSourceScanned: (source) => scanned.push(source),
-        onProblem: (problem) => tally.addUnread(problem),
-      });
-      await pool.run(ranges);
+      await importWithWorkers(ranges, processes, forWorkers, workerListener, signal);
     } finally {
-      content = archiveContent(forWorkers.archive);
+      using archive = new Archive(forWorkers.archive);
+      summary.archiveHolds = archive.count();
+      summary.storeId = archive.origin?.storeId ?? null;
     }
-  } catch (thrown) {
-    error = errorDetails(thrown);
+  } catch (error) {
+    summary.error = errorDetails(error);
   }
-  const { archive, coordinator, namespace } = forWorkers;
-  return {
-    outcome: error !== null ? "failed" : signal.aborted ? "stopped" : "complete",
-    error,
-    archive,
-    coordinator,
-    namespace,
-    messages: tally.messages,
-    runsLeased: pool.runsLeased,
-    processes: pool.startedCount,
-    seconds: (performance.now() - startedAtMs) / 1000,
-    ...content,
-    sources: scanned,
-    problemCount: tally.problemCount,
-    problems: tally.problems,
-  };
-}
-
-/** Adds up the results of the workers, in constant memory. */
-class Tally {
-  readonly messages = { stored: 0, alreadyThere: 0, notStored: 0 };
-  readonly problems: Problem[] = [];
-  problemCount = 0;
-  bytes = 0;
-
-  get messageCount(): number {
-    return this.messages.stored + this.messages.alreadyThere + this.messages.notStored;
-  }
-
-  add(bytes: number, { stored, alreadyThere, notStored, problems }: RangeResult): void {
-    this.bytes += bytes;
-    this.messages.stored += stored;
-    this.messages.alreadyThere += alreadyThere;
-    this.messages.notStored += notStored;
-    for (const problem of problems) this.#addProblem(problem);
-  }
-
-  /** A part of a source that never came into a range. */
-  addUnread(problem: Problem): void {
-    this.messages.notStored++;
-    this.#addProblem(problem);
-  }
-
-  #addProblem(problem: Problem): void {
-    this.problemCount++;
-    if (this.problems.length < PROBLEM_COUNT_MAX) this.problems.push(problem);
-  }
+  summary.outcome = summary.error !== null ? "failed" : signal.aborted ? "stopped" : "complete";
+  summary.seconds = (performance.now() - startedAtMs) / 1000;
+  return summary;
 }
 
 /** Rejects what can be rejected before a worker is started or a call number taken. */
@@ -124,13 +93,6 @@ async function prepare(paths: readonly string[], settings: WorkerSettings): Prom
   using archive = new Archive(settings.archive);
   archive.assertOrigin({ namespace: settings.namespace });
   return sources;
-}
-
-type ArchiveContent = Pick<Summary, "archiveHolds" | "storeId">;
-
-function archiveContent(path: string): ArchiveContent {
-  using archive = new Archive(path);
-  return { archiveHolds: archive.count(), storeId: archive.origin?.storeId ?? null };
 }
 
 /** What RFC 6750 allows in a token, and white space around it. */

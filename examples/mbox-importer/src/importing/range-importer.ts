@@ -6,8 +6,8 @@
  * is locked, and all rows of the range are stored in one transaction or not at all.
  */
 import { createHash } from "node:crypto";
-import type { Archive, MessageKey, NewMessage } from "../archive/archive.js";
-import { parseMessage } from "../message/parse-message.js";
+import type { Archive, MessageKey, NewMessage } from "../archive.js";
+import { parseMessage } from "../parse-message.js";
 import { readRange, type SourceMessage } from "../sources/read-range.js";
 import type { Problem, Range } from "../sources/source.js";
 

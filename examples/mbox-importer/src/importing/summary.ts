@@ -1,36 +1,57 @@
 /** What an import did, and what the archive has afterwards: as data for `--json`, and as text for people. */
 import type { ErrorDetails } from "../errors.js";
-import type { ScannedSource } from "../sources/plan.js";
-import type { Problem } from "../sources/source.js";
+import type { Problem, ScannedSource } from "../sources/source.js";
 import { printable, quantity } from "../terminal.js";
 
 /** `complete`: every message of every source was read · `stopped`: by a signal · `failed`: by an error. */
 type Outcome = "complete" | "stopped" | "failed";
 
+/** Filled while the import goes on. */
 export interface Summary {
-  readonly outcome: Outcome;
-  readonly error: ErrorDetails | null;
-  readonly archive: string;
-  readonly coordinator: string;
-  readonly namespace: string;
+  outcome: Outcome;
+  error: ErrorDetails | null;
+  archive: string;
+  coordinator: string;
+  namespace: string;
   /** Messages of this import. `notStored` are listed among the problems. */
-  readonly messages: { readonly stored: number; readonly alreadyThere: number; readonly notStored: number };
-  readonly runsLeased: number;
-  readonly processes: number;
-  readonly seconds: number;
+  messages: { stored: number; alreadyThere: number; notStored: number };
+  runsLeased: number;
+  processes: number;
+  seconds: number;
   /** How many messages the archive has in the end; null when it could not be opened. */
-  readonly archiveHolds: number | null;
+  archiveHolds: number | null;
   /** The store that the archive's numbers come from; null before the first one. */
-  readonly storeId: string | null;
-  readonly sources: readonly ScannedSource[];
-  readonly problemCount: number;
+  storeId: string | null;
+  sources: ScannedSource[];
+  problemCount: number;
   /** The first `PROBLEM_COUNT_MAX`; those of stored messages are also in the column `problem`. */
-  readonly problems: readonly Problem[];
+  problems: Problem[];
 }
 
 /** A summary must fit in memory whatever the sources contain. */
 export const PROBLEM_COUNT_MAX = 10_000;
 const SHOWN_PROBLEM_COUNT_MAX = 20;
+
+/** Returns the summary of an import that has done nothing yet. */
+export function emptySummary(settings: Pick<Summary, "archive" | "coordinator" | "namespace">): Summary {
+  const { archive, coordinator, namespace } = settings;
+  return {
+    outcome: "complete",
+    error: null,
+    archive,
+    coordinator,
+    namespace,
+    messages: { stored: 0, alreadyThere: 0, notStored: 0 },
+    runsLeased: 0,
+    processes: 0,
+    seconds: 0,
+    archiveHolds: null,
+    storeId: null,
+    sources: [],
+    problemCount: 0,
+    problems: [],
+  };
+}
 
 const HEADINGS: Readonly<Record<Outcome, string>> = {
   complete: "Imported into",

@@ -1,92 +1,94 @@
 /**
  * The worker processes: each gets the next range when it has finished the last one. So at most one range per worker is in
  * flight, however large the sources are. A worker is started only when there is a range for it.
- *
- * When one fails or dies, the others finish their current transaction and end.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type ErrorDetails, ImporterError } from "../errors.js";
 import type { Range } from "../sources/source.js";
 import type { RangeResult } from "./range-importer.js";
-import type { FromWorker, ToWorker, WorkerSettings } from "./worker.js";
 
-export interface WorkerPoolListener {
+export interface WorkerSettings {
+  /** Absolute. */
+  readonly archive: string;
+  readonly coordinator: string;
+  readonly namespace: string;
+  readonly token: string | undefined;
+  /** Has precedence over `token`. Read before each request, so that a token can be rotated during an import. */
+  readonly tokenFile: string | undefined;
+  /** How long to wait for an unreachable coordinator. */
+  readonly waitTimeoutMs: number;
+}
+
+/** Has a `WorkerStart` as JSON: in the environment, because it may have a token, which the arguments would show to every user. */
+export const START_VARIABLE = "MBOX_IMPORTER_WORKER";
+
+export interface WorkerStart {
+  readonly workerNumber: number;
+  readonly settings: WorkerSettings;
+}
+
+/** Messages between parent and worker: positions, counts and texts, never the bytes of a message. */
+export type ToWorker = { readonly type: "import"; readonly range: Range } | { readonly type: "stop" };
+
+export type FromWorker =
+  | { readonly type: "imported"; readonly result: RangeResult }
+  | { readonly type: "failed"; readonly error: ErrorDetails }
+  | { readonly type: "leased"; readonly runCount: number }
+  | { readonly type: "waiting"; readonly reason: string };
+
+export interface WorkerListener {
   onStarted(workerNumber: number, pid: number | undefined): void;
+  onLeased(runCount: number): void;
   onImported(range: Range, result: RangeResult): void;
   onWaiting(workerNumber: number, reason: string): void;
 }
 
-export class WorkerPool {
-  readonly #size: number;
-  readonly #settings: WorkerSettings;
-  readonly #listener: WorkerPoolListener;
-  readonly #workers: WorkerProcess[] = [];
-  #isStopping = false;
-  #failure: unknown;
-
-  constructor(size: number, settings: WorkerSettings, listener: WorkerPoolListener) {
-    this.#size = size;
-    this.#settings = settings;
-    this.#listener = listener;
-  }
-
-  /** How many workers there was work for. */
-  get startedCount(): number {
-    return this.#workers.length;
-  }
-
-  get runsLeased(): number {
-    return this.#workers.reduce((sum, { runsLeased }) => sum + runsLeased, 0);
-  }
-
-  /**
-   * Imports all ranges. Resolves when every worker has ended, also after `stop`.
-   * @throws the first failure of a worker.
-   */
-  async run(ranges: AsyncGenerator<Range, void>): Promise<void> {
-    await Promise.all(Array.from({ length: this.#size }, (_, index) => this.#importWith(index + 1, ranges)));
-    await ranges.return();
-    if (this.#failure !== undefined) throw this.#failure;
-  }
-
-  /** Ends every worker after its current transaction. */
-  stop(): void {
-    this.#isStopping = true;
-    for (const worker of this.#workers) worker.stop();
-  }
-
-  async #importWith(workerNumber: number, ranges: AsyncGenerator<Range, void>): Promise<void> {
+/**
+ * Imports all ranges with up to `processCount` workers. Resolves when every worker has ended. When `signal` is aborted or a
+ * worker fails or dies, the others finish their current transaction and end.
+ * @throws the first failure of a worker.
+ */
+export async function importWithWorkers(
+  ranges: AsyncGenerator<Range, void>,
+  processCount: number,
+  settings: WorkerSettings,
+  listener: WorkerListener,
+  signal: AbortSignal,
+): Promise<void> {
+  const workers: WorkerProcess[] = [];
+  const stopping = new AbortController();
+  let failure: unknown;
+  const stop = () => {
+    stopping.abort();
+    for (const worker of workers) worker.stop();
+  };
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+  const importWith = async (workerNumber: number) => {
     let worker: WorkerProcess | undefined;
     try {
-      while (!this.#isStopping) {
+      while (!stopping.signal.aborted) {
         const next = await ranges.next();
-        if (next.done === true || this.#isStopping) break;
-        worker ??= this.#start(workerNumber);
-        this.#listener.onImported(next.value, await worker.import(next.value));
+        if (next.done === true || stopping.signal.aborted) break;
+        if (worker === undefined) {
+          worker = new WorkerProcess({ workerNumber, settings }, listener);
+          workers.push(worker);
+        }
+        listener.onImported(next.value, await worker.import(next.value));
       }
     } catch (error) {
-      this.#handleFailure(error);
+      // A stopped worker gives up a range that waits for numbers: no failure, the next import stores it.
+      const isGivenUp = stopping.signal.aborted && error instanceof ImporterError && error.code === STOPPED.code;
+      if (!isGivenUp) failure ??= error;
+      stop();
     }
     worker?.stop();
     await worker?.ended;
-  }
-
-  #start(workerNumber: number): WorkerProcess {
-    const worker = new WorkerProcess(workerNumber, this.#settings, (reason) =>
-      this.#listener.onWaiting(workerNumber, reason),
-    );
-    this.#workers.push(worker);
-    this.#listener.onStarted(workerNumber, worker.pid);
-    return worker;
-  }
-
-  /** A worker that was told to stop gives up a range that waits for numbers: no failure, the next import stores it. */
-  #handleFailure(error: unknown): void {
-    if (this.#isStopping && error instanceof ImporterError && error.code === STOPPED.code) return;
-    this.#failure ??= error;
-    this.stop();
-  }
+  };
+  await Promise.all(Array.from({ length: processCount }, (_, index) => importWith(index + 1)));
+  await ranges.return();
+  if (failure !== undefined) throw failure;
 }
 
 const WORKER_PROGRAM = fileURLToPath(new URL("./worker.js", import.meta.url));
@@ -95,7 +97,6 @@ const STOPPED: ErrorDetails = { code: "client_closed", message: `The process was
 
 /** A worker as its parent sees it. */
 class WorkerProcess {
-  runsLeased = 0;
   /** Resolves when the process has ended, for whatever reason. */
   readonly ended: Promise<void>;
 
@@ -106,22 +107,23 @@ class WorkerProcess {
   #failure: ImporterError | undefined;
   #isStopping = false;
 
-  constructor(number: number, settings: WorkerSettings, onWaiting: (reason: string) => void) {
-    this.#number = number;
+  constructor(start: WorkerStart, listener: WorkerListener) {
+    this.#number = start.workerNumber;
     // A date without a zone is UTC, on every machine.
-    const env = { ...process.env, TZ: "UTC" };
+    const env = { ...process.env, TZ: "UTC", [START_VARIABLE]: JSON.stringify(start) };
     this.#child = fork(WORKER_PROGRAM, [], { stdio: ["ignore", "ignore", "inherit", "ipc"], env });
+    listener.onStarted(this.#number, this.#child.pid);
     this.#child.on("message", (message: FromWorker) => {
       if (message.type === "imported") this.#pending?.resolve(message.result);
-      else if (message.type === "leased") this.runsLeased += message.runCount;
       else if (message.type === "failed") this.#fail(message.error);
-      else if (message.type === "waiting") onWaiting(message.reason);
+      else if (message.type === "leased") listener.onLeased(message.runCount);
+      else listener.onWaiting(this.#number, message.reason);
     });
     this.ended = new Promise((resolve) => {
       this.#child.on("error", (error) => {
         this.#fail(this.#death(error.message));
         // A process that could not be started has no exit.
-        if (this.pid === undefined) resolve();
+        if (this.#child.pid === undefined) resolve();
       });
       this.#child.once("exit", (code, signal) => {
         // Also after a stop: a range that was sent gets no result any more.
@@ -131,11 +133,6 @@ class WorkerProcess {
         resolve();
       });
     });
-    this.#send({ type: "start", workerNumber: number, settings });
-  }
-
-  get pid(): number | undefined {
-    return this.#child.pid;
   }
 
   /** @throws ImporterError the failure of the worker, or `worker_died`. */
@@ -153,7 +150,7 @@ class WorkerProcess {
   }
 
   #death(how: string): ErrorDetails {
-    const message = `Process ${this.#number} (pid ${this.pid}) ended ${how} before it had finished. ${RETRY}`;
+    const message = `Process ${this.#number} (pid ${this.#child.pid}) ended ${how} before it had finished. ${RETRY}`;
     return { code: "worker_died", message };
   }
 

@@ -10,7 +10,7 @@
  *
  * The blank line before the next separator, or at the file's end, belongs to the format and not to the message.
  */
-import { beginsWithHeaderField } from "../message/parse-message.js";
+import { beginsWithHeaderField } from "../parse-message.js";
 
 /**
  * `message`: begins with a separator · `preamble`: text before the first separator · `unseparated`: the text of a file

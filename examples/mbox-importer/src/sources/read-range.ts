@@ -3,7 +3,7 @@
  * A message that can't be read is reported, and the others follow.
  */
 import { open } from "node:fs/promises";
-import { beginsWithHeaderField } from "../message/parse-message.js";
+import { beginsWithHeaderField } from "../parse-message.js";
 import { readMaildirMessage } from "./maildir.js";
 import { type MboxPart, startsWithFrom } from "./mbox.js";
 import type { Problem, Range } from "./source.js";

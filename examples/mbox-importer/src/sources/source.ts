@@ -2,10 +2,11 @@
  * A source of messages: an mbox or a maildir. To import something else, replace the files of this directory: yield
  * ranges of positions, and give each message a key that stays the same when it is imported again.
  */
+import { createReadStream } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { ImporterError } from "../errors.js";
 import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
-import type { MboxPart } from "./mbox.js";
+import { type MboxPart, splitMbox } from "./mbox.js";
 
 /** `path` is absolute and without links: the same file has one name, from wherever it is imported. */
 export type MailSource =
@@ -25,8 +26,8 @@ interface Numbered {
   readonly bytes: number;
 }
 
-export type MboxItem = MboxPart & Numbered;
-export type MaildirItem = MaildirMessage & Numbered;
+type MboxItem = MboxPart & Numbered;
+type MaildirItem = MaildirMessage & Numbered;
 
 /** Whole messages of one source, as positions: small enough for a message between processes and for one transaction. */
 export type Range = { readonly path: string; readonly bytes: number } & (
@@ -65,4 +66,88 @@ export async function openMailSource(given: string): Promise<MailSource> {
   const [messages, subfolders] = await Promise.all([listMaildir(path), listSubfolders(path)]);
   const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
   return { kind: "maildir", path, bytes, messages, subfolders };
+}
+
+const CHUNK_BYTES = 256 * 1024;
+/** One transaction, and what a process loses when it is killed. */
+const RANGE_MESSAGE_COUNT_MAX = 64;
+/** A larger message is a range of its own. */
+const RANGE_BYTES_MAX = 1024 * 1024;
+/** The first ranges are small, so that all processes soon have work; each is twice as large as the one before. */
+const FIRST_RANGE_MESSAGE_COUNT = 8;
+
+/** What the scan found in one source. */
+export interface ScannedSource {
+  readonly kind: MailSource["kind"];
+  readonly path: string;
+  readonly bytes: number;
+  readonly messages: number;
+  /** Remarks about the source as a whole. */
+  readonly notices: readonly string[];
+}
+
+export interface PlanListener {
+  onSourceScanned(source: ScannedSource): void;
+  onProblem(problem: Problem): void;
+}
+
+/**
+ * Yields the ranges of all sources, in order, each when it is asked for: only one is planned ahead. A source that can't be read to its end is
+ * reported; the next one follows.
+ */
+export async function* planRanges(sources: readonly MailSource[], listener: PlanListener): AsyncGenerator<Range, void> {
+  let messageCountMax = FIRST_RANGE_MESSAGE_COUNT;
+  for (const source of sources) {
+    const { kind, path } = source;
+    const scan: Scan = { messages: 0, position: 0, notices: [] };
+    let items: (MboxItem | MaildirItem)[] = [];
+    let bytes = 0;
+    const takeRange = () => {
+      const range = { kind, path, bytes, items } as Range;
+      items = [];
+      bytes = 0;
+      messageCountMax = Math.min(messageCountMax * 2, RANGE_MESSAGE_COUNT_MAX);
+      return range;
+    };
+    try {
+      for await (const item of source.kind === "mbox" ? scanMbox(source, scan) : scanMaildir(source, scan)) {
+        const isFull = items.length >= messageCountMax || bytes + item.bytes > RANGE_BYTES_MAX;
+        if (isFull && items.length > 0) yield takeRange();
+        items.push(item);
+        bytes += item.bytes;
+      }
+    } catch (error) {
+      const place = { source: path, number: scan.messages + 1, byteOffset: scan.position };
+      const reason = `the source can't be read on from here: ${(error as Error).message}`;
+      listener.onProblem({ ...place, reason, stored: false });
+    }
+    if (items.length > 0) yield takeRange();
+    listener.onSourceScanned({ kind, path, bytes: source.bytes, messages: scan.messages, notices: scan.notices });
+  }
+}
+
+interface Scan {
+  messages: number;
+  position: number;
+  readonly notices: string[];
+}
+
+async function* scanMbox({ path }: MailSource, scan: Scan): AsyncGenerator<MboxItem, void> {
+  let hasContent = false;
+  for await (const part of splitMbox(createReadStream(path, { highWaterMark: CHUNK_BYTES }))) {
+    scan.position = part.end;
+    if (part.kind === "blank") continue;
+    hasContent = true;
+    if (part.kind !== "preamble") scan.messages++;
+    if (part.kind === "unseparated") scan.notices.push("has no separator: taken as one message if it looks like one");
+    const number = part.kind === "preamble" ? 0 : scan.messages;
+    yield { ...part, number, bytes: part.end - part.offset };
+  }
+  if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "has nothing but blank lines");
+}
+
+function* scanMaildir({ messages, subfolders }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem> {
+  for (const message of messages) yield { ...message, number: ++scan.messages };
+  if (scan.messages === 0) scan.notices.push("is empty");
+  for (const name of subfolders) scan.notices.push(`contains the maildir ${name}, which is not imported: pass it too`);
 }

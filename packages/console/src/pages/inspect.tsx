@@ -2,10 +2,10 @@
 import { CALL_NUMBER_LENGTH, CallNumberError, DIGITS } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectResponse, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
-import { type Bit, callNumberIn, type Decoded, decoded, FIELDS } from "../call-number.js";
+import { type Bit, callNumberIn, type Decoded, decoded, FIELDS, WIDTHS } from "../call-number.js";
 import { escapeText, formatMessage, formatNumber } from "../format.js";
 import { LeaseFields, RunBar } from "../parts/lease.js";
-import { Loaded, Notice, type NoticeKind } from "../parts/loaded.js";
+import { Loaded, Notice, type NoticeKind } from "../parts/notices.js";
 import { go, urlOf } from "../route.js";
 import { useResponse } from "../use-response.js";
 
@@ -83,7 +83,7 @@ function Malformed({ text, error }: { text: string; error: CallNumberError }) {
 function Known({ namespace, callNumber }: { namespace: string; callNumber: string }) {
   const response = useResponse<InspectResponse>(pathOf("callNumber", { namespace, callNumber }), namespace);
   return (
-    <section aria-label="What the coordinator knows" class="known">
+    <section aria-label="What the coordinator knows">
       <Loaded from={response} what="response of the coordinator">
         {(data) => <Verdict answer={data} />}
       </Loaded>
@@ -105,7 +105,7 @@ function Verdict({ answer }: { answer: InspectResponse }) {
   const [kind, title] = VERDICTS[verdict];
   return (
     <>
-      {/* The page itself says already what is malformed. */}
+      {/* The page itself already shows what is malformed. */}
       <div role="status" hidden={verdict === "malformed"}>
         <Notice kind={kind} title={title}>
           <p>{formatMessage(explanation)}</p>
@@ -159,8 +159,6 @@ function Hints({ namespace, hints }: { namespace: string; hints: readonly CallNu
   );
 }
 
-const WIDTHS = { version: "3 bits", run: "30 bits", sequence: "14 bits" } as const;
-
 /** A call number taken apart: its fields, its bits before and after the shuffle, and the number that they are. */
 function Parts({ parts }: { parts: Decoded }) {
   return (
@@ -170,7 +168,7 @@ function Parts({ parts }: { parts: Decoded }) {
         {FIELDS.map((field) => (
           <div key={field} class={field}>
             <dt>
-              {field} <small>{WIDTHS[field]}</small>
+              {field} <small>{WIDTHS[field]} bits</small>
             </dt>
             <dd>{formatNumber(parts[field])}</dd>
           </div>

@@ -1,36 +1,30 @@
 /** What an operator needs first: does it lease, what is alarming, how much is left, who takes it. */
-import {
-  type Alarm,
-  type CapacityResponse,
-  type NamespacesResponse,
-  OPERATOR_ROUTES,
-} from "@callnumber/protocol/operator";
-import { filledPath, pathOf, type StatusResponse } from "@callnumber/protocol/wire";
+import { type Alarm, type CapacityResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { filledPath, type StatusResponse } from "@callnumber/protocol/wire";
 import { coordinatorUrl, isSignedIn } from "../api.js";
 import { formatCount, formatEnd, formatLargeNumber, formatNumber, formatShare, formatWindow } from "../format.js";
 import { isAboutImporters } from "../format-event.js";
 import { CommandLine } from "../parts/command.js";
 import { EventList } from "../parts/event-list.js";
-import { GuardNotice } from "../parts/guard.js";
 import { History } from "../parts/history.js";
 import { HoldersTable } from "../parts/holders-table.js";
-import { Loaded, Notice } from "../parts/loaded.js";
 import { NamespacesTable } from "../parts/namespaces.js";
+import { GuardNotice, Loaded, Notice } from "../parts/notices.js";
 import { Instant, useNow } from "../parts/time.js";
 import { urlOf } from "../route.js";
-import { useResponse } from "../use-response.js";
+import { useNamespaces, useResponse, useStatus } from "../use-response.js";
 
 /** Requests that read thousands of leases are not repeated with each of them. */
 const REST_MS = 5_000;
 
 export function OverviewPage({ namespace }: { namespace: string }) {
-  const status = useResponse<StatusResponse>(pathOf("status", { namespace }), namespace);
+  const status = useStatus(namespace);
   const capacity = useResponse<CapacityResponse>(
     filledPath(OPERATOR_ROUTES.capacity, { namespace }),
     namespace,
     REST_MS,
   );
-  const namespaces = useResponse<NamespacesResponse>(OPERATOR_ROUTES.namespaces, namespace, REST_MS);
+  const namespaces = useNamespaces(namespace, REST_MS);
   const described = namespaces.data?.namespaces.find((one) => one.namespace === namespace);
   const isUnused = status.data !== undefined && status.data.lastLeaseAtMs === null;
   const whatToDo = (
@@ -121,7 +115,7 @@ function Figures({ status, rates }: Pick<StatusResponse, "rates"> & { status: St
     ["High-water mark", highWaterMark, [`version ${version}`, lastLease]],
     ["Runs used", runsUsed, `${formatShare(used)} of all`],
     ["Runs left", runsLeft, `${formatLargeNumber(callNumbersLeft)} call numbers`],
-    ["Room under the clock line", guard.headroomRuns, "runs may be leased right now"],
+    ["Headroom", guard.headroomRuns, "runs may be leased right now"],
   ] as const;
   return (
     <dl class="figures">
@@ -182,7 +176,7 @@ function Beginning({ namespace }: { namespace: string }) {
     <section aria-labelledby="begin" class="beginning">
       <h2 id="begin">No run was leased yet</h2>
       <p>
-        This namespace is new. It fills as soon as an importer asks for its first run, and this page shows it at once.
+        This namespace is new. It fills as soon as an importer requests its first run, and this page shows it at once.
         To try it, make one call number:
       </p>
       <CommandLine

@@ -1,20 +1,12 @@
 /** Whether a namespace leases, and what to do when it does not. Nothing is done from here: the commands act on the store itself. */
-
-import {
-  type NamespaceDescription,
-  type NamespacesResponse,
-  OPERATOR_ROUTES,
-  STORE_URL,
-} from "@callnumber/protocol/operator";
+import { type NamespaceDescription, STORE_URL } from "@callnumber/protocol/operator";
 import type { GuardStatus } from "@callnumber/protocol/wire";
-import { pathOf, type StatusResponse } from "@callnumber/protocol/wire";
 import { commandsIn, formatNumber } from "../format.js";
 import { isAboutGuard } from "../format-event.js";
 import { CommandLine } from "../parts/command.js";
 import { EventList } from "../parts/event-list.js";
-import { GuardNotice } from "../parts/guard.js";
-import { Loaded } from "../parts/loaded.js";
-import { type Loadable, useResponse } from "../use-response.js";
+import { GuardNotice, Loaded } from "../parts/notices.js";
+import { type Loadable, useNamespaces, useStatus } from "../use-response.js";
 
 type Known = Pick<NamespaceDescription, "guard"> & {
   readonly record: { readonly storeId: string; readonly highWaterMark: number } | null;
@@ -33,7 +25,7 @@ export function RecoveryPage({ namespace }: { namespace: string }) {
           namespace={namespace}
           isShown={isAboutGuard}
           countMax={60}
-          whenEmpty="No doubt, no jump and no refusal among the last events that the coordinator keeps."
+          whenEmpty="No recovery and no rejected request among the last events that the coordinator keeps."
           isDated
         />
         <p class="quiet">Since the coordinator started; its log has the rest.</p>
@@ -44,8 +36,8 @@ export function RecoveryPage({ namespace }: { namespace: string }) {
 
 /** From the list of namespaces, which knows the guard also where the record can't be read; else from the status. */
 function useKnown(namespace: string): Loadable<Known> {
-  const list = useResponse<NamespacesResponse>(OPERATOR_ROUTES.namespaces, namespace);
-  const status = useResponse<StatusResponse>(pathOf("status", { namespace }), namespace);
+  const list = useNamespaces(namespace);
+  const status = useStatus(namespace);
   const described = list.data?.namespaces.find((one) => one.namespace === namespace);
   if (described !== undefined) return { ...list, data: described };
   return { ...status, data: status.data && { guard: status.data.guard, record: status.data } };

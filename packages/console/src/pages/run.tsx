@@ -3,7 +3,7 @@ import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerIdOf, pathOf, type RunResponse } from "@callnumber/protocol/wire";
 import { formatCount, formatMessage, formatNumber, formatRuns } from "../format.js";
 import { LeaseFields, progressOfRun, RunBar } from "../parts/lease.js";
-import { Loaded } from "../parts/loaded.js";
+import { Loaded } from "../parts/notices.js";
 import { Instant } from "../parts/time.js";
 import { urlOf } from "../route.js";
 import { useResponse } from "../use-response.js";

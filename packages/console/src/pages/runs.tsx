@@ -12,8 +12,9 @@ import { useState } from "preact/hooks";
 import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
 import { formatDateTime, formatLabels, formatRuns } from "../format.js";
 import { LeaseBar } from "../parts/lease.js";
-import { Loaded } from "../parts/loaded.js";
+import { Loaded } from "../parts/notices.js";
 import { filtersIn, RunFilterForm } from "../parts/run-filters.js";
+import { TableHead } from "../parts/table.js";
 import { Instant } from "../parts/time.js";
 import { type Route, urlOf } from "../route.js";
 import { useResponse } from "../use-response.js";
@@ -64,19 +65,7 @@ export function RunsPage({ route }: { route: Route }) {
 function LeasesTable({ namespace, leases }: { namespace: string; leases: readonly LedgerEntry[] }) {
   return (
     <table class="leases">
-      <thead>
-        <tr>
-          <th scope="col">Runs</th>
-          <th scope="col">Holder</th>
-          <th scope="col">Leased</th>
-          <th scope="col" class="more">
-            How far
-          </th>
-          <th scope="col" class="more">
-            By
-          </th>
-        </tr>
-      </thead>
+      <TableHead columns={[["Runs"], ["Holder"], ["Leased"], ["How far", "more"], ["By", "more"]]} />
       <tbody>
         {leases.map((lease) => {
           const { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress } = lease;
@@ -153,7 +142,7 @@ function Export({ namespace, filters, isFiltered }: ExportProperties) {
     );
   };
   return (
-    <p class="quiet export">
+    <p class="quiet">
       Export {isFiltered ? "all leases that match" : "the whole ledger"}: {link("csv")}, {link("ndjson")}{" "}
       <span role="alert">{reason}</span>
     </p>

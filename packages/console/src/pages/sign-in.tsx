@@ -1,4 +1,4 @@
-/** Asks for the token. It is kept in the page's memory: a reload asks again. */
+/** The page for the token, which is kept in the page's memory: a reload forgets it. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { authenticate, type RequestError } from "../api.js";
 

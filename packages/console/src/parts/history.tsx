@@ -4,7 +4,7 @@ import { filledPath } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
 import { formatCount, formatDateTime, formatDuration, formatNumber, formatWindow } from "../format.js";
 import { useResponse } from "../use-response.js";
-import { Loaded } from "./loaded.js";
+import { Loaded } from "./notices.js";
 
 const REST_MS = 5_000;
 
@@ -39,7 +39,7 @@ function Bars({ history }: { history: HistoryResponse }) {
   const { runs, fromMs, stepMs } = history;
   const most = Math.max(...runs, 1);
   return (
-    <figure class="history">
+    <figure>
       <div class="bars" aria-hidden="true">
         {runs.map((count, index) => (
           <span

@@ -2,9 +2,18 @@
 import type { CapacityResponse } from "@callnumber/protocol/operator";
 import { formatCount, formatDateTime, formatNumber, formatShare } from "../format.js";
 import { urlOf } from "../route.js";
+import { TableHead } from "./table.js";
 import { Instant } from "./time.js";
 
 const SHOWN_COUNT = 12;
+const COLUMNS = [
+  ["Holder"],
+  ["Share"],
+  ["Runs", "number"],
+  ["Wasted", "number more"],
+  ["Discarded", "number more"],
+  ["Last lease", "more"],
+] as const;
 
 export function HoldersTable({ capacity }: { capacity: CapacityResponse }) {
   const { holders, lookedAt, namespace } = capacity;
@@ -19,24 +28,7 @@ export function HoldersTable({ capacity }: { capacity: CapacityResponse }) {
         {lookedAt.fromMs !== null && `, since ${formatDateTime(lookedAt.fromMs)}`}.
       </p>
       <table class="holders">
-        <thead>
-          <tr>
-            <th scope="col">Holder</th>
-            <th scope="col">Share</th>
-            <th scope="col" class="number">
-              Runs
-            </th>
-            <th scope="col" class="number more">
-              Wasted
-            </th>
-            <th scope="col" class="number more">
-              Discarded
-            </th>
-            <th scope="col" class="more">
-              Last lease
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={COLUMNS} />
         <tbody>
           {shown.map((holder) => (
             <tr key={holder.name}>

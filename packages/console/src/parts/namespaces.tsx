@@ -2,7 +2,8 @@
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import { formatLabels, formatNumber } from "../format.js";
 import { go, type Route, urlOf } from "../route.js";
-import { STATE_KINDS, STATE_TITLES } from "./guard.js";
+import { STATE_KINDS, STATE_TITLES } from "./notices.js";
+import { TableHead } from "./table.js";
 
 /** Hues far enough from the red and amber of alarms. */
 const FIRST_HUE = 130;
@@ -59,18 +60,9 @@ export function NamespacesTable({
     <section aria-labelledby="namespaces">
       <h2 id="namespaces">Namespaces</h2>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Namespace</th>
-            <th scope="col">Leasing</th>
-            <th scope="col" class="number">
-              High-water mark
-            </th>
-            <th scope="col" class="number more">
-              Runs left
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          columns={[["Namespace"], ["Leasing"], ["High-water mark", "number"], ["Runs left", "number more"]]}
+        />
         <tbody>
           {namespaces.map(({ namespace, labels, record, guard }) => (
             <tr key={namespace} style={{ "--hue": String(hueOf(namespace)) }}>

@@ -4,15 +4,14 @@ import type { AddressInfo } from "node:net";
 import type { CapacityResponse, NamespacesResponse } from "@callnumber/protocol/operator";
 import type { LedgerEntry, RunsResponse } from "@callnumber/protocol/wire";
 import type { Page, Response } from "playwright-core";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { mustBeAccessible } from "./accessibility.js";
-import { CHROMIUM, chromiumForFile, heading, mustNotScrollSideways, PHONE, screenshot } from "./browser.js";
-import { openConsole } from "./opened-console.js";
+import { expect, onTestFinished, test } from "vitest";
+import { chromiumForFile, expectAccessible, PHONE, untilLoaded } from "./browser.js";
+import { openConsole } from "./consoles.js";
 
 // Every name but the coordinator's own address leads to this machine: that is how a rebound name looks.
 const browser = chromiumForFile("--host-resolver-rules=MAP *.example 127.0.0.1");
 
-/** All that a page can try against an address, each with what it got; it stands in `document.title` when nothing more comes. */
+/** Everything that a page can try against `at`, each with its result in `seen`; at the end the title is `tried`. */
 const ATTACK = `<!doctype html><title>trying</title><body><script type="module">
 const at = new URLSearchParams(location.search).get("at");
 const seen = {};
@@ -60,8 +59,8 @@ document.title = "tried";
 window.seen = seen;
 </script>`;
 
-/** A web server of somebody else. Answers its port. */
-async function strangersPort(): Promise<number> {
+/** Starts the web server of another site. Resolves to its port. */
+async function otherSite(): Promise<number> {
   const server = createServer((_, response) => response.setHeader("content-type", "text/html").end(ATTACK));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
@@ -73,7 +72,7 @@ async function strangersPort(): Promise<number> {
 
 async function tried(page: Page, origin: string, at: string) {
   const answers: Response[] = [];
-  // Of this page and its frames: what it opens in a window is nobody's but the coordinator's.
+  // Of this page and its frames, not of a window that it opens.
   page.on("response", (response) => {
     if (response.url().startsWith(at)) answers.push(response);
   });
@@ -82,42 +81,40 @@ async function tried(page: Page, origin: string, at: string) {
   return { seen: await page.evaluate<Record<string, string>>("seen"), answers };
 }
 
-describe.skipIf(CHROMIUM === undefined)("a page of another site", () => {
-  test.each([
-    ["on another port of the same host", "127.0.0.1"],
-    ["on another host", "evil.example"],
-  ])("%s reads nothing and changes nothing", async (_, host) => {
-    const { page, visit, coordinator } = await openConsole(browser());
-    const { origin: url } = new URL(coordinator.url);
-    await visit("/main");
-    await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
-    // Another window of the same browser.
-    const evil = await page.context().newPage();
-    const { seen, answers } = await tried(evil, `http://${host}:${await strangersPort()}`, url);
-    const { "read without being allowed to": opaque, ...rest } = seen;
-    const quiet = new Set(["change as a form would", "lease"]);
-    expect([undefined, "refused", "opaque "]).toContain(opaque);
-    for (const [name, got] of Object.entries(rest))
-      expect([name, got]).toEqual([name, quiet.has(name) ? expect.stringMatching(/^(refused|opaque )$/) : "refused"]);
-    expect(Object.keys(seen).length).toBeGreaterThan(12);
-    // Nor was anything answered that the browser kept from that page, but what every copy of the release has.
-    const answered = answers.filter((answer) => answer.ok()).map((answer) => new URL(answer.url()).pathname);
-    expect(answered.filter((path) => !path.startsWith("/console/"))).toEqual([]);
-    expect(answers.filter((answer) => answer.ok() && answer.request().method() !== "GET")).toEqual([]);
-    const { namespaces } = (await (await fetch(`${url}/v1/namespaces`)).json()) as NamespacesResponse;
-    expect(namespaces).toMatchObject([{ labels: {}, record: { runsUsed: 0 } }]);
-  });
+test.each([
+  ["another port of the same host", "127.0.0.1"],
+  ["another host", "evil.example"],
+])("a page on %s reads nothing and changes nothing", async (_, host) => {
+  const { page, visit, url: consoleUrl } = await openConsole(browser());
+  const { origin: url } = new URL(consoleUrl);
+  await visit("/main");
+  await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
+  // Another window of the same browser.
+  const evil = await page.context().newPage();
+  const { seen, answers } = await tried(evil, `http://${host}:${await otherSite()}`, url);
+  const { "read without being allowed to": opaque, ...rest } = seen;
+  const quiet = new Set(["change as a form would", "lease"]);
+  expect([undefined, "refused", "opaque "]).toContain(opaque);
+  for (const [name, got] of Object.entries(rest))
+    expect([name, got]).toEqual([name, quiet.has(name) ? expect.stringMatching(/^(refused|opaque )$/) : "refused"]);
+  expect(Object.keys(seen).length).toBeGreaterThan(12);
+  // Nor did the coordinator respond with anything that only the browser kept from that page, except the files of the console.
+  const answered = answers.filter((answer) => answer.ok()).map((answer) => new URL(answer.url()).pathname);
+  expect(answered.filter((path) => !path.startsWith("/console/"))).toEqual([]);
+  expect(answers.filter((answer) => answer.ok() && answer.request().method() !== "GET")).toEqual([]);
+  const { namespaces } = (await (await fetch(`${url}/v1/namespaces`)).json()) as NamespacesResponse;
+  expect(namespaces).toMatchObject([{ labels: {}, record: { runsUsed: 0 } }]);
+});
 
-  test("under a name that was made to lead here, reads nothing", async () => {
-    const { page, coordinator } = await openConsole(browser());
-    const evil = await page.context().newPage();
-    // Whatever is there: a page of the coordinator, or none.
-    await evil.goto(`http://evil.example:${new URL(coordinator.url).port}/healthz`);
-    const read = (path: string) =>
-      evil.evaluate<string>(`fetch("${path}", { credentials: "include" }).then((a) => a.status + " " + a.type)`);
-    for (const path of ["/v1/namespaces", "/v1/namespaces/main/runs", "/v1/events"])
-      expect(await read(path), path).toBe("403 basic");
-  });
+test("a page under a rebound name reads nothing", async () => {
+  const { page, url } = await openConsole(browser());
+  const evil = await page.context().newPage();
+  // Whatever is there: a page of the coordinator, or none.
+  await evil.goto(`http://evil.example:${new URL(url).port}/healthz`);
+  const read = (path: string) =>
+    evil.evaluate<string>(`fetch("${path}", { credentials: "include" }).then((a) => a.status + " " + a.type)`);
+  for (const path of ["/v1/namespaces", "/v1/namespaces/main/runs", "/v1/events"])
+    expect(await read(path), path).toBe("403 basic");
 });
 
 const MARKUP = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`;
@@ -150,8 +147,8 @@ function entry(name: string, index: number): LedgerEntry {
   } as unknown as LedgerEntry;
 }
 
-/** A coordinator, or a store, that was taken over: no schema stands before the page. */
-async function answerHostilely(page: Page): Promise<void> {
+/** As a coordinator or store that was taken over responds: no schema protects the page. */
+async function respondHostilely(page: Page): Promise<void> {
   const texts = [...HOSTILE, LONG];
   const runs: RunsResponse = { leases: texts.map(entry), nextCursor: MARKUP, trimmed: null } as never;
   const guard = { state: "stopped", code: MARKUP, sinceMs: 0, explanation: texts.join(" ") };
@@ -194,50 +191,43 @@ async function answerHostilely(page: Page): Promise<void> {
     fields: { explanation: text, reason: text },
   }));
   const body = events.map((event) => `id: a-${event.id}\ndata: ${JSON.stringify(event)}\n\n`).join("");
-  await page.route("**/v1/namespaces/*/runs?*", (route) => route.fulfill({ json: runs }));
-  await page.route("**/v1/namespaces/*/capacity", (route) => route.fulfill({ json: capacity }));
-  await page.route("**/v1/namespaces", (route) => route.fulfill({ json: namespaces }));
-  await page.route("**/v1/namespaces/*/status", (route) =>
-    route.fulfill({ status: 503, json: { code: MARKUP, message: texts.join(" ") } }),
-  );
-  await page.route("**/v1/namespaces/*/call-numbers/*", (route) =>
-    route.fulfill({ status: 400, json: { code: MARKUP, message: MARKUP + TURNED } }),
-  );
-  await page.route("**/v1/events?*", (route) =>
-    route.fulfill({ contentType: "text/event-stream", body: `retry: 60000\n\n${body}` }),
-  );
+  for (const [path, response] of Object.entries({
+    "/*/runs?*": { json: runs },
+    "/*/capacity": { json: capacity },
+    "": { json: namespaces },
+    "/*/status": { status: 503, json: { code: MARKUP, message: texts.join(" ") } },
+    "/*/call-numbers/*": { status: 400, json: { code: MARKUP, message: MARKUP + TURNED } },
+  }))
+    await page.route(`**/v1/namespaces${path}`, (route) => route.fulfill(response));
+  const stream = { contentType: "text/event-stream", body: `retry: 60000\n\n${body}` };
+  await page.route("**/v1/events?*", (route) => route.fulfill(stream));
 }
 
-describe.skipIf(CHROMIUM === undefined)("hostile text", () => {
-  test.each([
-    ["overview", "/main"],
-    ["runs", "/main/runs"],
-    ["recovery", "/main/recovery"],
-    ["an address with markup", `/main/recovery/${encodeURIComponent(MARKUP)}`],
-    ["a namespace of markup", `/${encodeURIComponent(MARKUP)}/runs`],
-    ["filters of markup", `/main/runs?holder=${encodeURIComponent(MARKUP)}&label=${encodeURIComponent(TURNED)}`],
-    ["a run of markup", `/main/runs/${encodeURIComponent(MARKUP)}`],
-    ["a call number of markup", `/main/inspect/${encodeURIComponent(MARKUP)}`],
-    ["a call number that turns round", `/main/inspect/${encodeURIComponent(TURNED + ANSI)}`],
-    ["a very long call number", `/main/inspect/${LONG}`],
-    ["an escape that is none", "/main/inspect/%E0%A4%A"],
-  ])("stays text: %s", async (name, place) => {
-    const { page, visit } = await openConsole(browser(), { viewport: PHONE });
-    await answerHostilely(page);
-    await visit(place);
-    await heading(page).waitFor();
-    await page.locator("main .pending").first().waitFor({ state: "detached" });
-    expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
-    const made =
-      "document.querySelectorAll('main img, main script, main svg[onload], [onerror], [href^=\"javascript:\" i]').length";
-    expect(await page.evaluate(made)).toBe(0);
-    const shown = await page.evaluate<string>("document.body.innerText");
-    // Nothing that turns, hides or rings, whoever sent it.
-    expect(/[^\P{C}\n\t]/u.exec(shown)?.[0].codePointAt(0)?.toString(16)).toBeUndefined();
-    if (name === "runs") expect(shown).toContain(`${MARKUP}`);
-    if (name === "runs") expect(shown).toContain("good\\u{202e}gnp.exe\\u{2066}");
-    await mustNotScrollSideways(page);
-    await mustBeAccessible(page);
-    await screenshot(page, `hostile-${name.replaceAll(" ", "-")}`);
-  });
+test.each([
+  ["overview", "/main"],
+  ["runs", "/main/runs"],
+  ["recovery", "/main/recovery"],
+  ["a URL with markup", `/main/recovery/${encodeURIComponent(MARKUP)}`],
+  ["a namespace of markup", `/${encodeURIComponent(MARKUP)}/runs`],
+  ["filters of markup", `/main/runs?holder=${encodeURIComponent(MARKUP)}&label=${encodeURIComponent(TURNED)}`],
+  ["a run of markup", `/main/runs/${encodeURIComponent(MARKUP)}`],
+  ["a call number of markup", `/main/inspect/${encodeURIComponent(MARKUP)}`],
+  ["a call number that turns round", `/main/inspect/${encodeURIComponent(TURNED + ANSI)}`],
+  ["a very long call number", `/main/inspect/${LONG}`],
+  ["an escape that is none", "/main/inspect/%E0%A4%A"],
+])("hostile text stays text: %s", async (name, place) => {
+  const { page, visit } = await openConsole(browser(), { viewport: PHONE });
+  await respondHostilely(page);
+  await visit(place);
+  await untilLoaded(page);
+  expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
+  const made =
+    "document.querySelectorAll('main img, main script, main svg[onload], [onerror], [href^=\"javascript:\" i]').length";
+  expect(await page.evaluate(made)).toBe(0);
+  const shown = await page.evaluate<string>("document.body.innerText");
+  // No character that changes the direction, is invisible, or controls a terminal.
+  expect(/[^\P{C}\n\t]/u.exec(shown)?.[0].codePointAt(0)?.toString(16)).toBeUndefined();
+  if (name === "runs") expect(shown).toContain(`${MARKUP}`);
+  if (name === "runs") expect(shown).toContain("good\\u{202e}gnp.exe\\u{2066}");
+  await expectAccessible(page, `hostile ${name}`);
 });

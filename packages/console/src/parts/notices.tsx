@@ -1,9 +1,10 @@
 /** Notices, and the frame around every response: while it is loaded, when it is old, and why there is none. */
+import type { GuardStatus } from "@callnumber/protocol/wire";
 import type { ComponentChildren } from "preact";
 import { useConnection } from "../event-stream.js";
 import { formatAge, formatDuration, formatMessage } from "../format.js";
 import type { Loadable } from "../use-response.js";
-import { useNow } from "./time.js";
+import { Duration, useNow } from "./time.js";
 
 export type NoticeKind = "good" | "notice" | "warning" | "critical";
 
@@ -23,6 +24,40 @@ export function Notice({ kind, title, children }: NoticeProperties) {
       </p>
       {children}
     </div>
+  );
+}
+
+type Guard = Pick<GuardStatus, "state" | "code" | "sinceMs" | "explanation">;
+
+export const STATE_TITLES: Readonly<Record<GuardStatus["state"], string>> = {
+  active: "Leasing is active",
+  recovering: "Leasing waits for a recovery",
+  stopped: "Leasing is stopped",
+};
+
+export const STATE_KINDS = { active: "good", recovering: "warning", stopped: "critical" } as const;
+
+/** Whether a namespace leases. `children`: what to do, shown when it does not. */
+export function GuardNotice({ guard, children }: { guard: Guard; children: ComponentChildren }) {
+  const { state, sinceMs, explanation } = guard;
+  return (
+    <>
+      {/* Apart from the visible title, whose age would be read out each second. */}
+      <p class="unseen" role="status">
+        {STATE_TITLES[state]}
+      </p>
+      <Notice
+        kind={STATE_KINDS[state]}
+        title={
+          <>
+            {STATE_TITLES[state]}, for <Duration sinceMs={sinceMs} /> now
+          </>
+        }
+      >
+        {state !== "active" && <p>{formatMessage(explanation)}</p>}
+        {state !== "active" && children}
+      </Notice>
+    </>
   );
 }
 

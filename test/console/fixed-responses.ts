@@ -1,14 +1,14 @@
-/** Answers that a young store has no reason to give: alarms, many holders, a namespace whose store was emptied. */
+/** Responses that a young store has no reason to send: alarms, many holders, a namespace whose store was emptied. */
 import type { CapacityResponse, NamespacesResponse } from "@callnumber/protocol/operator";
 import type { Page } from "playwright-core";
 
 const STORE_ID = "519e69f5-3c1d-4f6e-9a6b-2f30d86b1c55.1.1795250506950.2";
 
-export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()): Promise<void> {
+export async function respondWithStoppedNamespace(page: Page, nowMs = Date.now()): Promise<void> {
   const emptied =
     'namespace "lists" is missing, but run 65735 was leased from it. Nothing is leased. Restore the store. If it is lost, stop the ' +
     `coordinators and run \`callnumber recover --store STORE_URL --namespace lists --store-id ${STORE_ID} --min-run 65735\``;
-  const answer: NamespacesResponse = {
+  const response: NamespacesResponse = {
     store: "redis",
     coordinator: "mail-1",
     release: "0.1.0",
@@ -47,10 +47,10 @@ export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()):
       },
     ],
   };
-  await page.route("**/v1/namespaces", (route) => route.fulfill({ json: answer }));
+  await page.route("**/v1/namespaces", (route) => route.fulfill({ json: response }));
 }
 
-export async function answerWithAlarms(page: Page, nowMs = Date.now()): Promise<void> {
+export async function respondWithAlarms(page: Page, nowMs = Date.now()): Promise<void> {
   const holder = {
     hosts: ["mail-1.example.org", "mail-2.example.org"],
     processCount: 41,
@@ -58,7 +58,7 @@ export async function answerWithAlarms(page: Page, nowMs = Date.now()): Promise<
     wastedRunCount: 39,
     discardedRunCount: 2,
   };
-  const answer: CapacityResponse = {
+  const response: CapacityResponse = {
     namespace: "main",
     version: 0,
     highWaterMark: 869_730_877,
@@ -88,11 +88,11 @@ export async function answerWithAlarms(page: Page, nowMs = Date.now()): Promise<
       },
     ],
   };
-  await page.route("**/v1/namespaces/*/capacity", (route) => route.fulfill({ json: answer }));
+  await page.route("**/v1/namespaces/*/capacity", (route) => route.fulfill({ json: response }));
 }
 
 /** Leases over time that are worth a chart. */
-export async function answerWithHistory(page: Page, nowMs = Date.now()): Promise<void> {
+export async function respondWithHistory(page: Page, nowMs = Date.now()): Promise<void> {
   await page.route("**/v1/namespaces/*/history*", (route) => {
     const windowMs = Number(new URL(route.request().url()).searchParams.get("windowMs"));
     const runs = Array.from({ length: 60 }, (_, index) =>

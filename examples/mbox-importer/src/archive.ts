@@ -4,8 +4,53 @@
  *
  * Invariant: a row of `messages` is never changed or replaced. A call number that is already stored is an error.
  */
-import { ImporterError } from "../errors.js";
-import { type Database, inTransaction, openDatabase } from "./schema.js";
+import { type DatabaseSyncInstance as Database, DatabaseSync } from "@photostructure/sqlite";
+import { ImporterError } from "./errors.js";
+
+/** "CNar" in the file's header: distinguishes an archive from any other database. */
+const APPLICATION_ID = 0x434e6172;
+const SCHEMA_VERSION = 1;
+
+/** How long a process waits for another one that writes: far longer than any transaction here takes. */
+const LOCK_TIMEOUT_MS = 60_000;
+
+/**
+ * `call_number` is compared byte for byte: in a call number `a` and `A` are different digits, so a case-insensitive
+ * collation would take two numbers for one. BINARY is SQLite's default. It is written out because the table may be ported
+ * to another database: MySQL and SQL Server ignore case by default.
+ *
+ * `unique (source, byte_offset, content_hash)` identifies a message of a source: importing the same file again adds
+ * nothing. `from_line || raw` are exactly the bytes of the file.
+ */
+const SCHEMA = `
+create table facts (
+  name text primary key,
+  value text not null
+) strict;
+
+create table messages (
+  call_number text collate binary primary key not null check (length(call_number) = 8),
+  message_id text,
+  subject text,
+  from_header text,
+  date text,
+  date_header text,
+  from_line blob,
+  raw blob not null,
+  source text not null,
+  number integer not null,
+  byte_offset integer not null,
+  content_hash blob not null check (length(content_hash) = 32),
+  problem text,
+  unique (source, byte_offset, content_hash)
+) strict;
+
+create index messages_by_message_id on messages (message_id) where message_id is not null;
+create index messages_by_content on messages (content_hash);
+
+pragma application_id = ${APPLICATION_ID};
+pragma user_version = ${SCHEMA_VERSION};
+`;
 
 /** Where the call numbers of an archive come from. It never changes. */
 export interface Origin {
@@ -42,8 +87,9 @@ export type StoredMessage = Pick<
 
 const SELECT_STORED = `select call_number as callNumber, message_id as messageId, subject, from_header as "from", date,
   source, number, problem from messages`;
-const INSERT = `insert into messages (call_number, message_id, subject, from_header, date, date_header, from_line, raw,
-  source, number, byte_offset, content_hash, problem) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const INSERT = `insert into messages (call_number, message_id, subject, from_header, date, date_header, from_line, raw, source,
+  number, byte_offset, content_hash, problem) values (:callNumber, :messageId, :subject, :from, :date, :dateHeader,
+  :fromLine, :raw, :source, :number, :byteOffset, :contentHash, :problem)`;
 
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 
@@ -63,9 +109,8 @@ export class Archive implements Disposable {
 
   /** Where its call numbers come from; undefined before the first message. */
   get origin(): Origin | undefined {
-    const [storeId, namespace] = ["store_id", "namespace"].map(
-      (name) => this.#database.prepare("select value from facts where name = ?").get(name)?.["value"],
-    ) as [string | undefined, string | undefined];
+    const rows = this.#database.prepare("select name, value from facts").all() as { name: string; value: string }[];
+    const { store_id: storeId, namespace } = Object.fromEntries(rows.map(({ name, value }) => [name, value]));
     return storeId === undefined || namespace === undefined ? undefined : { storeId, namespace };
   }
 
@@ -153,11 +198,9 @@ export class Archive implements Disposable {
 
   /** Plain INSERT: no OR IGNORE, no OR REPLACE, no upsert. This is what turns a repeated number into an error. */
   #insertNew(callNumber: string, message: NewMessage): void {
-    const { fromLine, raw, source, number, byteOffset, contentHash } = message;
-    const texts = [message.messageId, message.subject, message.from, message.date, message.dateHeader].map(storable);
+    const { source, number } = message;
     try {
-      const place = [source, number, byteOffset, contentHash, storable(message.problem)];
-      this.#insert.run(callNumber, ...texts, fromLine, raw, ...place);
+      this.#insert.run({ ...storable(message), callNumber });
     } catch (error) {
       if ((error as { errcode?: number }).errcode !== SQLITE_CONSTRAINT_PRIMARYKEY) throw error;
       const stored = this.findByCallNumber(callNumber);
@@ -181,7 +224,57 @@ export class Archive implements Disposable {
   }
 }
 
+/**
+ * Opens an archive, and creates it where there is none. A file that is no archive is left exactly as it was.
+ * @throws ImporterError `archive_unusable` when the file can't be opened or is no archive.
+ */
+function openDatabase(path: string): Database {
+  let database: Database | undefined;
+  try {
+    // The timeout goes to the constructor, because the switch to WAL already needs it.
+    database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
+    inTransaction(database, createOrCheckTables);
+    // A commit is on the disk before its numbers count as used, whatever defaults SQLite was built with.
+    database.exec("pragma journal_mode = wal; pragma synchronous = full;");
+    return database;
+  } catch (error) {
+    database?.close();
+    const action = "Pass --archive the path of an archive of this importer, or of a new file in an existing directory.";
+    const message = `The archive ${path} can't be used: ${(error as Error).message}. ${action}`;
+    throw new ImporterError("archive_unusable", message, { cause: error });
+  }
+}
+
+/** Runs `work` in one transaction with the right to write: all of it is stored or nothing. */
+function inTransaction<T>(database: Database, work: (database: Database) => T): T {
+  database.exec("begin immediate");
+  try {
+    const result = work(database);
+    database.exec("commit");
+    return result;
+  } catch (error) {
+    // SQLite has already rolled back when the disk is full.
+    if (database.isTransaction) database.exec("rollback");
+    throw error;
+  }
+}
+
+function createOrCheckTables(database: Database): void {
+  const [applicationId, version, tables] = [
+    "pragma application_id",
+    "pragma user_version",
+    "select count(*) from sqlite_schema",
+  ].map((query) => Number(Object.values(database.prepare(query).get() ?? {})[0]));
+  if (tables === 0 && applicationId === 0 && version === 0) database.exec(SCHEMA);
+  else if (applicationId !== APPLICATION_ID) throw new Error("it is a database of another program");
+  else if (version !== SCHEMA_VERSION) throw new Error(`its tables are of version ${version}, not ${SCHEMA_VERSION}`);
+}
+
 /** For many programs a text in SQLite ends at its first NUL: two Message-IDs that differ after it would look the same. */
-function storable(text: string | null): string | null {
-  return text === null ? null : text.replaceAll("\0", "␀");
+function storable(message: NewMessage): Record<string, string | number | Buffer | null> {
+  const values = Object.entries(message).map(([name, value]) => [
+    name,
+    typeof value === "string" ? value.replaceAll("\0", "␀") : value,
+  ]);
+  return Object.fromEntries(values);
 }

@@ -1,0 +1,249 @@
+/**
+ * A MariaDB or PostgreSQL of a test file's own: a private directory, and a Unix socket in it as the only way in. The programs come from this
+ * machine, else from Debian's packages, unpacked without root.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { chown, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { afterAll } from "vitest";
+import { unpackDebianPackages } from "../debian/unpacked-packages.js";
+import { REPOSITORY } from "../processes/command.js";
+import { diesWithParent } from "../processes/dies-with-run.js";
+import { type Command, launch, outputOf, rowsIn, type SqlServer } from "../processes/sql-server.js";
+
+const CACHE_FOLDER = join(REPOSITORY, "node_modules", ".cache");
+const PATH = (process.env["PATH"] ?? "").split(delimiter).filter(Boolean);
+const IS_ROOT = process.getuid?.() === 0;
+
+export interface ServerOptions {
+  /** For the server's command line, in addition to those that make it small and private. */
+  readonly options?: readonly string[];
+}
+
+/** Starts a MariaDB that ends with the test file. Returns, for `ctx.skip`, why there can be none here. */
+export async function startMariadb({ options = [] }: ServerOptions = {}): Promise<SqlServer | string> {
+  const programs = await findMariadb();
+  if (typeof programs === "string") return `no MariaDB can be started: ${programs}`;
+  return await inDirectory("mariadb", (directory) => launchMariadb(programs, directory, options));
+}
+
+/** As `startMariadb`. */
+export async function startPostgres({ options = [] }: ServerOptions = {}): Promise<SqlServer | string> {
+  const programs = await findPostgres();
+  if (typeof programs === "string") return `no PostgreSQL can be started: ${programs}`;
+  try {
+    // In some containers root may be no other user, or that one may not read the programs.
+    await outputOf(postgresCommand(programs, "postgres", ["--version"]));
+  } catch (error) {
+    return `no PostgreSQL can be started: ${(error as Error).message}`;
+  }
+  return await inDirectory("postgres", (directory) => launchPostgres(programs, directory, options));
+}
+
+/** SQLite as if it were a server, with one database, in memory. A statement ends with `;` at the end of a line. */
+export async function startSqlite(): Promise<SqlServer> {
+  let database = new DatabaseSync(":memory:");
+  const server: SqlServer = {
+    version: String(database.prepare("SELECT sqlite_version() AS version").get()?.["version"]),
+    async run(statements) {
+      if (/^(CREATE|DROP) DATABASE/.test(statements)) {
+        database.close();
+        database = new DatabaseSync(":memory:");
+        return [];
+      }
+      return statements
+        .split(/;\s*$/m)
+        .filter((statement) => statement.trim() !== "")
+        .flatMap((statement) => database.prepare(statement).all() as Record<string, unknown>[])
+        .map((row) => Object.values(row).map((value) => (value === null ? "NULL" : String(value))));
+    },
+    async dispose() {
+      database.close();
+    },
+  };
+  started.push(server);
+  return server;
+}
+
+const started: SqlServer[] = [];
+// Each test file loads this module anew, so this runs at the end of each file that uses it.
+afterAll(async () => {
+  for (const server of started) await server.dispose();
+});
+
+type Launched = Pick<SqlServer, "version" | "run"> & { readonly kill: () => Promise<void> };
+
+async function inDirectory(name: string, launchIn: (directory: string) => Promise<Launched>): Promise<SqlServer> {
+  const directory = await mkdtemp(join(tmpdir(), `callnumber-${name}-`));
+  const remove = () => rm(directory, { recursive: true, force: true });
+  try {
+    const { version, run, kill } = await launchIn(directory);
+    const server = { version, run, dispose: () => kill().then(remove) };
+    started.push(server);
+    return server;
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+interface MariadbPrograms {
+  readonly server: string;
+  readonly client: string;
+  /** With the SQL files that make a new data directory, and the server's messages. */
+  readonly shareFolder: string;
+  /** LD_LIBRARY_PATH, where the programs were unpacked and not installed. */
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+async function findMariadb(): Promise<MariadbPrograms | string> {
+  // Servers are not on every user's PATH.
+  const installed = await mariadbIn([...PATH, "/usr/sbin", "/usr/libexec"], PATH, {});
+  if (installed) return installed;
+  const packages = ["mariadb-server-core", "mariadb-client-core"];
+  return unpackDebianPackages(packages, join(CACHE_FOLDER, "mariadb"), ({ home, libraryPath }) =>
+    // The client may be installed already: then it was not fetched again.
+    mariadbIn([join(home, "usr", "sbin")], [join(home, "usr", "bin"), ...PATH], { LD_LIBRARY_PATH: libraryPath }),
+  );
+}
+
+function mariadbIn(
+  serverFolders: readonly string[],
+  clientFolders: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): MariadbPrograms | undefined {
+  const existing = (folders: readonly string[], name: string) =>
+    folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
+  const server = existing(serverFolders, "mariadbd");
+  const client = existing(clientFolders, "mariadb");
+  if (server === undefined || client === undefined) return undefined;
+  const share = join(dirname(server), "..", "share");
+  const shareFolder = ["mysql", "mariadb"]
+    .map((name) => join(share, name))
+    .find((folder) => existsSync(join(folder, "mysql_system_tables.sql")));
+  if (shareFolder === undefined) return undefined;
+  const { status } = spawnSync(server, ["--no-defaults", "--version"], { env: { ...process.env, ...environment } });
+  return status === 0 ? { server, client, shareFolder, environment } : undefined;
+}
+
+/** Text as it is, without headings, in one character set whatever the terminal has. */
+const MARIADB_CLIENT_OPTIONS =
+  "--no-defaults --user=root --batch --raw --skip-column-names --default-character-set=utf8mb4".split(" ");
+
+/** Resolves when the server answers. @throws Error with the end of its log when it ends before that. */
+async function launchMariadb(
+  { server, client, shareFolder, environment }: MariadbPrograms,
+  directory: string,
+  options: readonly string[],
+): Promise<Launched> {
+  const socket = `--socket=${join(directory, "mariadb.sock")}`;
+  const serverOptions = [
+    "--no-defaults",
+    // Root must name itself; another user can be no one else.
+    ...(IS_ROOT ? ["--user=root"] : []),
+    `--basedir=${dirname(dirname(shareFolder))}`,
+    `--lc-messages-dir=${shareFolder}`,
+    `--character-sets-dir=${join(shareFolder, "charsets")}`,
+    `--datadir=${join(directory, "data")}`,
+    `--tmpdir=${directory}`,
+    `--pid-file=${join(directory, "mariadb.pid")}`,
+    // No test needs these data after a crash, and a container may forbid io_uring.
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-doublewrite=0",
+    "--innodb-flush-method=nosync",
+    "--sync-frm=0",
+    "--innodb-use-native-aio=0",
+    "--innodb-log-file-size=32M",
+  ];
+  const commandOf = (...words: readonly string[]) => command([server, ...serverOptions, ...words], environment);
+  const run = async (sql: string, database = "") => {
+    const words = [...MARIADB_CLIENT_OPTIONS, socket, ...(database === "" ? [] : [database])];
+    return rowsIn(await outputOf({ program: client, words, environment }, sql));
+  };
+  await mkdir(join(directory, "data"));
+  // In the order of mariadb-install-db, without what no test needs: help, time zones, the sys schema.
+  const tables = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
+  const files = await Promise.all(tables.map((name) => readFile(join(shareFolder, name), "utf8")));
+  // The first user is root, who needs no password: the directory with the socket is private.
+  const bootstrap = ["CREATE DATABASE mysql;", "USE mysql;", "SET @auth_root_socket=NULL;", ...files].join("\n");
+  await outputOf(commandOf("--bootstrap", "--log-warnings=0"), bootstrap);
+  const { kill } = await launch(commandOf(socket, "--skip-networking", ...options), () => run("SELECT 1"));
+  const [[version = ""] = []] = await run("SELECT VERSION()");
+  return { version, run, kill };
+}
+
+interface PostgresPrograms {
+  /** With initdb, postgres and psql. */
+  readonly folder: string;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+async function findPostgres(): Promise<PostgresPrograms | string> {
+  const hasPrograms = (folder: string) =>
+    ["initdb", "postgres", "psql"].every((program) => existsSync(join(folder, program)));
+  // Debian has a directory for each release, none of them on PATH.
+  const releasesBelow = (home: string) => {
+    const parent = join(home, "usr/lib/postgresql");
+    return existsSync(parent) ? readdirSync(parent).map((release) => join(parent, release, "bin")) : [];
+  };
+  const folder = [...PATH, ...releasesBelow("/")].find(hasPrograms);
+  if (folder !== undefined) return { folder, environment: { LC_ALL: "C" } };
+  return unpackDebianPackages(["postgresql"], join(CACHE_FOLDER, "postgres"), ({ home, libraryPath }) => {
+    const unpacked = releasesBelow(home).find(hasPrograms);
+    return unpacked && { folder: unpacked, environment: { LC_ALL: "C", LD_LIBRARY_PATH: libraryPath } };
+  });
+}
+
+/** PostgreSQL does not run as root: then the user `nobody` runs it. */
+const NOBODY = { uid: 65_534, gid: 65_534 };
+
+function postgresCommand({ folder, environment }: PostgresPrograms, name: string, words: readonly string[]): Command {
+  return { ...command([join(folder, name), ...words], environment), ...(IS_ROOT ? { asUser: NOBODY } : {}) };
+}
+
+/** Rows alone, columns between tabs, NULL as a word, and nothing after the first error. */
+const PSQL_OPTIONS = [
+  ..."--no-psqlrc --quiet --tuples-only --no-align --pset=null=NULL --username=postgres".split(" "),
+  "--field-separator=\t",
+  "--set=ON_ERROR_STOP=1",
+  "--set=VERBOSITY=verbose",
+];
+
+/** Resolves when the server answers. @throws Error with the end of its log when it ends before that. */
+async function launchPostgres(
+  programs: PostgresPrograms,
+  directory: string,
+  options: readonly string[],
+): Promise<Launched> {
+  const data = join(directory, "data");
+  const run = async (sql: string, database = "postgres") => {
+    const words = [...PSQL_OPTIONS, `--host=${directory}`, `--dbname=${database}`];
+    return rowsIn(await outputOf(postgresCommand(programs, "psql", words), sql));
+  };
+  if (IS_ROOT) await chown(directory, NOBODY.uid, NOBODY.gid);
+  // Every user who may enter the directory with the socket has access.
+  const access = ["--username=postgres", "--auth=trust"];
+  const words = [`--pgdata=${data}`, ...access, "--encoding=UTF8", "--no-locale", "--no-sync"];
+  await outputOf(postgresCommand(programs, "initdb", words));
+  const settings = [
+    "listen_addresses=",
+    `unix_socket_directories=${directory}`,
+    "fsync=off",
+    "jit=off",
+    // Shared memory as files of its own directory: what a kill leaves behind is removed with the directory.
+    "dynamic_shared_memory_type=mmap",
+    ...options,
+  ].flatMap((setting) => ["-c", setting]);
+  const server = await launch(postgresCommand(programs, "postgres", ["-D", data, ...settings]), () => run("SELECT 1"));
+  const [[version = ""] = []] = await run("SELECT split_part(current_setting('server_version'), ' ', 1)");
+  // Killed outright it would leave shared memory behind.
+  return { version, run, kill: () => server.kill("SIGQUIT") };
+}
+
+function command(words: readonly string[], environment: NodeJS.ProcessEnv): Command {
+  const [program = "", ...rest] = [...diesWithParent(), ...words];
+  return { program, words: rest, environment };
+}
