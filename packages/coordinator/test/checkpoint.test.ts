@@ -476,8 +476,7 @@ describe("refusals with what is remembered", () => {
     expect(
       withCheckpoint(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
     ).toMatchObject({
-      message:
-        "bad. Leasing is stopped since 1970-01-01T00:00:00.000Z. Checkpoint: store id a, run 7, generation 3",
+      message: "bad. Leasing is stopped since 1970-01-01T00:00:00.000Z. Checkpoint: store id a, run 7, generation 3",
       retryAfterMs: undefined,
     });
     const other = new Error("other");

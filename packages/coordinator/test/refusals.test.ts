@@ -28,7 +28,12 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["FOREIGN", "another-id", stops("store_id_mismatch"), ["(id another-id)", "Restore the right store"]],
   ["FOREIGN", "", stops("store_id_mismatch"), ["(id missing)"]],
   ["NOEPOCH", "", stops("store_epoch_unreadable"), ["Grant INFO"]],
-  ["REPLICA", "slave", stops("store_is_replica"), ["is a replica, not a master.", "Point the store's URL at the master"]],
+  [
+    "REPLICA",
+    "slave",
+    stops("store_is_replica"),
+    ["is a replica, not a master.", "Point the store's URL at the master"],
+  ],
   ["REPLICA", "sentinel", stops("store_is_replica"), ["is a sentinel, not a master."]],
   [
     "NODES",
@@ -40,7 +45,12 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["CLOCK", "0", stops("clock_skew"), ["before this release was made. Set them right"]],
   ["MOVED", "", stops("namespace_moved"), ["was moved to another store; this store leases no more"]],
   ["MOVED", "sqlite:/new", stops("namespace_moved"), ["was moved to sqlite:/new; this", "(--store)"]],
-  ["FORKED", "12", stops("store_forked"), ["are running: a holder proved that it has run 12,", RECOVER, "on the other"]],
+  [
+    "FORKED",
+    "12",
+    stops("store_forked"),
+    ["are running: a holder proved that it has run 12,", RECOVER, "on the other"],
+  ],
   ["FORKED", "0", stops("store_forked"), ["are running. Nothing is leased"]],
   [
     "CLOCKBACK",
