@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: runs the benchmarks, each in a vitest of its own, and prints their tables. Arguments: names of benchmarks
- * (default: all). `--write` puts the tables into docs/performance.md; `--quick` runs few rounds of small sizes, whose figures mean
+ * (default: all). `--write` puts the tables into docs/internals/benchmarks.md; `--quick` runs few rounds of small sizes, whose figures mean
  * nothing. Exits with 1 when a benchmark failed, with 2 when an argument is wrong.
  */
 import { spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { DIRECTORY_VARIABLE, type Report, reportAsText, withReport } from "./rep
 
 const REPOSITORY = join(import.meta.dirname, "..", "..");
 const VITEST = join(REPOSITORY, "node_modules", "vitest", "vitest.mjs");
-const DOCUMENT = join(REPOSITORY, "docs", "performance.md");
+const DOCUMENT = join(REPOSITORY, "docs", "internals", "benchmarks.md");
 const SUFFIX = ".bench.ts";
 const EXIT_MISUSED = 2;
 

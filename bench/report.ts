@@ -1,6 +1,6 @@
 /**
  * What a benchmark has found, as data: a table with a heading and sentences. A benchmark publishes its report once, at its end;
- * `npm run bench` prints it, and writes it into docs/performance.md when asked.
+ * `npm run bench` prints it, and writes it into docs/internals/benchmarks.md when asked.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export interface Report {
   readonly sections: readonly Section[];
 }
 
-/** `bench`: the name of the benchmark, and of its place in docs/performance.md: that of its file without `.bench.ts`. */
+/** `bench`: the name of the benchmark, and of its place in docs/internals/benchmarks.md: that of its file without `.bench.ts`. */
 export function publish(bench: string, ...sections: readonly Section[]): void {
   const report: Report = { bench, sections };
   const directory = process.env[DIRECTORY_VARIABLE];
@@ -54,7 +54,9 @@ export function withReport(document: string, { bench, sections }: Report): strin
   const [before, rest, ...moreBegins] = document.split(begin);
   const [, after, ...moreEnds] = (rest ?? "").split(end);
   if (before === undefined || after === undefined || moreBegins.length > 0 || moreEnds.length > 0) {
-    throw new Error(`docs/performance.md needs one place for the benchmark "${bench}": ${begin} and, below it, ${end}`);
+    throw new Error(
+      `docs/internals/benchmarks.md needs one place for the benchmark "${bench}": ${begin} and, below it, ${end}`,
+    );
   }
   return `${before}${[begin, ...sections.map(asMarkdown), end].join("\n\n")}${after}`;
 }

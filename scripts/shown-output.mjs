@@ -13,7 +13,8 @@ const COMMAND = join(ROOT, "packages", "cli", "bin", "callnumber.js");
 const BLOCK = /(<!-- output -->\n+```console\n)\$ callnumber ([^\n]*)\n[\s\S]*?(```\n)/g;
 
 const isWriting = process.argv.includes("--write");
-const documents = ["README.md", ...readdirSync(join(ROOT, "docs")).map((name) => join("docs", name))];
+const inDocs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" });
+const documents = ["README.md", ...inDocs.map((name) => join("docs", name))];
 let blockCount = 0;
 const differing = [];
 for (const path of documents.filter((name) => name.endsWith(".md"))) {

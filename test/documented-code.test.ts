@@ -27,7 +27,8 @@ const platformFetch = globalThis.fetch;
 globalThis.fetch = (url, init) => platformFetch(url.replace("http://127.0.0.1:7300", process.env.TEST_COORDINATOR), init);
 `;
 
-const blocks = ["README.md", ...readdirSync(join(REPOSITORY, "docs")).map((name) => join("docs", name))]
+const inDocs = readdirSync(join(REPOSITORY, "docs"), { recursive: true, encoding: "utf8" });
+const blocks = ["README.md", ...inDocs.map((name) => join("docs", name))]
   .filter((path) => path.endsWith(".md"))
   .flatMap((path) => {
     const text = readFileSync(join(REPOSITORY, path), "utf8");
@@ -74,9 +75,9 @@ test("every TypeScript block of a document compiles with strict flags and runs a
   expect(leases.every(({ progress }) => progress?.state === "closed")).toBe(true);
 });
 
-/** The page for missing messages, as docs/operations.md gives it to archives: copied out of the document. */
+/** The page for missing messages, as docs/how-to/show-missing-messages.md gives it to archives: copied out of the document. */
 function whyMissingAt(coordinator: string): (callNumber: string) => Promise<string> {
-  const document = readFileSync(join(REPOSITORY, "docs", "operations.md"), "utf8");
+  const document = readFileSync(join(REPOSITORY, "docs", "how-to", "show-missing-messages.md"), "utf8");
   const [, example = ""] = /```js\n(const COORDINATOR.*?)```/s.exec(document) ?? [];
   expect(example).toContain("http://127.0.0.1:7300");
   return new Function(`${example.replace("http://127.0.0.1:7300", coordinator)}; return whyMissing;`)();

@@ -12,7 +12,7 @@
 -- None of these makes a NEW call number: its version, run and sequence come from a client that leased the run from a coordinator. The
 -- functions at the end are other people's numbering schemes, which can repeat; each says by how much.
 --
--- docs/storing-call-numbers.md tells which column to keep call numbers in.
+-- docs/how-to/store-call-numbers.md tells which column to keep call numbers in.
 
 -- Arguments are text throughout, numbers too. The server makes them fit what is declared by the mode of the caller's session, and in a lax
 -- one would make 2VznWE2i of 2VznWE2ii, 2 of 1.5 and 0 of any word. Text takes them as they are, and the functions look for themselves.

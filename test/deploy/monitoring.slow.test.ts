@@ -13,7 +13,7 @@ const RULES = join(REPOSITORY, "deploy", "monitoring", "callnumber-rules.yml");
 const DASHBOARD = join(REPOSITORY, "deploy", "monitoring", "callnumber-dashboard.json");
 const rules = readFileSync(RULES, "utf8");
 const dashboard = JSON.parse(readFileSync(DASHBOARD, "utf8")) as Dashboard;
-const documentation = readFileSync(join(REPOSITORY, "docs", "monitoring.md"), "utf8");
+const documentation = readFileSync(join(REPOSITORY, "docs", "reference", "metrics-and-events.md"), "utf8");
 /** Prometheus' own checker comes with Debian's package prometheus, which is too large to be downloaded for these tests. */
 const HAS_PROMTOOL = spawnSync("promtool", ["--version"]).error === undefined;
 
@@ -65,13 +65,13 @@ test.runIf(HAS_PROMTOOL)("/metrics passes Prometheus' own checker", () => {
   expect(promtool(["check", "metrics"], metrics)).toEqual({ code: 0, output: "" });
 });
 
-test("/metrics has every metric of docs/monitoring.md, and no other", () => {
+test("/metrics has every metric of docs/reference/metrics-and-events.md, and no other", () => {
   const ours = metricNamesIn(metrics).filter((name) => name.startsWith("callnumber_"));
   const rows = [...documentation.matchAll(/^\| `(callnumber_\w+)/gm)].map(([, name]) => name as string);
   expect(rows.sort()).toEqual([...ours].sort());
 });
 
-test("/metrics has the labels of docs/monitoring.md", () => {
+test("/metrics has the labels of docs/reference/metrics-and-events.md", () => {
   for (const [, name, text] of documentation.matchAll(/^\| `(callnumber_\w+)` +\| ([^|]*)\|/gm)) {
     const [, labels] = new RegExp(`^${name}(?:_count)?\\{(.*)\\} `, "m").exec(metrics) ?? [];
     // One that counts nothing yet has no sample.
@@ -104,7 +104,7 @@ test("each alert has a severity, a summary, and a description with what to do", 
   }
 });
 
-test("each alert has a row in docs/monitoring.md, and no row is left over", () => {
+test("each alert has a row in docs/reference/metrics-and-events.md, and no row is left over", () => {
   const rows = [...documentation.matchAll(/^\| `(Callnumber\w+)`/gm)].map(([, name]) => name as string);
   expect(rows.sort()).toEqual([...alertNames].sort());
 });

@@ -1,5 +1,5 @@
 /**
- * The examples of docs/storing-call-numbers.md as they are run: statements are blocks "sql ENGINE:NAME", their result is the block
+ * The examples of docs/how-to/store-call-numbers.md as they are run: statements are blocks "sql ENGINE:NAME", their result is the block
  * "text ENGINE:NAME". And the tests that all databases have.
  */
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { REPOSITORY } from "../processes/command.js";
 import type { SqlServer } from "../processes/sql-server.js";
 
-const DOCUMENT = join(REPOSITORY, "docs", "storing-call-numbers.md");
+const DOCUMENT = join(REPOSITORY, "docs", "how-to", "store-call-numbers.md");
 const BLOCK = /^```(sql|text) (\w+):([\w-]+)\n([\s\S]*?)^```$/gm;
 const OF_NO_ENGINE = /^```(sql|text)(?! (mariadb|postgres|sqlite):)/m;
 const COLUMN_GAP = /\s{3,}/;
@@ -53,7 +53,7 @@ class DocumentExamples {
 
   #block(name: string): string {
     const text = this.#blocks.get(name);
-    if (text === undefined) throw new Error(`docs/storing-call-numbers.md has no block ${name}`);
+    if (text === undefined) throw new Error(`docs/how-to/store-call-numbers.md has no block ${name}`);
     this.#unused.delete(name);
     return text;
   }

@@ -1,4 +1,4 @@
-/** The examples of docs/storing-call-numbers.md on a real MariaDB, and what its warnings claim. */
+/** The examples of docs/how-to/store-call-numbers.md on a real MariaDB, and what its warnings claim. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** The examples of docs/storing-call-numbers.md on a real PostgreSQL, and what its warnings claim. */
+/** The examples of docs/how-to/store-call-numbers.md on a real PostgreSQL, and what its warnings claim. */
 import { expect, test } from "vitest";
 import { ALL_MESSAGES, SAME_BUT_FOR_CASE, STORED, testArchive } from "./archive-examples.js";
 import { startPostgres } from "./sql-servers.js";

@@ -170,7 +170,7 @@ export class Archive implements Disposable {
       const action = "Pass the URL of the archive's own coordinator with --coordinator.";
       throw new ImporterError(
         "store_mismatch",
-        `${failure}.\n${action} If that store is lost, read docs/operations.md first.`,
+        `${failure}.\n${action} If that store is lost, read docs/how-to/recover.md first.`,
       );
     }
     if (namespace !== undefined && namespace !== pinned.namespace) {
@@ -208,7 +208,7 @@ export class Archive implements Disposable {
         "repeated_call_number",
         `The call number ${callNumber} of message ${number} of ${source} is already in the archive, as message` +
           ` ${stored?.number} of ${stored?.source}. Nothing was overwritten.\n` +
-          "A number was issued twice: stop all importers of this namespace and find the cause first (docs/operations.md).",
+          "A number was issued twice: stop all importers of this namespace and find the cause first (docs/how-to/recover.md).",
         { cause: error },
       );
     }

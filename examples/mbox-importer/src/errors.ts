@@ -34,13 +34,13 @@ export interface ErrorDetails {
 
 const RETRY = "then run the same command again. It continues where it stopped.";
 
-/** What to do about an error of the client. docs/errors.md describes the other codes. */
+/** What to do about an error of the client. docs/reference/errors.md describes the other codes. */
 const CLIENT_ERROR_ACTIONS: Partial<Record<ClientErrorCode, string>> = {
   coordinator_unreachable: `Start the coordinator (callnumber serve) or pass its URL with --coordinator, ${RETRY}`,
   wait_timeout: `Check the coordinator (callnumber status) or pass a longer --wait, ${RETRY}`,
   store_mismatch:
     "The archive is pinned to the store of its first number. Pass the URL of that store's coordinator with --coordinator." +
-    " If the store is lost, read docs/operations.md first.",
+    " If the store is lost, read docs/how-to/recover.md first.",
   namespace_not_found: `Create the namespace (callnumber init) or pass another one with --namespace, ${RETRY}`,
   unauthorized: `Pass a token that the coordinator knows with --token-file, ${RETRY}`,
   forbidden: `Pass a token for leasing in this namespace with --token-file, or another --namespace, ${RETRY}`,
@@ -52,7 +52,7 @@ const CLIENT_ERROR_ACTIONS: Partial<Record<ClientErrorCode, string>> = {
 export function errorDetails(error: unknown): ErrorDetails {
   if (error instanceof ImporterError) return { code: error.code, message: error.message };
   if (error instanceof ClientError) {
-    const action = CLIENT_ERROR_ACTIONS[error.code] ?? `See ${error.code} in docs/errors.md, ${RETRY}`;
+    const action = CLIENT_ERROR_ACTIONS[error.code] ?? `See ${error.code} in docs/reference/errors.md, ${RETRY}`;
     return { code: error.code, message: `${error.message}\n${action}` };
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -177,7 +177,7 @@ export class Coordinator {
   /**
    * Leases 1 to 64 fresh, contiguous runs; fewer than requested when the run space or the headroom below the run ceiling is scarce.
    * A run is never leased twice. If this rejects, runs may already be discarded; no other holder gets them.
-   * @throws CoordinatorError: every refusal of docs/errors.md. RangeError or TypeError for misuse.
+   * @throws CoordinatorError: every refusal of docs/reference/errors.md. RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest, options: LeaseOptions = {}): Promise<Lease> {
     const startedMs = performance.now();

@@ -1,4 +1,4 @@
-/** The part of a logger that the coordinator uses; pino fits it. Event names are stable: docs/monitoring.md lists them all. */
+/** The part of a logger that the coordinator uses; pino fits it. Event names are stable: docs/reference/metrics-and-events.md lists them all. */
 
 export interface Log {
   debug(fields: object, event: string): void;

@@ -58,7 +58,7 @@ function State({ known: { guard, record } }: { known: Known }) {
     <>
       <GuardNotice guard={guard}>
         <p class="quiet">
-          <code>{code}</code>: docs/errors.md explains it.
+          <code>{code}</code>: docs/reference/errors.md explains it.
         </p>
       </GuardNotice>
       <section aria-labelledby="to-do">

@@ -1,7 +1,7 @@
 /**
  * Everything that happens in a coordinator: a log that passes each event to its listeners (metrics, the event stream) and then to the log
  * itself; and a suppressor, because clients can cause some events as often as they send requests. Without a bound these would fill the log,
- * and push what the guard did out of the recent events. docs/monitoring.md lists the events and their fields.
+ * and push what the guard did out of the recent events. docs/reference/metrics-and-events.md lists the events and their fields.
  */
 import type { Log } from "../log.js";
 

@@ -1,6 +1,6 @@
 /**
  * Why a step is refused: the code that guard/decide.ts and the scripts of lua/ return, and the error that it becomes. HTTP status and retry rule
- * follow from the error code (ERROR_RULES in the protocol); docs/errors.md explains each.
+ * follow from the error code (ERROR_RULES in the protocol); docs/reference/errors.md explains each.
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";

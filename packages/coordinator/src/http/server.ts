@@ -179,7 +179,7 @@ function assertExposureAllowed(
   if (tls === undefined && !listenWithoutTls) refuse("nothing is encrypted", "tls", "listenWithoutTls");
 }
 
-/** Commands in JSON that operators read, with what they need to run: docs/errors.md shows them with placeholders. */
+/** Commands in JSON that operators read, with what they need to run: docs/reference/errors.md shows them with placeholders. */
 function filledJson(json: string, context: CommandContext): string {
   if (!json.includes(STORE_URL)) return json;
   const filled = (_: string, value: unknown) => (typeof value === "string" ? filledCommands(value, context) : value);

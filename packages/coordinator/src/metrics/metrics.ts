@@ -1,6 +1,6 @@
 /**
  * What Prometheus gets of this process: events as they are counted, the state of each namespace at the moment of the scrape, and the figures of
- * Node. A registry of its own for each server, nothing global. docs/monitoring.md lists every metric.
+ * Node. A registry of its own for each server, nothing global. docs/reference/metrics-and-events.md lists every metric.
  */
 import { version as nodeRelease } from "node:process";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";

@@ -41,7 +41,7 @@ export interface AlarmSubject {
   readonly nowMs: number;
 }
 
-const PLAN = "Plan the step to the next version, and who runs it (docs/capacity.md)";
+const PLAN = "Plan the step to the next version, and who runs it (docs/how-to/maintain.md)";
 
 type Raised = Omit<Alarm, "name"> | undefined;
 type Raise = (subject: AlarmSubject, space: RunSpace) => Raised;

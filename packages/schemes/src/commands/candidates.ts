@@ -1,4 +1,4 @@
-/** Which schemes a text could be a number of, the likeliest first, in the order that docs/schemes.md explains. */
+/** Which schemes a text could be a number of, the likeliest first, in the order that docs/explanation/choosing-a-scheme.md explains. */
 import { fieldsOfKind } from "../fields.js";
 import type { Reading, Scheme } from "../scheme.js";
 import { formatDay } from "./format.js";

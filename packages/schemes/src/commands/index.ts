@@ -14,7 +14,7 @@ export function schemesCommand(io: SchemesIo): Command {
   const command = new Command("schemes")
     .summary("compare, read and mint other numbering schemes (offline)")
     .description(
-      "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator. docs/schemes.md explains the " +
+      "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator. docs/explanation/choosing-a-scheme.md explains the " +
         "output.",
     );
   for (const create of [listCommand, parseCommand, mintCommand, oddsCommand, simulateCommand]) {

@@ -37,7 +37,7 @@ export function simulateCommand(io: SchemesIo): Command {
     .description(
       "Mints with every numbering scheme in simulated scenarios, each with one thing wrong, and counts exactly how many numbers were made " +
         "before, next to how many the theory expects. A repeat is a finding, no failure: the exit code is 0. It is 1 only where count and " +
-        "theory disagree. docs/schemes.md explains the output, and what the simulation does not cover.",
+        "theory disagree. docs/explanation/choosing-a-scheme.md explains the output, and what the simulation does not cover.",
     )
     .option("--scheme <names...>", "only these schemes", someSchemes)
     .option("--scenario <names...>", "only these scenarios", someOf("scenario", SCENARIOS))
