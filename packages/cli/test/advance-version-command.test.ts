@@ -9,7 +9,7 @@ import { CallNumberCheck } from "../../../test/faults/call-number-check.js";
 import { type MintingEvent, MintingProcess } from "../../../test/faults/minting-process.js";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { done, embeddedStore, expectFailure, jsonOf } from "./helpers.js";
+import { done, embeddedStore, expectFailure, jsonOf } from "./commands-for-test.js";
 
 const RUNS_LEFT = 12;
 const RUNS_AFTERWARDS = 6;

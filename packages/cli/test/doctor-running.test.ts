@@ -6,7 +6,7 @@ import { command } from "../../../test/redis/redis-command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
-import { done, expectFailure, jsonOf } from "./helpers.js";
+import { done, expectFailure, jsonOf } from "./commands-for-test.js";
 
 const DAY_MS = 24 * 3_600_000;
 

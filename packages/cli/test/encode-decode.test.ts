@@ -5,7 +5,7 @@ import { PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, shell } from "../../../test/processes/command.js";
 import { run } from "../src/run.js";
-import { jsonOf } from "./helpers.js";
+import { jsonOf } from "./commands-for-test.js";
 
 test("encode and decode are each other's inverse", async () => {
   expect(await callnumber(["encode", "0", "99", "345"])).toEqual({ code: 0, stdout: "2VznWE2i\n", stderr: "" });

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { endlessServer } from "../../../test/endless-server.js";
 import { callnumber } from "../../../test/processes/command.js";
-import { expectFailure, STATUS } from "./helpers.js";
+import { expectFailure, STATUS } from "./commands-for-test.js";
 
 const MIB = 1024 * 1024;
 /** What the kernels of both sides may buffer for a client that stops reading. */

@@ -8,7 +8,7 @@ import { callnumber, type Finished, folderForTest, serve } from "../../../test/p
 import { command } from "../../../test/redis/redis-command.js";
 import { startRespServer } from "../../../test/redis/resp-server.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { done, expectFailure, httpServer, lease, NOWHERE } from "./helpers.js";
+import { done, expectFailure, httpServer, lease, NOWHERE } from "./commands-for-test.js";
 
 /** Title, screen and colors, in both encodings of escape; reversed text; and a line that looks like one of ours. */
 const BAD = "BAD\u001b]0;OWNED\u0007\u001b[2J\u009b32m\u202egpj.exe\u2028\nCALLNUMBER OK";

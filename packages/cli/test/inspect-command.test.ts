@@ -4,7 +4,7 @@ import { inspectResponseSchema } from "@callnumber/protocol/schemas";
 import { expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { callnumber, serve, shell } from "../../../test/processes/command.js";
-import { done, embeddedStore, expectFailure, httpServer, jsonLines, NOWHERE } from "./helpers.js";
+import { done, embeddedStore, expectFailure, httpServer, jsonLines, NOWHERE } from "./commands-for-test.js";
 
 /** A coordinator whose first leases begin at run 99, and three numbers of each of two processes. */
 async function coordinatorWithNumbers() {

@@ -14,7 +14,7 @@ import {
   NOWHERE,
   newCoordinator,
   post,
-} from "./helpers.js";
+} from "./commands-for-test.js";
 
 const ESC = String.fromCharCode(27);
 const COLORS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");

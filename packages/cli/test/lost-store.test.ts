@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { callnumber, type Finished, folderForTest, serve, shell } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { done } from "./helpers.js";
+import { done } from "./commands-for-test.js";
 
 let folder: string;
 let checkpointDir: string;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { done, embeddedStore, expectFailure, jsonOf } from "./helpers.js";
+import { done, embeddedStore, expectFailure, jsonOf } from "./commands-for-test.js";
 
 interface Places {
   readonly from: string;

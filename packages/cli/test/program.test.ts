@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, serve, shell } from "../../../test/processes/command.js";
-import { done, embeddedStore, expectFailure, httpServer, jsonOf, NOWHERE } from "./helpers.js";
+import { done, embeddedStore, expectFailure, httpServer, jsonOf, NOWHERE } from "./commands-for-test.js";
 
 /** What selects a store, a coordinator, a namespace, a directory or a token has the same meaning in every command. */
 const SHARED_SETTINGS = "coordinator namespace store store-file token tokens-file token-file checkpoint-dir".split(" ");

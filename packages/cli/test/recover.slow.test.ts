@@ -11,7 +11,7 @@ import { ownServerUnavailable, sharedRedis, startRedisServer } from "../../../te
 import { openStore } from "../../coordinator/src/stores/open-store.js";
 import type { Store } from "../../coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../coordinator/src/stores/store-url.js";
-import { done, embeddedStore, lease } from "./helpers.js";
+import { done, embeddedStore, lease } from "./commands-for-test.js";
 
 /** Above everything that the stores here have leased, and far below their clock line. */
 const FORGOTTEN_RUN = 70_000;

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { requestJson, requestStream } from "../src/requests.js";
-import { beInCommand, httpServer } from "./helpers.js";
+import { beInCommand, httpServer } from "./commands-for-test.js";
 
 beInCommand();
 

@@ -8,7 +8,7 @@ import { fillSqlite } from "../../../bench/filled-ledgers.js";
 import { initBackdated } from "../../../test/backdated.js";
 import { folderForTest, type RunningCoordinator, serve } from "../../../test/processes/command.js";
 import { openStore, parseStoreUrl } from "../../coordinator/src/index.js";
-import { done, expectFailure, jsonLines, jsonOf } from "./helpers.js";
+import { done, expectFailure, jsonLines, jsonOf } from "./commands-for-test.js";
 
 const NAMESPACE = "main";
 /** Over ninety days, until now. */

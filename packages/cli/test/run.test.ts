@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { callnumber, callnumberProcess, serve, startCommand } from "../../../test/processes/command.js";
 import { run } from "../dist/run.js";
-import { NOWHERE } from "./helpers.js";
+import { NOWHERE } from "./commands-for-test.js";
 
 /** Command lines with standard input and exit code. */
 const ENDINGS: readonly (readonly [words: readonly string[], input: string, code: number])[] = [

@@ -18,7 +18,7 @@ import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 import { newToken } from "../../coordinator/src/tokens/token.js";
-import { done, expectFailure, NOWHERE } from "./helpers.js";
+import { done, expectFailure, NOWHERE } from "./commands-for-test.js";
 
 const WRONG = "geheim-und-falsch-0123456789";
 

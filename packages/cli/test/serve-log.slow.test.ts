@@ -10,7 +10,7 @@ import { COMMAND, folderForTest, startOnTerminal } from "../../../test/processes
 import { newStoreId } from "../../coordinator/src/guard/store-id.js";
 import { thisMachine } from "../../coordinator/src/stores/sqlite/machine.js";
 import { SqliteStore } from "../../coordinator/src/stores/sqlite/store.js";
-import { done, jsonLines } from "./helpers.js";
+import { done, jsonLines } from "./commands-for-test.js";
 
 const LEASE_COUNT = 300;
 

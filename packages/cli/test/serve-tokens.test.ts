@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { callnumber, folderForTest, type RunningCoordinator, serve } from "../../../test/processes/command.js";
-import { done, expectFailure, jsonLines, type LogLine } from "./helpers.js";
+import { done, expectFailure, jsonLines, type LogLine } from "./commands-for-test.js";
 
 let folder: string;
 let tokensFile: string;

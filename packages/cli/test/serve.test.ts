@@ -24,7 +24,7 @@ import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { writeTlsFiles } from "../../../test/tls/files.js";
 import { reloadTlsOnHangUp } from "../src/serve/tls.js";
-import { beInCommand, done, embeddedStore, expectFailure, jsonLines, jsonOf } from "./helpers.js";
+import { beInCommand, done, embeddedStore, expectFailure, jsonLines, jsonOf } from "./commands-for-test.js";
 
 const eventsIn = (log: string) => jsonLines(log).map(({ msg }) => msg);
 

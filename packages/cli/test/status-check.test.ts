@@ -2,7 +2,7 @@
 import type { GuardStatus, StatusResponse } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
 import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/status-check.js";
-import { STATUS } from "./helpers.js";
+import { STATUS } from "./commands-for-test.js";
 
 const ALL = 1_000_000;
 

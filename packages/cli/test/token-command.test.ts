@@ -5,7 +5,7 @@ import { appendFile, chmod, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { COMMAND, callnumber, folderForTest } from "../../../test/processes/command.js";
-import { done, expectFailure, jsonLines } from "./helpers.js";
+import { done, expectFailure, jsonLines } from "./commands-for-test.js";
 
 const ID = /^[0-9a-f]{8}$/;
 

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { folderForTest, shell } from "../../../test/processes/command.js";
 import { changeTokensFile } from "../src/change-tokens-file.js";
-import { done, jsonLines } from "./helpers.js";
+import { done, jsonLines } from "./commands-for-test.js";
 
 let file: string;
 

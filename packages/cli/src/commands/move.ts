@@ -61,11 +61,13 @@ export function moveCommand(): Command {
   return addTargetFileOption(command);
 }
 
-/** Both stores for people, without passwords. */
-interface Route {
-  readonly from: string;
-  readonly to: string;
+interface FromTo<T> {
+  readonly from: T;
+  readonly to: T;
 }
+
+/** Both stores for people, without passwords. */
+type Route = FromTo<string>;
 
 async function move(options: Options): Promise<void> {
   const { json, nodes, to } = options;
@@ -99,26 +101,15 @@ async function move(options: Options): Promise<void> {
   else print(nextSteps(route));
 }
 
-interface Addresses {
-  readonly from: StoreAddress;
-  readonly to: StoreAddress;
-}
-
-interface Stores extends Addresses {
+interface Stores extends FromTo<StoreAddress> {
   readonly source: Store;
   readonly target: Store;
 }
 
 type StoppingFinding = Finding & { readonly code: NonNullable<Finding["code"]> };
 
-interface Planned {
-  readonly plans: readonly MovePlan[];
-  /** What prevents leasing from the new store. */
-  readonly findings: readonly StoppingFinding[];
-}
-
-/** Changes nothing. */
-async function planned(options: Options, stores: Stores): Promise<Planned> {
+/** Changes nothing. `findings`: what prevents leasing from the new store. */
+async function planned(options: Options, stores: Stores) {
   const { namespace, ignoreFindings } = options;
   const plans: MovePlan[] = [];
   for (const name of namespace === ALL ? await stores.source.listNamespaces() : [namespace]) {
@@ -152,7 +143,7 @@ async function withMove<T>(
 }
 
 async function withStores<T>(
-  { from, to }: Addresses,
+  { from, to }: FromTo<StoreAddress>,
   { checkpointDir }: Options,
   { create }: { readonly create: boolean },
   act: (stores: Stores) => Promise<T>,
@@ -205,6 +196,8 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
   ];
   if (ledger === undefined) return found.join("\n");
   const { leaseCount, copiedCount } = ledger;
+  const left = VERSION_MAX - version - 1;
+  const moves = left === 0 ? "no further move is" : left === 1 ? "1 more move is" : `${left} more moves are`;
   return [
     ...found,
     "moving",
@@ -212,15 +205,10 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
     `  2 copies ${formatCount(leaseCount - copiedCount)} of ${formatCount(leaseCount)} leases, and compares all`,
     `  3 makes the new store, with a store id of its own and version ${version + 1} of the call numbers, for ${nodeCount} data ${nodeCount === 1 ? "node" : "nodes"}`,
     "and costs",
-    `  a version          ${formatCount(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${movesAfter(version + 1)}`,
+    `  a version          ${formatCount(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${moves} possible`,
     "  a store id         importers that pin one (expectedStoreId) stop until they are given the new one",
     "  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs they hold",
   ].join("\n");
-}
-
-function movesAfter(version: number): string {
-  const left = VERSION_MAX - version;
-  return left === 0 ? "no further move is possible" : `${left} more ${left === 1 ? "move is" : "moves are"} possible`;
 }
 
 function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string {

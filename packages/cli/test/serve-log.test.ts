@@ -1,11 +1,11 @@
-/** The log of `serve` when its reader stalls (a named pipe), when the disk is full (/dev/full), and when its reader is gone. */
+/** The log of `serve`: on a terminal; when its reader stalls (a named pipe) or is gone; when the disk is full (/dev/full). */
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
-import { type DroppedLines, LogDestination } from "../src/serve/log.js";
-import { jsonLines } from "./helpers.js";
+import { type DroppedLines, LogDestination, terminalLog } from "../src/serve/log.js";
+import { jsonLines } from "./commands-for-test.js";
 
 const line = (event: string, number: number, length = 1_000) =>
   `${JSON.stringify({ level: 30, number, fill: "x".repeat(length), msg: event })}\n`;
@@ -123,4 +123,66 @@ test("a pipe whose reader is gone throws nothing, and its lines are counted", as
   log.stream.write(line("lease", 100));
   expect(printed.at(-1)).toMatch(/EPIPE.* Lines dropped: 8\d$/);
   await log.close();
+});
+
+function linesOf(level: "info" | "warn" | "error", fields: object, event: string): string[] {
+  const lines: string[] = [];
+  terminalLog((text) => lines.push(text))[level](fields, event);
+  return lines;
+}
+
+test.each<[what: string, level: "info" | "warn" | "error", fields: object, event: string, expected: string[]]>([
+  ["nothing of an event that is no warning", "info", { namespace: "main", runCount: 1 }, "lease", []],
+  [
+    "nothing of a state that a recovery ends at once",
+    "warn",
+    { namespace: "main", code: "store_recovering", reason: "heartbeat_expired", explanation: "x" },
+    "recovering",
+    [],
+  ],
+  [
+    "a recovery as its one line",
+    "warn",
+    { namespace: "main", mark: 9, explanation: "Idle for 2 h: skipped 690 runs, leasing in 4 s" },
+    "jump",
+    ["Idle for 2 h: skipped 690 runs, leasing in 4 s"],
+  ],
+  [
+    "the namespace of a recovery when it is not the default one",
+    "warn",
+    { namespace: "lists", explanation: "Idle for 2 h: skipped 690 runs, leasing in 4 s" },
+    "jump",
+    ["Idle for 2 h: skipped 690 runs, leasing in 4 s (namespace lists)"],
+  ],
+  [
+    "what ends leasing",
+    "warn",
+    { namespace: "main", code: "store_unavailable", explanation: "The store does not answer" },
+    "recovering",
+    ["Warning, namespace main: The store does not answer (recovering)"],
+  ],
+  [
+    "the cause of a failure",
+    "warn",
+    { reason: "no\nline" },
+    "heartbeat_failed",
+    ["Warning: no\\u{a}line (heartbeat_failed)"],
+  ],
+  [
+    "a finding with its remedy",
+    "error",
+    { code: "store_eviction_enabled", what: "It evicts", remedy: "Set noeviction" },
+    "preflight_finding",
+    ["Error: It evicts. Set noeviction (preflight_finding)"],
+  ],
+  [
+    "the fields of an event without a cause, and no nonce",
+    "warn",
+    { namespace: "main", nonce: "secret", aheadMs: 5000, holder: { name: "importer" } },
+    "clock_skew",
+    ['Warning, namespace main: aheadMs 5000, holder {"name":"importer"} (clock_skew)'],
+  ],
+  ["nothing of an event without fields", "warn", {}, "sighup_ignored", []],
+])("the terminal shows %s", (_, level, fields, event, expected) => {
+  expect(linesOf(level, fields, event)).toEqual(expected);
 });
