@@ -23,14 +23,23 @@ export type Source =
   /** Requested from one central counter. */
   | { readonly kind: "counter"; readonly asked: "for each number" | "for each run" };
 
-/** `mac hash` takes the assigned number where the machine has no MAC address. */
-export type NodeSource = "given" | "server" | "pid" | "mac hash";
+/** What distinguishes a node. `mac hash` takes the number of the node where the machine has no MAC address. */
+export const NODE_SOURCES = {
+  given: "the number of the node, from a list that an operator keeps",
+  server: "the number of the server, from a list that an operator keeps",
+  pid: "the process id",
+  "mac hash": "a hash of the machine's MAC addresses",
+} as const;
+export type NodeSource = keyof typeof NODE_SOURCES;
 
-/**
- * Where a sequence restarts, and so what follows its last value. `clock unit`: the step waits for the next unit. `process`: it wraps around,
- * and waits so that no value comes twice in one unit of the clock. `run`: another run is requested. `kept`: the step fails.
- */
-export type SequenceScope = "clock unit" | "process" | "run" | "kept";
+/** Where a sequence restarts, and so what follows its last value. */
+export const SEQUENCE_SCOPES = {
+  "clock unit": "within one unit of the clock, then waits for the next",
+  process: "within one process and wraps around; waits before a value comes twice in a unit of the clock",
+  run: "within one run, then requests another",
+  kept: "and is kept when the process ends; refuses after its last value",
+} as const;
+export type SequenceScope = keyof typeof SEQUENCE_SCOPES;
 
 export interface Field {
   /** One word, unique within the scheme: the key of its value. */

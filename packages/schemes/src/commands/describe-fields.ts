@@ -1,23 +1,8 @@
 /** Describes the fields of a scheme: their widths and sources, and the digits of one number above their names. */
 import { BASE62, inDigits } from "../encodings.js";
-import { type Field, fieldsSharing, type Source, type Values } from "../fields.js";
+import { type Field, fieldsSharing, NODE_SOURCES, SEQUENCE_SCOPES, type Source, type Values } from "../fields.js";
 import type { Scheme } from "../scheme.js";
 import { formatTime, grouped, INDENT, type LabeledRows } from "./format.js";
-
-const NODES = {
-  given: "the number of the node, from a list that an operator keeps",
-  server: "the number of the server, from a list that an operator keeps",
-  pid: "the process id",
-  "mac hash": "a hash of the machine's MAC addresses",
-} as const;
-
-/** Where a sequence restarts, and what follows its last value. */
-const SCOPES = {
-  "clock unit": "within one unit of the clock, then waits for the next",
-  process: "within one process and wraps around; waits before a value comes twice in a unit of the clock",
-  run: "within one run, then requests another",
-  kept: "and is kept when the process ends; refuses after its last value",
-} as const;
 
 /** A row for each field: its name and width, and what fills it. */
 export function fieldRows({ fields }: Scheme): LabeledRows {
@@ -42,13 +27,13 @@ function sourceText(source: Source): string {
     case "clock":
       return `${source.unitMs === 1 ? "milliseconds" : "seconds"} since ${formatTime(source.epochMs)}`;
     case "node":
-      return NODES[source.from];
+      return NODE_SOURCES[source.from];
     case "remainder":
       return `the last digits of a number drawn below ${grouped(source.drawnBelow)}`;
     case "random":
       return `drawn from ${grouped(source.from)} to ${grouped(source.to)}`;
     case "sequence":
-      return `rises by one from ${source.first === "random" ? "a random value" : source.first} ${SCOPES[source.within]}`;
+      return `rises by one from ${source.first === "random" ? "a random value" : source.first} ${SEQUENCE_SCOPES[source.within]}`;
     case "counter":
       return `requested from one central counter, ${source.asked}`;
   }

@@ -1,7 +1,18 @@
 /** What the command line that mounts these commands gives them, so that they print and fail as its own commands do. */
 
 export interface SchemesIo {
-  readonly call: RunningCall;
+  /** The call of the command that is running. */
+  readonly call: {
+    exitCode: number;
+    readonly io: { readonly stdout: { readonly isTTY?: boolean; readonly columns?: number } };
+    /** Writes to standard output, and waits while its reader is behind. */
+    write(text: string): Promise<void>;
+    onSignal(name: string, listener: () => void): void;
+    /** Calls `act` when the command ends, for any reason. */
+    onEnd(act: () => void): unknown;
+    /** Ends at once. */
+    leave(exitCode: number): void;
+  };
   /** Prints lines on standard output, escaping what would act on a terminal. The other functions escape as well. */
   print(text: string): void;
   /** As `print`, of text with colors by `paint`. */
@@ -17,19 +28,6 @@ export interface SchemesIo {
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string;
   /** Answers each line of standard input on standard output; a line for which `answer` throws, on standard error. */
   answerLines(answer: (line: string) => string): Promise<void>;
-}
-
-/** The call of the command that is running. */
-interface RunningCall {
-  exitCode: number;
-  readonly io: { readonly stdout: { readonly isTTY?: boolean; readonly columns?: number } };
-  /** Writes to standard output, and waits while its reader is behind. */
-  write(text: string): Promise<void>;
-  onSignal(name: string, listener: () => void): void;
-  /** Calls `act` when the command ends, for any reason. */
-  onEnd(act: () => void): unknown;
-  /** Ends at once. */
-  leave(exitCode: number): void;
 }
 
 type Style = "bold" | "red";

@@ -4,7 +4,7 @@ import { type MintContext, type Scheme, SchemeError, type SchemeErrorCode } from
 import { createNodes, pidGenerator, SimulatedCounters, type SimulatedNode } from "./nodes.js";
 import { seededRandom } from "./random.js";
 import { distinctMacs, type Scenario } from "./scenarios.js";
-import { type Expectation, isPlausible, RepeatTheory } from "./theory.js";
+import { type Expectation, isPlausible, repeatTheory } from "./theory.js";
 
 export { SCENARIOS, type Scenario } from "./scenarios.js";
 
@@ -77,7 +77,7 @@ function outcomeOf(scheme: Scheme, scenario: Scenario, macs: readonly string[], 
   const gapMs = stage.spanMs / (numbers / nodes.length);
 
   const made = new Set<string>();
-  const theory = new RepeatTheory(scheme.fields);
+  const theory = repeatTheory(scheme.fields);
   const refused = { clock_moved_backward: 0, number_space_exhausted: 0 };
   let minted = 0;
   let waited = 0;

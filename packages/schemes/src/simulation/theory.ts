@@ -33,57 +33,56 @@ interface Counting {
   readonly keyOf: (node: SimulatedNode, identity: string, unit: number) => readonly [cell: string, counter: string];
 }
 
-/** Records which process made a number when, and computes what to expect from all of them. */
-export class RepeatTheory {
-  readonly #fields: readonly Field[];
-  readonly #counting: Counting;
-  readonly #unitOf: (node: SimulatedNode) => number;
-  readonly #identities = new Map<NodeIdentity, string>();
-  /** How many numbers were made, by cell and what counted. Most cells have one counter: a map of maps would be several times as large. */
-  readonly #made = new Map<string, number>();
-
-  constructor(fields: readonly Field[]) {
-    this.#fields = fields;
-    this.#counting = COUNTINGS[countedWithin(fields)];
-    this.#unitOf = unitReader(fields);
-  }
-
+export interface RepeatTheory {
   /** Records a number that this node made just now. */
-  add(node: SimulatedNode): void {
-    const identity = this.#identities.get(node.identity) ?? identityIn(this.#fields, node.identity);
-    this.#identities.set(node.identity, identity);
-    const key = this.#counting.keyOf(node, identity, this.#unitOf(node)).join(SEPARATOR);
-    this.#made.set(key, (this.#made.get(key) ?? 0) + 1);
-  }
+  add(node: SimulatedNode): void;
+  /** Returns what to expect from all numbers. */
+  expectation(): Expectation;
+}
 
-  expectation(): Expectation {
-    const cells = this.#countsByCell();
-    if (this.#counting.rule === "same start") {
-      const expected = sum(cells.map(madeAgain));
-      return { kind: expected === 0 ? "none" : "overlap", expected, together: 1 };
-    }
-    if (this.#counting.rule === "drawn") {
-      const drawn = drawnOf(this.#fields);
-      const expected = sum(cells.map((counts) => expectedRepeats(drawn, sum(counts))));
-      return { kind: "birthday", expected, together: 1 };
-    }
-    const pairCount = sum(cells.map((counts) => (sum(counts) ** 2 - sum(counts.map((made) => made ** 2))) / 2));
-    if (pairCount === 0) return { kind: "none", expected: 0, together: 1 };
-    const ring = Number(capacityOf(...fieldsOfKind(this.#fields, "sequence")));
-    return { kind: "birthday", expected: pairCount / ring, together: sum(cells.map(madeAgain)) };
-  }
+export function repeatTheory(fields: readonly Field[]): RepeatTheory {
+  const { rule, keyOf } = COUNTINGS[countedWithin(fields)];
+  const unitOf = unitReader(fields);
+  const identities = new Map<NodeIdentity, string>();
+  /** How many numbers were made, by cell and what counted. Most cells have one counter: a map of maps would be several times as large. */
+  const made = new Map<string, number>();
+  return {
+    add: (node) => {
+      const identity = identities.get(node.identity) ?? identityIn(fields, node.identity);
+      identities.set(node.identity, identity);
+      const key = keyOf(node, identity, unitOf(node)).join(SEPARATOR);
+      made.set(key, (made.get(key) ?? 0) + 1);
+    },
+    expectation: () => expectationOf(fields, rule, countsByCell(made)),
+  };
+}
 
-  /** Returns for each cell how many numbers each counter made. */
-  #countsByCell(): readonly (readonly number[])[] {
-    const cells = new Map<string, number[]>();
-    for (const [key, made] of this.#made) {
-      const cell = key.slice(0, key.indexOf(SEPARATOR));
-      const counts = cells.get(cell);
-      if (counts === undefined) cells.set(cell, [made]);
-      else counts.push(made);
-    }
-    return [...cells.values()];
+/** @param cells for each cell, how many numbers each counter made. */
+function expectationOf(fields: readonly Field[], rule: Rule, cells: readonly (readonly number[])[]): Expectation {
+  if (rule === "same start") {
+    const expected = sum(cells.map(madeAgain));
+    return { kind: expected === 0 ? "none" : "overlap", expected, together: 1 };
   }
+  if (rule === "drawn") {
+    const drawn = drawnOf(fields);
+    const expected = sum(cells.map((counts) => expectedRepeats(drawn, sum(counts))));
+    return { kind: "birthday", expected, together: 1 };
+  }
+  const pairCount = sum(cells.map((counts) => (sum(counts) ** 2 - sum(counts.map((made) => made ** 2))) / 2));
+  if (pairCount === 0) return { kind: "none", expected: 0, together: 1 };
+  const ring = Number(capacityOf(...fieldsOfKind(fields, "sequence")));
+  return { kind: "birthday", expected: pairCount / ring, together: sum(cells.map(madeAgain)) };
+}
+
+function countsByCell(made: ReadonlyMap<string, number>): readonly (readonly number[])[] {
+  const cells = new Map<string, number[]>();
+  for (const [key, count] of made) {
+    const cell = key.slice(0, key.indexOf(SEPARATOR));
+    const counts = cells.get(cell);
+    if (counts === undefined) cells.set(cell, [count]);
+    else counts.push(count);
+  }
+  return [...cells.values()];
 }
 
 const SEPARATOR = "|";
