@@ -18,7 +18,7 @@ const answer = parsed(stdout);
 
 if (answer?.metadata === undefined) {
   const reason = answer?.error?.message ?? error?.message ?? "no answer";
-  console.log(`NOT CHECKED: the registry does not say which packages have known faults (${reason.slice(0, 200)}).`);
+  console.log(`NOT CHECKED: the registry does not report which packages have known faults (${reason.slice(0, 200)}).`);
   process.exit(process.argv.includes("--must-answer") ? 1 : 0);
 }
 const faults = Object.values(answer.advisories ?? {});

@@ -56,7 +56,7 @@ async function install() {
     // On Windows npx is a .cmd file, which only a shell can start.
     shell: process.platform === "win32",
     advice: [
-      "The dependencies could not be installed. The output above says why.",
+      "The dependencies could not be installed. The output above has the reason.",
       "If it speaks of the network: check the connection, the proxy and the registry (npm config get registry), and try again.",
       `If it speaks of an outdated lock file: run npx --yes ${pnpm} install, and commit pnpm-lock.yaml.`,
     ],
@@ -82,7 +82,7 @@ async function buildConsole() {
   rmSync(CONSOLE_STAMP, { force: true });
   const vite = join(ROOT, CONSOLE, "node_modules", "vite", "bin", "vite.js");
   await run(process.execPath, [vite, "build", "--logLevel", "warn", join(ROOT, CONSOLE)], {
-    advice: ["The console was not built. The output above says why."],
+    advice: ["The console was not built. The output above has the reason."],
   });
   writeFileSync(CONSOLE_STAMP, inputs);
   console.log("Built the console.");

@@ -17,7 +17,7 @@ export interface Maker {
   readonly keep: (kept: unknown[], count: number) => unknown;
   /** Makes `count` numbers and adds up every character: a text that was only concatenated is built here. */
   readonly read: (count: number) => unknown;
-  /** Makes one number, or one batch of them, to look at. */
+  /** Makes one number, or one batch of them, to check. */
   readonly sample: () => unknown;
 }
 

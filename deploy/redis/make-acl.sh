@@ -6,7 +6,7 @@
 # CALLNUMBER_REDIS_SENTINEL_PASSWORD and CALLNUMBER_REDIS_CLUSTER_PASSWORD.
 set -eu
 
-# The passwords stand in URLs too, so they are letters, digits, dashes and underscores: openssl rand -hex 32 makes one.
+# The passwords are part of URLs, too, so they are letters, digits, dashes and underscores: openssl rand -hex 32 makes one.
 hash_of() {
   eval "password=\${$1:-}"
   case $password in *[!A-Za-z0-9_-]*) refuse "$1 has characters that a URL would change" ;; esac
@@ -40,7 +40,7 @@ coordinator="+ping +hello +info +time +wait
   +xadd +xrange +xrevrange +xdel +hdel
   +cluster|info +cluster|slots"
 
-# To look at everything, recover a record (PERSIST, and RENAMENX for a key of another type in its place) or move a store here, take backups
+# To read everything, recover a record (PERSIST, and RENAMENX for a key of another type in its place) or move a store here, take backups
 # and shut down. It cannot flush, delete or change the configuration either, nor make this server a copy of another: a lost counter is the
 # one thing that must not happen by a slip. Nor can it hold up or cut off other clients: of what concerns connections it has the list alone. CONFIG GET shows it the password of the replicas
 # (masterauth), since Redis knows no right to one line of it: its password is worth as much as theirs, which is all that the server holds.
@@ -48,7 +48,7 @@ operator="$coordinator
   +@read +client|list +config|get +acl|whoami +acl|list +acl|getuser +role +slowlog +latency +memory|usage
   +persist +renamenx +bgsave +bgrewriteaof +lastsave +shutdown"
 
-# Everybody is the default user until they log in, and nobody can log in as it: it is off and has no password. Its rights are those of
+# Every client is the default user until it logs in, and none can log in as it: it is off and has no password. Its rights are those of
 # the append-only file: Redis 7.0 replays it as this user, and drops without a word every transaction in it that the user may not do.
 echo "user default off resetpass ~* &* +@all"
 # Unquoted, so that line breaks become spaces: an ACL file has one line for each user.
@@ -62,7 +62,7 @@ fi
 
 # Who watches, and makes another server the master: what the documentation of Sentinel names, on its own channel and less what only
 # clients ask (ROLE). As auth-user and auth-pass in sentinel.conf. It can make this server a copy of any other one: its password is worth
-# as much as the operator's. Without CONFIG REWRITE or CLIENT KILL, which stand in the transaction of a promotion, there is none; without CLIENT SETNAME
+# as much as the operator's. Without CONFIG REWRITE or CLIENT KILL, which are part of the transaction of a promotion, there is none; without CLIENT SETNAME
 # the servers refuse something each time that a Sentinel connects. SCRIPT KILL is sent only to a server that answers BUSY for longer than
 # down-after-milliseconds: it ends a script that has written nothing yet, and may save a fail-over.
 if [ -n "$sentinel_hash" ]; then
@@ -70,8 +70,8 @@ if [ -n "$sentinel_hash" ]; then
     +subscribe +multi +exec +slaveof "+config|rewrite" "+client|setname" "+client|kill" "+script|kill"
 fi
 
-# Who makes a Cluster of servers, gives a master one more replica and has a replica take over: what redis-cli --cluster says for that, and
-# nothing that moves slots or makes servers forget each other. It can make one Cluster of this one and a stranger's: its password is worth
+# Who makes a Cluster of servers, gives a master one more replica and has a replica take over: what redis-cli --cluster sends for that, and
+# nothing that moves slots or makes servers forget each other. It can join this Cluster and a foreign one: its password is worth
 # as much as the operator's.
 if [ -n "$cluster_hash" ]; then
   echo user cluster on resetpass "#$cluster_hash" resetkeys resetchannels -@all +info "+cluster|info" "+cluster|nodes" \

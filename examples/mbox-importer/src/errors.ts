@@ -1,4 +1,4 @@
-/** The one error class of this importer: a stable code, and a message that says what failed, why, and what to do. */
+/** The one error class of this importer: a stable code, and a message with what failed, why, and what to do. */
 import { ClientError } from "@callnumber/client";
 import type { ClientErrorCode } from "@callnumber/protocol/wire";
 

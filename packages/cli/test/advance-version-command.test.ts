@@ -90,7 +90,7 @@ test("advance-version waits for the coordinator of an embedded store to stop, an
   expect(inspected.stdout).toContain("leased to");
 });
 
-test("advance-version fails before the clock line has reached the last run, also with --force-early", async () => {
+test("advance-version fails before the run ceiling has reached the last run, also with --force-early", async () => {
   const store = sharedRedis().storeUrl;
   const checkpoint = ["--checkpoint-dir", await folderForTest()];
   await done("init", "--store", store);

@@ -55,7 +55,7 @@ describe.each<[string, () => Promise<string>]>([
     expect(Number(run)).toBeGreaterThan(FORGOTTEN_RUN);
   });
 
-  test("an archive with runs above the clock line is rejected, and nothing changes", async () => {
+  test("an archive with runs above the run ceiling is rejected, and nothing changes", async () => {
     const url = await newStoreUrl();
     await done("init", "--store", url);
     const before = await recordOf(url);

@@ -182,7 +182,7 @@ export class Client {
 
   #nextOfNewText(): CallNumber {
     if (!this.#encodeAhead()) {
-      throw new ClientError("no_run_available", "no run is in hand yet; one was asked for. Use next() to wait for it");
+      throw new ClientError("no_run_available", "no run is buffered yet; one was requested. Use next() to wait for it");
     }
     return this.nextSync();
   }
@@ -290,7 +290,7 @@ export class Client {
 
   #startRun(): boolean {
     if (this.#settings.stopWhenExhausted && this.#hasSpentRun) {
-      const message = `all ${SEQUENCE_COUNT} numbers of the run are used, and this client was told to take no other`;
+      const message = `all ${SEQUENCE_COUNT} numbers of the run are used, and this client takes no other (onExhausted: "stop")`;
       throw new ClientError("sequence_exhausted", message);
     }
     const held = this.#buffer.take();

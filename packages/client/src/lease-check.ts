@@ -44,7 +44,7 @@ export function checkedLease(response: unknown, expected: Expected): Lease {
     throw new ClientError(
       "run_not_increasing",
       `the coordinator leased run ${lease.firstRun}, which is not above the last run that this client got ` +
-        `(${expected.lastRun}): its store has gone back in time. This client makes no more numbers. Tell the operator`,
+        `(${expected.lastRun}): its store has rolled back. This client makes no more numbers. Inform the operator`,
     );
   }
   return lease;

@@ -13,7 +13,7 @@ const PATIENT = { timeout: 300_000, interval: 10 };
 const clientOn = clientsForTest();
 
 describe("making numbers", () => {
-  test("every form gives numbers of the run in hand, in sequence, each once", async () => {
+  test("every form returns numbers of the current run, in sequence, each once", async () => {
     const client = clientOn(new ScriptedSource());
     const made = [await client.next(), client.nextSync(), ...(await client.take(3))];
     for await (const callNumber of client) {
@@ -78,7 +78,7 @@ describe("making numbers", () => {
     expect(runsOf(made)).toEqual([1, 2]);
   });
 
-  test("nextSync throws no_run_available until a run has come, and asks for one by itself", async () => {
+  test("nextSync throws no_run_available until a run has come, and requests one", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source);
     expect(() => client.nextSync()).toThrow(code("no_run_available"));
@@ -91,7 +91,7 @@ describe("making numbers", () => {
     await expect(clientOn(new ScriptedSource()).take(count as number)).rejects.toThrow(RangeError);
   });
 
-  test("stops after one run when told so", async () => {
+  test("stops after one run with onExhausted "stop"", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source, { onExhausted: "stop" });
     await client.take(SEQUENCE_COUNT);
@@ -190,7 +190,7 @@ describe("refilling", () => {
     expect(decodeCallNumber(await client.next()).run).toBeGreaterThan(5);
   });
 
-  test("tells with each request how many leased runs wait", async () => {
+  test("sends with each request how many leased runs are buffered", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source, { spareRuns: 4, maxRunsPerLease: 2 });
     await client.next();
@@ -200,7 +200,7 @@ describe("refilling", () => {
     await client.close();
   });
 
-  test("tells its hooks of leases and of late refills, and outlives a hook that throws", async () => {
+  test("calls its hooks for leases and stalls, and survives a hook that throws", async () => {
     const uncaught = new Promise((resolve) => {
       const listeners = process.listeners("uncaughtException");
       process.removeAllListeners("uncaughtException");
@@ -345,7 +345,7 @@ describe("closing", () => {
     expect(source.requests).toHaveLength(1);
   });
 
-  test("refuses those who wait, discards the lease that is under way and reports it, and may be called twice", async () => {
+  test("rejects waiting callers, discards and reports the lease in flight, and may be called twice", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source);
     const waiting = [client.next(), client.take(3)].map((caller) => caller.catch((error: unknown) => error));
@@ -443,7 +443,7 @@ describe("closing", () => {
     expect(() => client.nextSync()).toThrow(code("client_closed"));
   });
 
-  test("never rejects when the report fails, and tells the hook", async () => {
+  test("never rejects when the report fails, and calls the hook", async () => {
     const onReportFailed = vi.fn();
     const source = new ScriptedSource();
     source.report = async () => {
@@ -460,7 +460,7 @@ describe("options", () => {
   const source = new ScriptedSource();
   const labels = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, "x"]));
   test.each<[string, object, string]>([
-    ["no holder", { holder: undefined }, "holder must say who asks"],
+    ["no holder", { holder: undefined }, "holder is missing"],
     ["a bad label", { holder: { name: "x", labels: { A: "b" } } }, '"A"'],
     ["a misspelt option", { expectedStoreID: "x" }, '"expectedStoreID"'],
     ["a bad namespace", { namespace: "Main" }, '"Main"'],
@@ -476,7 +476,7 @@ describe("options", () => {
     ["a source that is none", { source: {} }, "`lease`"],
     ["a source without a report", { source: { lease: source.lease } }, "`report`"],
     ["a source without a lease", { source: { report: source.report } }, "`lease`"],
-    ["a holder that is null", { holder: null }, "holder must say who asks"],
+    ["a holder that is null", { holder: null }, "holder is missing"],
     ["an unknown end", { onExhausted: "wait" }, 'onExhausted must be one of lease, stop, not "wait"'],
     ["a name that is none", { holder: { name: 7 } }, "holder.name must have 1 to 64 printable characters, not 7"],
     ["a name that is too long", { holder: { name: "x".repeat(HOLDER_NAME_LENGTH_MAX + 1) } }, "holder.name"],

@@ -68,7 +68,7 @@ describe("after a change of pid", () => {
     expect(mint).toThrow(copied);
   });
 
-  test("close() reports nothing: the run in hand is the original's", async () => {
+  test("close() reports nothing: the current run is the original's", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source);
     await client.take(10);
@@ -77,7 +77,7 @@ describe("after a change of pid", () => {
     expect(source.reports).toEqual([]);
   });
 
-  test("callers that wait are told at once, nothing more is asked, and the alarm is raised once", async () => {
+  test("waiting callers are rejected at once, nothing more is requested, and onStopped is called once", async () => {
     const onStopped = vi.fn();
     const source = new ScriptedSource().always(refusal("store_unavailable", 1));
     const client = clientOn(source, { hooks: { onStopped } });

@@ -108,7 +108,7 @@ describe("many callers of all forms at the same time", () => {
   });
 });
 
-describe("a loop that only awaits numbers in hand", () => {
+describe("a loop that only awaits buffered numbers", () => {
   test("lets the event loop turn, so that the answer to a refill can come in", async () => {
     let answer = () => {};
     // The refill is not answered meanwhile: all that could let the loop turn is the client.
@@ -176,7 +176,7 @@ describe("an array to be filled", () => {
     expect(placeOf(await client.next())).toBe(0);
   });
 
-  test("that is taken away meanwhile is told, and its numbers are never given again", async () => {
+  test("that is detached meanwhile is rejected, and its numbers are never returned again", async () => {
     const client = newClient();
     const bytes = new Uint8Array(2 * SEQUENCE_COUNT * 8);
     const numbers = new Float64Array(2 * SEQUENCE_COUNT);

@@ -25,7 +25,7 @@ const code = (expected: string) => expect.objectContaining({ name: "ClientError"
 const evidenceIn = (source: ScriptedSource) => source.requests.map(({ lastRun, receipt }) => ({ lastRun, receipt }));
 
 describe("each lease request", () => {
-  test("says the last run that came, and bears the receipt of just that lease", async () => {
+  test("sends the last run that came, with the proof of that lease", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source, { spareRuns: 2, prefetch: true });
     await client.take(12 * SEQUENCE_COUNT);
@@ -40,7 +40,7 @@ describe("each lease request", () => {
     }
   });
 
-  test("says nothing of runs that were refused, lost or not understood", async () => {
+  test("sends nothing of runs that were rejected, lost or invalid", async () => {
     const source = new ScriptedSource().answer(
       (lease) => lease,
       refusal("store_unavailable"),
@@ -90,7 +90,7 @@ const STOPS: Readonly<Record<string, Answer>> = {
 
 describe("the alarm", () => {
   test.each(Object.entries(STOPS))(
-    "of %s is raised once, though nobody waits for a number, and the run in hand is given up",
+    "onStopped is called once for %s, without a waiting caller, and the current run is given up",
     async (stop, answer) => {
       const onStopped = vi.fn();
       const source = new ScriptedSource().answer((lease) => lease, answer);
@@ -105,7 +105,7 @@ describe("the alarm", () => {
     },
   );
 
-  test("is raised once however many callers wait, and each of them is told", async () => {
+  test("onStopped is called once however many callers wait, and each of them is rejected", async () => {
     const onStopped = vi.fn();
     const client = clientOn(new ScriptedSource().always(refusal("store_forked")), { hooks: { onStopped } });
     const waiting = [client.next(), client.take(3), client.next()];

@@ -268,7 +268,7 @@ describe("refusals", () => {
       }
     });
 
-    test("is not read to its end: the client hangs up, tells at once, and asks no more by itself", async () => {
+    test("is not read to its end: the client disconnects, rejects at once, and does not retry", async () => {
       const { url, heard } = await endlessServer({ status: 201 });
       await using client = createClient({ coordinator: url, holder: { name: "x" } });
       await expect(client.next()).rejects.toMatchObject({ code: "invalid_response" });
@@ -320,7 +320,7 @@ describe("refusals", () => {
     expect(asked.slice(1)).toEqual(mayExpectTls ? [["HEAD", "https://h:1/p"]] : []);
   });
 
-  test("what was rejected without a cause or a message is told by what there is", async () => {
+  test("an error without a cause or a message is described by what it has", async () => {
     const said = async (thrown: unknown) => {
       const fetch = () => Promise.reject(thrown);
       return (await failure(httpSource({ coordinator: "https://example.org", fetch }).lease("main", request))).message;
@@ -332,7 +332,7 @@ describe("refusals", () => {
     expect(await said(undefined)).toContain("(undefined)");
   });
 
-  test("an address where nobody listens is named, with what to do", async () => {
+  test("an unreachable URL is named, with the remedy", async () => {
     await new Promise((resolve) => server.close(resolve));
     const { code, message } = await failure(httpSource({ coordinator: base }).lease("main", request));
     expect(code).toBe("coordinator_unreachable");

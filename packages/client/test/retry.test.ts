@@ -227,7 +227,7 @@ describe("the delay before the next try", () => {
     for (const delayMs of delays(1, 0.25)) expect(delayMs).toSatisfy((value) => Number.isInteger(value) && value >= 1);
   });
 
-  test("spreads those who were told to wait over as long again, and over a second at the most: they were all told the same", () => {
+  test("spreads clients with the same Retry-After over as long again, a second at most", () => {
     expect(Math.max(...delays(1, 4_000))).toBeLessThanOrEqual(5_000);
     const drawn = delays(1, 1_000);
     for (const fromMs of [1_000, 1_250, 1_500, 1_750]) {

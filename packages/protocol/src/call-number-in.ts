@@ -3,13 +3,13 @@
  * browser asks as a terminal does. Whether anybody made the number is another question.
  */
 
-/** Eight base62 characters. Some of them stand for nothing all the same: the codec says which. */
+/** Eight base62 characters. Some of them are no call numbers: the codec knows which. */
 const SHAPE = /^[0-9A-Za-z]{8}$/;
 const SCHEME_AND_HOST = /^\s*[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
 /**
  * A text of eight base62 characters as it is; of a URL or path, the last segment that has eight of them once its percent-escapes
- * are undone. Query and fragment are passed over, and so is the host. Null when there is none: then the text is a mistake that
+ * are undone. Query, fragment and host are skipped. Null when there is none: then the text is a mistake that
  * should be shown as it was typed.
  */
 export function callNumberIn(text: string): string | null {

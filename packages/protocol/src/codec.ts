@@ -76,7 +76,7 @@ export function callNumbersOfRun(version: number, run: number): (sequence: numbe
 /** Why a text is not a call number. */
 export type CallNumberErrorCode = "wrong_length" | "wrong_character" | "beyond_greatest";
 
-/** A text that encodes no call number. Says nothing about whether a valid number was ever issued. */
+/** A text that encodes no call number. A valid number need not have been issued. */
 export class CallNumberError extends Error {
   override readonly name = "CallNumberError";
 

@@ -1,9 +1,9 @@
 /**
- * The commands that messages tell an operator to run: the one place that writes them. A message names the store by a placeholder, because
+ * The commands in messages that an operator runs: the one place that writes them. A message names the store by a placeholder, because
  * importers read it too; what an operator reads has it filled in.
  */
 
-/** Stands for the value of `--store` where a reader may not see it. */
+/** The placeholder for the value of `--store` where a reader may not see it. */
 export const STORE_URL = "STORE_URL";
 
 /** What fills the placeholder, of a coordinator or of the command that prints: options as a shell takes them. */

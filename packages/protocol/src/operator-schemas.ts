@@ -18,7 +18,7 @@ const count = z.int().min(0);
 const { state, code, reason, sinceMs, explanation } = guardStatusSchema.shape;
 const { version, highWaterMark, rates } = statusResponseSchema.shape;
 const timeMs = sinceMs;
-/** By how many runs a second the clock line rises. */
+/** By how many runs a second the run ceiling rises. */
 const ceilingRunsPerSecond = z.int().min(1);
 
 /** One namespace in the list of all: enough to see which one needs an operator. */
@@ -103,10 +103,10 @@ export const capacityResponseSchema = z.object({
   /** 0 to 1. */
   usedShare: z.number().min(0).max(1),
   callNumbersLeft: count,
-  /** Runs that may be leased right now before the clock line is reached. */
+  /** Runs that may be leased right now before the run ceiling is reached. */
   headroomRuns: count,
   ceilingRunsPerSecond,
-  /** When the clock line reaches the end of the namespace: nothing can use it up before. */
+  /** When the run ceiling reaches the end of the namespace: nothing can use it up before. */
   ceilingEndsAtMs: timeMs,
   rates,
   /** The leases that `holders` is computed from: the newest, at most 10,000 and at most a week. */

@@ -301,9 +301,9 @@ export const guardStatusSchema = z.object({
   sinceMs: timeMs,
   /** Why, what it waits for, or which command to run: for people. */
   explanation: z.string(),
-  /** Settled doubts and recoveries of this store, and a bit more; only rises. */
+  /** Increases with each recovery of this store. */
   generation: z.int().min(0),
-  /** How many runs may be leased right now before the clock line is reached. */
+  /** How many runs may be leased right now before the run ceiling is reached. */
   headroomRuns: z.int().min(0),
   /** Data nodes that could be promoted, each of which may hold an older state: as the store records them. */
   nodeCount: z.int().min(1),
@@ -331,7 +331,7 @@ export const statusResponseSchema = z.object({
   firstRun: run,
   /** The greatest run ever leased or skipped; `firstRun - 1` when none was. */
   highWaterMark: run,
-  /** Leased, or skipped when a doubt was settled: none of them is ever leased again. */
+  /** Leased, or skipped by a recovery: none of them is ever leased again. */
   runsUsed: z.int().min(0),
   runsLeft: z.int().min(0),
   callNumbersLeft: z.int().min(0),

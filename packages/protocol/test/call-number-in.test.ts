@@ -33,6 +33,6 @@ test.each([
   expect(callNumberIn(text)).toBeNull();
 });
 
-test("eight characters that stand for nothing are still what was meant: what is wrong with them is told elsewhere", () => {
+test("eight characters that are no call number are still found: the codec rejects them", () => {
   expect(callNumberIn("https://lists.example.org/zzzzzzzz")).toBe("zzzzzzzz");
 });

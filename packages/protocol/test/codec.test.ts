@@ -158,7 +158,7 @@ describe("the codec", () => {
     );
   });
 
-  test("reads from bytes what it reads from text, wherever they begin, and -1 where nothing is spelt", () => {
+  test("reads from bytes what it reads from text, wherever they begin, and -1 where there is no call number", () => {
     for (const { fields, callNumber } of vectors) {
       const bytes = Buffer.from(`/${callNumber}\n`);
       expect(runInBytes(bytes, 1)).toBe(fields.version * RUN_COUNT + fields.run);
@@ -183,7 +183,7 @@ describe("the codec", () => {
     expect(runInBytes(Buffer.from("2VznWE2"), 0), "the bytes end too early").toBe(-1);
   });
 
-  test("says in the message what was wrong, and lets no control character through", () => {
+  test("the message names what was wrong, without control characters", () => {
     expect(refusalOf("2Vzn\u001b[0m").message).toBe(
       '"2Vzn\\u001b[0m" has "\\u001b" as character 5; a call number has only 0-9, A-Z and a-z',
     );

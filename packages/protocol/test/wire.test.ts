@@ -71,7 +71,7 @@ describe("error codes", () => {
     }
   });
 
-  test("that can be tried again later have a status that says so, all others not", () => {
+  test("that can be repeated later have a status for it, all others not", () => {
     for (const [code, { httpStatus, retry }] of Object.entries(ERROR_RULES)) {
       if (retry === "later") expect([408, 429, 503], code).toContain(httpStatus);
       expect(httpStatus, code).toBeGreaterThanOrEqual(400);
@@ -157,7 +157,7 @@ describe("schemas", () => {
     expect(leaseRequestSchema.parse(full)).toEqual(full);
   });
 
-  test("a lease bears a receipt", () => {
+  test("a lease includes a lease proof", () => {
     const lease = { namespace: "main", storeId: "s", version: 0, firstRun: 1, runCount: 1, leasedAtMs: 1, nonce: "n" };
     expect(leaseSchema.parse({ ...lease, receipt: "r".repeat(43) }).receipt).toBe("r".repeat(43));
     for (const receipt of [undefined, null, "", "r".repeat(42), `${"r".repeat(42)}=`]) {
@@ -165,7 +165,7 @@ describe("schemas", () => {
     }
   });
 
-  test("a status tells whether the guard is open, and by which code it is not", () => {
+  test("a status shows whether the guard is active, and by which code it is not", () => {
     const guard = {
       state: "recovering",
       code: "store_recovering",

@@ -12,7 +12,7 @@ export interface Load {
   readonly nodes: number;
 }
 
-/** Of at least one repeat; `Facts.repeats` says under which conditions. */
+/** Of at least one repeat; `Facts.repeats` has the conditions. */
 export function repeatChance(shape: Shape, load: Load): number {
   const { clock, nodes, sequence, counter, drawn } = shape;
   const total = load.perSecond * load.seconds;

@@ -1,4 +1,4 @@
-/** The one interface of all schemes, and what minting needs from outside. Nothing in this package reads the time, draws or waits by itself. */
+/** The one interface of all schemes, and what minting needs from outside. Nothing in this package reads the time, draws or waits on its own. */
 import type { Facts } from "./facts.js";
 import type { Field, Values } from "./fields.js";
 

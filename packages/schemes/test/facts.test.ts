@@ -56,7 +56,7 @@ describe("figures that are known", () => {
     expect(facts("twitter-snowflake").repeats({ ...made, nodes: 1_025 })).toBe(1);
   });
 
-  test("five random characters repeat as the birthday says, and a UUID hardly ever", () => {
+  test("five random characters repeat as the birthday formula predicts, and a UUID hardly ever", () => {
     expect(facts("random-base62-5").repeats({ perSecond: 1, seconds: 35_638, nodes: 1 })).toBe(
       chanceOfRepeat(62 ** 5, 35_638),
     );

@@ -36,7 +36,7 @@ export function advanceVersionCommand(): Command {
     .description(
       "Ends the version that a namespace leases from, permanently, and continues at run 1 of the next one: there are eight, 0 to 7. Prints " +
         "what that means, and asks. Coordinators on Redis may run meanwhile, and continue automatically; stop the coordinator of an embedded " +
-        "store first. Fails before the clock line of the version has reached its last run.",
+        "store first. Fails before the run ceiling of the version has reached its last run.",
     )
     .addHelpText(
       "after",
@@ -101,14 +101,14 @@ function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan 
     "found",
     `  version            ${version}, of which ${usedPercent} % are used`,
     `  the record         mark ${formatCount(highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`,
-    `  the clock line     reached the last run of version ${version} at ${formatTime(plan.ceilingEndsAtMs)}`,
+    `  the run ceiling    reached the last run of version ${version} at ${formatTime(plan.ceilingEndsAtMs)}`,
     ...(checkpoint === CORRUPT ? ["  the checkpoint     can't be read any more: the store is doubted"] : []),
     "advancing means",
     `  version ${version}          is never leased from again: ${givenUp}, are given up.`,
     "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",
     isInDoubt
-      ? `  version ${next}          begins on its clock line, because the store may have forgotten that it began before`
-      : `  version ${next}          begins at run 1; on its clock line, when a coordinator finds that the store is in doubt`,
+      ? `  version ${next}          begins at its run ceiling, because the store may have lost an earlier begin`
+      : `  version ${next}          begins at run 1, or at its run ceiling if the store has rolled back`,
     `  versions           ${VERSION_MAX - next} are left after that`,
     "  there is no way back",
   ].join("\n");
@@ -135,7 +135,7 @@ async function isConfirmed(namespace: string, json: boolean | undefined): Promis
 
 function formatDone(namespace: string, version: number, isClaimed: boolean): string {
   const begin = isClaimed
-    ? "The store was in doubt: the next coordinator claims it, and leases from the clock line of the version on"
+    ? "The store may have rolled back: the next coordinator recovers it, and leases from the run ceiling of the version on"
     : "The next lease is run 1 of it";
   return `Done: namespace "${namespace}" is at version ${version}. ${begin}. Coordinators that run notice within seconds.`;
 }

@@ -46,7 +46,7 @@ export function initCommand(): Command {
     )
     .action(init);
   const label = "a label of the namespace, for people; may be given up to 8 times";
-  const rate = "runs per second by which the clock line rises, 16,384 numbers each; never changes";
+  const rate = "runs per second by which the run ceiling rises, 16,384 numbers each; never changes";
   return addStoreOptions(command, [
     namespaceOption(),
     new Option("--label <name=value>", label).argParser((text: string, before: Labels = {}) => {

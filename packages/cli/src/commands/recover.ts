@@ -48,7 +48,7 @@ export function recoverCommand(): Command {
     .summary("recover a store that was lost or rolled back")
     .description(
       "Watches a namespace of a store for some seconds, and prints what it found, what recovering would set, and what that costs. Changes " +
-        "nothing without --apply. The mark is put onto the clock line, above everything that was ever leased; the next coordinator then " +
+        "nothing without --apply. The high-water mark moves to the run ceiling, above everything that was ever leased; the next coordinator then " +
         "claims the store and leases on. Coordinators of a Redis store may run: those that serve other namespaces lease, and lease from this one " +
         "once it is recovered. Stop the coordinator of an embedded store first, and start it again afterwards.",
     )
@@ -184,7 +184,7 @@ function formatRecord({ found, fault }: RecoverPlan): string {
 function formatTarget({ target, skippedRunCount, nextRunInMs, nodeCount }: RecoverPlan): readonly string[] {
   return [
     "recovering sets",
-    `  the mark           to run ${formatCount(target)}, on the clock line: no run of this store above it was ever leased`,
+    `  the mark           to run ${formatCount(target)}, the run ceiling: no run of this store above it was ever leased`,
     `  data nodes         ${nodeCount}`,
     "and costs",
     `  runs               ${formatCount(skippedRunCount)} are never leased`,

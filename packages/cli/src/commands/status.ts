@@ -178,7 +178,7 @@ function formatStatus({ status: received, capacity }: Found, paint: Paint): stri
     `  runs used          ${formatCount(runsUsed)}, ${usedPercent} %`,
     `  runs left          ${formatCount(runsLeft)}, for ${formatCount(callNumbersLeft)} call numbers`,
     `  guard              ${formatGuard(status.guard, paint)}`,
-    `  room               ${formatCount(headroomRuns)} runs may be leased at once, below the clock line`,
+    `  headroom           ${formatCount(headroomRuns)} runs may be leased now, below the run ceiling`,
     ...(lastRecovery === null
       ? []
       : [`  last recovery      ${lastRecovery.explanation} (${formatTime(lastRecovery.atMs)})`]),

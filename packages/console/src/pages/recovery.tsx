@@ -48,7 +48,7 @@ const WHAT_TO_DO: Readonly<Record<GuardStatus["state"], string>> = {
   recovering:
     "Nothing to do as long as this takes seconds: the coordinator skips every run that may have been leased, and continues automatically. " +
     "If it takes longer, fix what the message names.",
-  stopped: "Nothing is leased until this is fixed. Do what the message says, in its order.",
+  stopped: "Nothing is leased until this is fixed. Follow the message, in its order.",
 };
 
 function State({ known: { guard, record } }: { known: Known }) {

@@ -14,7 +14,7 @@ interface NoticeProperties {
   readonly children?: ComponentChildren;
 }
 
-/** The title says how much it matters; the color only repeats it. */
+/** The title shows how much it matters; the color only repeats it. */
 export function Notice({ kind, title, children }: NoticeProperties) {
   return (
     <div class={`notice ${kind}`}>

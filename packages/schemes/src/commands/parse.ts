@@ -134,7 +134,7 @@ function candidateAsJson({ scheme, reading, isPlausible, mismatch, isToday }: Ca
   return {
     scheme: scheme.name,
     plausible: isPlausible ?? null,
-    doubt: mismatch === "" ? null : mismatch,
+    mismatch: mismatch === "" ? null : mismatch,
     encoding: reading.encoding,
     writtenAsToday: isToday,
     number: String(reading.number),
