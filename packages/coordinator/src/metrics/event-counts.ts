@@ -3,7 +3,7 @@
  * to exist, because a client invented it perhaps, is left empty; holders and processes are never labels.
  */
 import { ALARM_NAMES, ALARM_SEVERITIES } from "@callnumber/protocol/operator";
-import { type ErrorCode, type Holder, isErrorCode, RECOVERY_REASONS } from "@callnumber/protocol/wire";
+import { type Holder, isErrorCode, RECOVERY_REASONS } from "@callnumber/protocol/wire";
 import { Counter, Gauge, Histogram } from "prom-client";
 import type { EventListener } from "../events/events.js";
 import { SpareRuns } from "./spare-runs.js";
@@ -49,25 +49,11 @@ const RECOVERED_REASONS = RECOVERY_REASONS.filter((reason) => reason !== "confli
 const INTERRUPTIONS = [...RECOVERED_REASONS, "store_unavailable"] as const;
 const DISCARD_REASONS = ["jump", "lease_discarded", "quorum_missing", "store_id_mismatch", "requester_gone"] as const;
 /** Rejections of which one is enough for an alert: counted from 0, too. */
-const GRAVE_REJECTIONS = [
-  "run_above_high_water_mark",
-  "clock_skew",
-  "clock_moved_backward",
-  "internal_error",
-] as const satisfies readonly ErrorCode[];
+const GRAVE_REJECTIONS = ["run_above_high_water_mark", "clock_skew", "clock_moved_backward", "internal_error"] as const;
 /** What concerns no namespace, or none that is known. */
 const NO_NAMESPACE = "";
 /** Written only for a namespace that a guard has met in the store. */
-const PROOFS: ReadonlySet<string> = new Set([
-  "lease",
-  "init",
-  "pin",
-  "heartbeat",
-  "jump",
-  "active",
-  "recovering",
-  "stopped",
-]);
+const PROOFS = new Set(["lease", "init", "pin", "heartbeat", "jump", "active", "recovering", "stopped"]);
 
 const RULES: Readonly<Record<string, Rule>> = {
   lease: (counts, { runCount, durationMs, holder, spareRunCount }, namespace) => {
