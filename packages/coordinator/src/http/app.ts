@@ -55,7 +55,7 @@ export function rejectUnknownQueries(app: TypedApp): void {
   app.addHook("onRequest", (request, _reply, done) => {
     const isDescribed = request.routeOptions.schema?.querystring !== undefined || request.is404;
     if (isDescribed || !request.url.includes("?")) done();
-    else done(new CoordinatorError("invalid_request", "nothing is asked by a query here"));
+    else done(new CoordinatorError("invalid_request", "this route has no query"));
   });
 }
 
