@@ -42,7 +42,7 @@ export function checkpointsOf(address: StoreAddress, directory: string): Checkpo
   const folder = resolve(directory);
   if (address.kind === "sqlite" && dirname(address.path) === folder) {
     throw new TypeError(
-      `the checkpoint directory ${folder} is the store's own folder: whoever restores the one restores the other. Give another --checkpoint-dir`,
+      `the checkpoint directory ${folder} is the store's own folder: both would be restored together. Pass another --checkpoint-dir`,
     );
   }
   const place = placeOf(address);

@@ -144,6 +144,7 @@ describe("a holder's share", () => {
     ["few unused runs", false, [...working("b", 3), ...crashing("a", UNUSED_RUNS_MIN - 1)]],
     ["unused runs as of other holders", false, [...crashing("b", 25), ...crashing("a", UNUSED_RUNS_FACTOR * 25)]],
     ["more unused runs", true, [...crashing("b", 25), ...crashing("a", UNUSED_RUNS_FACTOR * 25 + 1)]],
+    ["more, and older, unused runs", true, [...crashing("a", UNUSED_RUNS_FACTOR * 25 + 1), ...crashing("b", 25)]],
   ])("of %s raises an alarm: %s", (_, isRaised, shapes) => {
     expect(namesOf({ leases: leasesInARow(shapes) }).includes("holder_share")).toBe(isRaised);
   });

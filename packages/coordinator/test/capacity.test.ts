@@ -112,10 +112,11 @@ describe("a holder", () => {
       { holder: { name: "a", host: "z", pid: 1 }, agoMs: HOUR_MS },
       { holder: { name: "a", host: "y", pid: 1 }, runCount: 2, agoMs: LIVE_MS },
       { holder: { name: "b", pid: 1 }, runCount: 5, agoMs: LIVE_MS - 1 },
-      { holder: { name: "b", pid: 2 }, runCount: 2, agoMs: LIVE_MS - 1 },
+      { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS - 1 },
+      { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS - 1 },
     ]);
     expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([
-      { name: "b", hosts: ["h"], processCount: 2, leaseCount: 2, runCount: 7, share: 0.7, isLive: true },
+      { name: "b", hosts: ["h"], processCount: 2, leaseCount: 3, runCount: 7, share: 0.7, isLive: true },
       { name: "a", hosts: ["y", "z"], processCount: 2, leaseCount: 2, runCount: 3, share: 0.3, isLive: false },
     ]);
   });
@@ -139,11 +140,12 @@ describe("a holder", () => {
   });
 
   test.each([
-    [2, LIVE_MS],
-    [0, LIVE_MS - MINUTE_MS - 1],
-  ])("that was restarted wastes %i runs when its last process sent nothing for %i ms and more", (wasted, agoMs) => {
+    [2, LIVE_MS, { run: 2 }],
+    [3, LIVE_MS, null],
+    [0, LIVE_MS - MINUTE_MS - 1, { run: 2 }],
+  ])("that was restarted wastes %i runs %i ms later, after the report %j", (wasted, agoMs, progress) => {
     const leases = leasesInARow([
-      { agoMs: agoMs + MINUTE_MS, holder: { pid: 1 }, runCount: 3, progress: { run: 2 } },
+      { agoMs: agoMs + MINUTE_MS, holder: { pid: 1 }, runCount: 3, progress },
       { agoMs, holder: { pid: 2 } },
     ]);
     expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([{ wastedRunCount: wasted }]);
@@ -183,7 +185,7 @@ describe("a reader", () => {
     expect(await read(reader)).not.toBe(second);
   });
 
-  test("reads again after a failure", async () => {
+  test.each(["capacity", "alarms"] as const)("reads %s again after a failure", async (what) => {
     let isAway = true;
     const reader = readerOf([], {
       read: async () => {
@@ -191,9 +193,9 @@ describe("a reader", () => {
         return { record: recordOf({ highWaterMark: 0 }), code: null, shortageMs: 0 };
       },
     });
-    await expect(reader.capacity("main")).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(reader[what]("main")).rejects.toMatchObject({ code: "store_unavailable" });
     isAway = false;
-    expect(await reader.capacity("main")).toMatchObject({ runsUsed: 0, alarms: [] });
+    expect(await reader[what]("main")).toMatchObject(what === "alarms" ? [] : { runsUsed: 0, alarms: [] });
   });
 });
 

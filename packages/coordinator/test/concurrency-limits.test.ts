@@ -31,7 +31,7 @@ test("a client next to others that hold all they can takes a part of what is fre
   expect(taken).toEqual([32, 16, 8, 4, 2, 1, 1, 0]);
 });
 
-test("clients that go on asking come to equal shares, whoever was first", () => {
+test("clients that continue to send requests get equal shares, in whatever order they began", () => {
   const limit = new ConcurrencyLimit(30, "requests");
   const held = new Map(["a", "b"].map((client) => [client, takeAll(limit, client)]));
   expect(held.get("a")).toHaveLength(30);

@@ -112,11 +112,12 @@ test.each<[what: string, status: number, code: string | undefined, bytes: string
     lease(CHUNKED, `${BODY.length.toString(16)}\r\n${BODY}\r\nzz\r\n`),
   ],
   ["a body that is no JSON", 400, "invalid_request", lease([], "{")],
+  // With the broken byte replaced it would be valid.
   [
     "a body that is not UTF-8",
     400,
     "invalid_request",
-    Buffer.from(lease([], '{"x":"\u00ff"}').replace("content-length: 10", "content-length: 9"), "latin1"),
+    Buffer.from(lease([JSON_TYPE, LENGTH], BODY.replace("lists", "list\u00ff")), "latin1"),
   ],
   ["a body with an unknown key", 400, "invalid_request", lease([], BODY.replace("{", '{"x":1,'))],
   ["a body with __proto__", 400, "invalid_request", lease([], BODY.replace("{", '{"__proto__":{},'))],
@@ -167,6 +168,15 @@ describe("the log of a rejection", () => {
     expect(line).toMatchObject({ code: "unauthorized", remoteAddress: "127.0.0.1" });
     expect(line).not.toHaveProperty("holder");
     expect(line).not.toHaveProperty("tokenId");
+  });
+
+  test.each([
+    [20, "not_found", "/nowhere"],
+    [20, "method_not_allowed", LEASES],
+    [30, "invalid_request", "/healthz?a=b"],
+  ])("has the level %i for %s", async (level, code, path) => {
+    await sent(bytesOf("GET", path));
+    expect(rejections()).toEqual([expect.objectContaining({ level, code })]);
   });
 
   test("names a client that does not speak HTTP by its address, at debug level", async () => {

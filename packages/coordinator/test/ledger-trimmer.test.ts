@@ -208,7 +208,7 @@ describe("nothing is trimmed", () => {
     );
   });
 
-  test("by a store that refuses every trim, and the file does not grow", async () => {
+  test("by a store that rejects every trim, and the file does not grow", async () => {
     const { store } = await leased(5);
     const refusing = storeWith(store, {
       trimLedger: async () => {

@@ -14,9 +14,9 @@ test.each([
   ["with tokens, without TLS", WITH_TOKENS, "listenWithoutTls"],
   ["with tokens, without TLS, and the other option", { ...WITH_TOKENS, listenWithoutTokens: true }, "listenWithoutTls"],
 ])("a server %s does not listen on an address that other machines reach", async (_, options, option) => {
-  const refused = served({ host: "0.0.0.0", ...options });
-  await expect(refused).rejects.toThrow(TypeError);
-  await expect(refused).rejects.toThrow(`${option}: true`);
+  const listening = served({ host: "0.0.0.0", ...options });
+  await expect(listening).rejects.toThrow(TypeError);
+  await expect(listening).rejects.toThrow(`${option}: true`);
 });
 
 test.each([

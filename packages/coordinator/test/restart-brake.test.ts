@@ -36,6 +36,11 @@ function startOften(count: number, holder = CRASHING): void {
   for (let index = 0; index < count; index++) expect(start(holder).waitMs).toBe(0);
 }
 
+/** A start that gets no lease. */
+function fail(holder: typeof CRASHING): void {
+  brake.begin("main", { holder, lastRun: null }, nowMs)(undefined);
+}
+
 function report(lease: Lease | undefined, lastSequence: number | null): void {
   brake.reported("main", { nonce: lease?.nonce ?? "", lastSequence }, nowMs);
 }
@@ -123,9 +128,16 @@ describe("a crash loop", () => {
   });
 
   test("does not count while nothing is leased: a store that is away makes no crash loop", () => {
-    for (let index = 0; index < 1_000; index++)
-      brake.begin("main", { holder: CRASHING, lastRun: null }, nowMs)(undefined);
-    expect(untilNextMs()).toBe(0);
+    startOften(1);
+    for (let index = 0; index < 1_000; index++) fail(CRASHING);
+    startOften(FREE_STARTS - 1);
+    expect(brake.loops("main", nowMs)).toMatchObject([{ startCount: FREE_STARTS }]);
+  });
+
+  test("counts also after as many other holders as are kept", () => {
+    for (let index = 0; index < 10_000; index++) fail({ ...CRASHING, name: `other-${index}` });
+    startOften(FREE_STARTS);
+    expect(untilNextMs()).toBeGreaterThan(0);
   });
 
   test("counts each request as soon as it is admitted, also those of the same moment", () => {

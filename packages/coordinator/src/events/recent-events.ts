@@ -12,7 +12,7 @@ export const RECENT_EVENT_COUNT = 500;
 /** Further events that leases must not push out: what the guard did is read days later. */
 export const NOTABLE_EVENT_COUNT = 200;
 /** And of each event that clients cause, except rejections. */
-export const CALLER_EVENT_COUNT = 50;
+const CALLER_EVENT_COUNT = 50;
 
 /** A nonce allows reports; an error includes a stack. Namespace and code have fields of their own. */
 const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "receipt", "err", "namespace", "code"]);

@@ -55,7 +55,7 @@ export function rejectUnknownQueries(app: TypedApp): void {
   app.addHook("onRequest", (request, _reply, done) => {
     const isDescribed = request.routeOptions.schema?.querystring !== undefined || request.is404;
     if (isDescribed || !request.url.includes("?")) done();
-    else done(new CoordinatorError("invalid_request", "nothing is asked by a query here"));
+    else done(new CoordinatorError("invalid_request", "this route has no query"));
   });
 }
 
@@ -64,12 +64,14 @@ export function rejectUnknownQueries(app: TypedApp): void {
  * the routes are registered, so that it knows them, and the function after the other hooks.
  */
 export function unknownRouteRejection(app: TypedApp): () => void {
-  const methods = new Map<string, string[]>();
+  const routes = new Map<string, { readonly path: RegExp; readonly methods: string[] }>();
   app.addHook("onRoute", ({ url, method }) => {
-    methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
+    const path = new RegExp(`^${url.replaceAll(".", "\\.").replace(/:\w+/g, "[^/]+")}$`);
+    const route = routes.get(url) ?? { path, methods: [] };
+    route.methods.push(...[method].flat());
+    routes.set(url, route);
   });
-  const allowedAt = (path: string) =>
-    [...methods].find(([url]) => new RegExp(`^${url.replace(/:\w+/g, "[^/]+")}$`).test(path))?.[1];
+  const allowedAt = (path: string) => [...routes.values()].find((route) => route.path.test(path))?.methods;
   const rejectionOf = ({ method, url }: FastifyRequest, reply: FastifyReply) => {
     const allowed = allowedAt(url.replace(/\?.*/s, ""))?.join(", ");
     if (allowed === undefined) {

@@ -26,10 +26,10 @@ export function eventsRoute(app: TypedApp, streams: EventStreams, authenticator:
       config: { permission: "read", isFiltered: true, slots: "streams" },
       schema: {
         summary:
-          "Server-sent events: leases, refusals and what the guard does, with Last-Event-ID; `gap` tells of missed ones",
+          "Server-sent events: leases, rejections and changes of state, with Last-Event-ID; `gap` stands for missed ones",
         querystring: z.strictObject({
           namespace: namespaceSchema.optional(),
-          recent: z.enum(["yes", "no"]).default("no").describe("tell first what is still known"),
+          recent: z.enum(["yes", "no"]).default("no").describe("send the recent events first"),
         }),
         response: errorResponses,
       },

@@ -1,5 +1,5 @@
 /**
- * Whether a lease may be asked for, and for how many runs: by the token, by the holder, and by how often the holder starts. Decided before
+ * Whether a lease may be requested, and for how many runs: by the token, by the holder, and by how often the holder starts. Decided before
  * the store is asked, and what is not leased is given back.
  *
  * What one token does is counted apart from all others, its holders too: a client that invents names, or uses those of others, spends what
@@ -11,7 +11,7 @@ import { CoordinatorError } from "../errors.js";
 import { RestartBrake, type StartLoop } from "./restart-brake.js";
 import { type Allowance, TokenBuckets } from "./token-buckets.js";
 
-/** One token may take a version's first 256 runs, 4 million call numbers, at once, and eight times what the clock line rises by. */
+/** One token may take a version's first 256 runs, 4 million call numbers, at once, and eight times what the run ceiling rises by. */
 export const TOKEN_ALLOWANCE: Allowance = { atOnce: 256, perSecond: 16 };
 /** Half of it: two of the greatest leases at once, and as much is left for the other holders of the token. */
 export const HOLDER_ALLOWANCE: Allowance = { atOnce: 128, perSecond: 8 };
@@ -31,7 +31,7 @@ export interface LeaseLimitsOptions {
 
 /** An admitted request. */
 export interface Admission {
-  /** 1 to what was asked for. */
+  /** 1 to what was requested. */
   readonly runCount: number;
   /** Must be called, with the lease or, where the request failed, undefined: then all is as if it had not been. */
   readonly end: (lease: Lease | undefined) => void;
@@ -56,7 +56,7 @@ export class LeaseLimits {
   }
 
   /**
-   * Takes what fits of the runs that are asked for.
+   * Takes what fits of the requested runs.
    * @throws CoordinatorError `rate_limited` when not even one does, or when the holder has to wait before it starts again: nothing is taken.
    */
   admit(

@@ -3,7 +3,7 @@
  * to exist, because a client invented it perhaps, is left empty; holders and processes are never labels.
  */
 import { ALARM_NAMES, ALARM_SEVERITIES } from "@callnumber/protocol/operator";
-import { type ErrorCode, type Holder, isErrorCode, RECOVERY_REASONS } from "@callnumber/protocol/wire";
+import { type Holder, isErrorCode, RECOVERY_REASONS } from "@callnumber/protocol/wire";
 import { Counter, Gauge, Histogram } from "prom-client";
 import type { EventListener } from "../events/events.js";
 import { SpareRuns } from "./spare-runs.js";
@@ -16,25 +16,25 @@ type Rule = (counts: EventCounts, fields: Fields, namespace: string) => void;
 const COUNTERS = {
   leases_total: ["Leases granted.", "namespace"],
   runs_leased_total: ["Runs in the leases granted.", "namespace"],
-  runs_discarded_total: ["Runs that nobody will mint from, by reason.", "namespace", "reason"],
+  runs_discarded_total: ["Runs that are never used, by reason.", "namespace", "reason"],
   heartbeat_rejections_total: ["Heartbeats rejected, by code.", "namespace", "code"],
-  heartbeat_failures_total: ["Rounds of heartbeats that came to nothing."],
-  rejected_requests_total: ["Requests refused over HTTP, by code.", "namespace", "code"],
+  heartbeat_failures_total: ["Rounds of heartbeats that failed."],
+  rejected_requests_total: ["Requests rejected over HTTP, by code.", "namespace", "code"],
   recoveries_total: ["Completed recoveries, by their reason.", "namespace", "reason"],
   interruptions_total: ["Interruptions of leasing, by cause.", "namespace", "cause"],
   stops_total: ["Times that leasing was stopped, by code.", "namespace", "code"],
-  epoch_changes_total: ["Changed epochs of the store that were met.", "namespace"],
-  preflight_failures_total: ["Looks at the store's servers that failed."],
-  log_lines_dropped_total: ["Lines that the log could not take."],
+  epoch_changes_total: ["Changes of the store's epoch.", "namespace"],
+  preflight_failures_total: ["Checks of the store's servers that failed."],
+  log_lines_dropped_total: ["Lines that could not be written to the log."],
   leases_trimmed_total: ["Leases trimmed from the store.", "namespace"],
   ledger_trim_failures_total: ["Trims of the ledger that failed.", "namespace"],
 } as const;
 
 const GAUGES = {
-  preflight_findings: ["What stands against the store's servers now, by effect.", "effect"],
+  preflight_findings: ["Findings about the store's servers now, by effect.", "effect"],
   alarms: ["1 for an alarm that is raised.", "namespace", "name", "severity"],
-  spare_runs: ["Spare runs that live clients told of when they asked last.", "namespace"],
-  live_clients: ["Processes that asked for a lease within ten minutes.", "namespace"],
+  spare_runs: ["Spare runs, as live clients reported them last.", "namespace"],
+  live_clients: ["Processes that requested a lease within ten minutes.", "namespace"],
 } as const;
 
 const HISTOGRAMS = {
@@ -49,25 +49,11 @@ const RECOVERED_REASONS = RECOVERY_REASONS.filter((reason) => reason !== "confli
 const INTERRUPTIONS = [...RECOVERED_REASONS, "store_unavailable"] as const;
 const DISCARD_REASONS = ["jump", "lease_discarded", "quorum_missing", "store_id_mismatch", "requester_gone"] as const;
 /** Rejections of which one is enough for an alert: counted from 0, too. */
-const GRAVE_REJECTIONS = [
-  "run_above_high_water_mark",
-  "clock_skew",
-  "clock_moved_backward",
-  "internal_error",
-] as const satisfies readonly ErrorCode[];
+const GRAVE_REJECTIONS = ["run_above_high_water_mark", "clock_skew", "clock_moved_backward", "internal_error"] as const;
 /** What concerns no namespace, or none that is known. */
 const NO_NAMESPACE = "";
 /** Written only for a namespace that a guard has met in the store. */
-const PROOFS: ReadonlySet<string> = new Set([
-  "lease",
-  "init",
-  "pin",
-  "heartbeat",
-  "jump",
-  "active",
-  "recovering",
-  "stopped",
-]);
+const PROOFS = new Set(["lease", "init", "pin", "heartbeat", "jump", "active", "recovering", "stopped"]);
 
 const RULES: Readonly<Record<string, Rule>> = {
   lease: (counts, { runCount, durationMs, holder, spareRunCount }, namespace) => {

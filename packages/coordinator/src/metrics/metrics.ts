@@ -27,18 +27,18 @@ const GUARD_STATES = ["active", "recovering", "stopped"] as const;
 
 /** Set at each scrape. */
 const GAUGES = {
-  high_water_mark: ["The greatest run leased or passed over, as this coordinator knows it.", "namespace"],
-  runs_used: ["Runs leased or passed over: none of them is ever leased again.", "namespace"],
-  runs_left: ["Runs that the run space still holds.", "namespace"],
+  high_water_mark: ["The greatest run leased or skipped, as this coordinator knows it.", "namespace"],
+  runs_used: ["Runs leased or skipped: none of them is ever leased again.", "namespace"],
+  runs_left: ["Runs that are left in the run space.", "namespace"],
   headroom_runs: ["Runs that may be leased right now, below the clock line.", "namespace"],
   ceiling_runs_per_second: ["By how many runs a second the clock line rises.", "namespace"],
   layout_version: ["The layout version whose runs are leased.", "namespace"],
-  generation: ["Settled doubts and recoveries that the store has seen, and a bit more.", "namespace"],
+  generation: ["Recoveries of the store, and a bit more.", "namespace"],
   data_nodes: ["Data nodes that could be promoted, by the record.", "namespace"],
   guard_state: ["1 for the state that the guard is in, 0 for the others.", "namespace", "state"],
   guard_state_since_timestamp_seconds: ["Since when the guard is in its state.", "namespace"],
-  store_up: ["1 when the store answered this scrape within a second."],
-  tls_certificate_expiry_timestamp_seconds: ["When the TLS certificate in use ends."],
+  store_up: ["1 when the store responded to this scrape within a second."],
+  tls_certificate_expiry_timestamp_seconds: ["When the TLS certificate in use expires."],
   build_info: ["Always 1; which release runs, on which Node.", "release", "node"],
 } as const;
 

@@ -144,16 +144,11 @@ export class LedgerTrimmer {
 }
 
 /** A lease whose holder still reports stays, however old: the reports must find it. */
-function isDue(lease: LedgerEntry, beforeMs: number): boolean {
-  const { leasedAtMs, progress } = lease;
+function isDue({ leasedAtMs, progress, firstRun, runCount }: LedgerEntry, beforeMs: number): boolean {
   if (leasedAtMs >= beforeMs) return false;
-  return progress === null || progress.reportedAtMs < beforeMs || hasEnded(lease);
-}
-
-/** Whether its holder uses none of its runs any more, and will report nothing new. */
-function hasEnded({ progress, runCount, firstRun }: LedgerEntry): boolean {
-  if (progress === null || progress.state === "open") return false;
-  return progress.state !== "exhausted" || progress.run === firstRun + runCount - 1;
+  if (progress === null || progress.reportedAtMs < beforeMs) return true;
+  // Its holder uses none of its runs any more, and will report nothing new.
+  return progress.state === "exhausted" ? progress.run === firstRun + runCount - 1 : progress.state !== "open";
 }
 
 /** Only the owner may change them; the directory decides who may read them. */

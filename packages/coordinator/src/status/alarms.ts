@@ -120,13 +120,13 @@ function raiseHeadroomLow(
   const lastsMs = netRunsPerMs > 0 ? headroomRuns / netRunsPerMs : Number.POSITIVE_INFINITY;
   const isShort = shortageMs > SHORTAGE_MIN_MS;
   if (lastsMs >= HEADROOM_LASTS_MIN_MS && !isShort) return undefined;
-  const line = `the clock line of version ${record.version}, which rises by ${ceilingRunsPerSecond} a second`;
+  const ceiling = `the clock line of version ${record.version}, which rises by ${ceilingRunsPerSecond} a second`;
   const what = isShort
-    ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${line}`
-    : `${headroomRuns} runs may be leased up to ${line}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
+    ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${ceiling}`
+    : `${headroomRuns} runs may be leased up to ${ceiling}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
   const [greatest] = unusedRunCounts(hour.leases);
-  const look = greatest && `. The leases of the greatest holder: ${leasesOf(record, greatest[0])}`;
-  return { severity: "warning", explanation: `${what}. Start fewer importers at once${look ?? ""}` };
+  const leases = greatest && `. The leases of the greatest holder: ${leasesOf(record, greatest[0])}`;
+  return { severity: "warning", explanation: `${what}. Start fewer importers at once${leases ?? ""}` };
 }
 
 function leasesOf({ namespace }: NamespaceRecord, holder: string): string {
@@ -149,7 +149,7 @@ function raiseHolderShare({ record, hour }: AlarmSubject): Raised {
     severity: "warning",
     explanation:
       `In the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
-      `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
+      `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it restart repeatedly? ` +
       `Its leases: ${leasesOf(record, name)}`,
   };
 }

@@ -43,6 +43,7 @@ export function capacityOf(
 function ratesOf(record: NamespaceRecord, window: LeaseWindow, nowMs: number): readonly UseRate[] {
   const lifeMs = nowMs - storeIdFields(record.storeId).initializedAtMs;
   const windowSpanMs = nowMs - window.completeFromMs;
+  const runsLeft = RUN_MAX - record.highWaterMark;
   return RATE_WINDOWS_MS.filter((windowMs, index) => {
     if (index > 0) return windowMs <= Math.min(lifeMs, windowSpanMs);
     // So many leases within an hour are the rate that matters most.
@@ -51,18 +52,11 @@ function ratesOf(record: NamespaceRecord, window: LeaseWindow, nowMs: number): r
     const runs = runCountOf(leasesSince(window, nowMs - windowMs).leases);
     // Never over less than a minute: a first lease is no rate.
     const measuredMs = Math.max(Math.min(windowMs, lifeMs, windowSpanMs), MINUTE_MS);
-    return rateOf(runs, windowMs, measuredMs, RUN_MAX - record.highWaterMark, nowMs);
+    // Infinite, or no number, while nothing was leased.
+    const endsAtMs = nowMs + Math.floor((runsLeft / runs) * measuredMs);
+    const exhaustedAtMs = endsAtMs <= INSTANT_MAX_MS ? endsAtMs : null;
+    return { windowMs, runs, runsPerDay: (runs / measuredMs) * DAY_MS, exhaustedAtMs };
   });
-}
-
-function rateOf(runs: number, windowMs: number, measuredMs: number, runsLeft: number, nowMs: number): UseRate {
-  const exhaustedAtMs = runs === 0 ? Number.POSITIVE_INFINITY : nowMs + Math.floor((runsLeft / runs) * measuredMs);
-  return {
-    windowMs,
-    runs,
-    runsPerDay: (runs / measuredMs) * DAY_MS,
-    exhaustedAtMs: exhaustedAtMs <= INSTANT_MAX_MS ? exhaustedAtMs : null,
-  };
 }
 
 /** The most leases that are read. */

@@ -1,6 +1,6 @@
 /** The state of a namespace for operators: its run space, its status, and its line in the list of all namespaces. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { CapacityResponse, NamespaceDescription } from "@callnumber/protocol/operator";
+import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import type { LedgerEntry, StatusResponse } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { firstRunOf, headroomAt, whenCeilingReaches } from "../guard/ceiling.js";
@@ -12,21 +12,12 @@ import { parseStoreId, type StoreIdFields } from "../guard/store-id.js";
 import type { NamespaceRecord, Store } from "../stores/store.js";
 
 /** What follows from the record alone. */
-export type RunSpace = Pick<
-  CapacityResponse,
-  | "runsUsed"
-  | "runsLeft"
-  | "usedShare"
-  | "callNumbersLeft"
-  | "headroomRuns"
-  | "ceilingRunsPerSecond"
-  | "ceilingEndsAtMs"
->;
+export type RunSpace = ReturnType<typeof runSpaceOf>;
 
 type Position = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark">;
 
 /** How much of the run space of a version is used and left, and how far the run ceiling lets leases go. */
-export function runSpaceOf({ storeId, version, highWaterMark }: Position, nowMs: number): RunSpace {
+export function runSpaceOf({ storeId, version, highWaterMark }: Position, nowMs: number) {
   const id = storeIdFields(storeId);
   // Used: leased or skipped, so that none of them is ever leased again.
   const runsUsed = highWaterMark - firstRunOf(id, version) + 1;

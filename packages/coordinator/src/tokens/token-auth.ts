@@ -78,14 +78,12 @@ function keyOf({ sha256, role, namespaces }: TokenRecord): string {
 const BEARER = /^bearer +([^ ]+)$/i;
 
 /**
- * Returns the bearer token; undefined when there is not exactly one. Node keeps the first of two `Authorization` headers and drops
- * the other, by which a proxy in front may have decided: so the headers are read as they arrived, names and values in turn.
+ * Returns the bearer token; undefined when there is not exactly one. Node's `headers` keep the first of two `Authorization` headers and drop
+ * the other, by which a proxy in front may have decided; `headersDistinct` ends the process for a header `__proto__` before Node 20.20.2
+ * (CVE-2026-21710). So the headers are read as they arrived, names and values in turn.
  */
 export function bearerTokenIn(rawHeaders: readonly string[]): string | undefined {
+  const isAuthorization = (name: string | undefined) => name?.toLowerCase() === "authorization";
   const values = rawHeaders.filter((_, index) => index % 2 === 1 && isAuthorization(rawHeaders[index - 1]));
   return values.length === 1 ? BEARER.exec(values[0] as string)?.[1] : undefined;
-}
-
-function isAuthorization(name: string | undefined): boolean {
-  return name?.toLowerCase() === "authorization";
 }

@@ -121,7 +121,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
 export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): void {
   const { schema } = described(
     "public",
-    "Whether a message can have a call number; nothing else is told",
+    "Whether a message can have a call number, and nothing else",
     { params: ofCallNumber },
     publicCallNumberResponseSchema,
   );
@@ -136,7 +136,7 @@ export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): 
         // The coordinator's own message names hosts and commands.
         throw error.code === "namespace_not_found"
           ? new CoordinatorError("not_found", `there is no namespace "${namespace}"`)
-          : new CoordinatorError("store_unavailable", "this can't be told now; ask again later");
+          : new CoordinatorError("store_unavailable", "this can't be answered now; try again later");
       }
     },
   );
