@@ -18,15 +18,12 @@ export const TARGETS = {
     mutate: ["packages/coordinator/src/guard/**/*.ts"],
     tests: [
       LOADS,
-      `${COORDINATOR}/{seals,advance-version,discarded,decide,forked,verify-outcome,guard-state,refusals,store-id,ceiling,namespace-guard,namespace-guards,preflight,receipt,recover-at-the-end,recover-floors,sqlite-adopt,checkpoint}.test.ts`,
+      `${COORDINATOR}/{seals,advance-version,discarded,decide,forked,verify-outcome,guard-state,refusals,store-id,ceiling,namespace-guard,namespace-guards,preflight,receipt,recover,sqlite-adopt,checkpoint}.test.ts`,
     ],
   },
   /** What decides about leases; not the files and locks below them. */
   stores: {
     mutate: [`${STORES}/{ledger-decisions,memory,stored-shapes,sqlite/tables,sqlite/store}.ts`],
-    tests: [
-      LOADS,
-      `${COORDINATOR}/{stores,stored-shapes,two-stores,ledger-trim,store-copy,sqlite-store,seals,discarded}.test.ts`,
-    ],
+    tests: [LOADS, `${COORDINATOR}/{stores,two-stores,ledger-trim,store-copy,sqlite-store,seals,discarded}.test.ts`],
   },
 };

@@ -7,12 +7,9 @@ import { copyFile, cp, readdir, readFile, rename, rm, utimes, writeFile } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
-import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
 import { isSameFile, steadyBirthNs } from "../src/stores/sqlite/file-identity.js";
-import type { SqliteStore } from "../src/stores/sqlite/store.js";
-import { commandsFor, NAMESPACE, reportCommand, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { commandsFor, NAMESPACE } from "./commands-for-test.js";
 import {
   coordinatorOn,
   copyFiles,
@@ -93,97 +90,6 @@ describe("a copy", () => {
     expect(existsSync(await markerOf(store)), "the rejection has changed nothing").toBe(true);
     await rename(join(store.folder, "away.db"), store.path);
     expect((await startOf(store)).start).toBe("unbroken");
-  });
-});
-
-describe("a copy that an operator accepts", () => {
-  const isCopied = { code: "store_copied" };
-
-  /** In the place of the original, with a marker that agrees. */
-  async function copyOf(store: MadeStore) {
-    await rename(store.path, join(store.folder, "away.db"));
-    await copyFile(join(store.folder, "away.db"), store.path);
-    const copy = store.open({ acceptCopy: true });
-    return { copy, commands: commandsFor(store.storeId) };
-  }
-
-  const asked = (store: SqliteStore) => ({
-    store,
-    namespace: NAMESPACE,
-    checkpointFile: NO_CHECKPOINT_FILE,
-    storeId: undefined,
-    floors: [],
-    nodeCount: undefined,
-    isClockChecked: false,
-    watchMs: 0,
-    pause: async () => {},
-    bounds: SMALL_BOUNDS,
-  });
-
-  test("rejects every change but recover, reports that it is a copy, and ignores the marker", async () => {
-    const store = await storeWithLeases();
-    const { copy, commands } = await copyOf(store);
-    expect(copy.restarts.get(NAMESPACE)).toBe("no_mark");
-    expect((await planRecovery(asked(copy))).isHealthy).toBe(false);
-    const steps = [commands.lease(), commands.heartbeat(), commands.claim(0), commands.confirm(0), commands.seal("-")];
-    const trim = { storeId: store.storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
-    for (const change of [
-      ...steps.map((step) => () => copy.step(NAMESPACE, step)),
-      () => copy.report(NAMESPACE, 5, reportCommand()),
-      () => copy.importLeases(NAMESPACE, []),
-      () => copy.changeSettings(NAMESPACE, { labels: {} }),
-      () => copy.changeSettings(NAMESPACE, { retentionDays: 90 }),
-      () => copy.trimLedger(NAMESPACE, trim),
-    ]) {
-      await expect(change()).rejects.toMatchObject(isCopied);
-    }
-    const [finding] = await copy.preflight();
-    expect(finding).toMatchObject({ ...isCopied, remedy: expect.stringContaining("`callnumber recover ") });
-    await copy.close();
-    expect(() => store.open()).toThrow(copied);
-  });
-
-  test("is the store once it is recovered, from that step on, and leases above everything", async () => {
-    const store = await storeWithLeases();
-    const { copy, commands } = await copyOf(store);
-    const outcomes = await Promise.allSettled([
-      copy.changeSettings(NAMESPACE, { labels: {} }),
-      copy.step(NAMESPACE, commands.recover()),
-      copy.changeSettings(NAMESPACE, { labels: {} }),
-    ]);
-    expect(outcomes).toMatchObject([{ reason: isCopied }, { status: "fulfilled" }, { status: "fulfilled" }]);
-    await expect(copy.step(NAMESPACE, commands.lease())).rejects.toMatchObject({ reason: "claimed" });
-    await copy.changeSettings(NAMESPACE, { labels: { step: "1" } });
-    expect((await copy.preflight()).map(({ code }) => code)).not.toContain("store_copied");
-    await recoverNamespace(asked(copy), await planRecovery(asked(copy)));
-    const mark = (await copy.readNamespace(NAMESPACE)).highWaterMark;
-    expect(mark).toBeGreaterThan(65_536);
-    await copy.close();
-    const { start, run } = await startOf(store);
-    expect(start).toBe("not_open");
-    expect(run).toBeGreaterThan(mark);
-    expect((await startOf(store)).start).toBe("unbroken");
-  });
-
-  test("stays a copy when its recovery is rejected or undone", async () => {
-    const store = await storeWithLeases();
-    const { copy, commands } = await copyOf(store);
-    const foreign = copy.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover());
-    await expect(foreign).rejects.toMatchObject({ code: "store_id_mismatch" });
-    await Promise.allSettled([
-      copy.step(NAMESPACE, commands.recover()),
-      copy.changeSettings(NAMESPACE, { labels: { step: 1n as never } }),
-    ]);
-    await expect(copy.changeSettings(NAMESPACE, { labels: {} })).rejects.toMatchObject(isCopied);
-    await copy.close();
-    expect(() => store.open()).toThrow(copied);
-  });
-
-  test("is no copy when it is the original: it continues without skipping runs", async () => {
-    const store = await storeWithLeases();
-    const opened = store.open({ acceptCopy: true });
-    expect(opened.restarts.get(NAMESPACE)).toBe("unbroken");
-    expect((await coordinatorOn(opened).lease(NAMESPACE, leaseRequest())).firstRun).toBe(6);
   });
 });
 

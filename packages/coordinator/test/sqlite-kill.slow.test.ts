@@ -1,5 +1,5 @@
 /**
- * kill -9 of a process that leases from an embedded store: at random moments, and at each point between the request and the answer;
+ * kill -9 of a process that leases from an embedded store: at random moments, and at each point between the request and the response;
  * and a restart marker that can't be written.
  * Guarantees: G11 (docs/guarantees.md).
  */
@@ -20,7 +20,7 @@ const LIVES_OF_A_STORE = 16;
 const lineNow = ({ storeId }: MadeStore) => ceilingAt(parseStoreId(storeId) as StoreIdFields, 0, Date.now());
 
 describe("kill -9", () => {
-  test(`${KILLS} times at a random moment: no run is leased twice, and each life begins densely or jumps`, async () => {
+  test(`at ${KILLS} random moments leases no run twice, and each start skips no run or skips ahead`, async () => {
     const random = randomFrom(inject("seed"));
     let [lives, denseLives, jumps] = [0, 0, 0];
     while (lives < KILLS) {
@@ -56,10 +56,10 @@ describe("kill -9", () => {
   });
 
   test.each<[string, string, string, number]>([
-    ["before the marker is written: dense", "killed before", "unbroken", 3],
-    ["within the writing of the marker: a jump", "killed within", "no_mark", 3],
-    ["between marker and commit: a jump", "killed after", "other_record", 3],
-    ["between commit and answer: dense, and the run that nobody was told is discarded", "unanswered", "unbroken", 4],
+    ["before the marker is written skips no run", "killed before", "unbroken", 3],
+    ["while the marker is written skips ahead", "killed within", "no_mark", 3],
+    ["between marker and commit skips ahead", "killed after", "other_record", 3],
+    ["between commit and response discards that run alone", "unanswered", "unbroken", 4],
   ])("%s", async (_, fault, start, markFound) => {
     const store = await newStore();
     const first = await fiveLeases(store, fault);
@@ -75,7 +75,7 @@ describe("kill -9", () => {
 });
 
 describe("a marker that can't be written", () => {
-  test("is removed before the next commit: leasing goes on, and a store put back to what it said jumps", async () => {
+  test("is removed before the next commit: leasing continues, and a store that is rolled back to it skips ahead", async () => {
     const store = await newStore();
     const first = await fiveLeases(store, "full", 3);
     expect(first.runs).toEqual([1, 2, 3, 4, 5]);
@@ -89,7 +89,7 @@ describe("a marker that can't be written", () => {
     expect(run).toBeGreaterThan(line);
   });
 
-  test("and not removed either, lets nothing be committed any more: what it says stays true", async () => {
+  test("nor removed ends leasing: it stays true", async () => {
     const store = await newStore();
     const first = await fiveLeases(store, "full and fixed");
     expect(first.runs).toEqual([1, 2, 3]);
@@ -102,7 +102,7 @@ describe("a marker that can't be written", () => {
   });
 });
 
-/** Every run that was answered stands in the ledger, and none above the mark. */
+/** Every run that was answered is in the ledger, and none above the mark. */
 async function expectLedgerOf({ path, open }: MadeStore, answered: ReadonlySet<number>): Promise<void> {
   const store = open();
   const mark = await markOnDisk(path);

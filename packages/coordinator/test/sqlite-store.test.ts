@@ -1,13 +1,24 @@
 /** What only the embedded store must do: be the only one, be durable, and never be made again by accident. */
 import { linkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { copyFile, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import { IS_MUTATION } from "../../../test/size-of-run.js";
+import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { ledgerPage } from "../src/ledger/read-ledger.js";
-import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
+import type { SqliteStore } from "../src/stores/sqlite/store.js";
+import {
+  commandsFor,
+  holder,
+  LEASE_NONCE,
+  NAMESPACE,
+  reportCommand,
+  SMALL_BOUNDS,
+  storeIdFrom,
+} from "./commands-for-test.js";
 import {
   coordinatorOn,
   executeSql,
@@ -209,6 +220,100 @@ describe("durability", () => {
     expect((await waiting).firstRun).toBe(1);
     for (const use of [lease, read]) await expect(use()).rejects.toMatchObject({ code: "store_unavailable" });
     expect((await opened(false).readNamespace(NAMESPACE)).highWaterMark).toBe(1);
+  });
+});
+
+describe("a copy that an operator accepts", () => {
+  const isCopied = { code: "store_copied" };
+
+  /** In the place of the original, with a marker that agrees. */
+  async function copied() {
+    const { store, storeId, commands, lease } = await openedNew();
+    await lease({ runCount: 5 });
+    await store.close();
+    await rename(path, join(folder, "away.db"));
+    await copyFile(join(folder, "away.db"), path);
+    expect(() => opened(false)).toThrow(refusal("store_copied", path));
+    return { copy: place.open({ acceptCopy: true }), storeId, commands };
+  }
+
+  const asked = (store: SqliteStore) => ({
+    store,
+    namespace: NAMESPACE,
+    checkpointFile: NO_CHECKPOINT_FILE,
+    storeId: undefined,
+    floors: [],
+    nodeCount: undefined,
+    isClockChecked: false,
+    watchMs: 0,
+    pause: async () => {},
+    bounds: SMALL_BOUNDS,
+  });
+
+  test("rejects every change but recover, reports that it is a copy, and ignores the marker", async () => {
+    const { copy, storeId, commands } = await copied();
+    expect(copy.restarts.get(NAMESPACE)).toBe("no_mark");
+    expect((await planRecovery(asked(copy))).isHealthy).toBe(false);
+    const steps = [commands.lease(), commands.heartbeat(), commands.claim(0), commands.confirm(0), commands.seal("-")];
+    const trim = { storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
+    for (const change of [
+      ...steps.map((step) => () => copy.step(NAMESPACE, step)),
+      () => copy.report(NAMESPACE, 5, reportCommand()),
+      () => copy.importLeases(NAMESPACE, []),
+      () => copy.changeSettings(NAMESPACE, { labels: {} }),
+      () => copy.changeSettings(NAMESPACE, { retentionDays: 90 }),
+      () => copy.trimLedger(NAMESPACE, trim),
+    ]) {
+      await expect(change()).rejects.toMatchObject(isCopied);
+    }
+    const [finding] = await copy.preflight();
+    expect(finding).toMatchObject({ ...isCopied, remedy: expect.stringContaining("`callnumber recover ") });
+    await copy.close();
+    expect(() => opened(false)).toThrow(refusal("store_copied", path));
+  });
+
+  test("is the store once it is recovered, from that step on, and leases above everything", async () => {
+    const { copy, storeId, commands } = await copied();
+    const outcomes = await Promise.allSettled([
+      copy.changeSettings(NAMESPACE, { labels: {} }),
+      copy.step(NAMESPACE, commands.recover()),
+      copy.changeSettings(NAMESPACE, { labels: {} }),
+    ]);
+    expect(outcomes).toMatchObject([{ reason: isCopied }, { status: "fulfilled" }, { status: "fulfilled" }]);
+    await expect(copy.step(NAMESPACE, commands.lease())).rejects.toMatchObject({ reason: "claimed" });
+    await copy.changeSettings(NAMESPACE, { labels: { step: "1" } });
+    expect((await copy.preflight()).map(({ code }) => code)).not.toContain("store_copied");
+    await recoverNamespace(asked(copy), await planRecovery(asked(copy)));
+    const mark = (await copy.readNamespace(NAMESPACE)).highWaterMark;
+    expect(mark).toBeGreaterThan(65_536);
+    await copy.close();
+    const again = opened(false);
+    expect(again.restarts.get(NAMESPACE)).toBe("not_open");
+    expect(await inHand(again, { storeId }).jump()).toBeGreaterThanOrEqual(mark);
+    await again.close();
+    expect(opened(false).restarts.get(NAMESPACE)).toBe("unbroken");
+  });
+
+  test("stays a copy when its recovery is rejected or undone", async () => {
+    const { copy, commands } = await copied();
+    const foreign = copy.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover());
+    await expect(foreign).rejects.toMatchObject({ code: "store_id_mismatch" });
+    await Promise.allSettled([
+      copy.step(NAMESPACE, commands.recover()),
+      copy.changeSettings(NAMESPACE, { labels: { step: 1n as never } }),
+    ]);
+    await expect(copy.changeSettings(NAMESPACE, { labels: {} })).rejects.toMatchObject(isCopied);
+    await copy.close();
+    expect(() => opened(false)).toThrow(refusal("store_copied", path));
+  });
+
+  test("is no copy when it is the original: it continues without skipping runs", async () => {
+    const { store, storeId, lease } = await openedNew();
+    await lease({ runCount: 5 });
+    await store.close();
+    const original = place.open({ acceptCopy: true });
+    expect(original.restarts.get(NAMESPACE)).toBe("unbroken");
+    expect((await inHand(original, { storeId }).lease()).firstRun).toBe(6);
   });
 });
 

@@ -89,7 +89,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
         claimed,
         ({ confirm, recover }) =>
           [RUN_MAX, ledgerIdOf(1, 0)].flatMap((floor) => [confirm(1, { floor }), recover({ floor })]),
-        { code: "manual_recovery_required", message: expect.stringContaining("above the clock line") },
+        { code: "manual_recovery_required", message: expect.stringContaining("above the run ceiling") },
       ],
     ],
   )("a store rejects %s", async (_, prepare, steps, error) => {

@@ -1,4 +1,4 @@
-/** What strangers chose, as it is shown: nothing acts on a terminal, and JSON means the same. */
+/** Untrusted text in output: nothing acts on a terminal, and JSON means the same. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
@@ -16,7 +16,7 @@ const property = fc.property(anyText, (text) => {
   expect(escapeForTerminal(escapeForTerminal(text))).toBe(escapeForTerminal(text));
 });
 
-test("no text is shown with a character that acts, hides or turns; what is fit stays as it is", () => {
+test("text is escaped where a character acts, hides or reverses, and stays as it is otherwise", () => {
   fc.assert(property);
   expect(escapeForTerminal("a\u001b[2J\nb\u{e0041}")).toBe("a\\u{1b}[2J\\u{a}b\\u{e0041}");
   expect(escapeLines("a\tb\nc\r\u2028")).toBe("a\tb\nc\\u{d}\\u{2028}");
@@ -24,7 +24,7 @@ test("no text is shown with a character that acts, hides or turns; what is fit s
   expect(escapeAndShorten("x".repeat(8_000_000))).toHaveLength(513);
 });
 
-test("what a store or a server said is made fit where it comes in: for logs and callers, too", () => {
+test("text of stores and servers is escaped in errors, causes and findings", () => {
   const said = `ERR \u001b[2J\n${"x".repeat(8_000_000)}`;
   expect(new CoordinatorError("store_corrupt", said).message).toMatch(/^ERR \\u\{1b\}\[2J\\u\{a\}x+…$/);
   const error = asStoreError(new Error(said), "main", "h:1");
@@ -34,7 +34,7 @@ test("what a store or a server said is made fit where it comes in: for logs and 
   expect(info("redis_version")).toBe("ERR \\u{1b}[2J");
 });
 
-test("JSON means the same", () => {
+test("escaped JSON means the same", () => {
   const text = fc.string({ unit: anyCharacter });
   const values = [text, fc.integer(), fc.boolean(), fc.constant(null)];
   const both = fc.property(fc.anything({ key: text, values }), (value) => {
