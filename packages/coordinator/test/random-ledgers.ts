@@ -46,7 +46,8 @@ export function randomLedger(maxLength: number): fc.Arbitrary<readonly LedgerEnt
       if (version > VERSION_MAX) break;
       timeMs += waitedMs;
       const firstRun = mark + gap + 1;
-      const reported = report === null ? null : { run: firstRun + Math.floor(report.share * runCount), ...report };
+      const { share = 0, ...reported } = report ?? {};
+      const run = firstRun + Math.floor(share * runCount);
       leases.push({
         version,
         firstRun,
@@ -56,16 +57,10 @@ export function randomLedger(maxLength: number): fc.Arbitrary<readonly LedgerEnt
         coordinator,
         ...(tokenId === null ? {} : { tokenId }),
         nonce,
-        progress: withoutShare(reported),
+        progress: report === null ? null : ({ run, ...reported } as Progress),
       });
       mark = firstRun + runCount - 1;
     }
     return leases;
   });
-}
-
-function withoutShare(progressOfShare: (Progress & { readonly share: number }) | null): Progress | null {
-  if (progressOfShare === null) return null;
-  const { run, lastSequence, state, reportedAtMs } = progressOfShare;
-  return { run, lastSequence, state, reportedAtMs };
 }

@@ -6,7 +6,6 @@ import { command, info, until } from "../../../test/redis/redis-command.js";
 import { asOperator, sentinelStoreUrlAt, watching } from "../../../test/redis/shipped-users.js";
 import { startRedisServer } from "../../../test/redis/test-redis.js";
 import { sentinelFindings, serverFindings } from "../src/stores/redis/findings.js";
-import type { Finding } from "../src/stores/store.js";
 import { requestAfter } from "./leasing-crowd.js";
 import { needsOwnServer, redisCoordinatorAt, storeAt } from "./redis-for-test.js";
 
@@ -19,105 +18,85 @@ const SOUND = {
   "maxmemory-policy": "noeviction",
 };
 
-type Row = [
-  what: string,
-  config: Record<string, string | string[]>,
-  by: "coordinator" | "operator",
-  Partial<Finding>[],
-];
+/** The finding as `code override: remedy`, and what it says. */
+type Row = [what: string, by: "coordinator" | "operator", config: Config, finding?: string, text?: RegExp];
+type Config = Record<string, string | string[]>;
 
 beforeEach(needsOwnServer);
 
 describe("the findings about a server", () => {
-  const containing = (text: string) => expect.stringContaining(text);
   const limited = (policy: string) => ({ maxmemory: "100mb", "maxmemory-policy": policy });
-  const noEviction = { remedy: "maxmemory-policy noeviction", namespaces: undefined };
   const user = (...lines: string[]) => ({ user: lines });
   const COORDINATOR = "callnumber on >pw ~* +@all";
+  const EVICTION = "eviction: maxmemory-policy noeviction";
+  const REWRITE = "no-appendfsync-on-rewrite";
 
   test.each<Row>([
-    ["a sound server", {}, "coordinator", []],
-    ["a sound server", {}, "operator", []],
+    ["a sound server", "coordinator", {}],
+    ["a sound server", "operator", {}],
     ...["allkeys-lru", "allkeys-lfu", "allkeys-random"].map((policy): Row => {
-      const finding = { code: "store_eviction_enabled", override: "eviction", what: containing(policy) } as const;
-      return [`a memory limit with ${policy}`, limited(policy), "coordinator", [{ ...finding, ...noEviction }]];
+      return [policy, "coordinator", limited(policy), `store_eviction_enabled ${EVICTION}`, new RegExp(policy)];
     }),
-    ["a memory limit with volatile-lru", limited("volatile-lru"), "operator", []],
-    ["a memory limit with volatile-ttl", limited("volatile-ttl"), "operator", []],
-    ["a memory limit with noeviction", limited("noeviction"), "operator", []],
+    ...["volatile-lru", "volatile-ttl", "noeviction"].map((policy): Row => [policy, "operator", limited(policy)]),
     [
       "eviction without a limit",
+      "coordinator",
       { "maxmemory-policy": "allkeys-lru" },
-      "coordinator",
-      [{ code: undefined, override: "eviction-when-limited", ...noEviction }],
+      "warning eviction-when-limited: maxmemory-policy noeviction",
     ],
-    [
-      "no append-only file",
-      { appendonly: "no" },
-      "coordinator",
-      [{ code: undefined, override: "no-persistence", remedy: "appendonly yes" }],
-    ],
+    ["no append-only file", "coordinator", { appendonly: "no" }, "warning no-persistence: appendonly yes"],
     [
       "nothing on disk, whatever an append-only file would be",
+      "operator",
       { appendonly: "no", save: '""', appendfsync: "no" },
-      "operator",
-      [{ override: "no-persistence", what: containing("keeps nothing") }],
+      "warning no-persistence: appendonly yes",
+      /keeps nothing/,
     ],
-    [
-      "no syncs",
-      { appendfsync: "no" },
-      "operator",
-      [{ code: undefined, override: "appendfsync-no", remedy: "appendfsync always" }],
-    ],
-    [
-      "no syncs during a rewrite",
-      { "no-appendfsync-on-rewrite": "yes" },
-      "operator",
-      [{ override: "no-appendfsync-on-rewrite", remedy: "no-appendfsync-on-rewrite no" }],
-    ],
+    ["no syncs", "operator", { appendfsync: "no" }, "warning appendfsync-no: appendfsync always"],
+    ["no syncs during a rewrite", "operator", { [REWRITE]: "yes" }, `warning ${REWRITE}: ${REWRITE} no`],
     [
       "a start from a truncated file",
-      { "aof-load-truncated": "yes" },
       "operator",
-      [{ override: "aof-load-truncated", remedy: "aof-load-truncated no" }],
+      { "aof-load-truncated": "yes" },
+      "warning aof-load-truncated: aof-load-truncated no",
     ],
     [
       "a default user without a password",
-      user("default on nopass ~* &* +@all", COORDINATOR),
       "operator",
-      [
-        {
-          code: undefined,
-          override: "default-user",
-          remedy: "user default off",
-          what: containing("without a password"),
-        },
-      ],
+      user("default on nopass ~* &* +@all", COORDINATOR),
+      "warning default-user: user default off",
+      /, without a password$/,
     ],
     [
       "a default user with a password",
-      user("default on >secret ~* &* +@all", COORDINATOR),
       "operator",
-      [{ override: "default-user", what: expect.not.stringContaining("without a password") }],
+      user("default on >secret ~* &* +@all", COORDINATOR),
+      "warning default-user: user default off",
+      /as the default user$/,
     ],
     [
       "a user without the right to INFO",
-      user("default off", `${COORDINATOR} -info`),
       "coordinator",
-      [{ code: "store_epoch_unreadable", remedy: containing("+info"), override: undefined }],
+      user("default off", `${COORDINATOR} -info`),
+      "store_epoch_unreadable undefined: ACL SETUSER <the coordinator's user> +info",
     ],
     [
       "an operator without the right to CONFIG and ACL",
-      { ...user("default off", `${COORDINATOR} -config -acl`), "aof-load-truncated": "yes" },
       "operator",
-      [{ code: undefined, override: "unseen-configuration", what: containing("CONFIG GET and ACL LIST") }],
+      { ...user("default off", `${COORDINATOR} -config -acl`), "aof-load-truncated": "yes" },
+      "warning unseen-configuration: --store with the operator's user",
+      /CONFIG GET and ACL LIST/,
     ],
-  ])("are right for %s (%j, as %s)", async (_, config, by, findings) => {
+  ])("are right for %s (as %s, %j)", async (_, by, config, finding, text = /^/) => {
     const open = config["user"] && { openBecause: "it has the users that are tested here" };
     const server = await startRedisServer({ ...open, config: { ...SOUND, ...config } });
     const shipped = by === "operator" ? asOperator(server.url) : server.storeUrl;
     const store = await storeAt(open ? `redis://callnumber:pw@${server.host}:${server.port}` : shipped);
-    expect(await store.preflight({ asOperator: by === "operator" })).toMatchObject(findings);
+    const found = await store.preflight({ asOperator: by === "operator" });
+    const texts = found.map(({ code = "warning", override, remedy }) => `${code} ${override}: ${remedy}`);
+    expect(texts).toEqual(finding === undefined ? [] : [finding]);
+    for (const { what, namespaces } of found)
+      expect([what, namespaces]).toEqual([expect.stringMatching(text), undefined]);
   });
 
   test("include an append-only file that can't be written", async () => {

@@ -105,68 +105,43 @@ describe("a store", () => {
   const showing = (pair: () => CertificateAndKey, key?: (key: string) => string) => (redis: TlsRedis) =>
     redis.urlWith(withOwn(pair(), key));
   const own = () => authority.issue();
+  const elsewhere = authority.issue({ names: ["elsewhere.example"] });
+  const ofTomorrow = authority.issue({ fromMs: Date.now() + 86_400_000 });
+  const requiring = { requiresCertificates: true };
 
-  test.each<[what: string, options: TlsRedisOptions, url: (redis: TlsRedis) => string, reason: RegExp]>([
-    ["a server's certificate of another authority", { pair: others.issue() }, trusting, UNKNOWN],
-    ["an authority that Node does not know", {}, ({ urlWith }) => urlWith("prefix=callnumber:"), UNKNOWN],
-    ["a server's expired certificate", { pair: expired() }, trusting, /its certificate has expired/],
-    [
-      "a server's certificate of tomorrow",
-      { pair: authority.issue({ fromMs: Date.now() + 86_400_000 }) },
-      trusting,
-      /its certificate is not valid yet/,
-    ],
-    [
-      "a server's certificate for another host",
-      { pair: authority.issue({ names: ["elsewhere.example"] }) },
-      trusting,
-      /for another host name/,
-    ],
-    ["no certificate where one is required", { requiresCertificates: true }, trusting, /it asks for a certificate/],
+  test.each<[what: string, reason: RegExp, url: (redis: TlsRedis) => string, options?: TlsRedisOptions]>([
+    ["a server's certificate of another authority", UNKNOWN, trusting, { pair: others.issue() }],
+    ["an authority that Node does not know", UNKNOWN, ({ urlWith }) => urlWith("prefix=callnumber:")],
+    ["a server's expired certificate", /its certificate has expired/, trusting, { pair: expired() }],
+    ["a server's certificate of tomorrow", /its certificate is not valid yet/, trusting, { pair: ofTomorrow }],
+    ["a server's certificate for another host", /for another host name/, trusting, { pair: elsewhere }],
+    ["no certificate where one is required", /it asks for a certificate/, trusting, requiring],
     [
       "an own certificate of another authority",
-      { requiresCertificates: true },
-      showing(() => others.issue()),
       /it does not know the authority of the coordinator's certificate/,
+      showing(() => others.issue()),
+      requiring,
     ],
-    [
-      "an own expired certificate",
-      { requiresCertificates: true },
-      showing(expired),
-      /the coordinator's certificate has expired/,
-    ],
-    ["a missing key", {}, showing(own, () => "/nonexistent/key"), /key can't be read: ENOENT/],
-    [
-      "a key that other users may read",
-      {},
-      showing(own, (key) => replaceFile(key, "x", 0o644)),
-      /mode is 0644; .*chmod 600/,
-    ],
-    [
-      "a key of another certificate",
-      {},
-      showing(own, () => writeTlsFiles(folder, authority.issue(), "x").key),
-      /key values mismatch/,
-    ],
+    ["an own expired certificate", /the coordinator's certificate has expired/, showing(expired), requiring],
+    ["a missing key", /key can't be read: ENOENT/, showing(own, () => "/nonexistent/key")],
+    ["a key that others may read", /mode is 0644; .*chmod 600/, showing(own, (key) => replaceFile(key, "x", 0o644))],
+    ["a key of another certificate", /key values mismatch/, showing(own, () => writeTlsFiles(folder, own(), "x").key)],
     [
       "a CA file without a certificate",
-      {},
-      ({ urlWith }) => urlWith(`ca=${writeTlsFiles(folder, own(), "x").key}`),
       /holds no certificate in PEM/,
+      ({ urlWith }) => urlWith(`ca=${writeTlsFiles(folder, own(), "x").key}`),
     ],
     [
       "a port without TLS",
-      {},
-      ({ server }) => `${server.storeUrl.replace("redis:", "rediss:")}?ca=${ca}`,
       /does not speak TLS there/,
+      ({ server }) => `${server.storeUrl.replace("redis:", "rediss:")}?ca=${ca}`,
     ],
     [
       "a URL without TLS for a port with TLS",
-      {},
-      ({ urlWith }) => urlWith("").replace("rediss:", "redis:").replace("?", ""),
       /(broke|closed|ECONNRESET)/,
+      ({ urlWith }) => urlWith("").replace("rediss:", "redis:").replace("?", ""),
     ],
-  ])("is not opened with %s, and nothing is sent", async (_, options, url, reason) => {
+  ])("is not opened with %s, and nothing is sent", async (_, reason, url, options) => {
     const redis = await tlsRedis(options);
     await newStoreAt(redis.server.url);
     const before = await contents(redis.server);
