@@ -1,4 +1,4 @@
-/** The documents say what is so: every error code explained, every link and every command real. */
+/** The documents are correct: every error code explained, every link and every command real. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -15,7 +15,7 @@ const documents = ["", "docs", "docs/adr", "examples/mbox-importer"].flatMap((fo
 );
 const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 
-/** Told at the terminal only: the wire does not know them. */
+/** At the terminal only: the HTTP API does not have them. */
 const OF_THE_COMMAND: ReadonlySet<string> = new Set([
   "port_in_use",
   "numbers_invalid",
@@ -78,7 +78,7 @@ describe("docs/monitoring.md", () => {
     expect([...new Set(logged)].filter((name) => !documented.includes(name))).toEqual([]);
   });
 
-  test("lists no event that nobody writes or counts, and none twice", () => {
+  test("lists no event that is never written or counted, and none twice", () => {
     expect(documented.filter((name) => !logged.includes(name) && !counted.includes(name))).toEqual([]);
     expect(new Set(documented).size).toBe(documented.length);
   });
@@ -104,7 +104,7 @@ describe("docs/guarantees.md", () => {
     expect(text).toContain("_Enforced in_");
     expect(text).toContain("_Shown by_");
     const silent = files.filter((file) => !new RegExp(`Guarantees: [^\n]*\\b${id}\\b`).test(read(file)));
-    expect(silent, `these files don't say that they enforce or show ${id}`).toEqual([]);
+    expect(silent, `these files don't name ${id}`).toEqual([]);
   });
 });
 
