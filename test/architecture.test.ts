@@ -1,4 +1,4 @@
-/** The import directions of the house, from GUIDE to test: a failure says which rule, and why it stands. */
+/** The import directions: a failure names the rule, and its reason. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -241,7 +241,7 @@ describe("the architecture", () => {
     for (const name of importsOf.keys()) visit(name, []);
   });
 
-  test("every file opens by saying where it stands", () => {
+  test("every file begins with a comment that says what it is", () => {
     const silent = sources.filter(({ path, text }) => !text.startsWith("/**") && !path.endsWith("/index.ts"));
     expect(silent.map(({ path }) => path)).toEqual([]);
   });

@@ -45,7 +45,7 @@ class ImporterWithConnection {
 
   async #lease(url: URL, name: string): Promise<void> {
     const holder = { name, host: "test", pid: 1, labels: {} };
-    const asked = {
+    const body = {
       runCount: 1,
       nonce: "nonce-0123456789",
       holder,
@@ -54,13 +54,13 @@ class ImporterWithConnection {
       sentAtMs: Date.now(),
     };
     const headers = { "content-type": "application/json" };
-    const sent = request(url, { method: "POST", agent: this.#agent, headers }).end(JSON.stringify(asked));
+    const sent = request(url, { method: "POST", agent: this.#agent, headers }).end(JSON.stringify(body));
     try {
       const [answer] = await once(sent, "response");
       this.ports.add(answer.socket.localPort);
-      const body = JSON.parse(await text(answer)) as { code?: string };
-      if (body.code === undefined) this.leaseCount++;
-      else this.codes.push(body.code);
+      const { code } = JSON.parse(await text(answer)) as { code?: string };
+      if (code === undefined) this.leaseCount++;
+      else this.codes.push(code);
     } catch (error) {
       this.codes.push((error as NodeJS.ErrnoException).code ?? String(error));
     }
@@ -115,7 +115,7 @@ function listeningUrl(child: ChildProcess): Promise<string> {
   });
 }
 
-function mustNotMix({ folder, storeIds }: Served): void {
+function expectOwnStoreIds({ folder, storeIds }: Served): void {
   for (const [namespace, storeId] of storeIds) {
     const names = readdirSync(folder).filter((name) => name.includes(`.${namespace}.`) && name.endsWith(".checkpoint"));
     expect(names).toHaveLength(1);
@@ -123,18 +123,18 @@ function mustNotMix({ folder, storeIds }: Served): void {
   }
 }
 
-test("importers lease on over their connections when the folder of the checkpoints is removed", async () => {
+test("importers go on leasing over their connections when the checkpoint directory is removed", async () => {
   const folder = join(await folderForTest(), "checkpoints");
   const world = await served(folder);
   await world.untilLeased();
   // At once: a directory into which a file comes while it is emptied can't be removed.
   renameSync(folder, `${folder}-removed`);
   await world.untilLeased();
-  mustNotMix(world);
+  expectOwnStoreIds(world);
   for (const { ports, codes } of world.importers) expect({ ports: ports.size, codes }).toEqual({ ports: 1, codes: [] });
 });
 
-test("importers are refused over their connections while the disk takes no new file, and lease on when it does again", async ({
+test("importers are rejected over their connections while the disk takes no new file, and lease when it does again", async ({
   skip,
 }) => {
   const folder = join(await folderForTest(), "checkpoints");
@@ -156,7 +156,7 @@ test("importers are refused over their connections while the disk takes no new f
   await expect.poll(() => world.importers.every(({ codes }) => codes.includes("checkpoint_unavailable"))).toBe(true);
   for (const filler of fillers) rmSync(filler);
   await world.untilLeased();
-  mustNotMix(world);
+  expectOwnStoreIds(world);
   for (const { ports, codes } of world.importers) {
     expect({ ports: ports.size, codes: [...new Set(codes)] }).toEqual({ ports: 1, codes: ["checkpoint_unavailable"] });
   }

@@ -53,20 +53,20 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
     expect(second).toMatchObject({ firstRun: 12, nonce: "nonce-of-the-second", storeId: first.storeId });
   });
 
-  test("asked twice with one nonce leases twice: an answer is never given again", async () => {
+  test("leases twice for two requests with one nonce: a response is never repeated", async () => {
     const { source: leases } = await source();
     const [first, second] = await Promise.all([leases.lease("main", request), leases.lease("main", request)]);
     expect([first.firstRun, second.firstRun].sort()).toEqual([10, 12]);
   });
 
-  test("takes a report, and shows it", async () => {
+  test("accepts a report, and shows it", async () => {
     const { source: leases, coordinator } = await source();
     await leases.lease("main", request);
     await leases.report("main", 11, { nonce: request.nonce, lastSequence: 3, state: "closed" });
     expect(await coordinator.run("main", 11)).toMatchObject({ state: "closed", lastSequence: 3 });
   });
 
-  test("refuses with the codes of the protocol", async () => {
+  test("rejects with the codes of the protocol", async () => {
     const { source: leases } = await source();
     await expect(leases.lease("other", request)).rejects.toMatchObject({ code: "namespace_not_found" });
     for (const receipt of [null, "r".repeat(43)]) {

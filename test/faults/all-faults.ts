@@ -5,8 +5,8 @@ import { COORDINATORS } from "./kinds/coordinators.js";
 import { CRASHES } from "./kinds/crashes.js";
 import { EMBEDDED } from "./kinds/embedded.js";
 import { IMPORTERS } from "./kinds/importers.js";
+import { MANUAL_EDITS } from "./kinds/manual-edits.js";
 import { OPERATORS } from "./kinds/operators.js";
-import { OTHER_HANDS } from "./kinds/other-hands.js";
 import { PARTITION } from "./kinds/partition.js";
 import { CLUSTER, REPLICAS } from "./kinds/replicas.js";
 import type { Fault } from "./run-fault.js";
@@ -20,7 +20,7 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...EMBEDDED,
   ...IMPORTERS,
   ...OPERATORS,
-  ...OTHER_HANDS,
+  ...MANUAL_EDITS,
   ...PARTITION,
   ...REPLICAS,
 ];

@@ -30,7 +30,7 @@ export class CallNumberCheck {
     return this.#repeatCount;
   }
 
-  /** Eight characters that no call number is spelt like. */
+  /** Eight characters that encode no call number. */
   get malformedCount(): number {
     return this.#malformedCount;
   }
@@ -40,14 +40,14 @@ export class CallNumberCheck {
     return [...this.#places.values()].reduce((sum, runs) => sum + runs.size, 0);
   }
 
-  /** The first few numbers that were wrong, in words. */
+  /** The first few numbers that were wrong, for people. */
   get findings(): readonly string[] {
     return this.#findings;
   }
 
   /**
    * What one importer writes: give it each piece as it comes, cut wherever the pipe cut it. The last number of an importer that was
-   * killed may stay incomplete: then nobody has got it.
+   * killed may stay incomplete: then no caller has got it.
    * @param place where a number may be only once: the id of the store, which each namespace has of its own.
    */
   reader(place: string, importer: string): (piece: Buffer) => void {

@@ -1,5 +1,5 @@
 /**
- * A coordinator as a process of its own, over HTTP, with the bounds and the clock that a test asks for. Its settings come as JSON in
+ * A coordinator as a process of its own, over HTTP, with the bounds and the clock that a test sets. Its settings come as JSON in
  * the first parameter; messages from the parent move its clock; its log goes to the parent, an event at a time.
  */
 import process from "node:process";
@@ -19,8 +19,8 @@ process.on("message", (message) => {
 process.once("disconnect", () => process.exit(1));
 
 const now = () => Date.now() + offsetMs;
-const tell = (fields, event) => process.send({ event, fields });
-const log = { debug: () => {}, info: tell, warn: tell, error: tell };
+const report = (fields, event) => process.send({ event, fields });
+const log = { debug: () => {}, info: report, warn: report, error: report };
 
 async function open() {
   const address = parseStoreUrl(storeUrl);
@@ -44,7 +44,7 @@ async function serve() {
   const server = await createServer({ coordinator, release: "fault test" });
   const url = await server.listen({ host: "127.0.0.1", port });
   coordinator.startHeartbeat();
-  tell({ url }, "listening");
+  report({ url }, "listening");
 }
 
 try {

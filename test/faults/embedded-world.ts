@@ -14,7 +14,7 @@ export class EmbeddedWorld extends World {
 
   async begin(): Promise<void> {
     const inMemory = thisMachine().markerFolders.find((folder) => isMemoryBacked(folder, thisMachine()));
-    // Without such a folder each start is a doubt: that is what the world is to show then.
+    // Without such a directory each start needs a recovery: that is what the world shows then.
     this.#markerFolder = await mkdtemp(join(inMemory ?? this.folder, "callnumber-fault-"));
     this.defer(() => rm(this.#markerFolder, { recursive: true, force: true }));
     const storeId = await this.#using({ create: true }, (store) => initBackdated(store, NAMESPACE));

@@ -4,7 +4,7 @@ import { expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { ALL_FAULTS } from "./all-faults.js";
 import { codesMissing } from "./refusal-codes.js";
-import { lineOf, runFault } from "./run-fault.js";
+import { availableFaults, lineOf, runFault } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 
 const MINUTES = Number(env["CALLNUMBER_MINUTES"] ?? 10);
@@ -16,11 +16,7 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
   const { binary } = inject("redis");
   if (binary === undefined) return skip(ownServerUnavailable());
   const seed = inject("seed");
-  const faults = ALL_FAULTS.filter(({ name }) => name.includes(TARGET)).filter((fault) => {
-    const reason = fault.unavailable();
-    if (reason !== undefined) console.log(`not injected: ${fault.name}: ${reason}`);
-    return reason === undefined;
-  });
+  const faults = availableFaults(ALL_FAULTS.filter(({ name }) => name.includes(TARGET)));
   expect(faults).not.toEqual([]);
   const seen = new Set<string>();
   const failures: string[] = [];
@@ -35,7 +31,7 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
       const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random });
       console.log(lineOf(result));
       for (const problem of result.problems) failures.push(`${name}: ${problem}`);
-      for (const code of result.missing) failures.push(`${name}: no request was refused with ${code}`);
+      for (const code of result.missing) failures.push(`${name}: no request was rejected with ${code}`);
       for (const code of result.codes.keys()) seen.add(code);
       controlRepeatCount += result.controlRepeatCount;
     } catch (error) {
@@ -43,7 +39,7 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
     }
   }
   const missing = TARGET === "" ? codesMissing(seen) : [];
-  for (const code of missing) failures.push(`under no fault was a request refused with ${code}`);
+  for (const code of missing) failures.push(`under no fault was a request rejected with ${code}`);
   if (controlRepeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
   expect(failures).toEqual([]);
 });

@@ -14,8 +14,8 @@ export interface ImporterOptions {
   readonly namespace: string;
   /** Used one after the other, a new one after each failure. */
   readonly coordinators: () => readonly string[];
-  /** A new one after each lease, too. */
-  readonly wanders: boolean;
+  /** After each lease, too. */
+  readonly changesCoordinators: boolean;
   /** Behind each lease. */
   readonly pauseMs: number;
   readonly received: Received;
@@ -52,7 +52,7 @@ export class Importer {
     while (!this.#isStopped) {
       try {
         this.#accept(await this.#leaseOnce());
-        if (this.options.wanders) this.#turn++;
+        if (this.options.changesCoordinators) this.#turn++;
         if (this.options.pauseMs > 0) await delay(this.options.pauseMs);
       } catch (error) {
         const { reason, code = undefined } = error as { reason?: unknown; code?: unknown };

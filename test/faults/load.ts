@@ -9,7 +9,7 @@ const TAKE_COUNT = 4_096;
 const WAIT_TIMEOUT_MS = 500;
 
 /** What an importer knows of its world. */
-export type Workplace = Omit<ImporterOptions, "name" | "wanders" | "pauseMs">;
+export type Workplace = Omit<ImporterOptions, "name" | "changesCoordinators" | "pauseMs">;
 
 export interface Load {
   readonly callNumberCount: number;
@@ -43,9 +43,9 @@ export class UsualLoad implements Load {
   start(workplace: Workplace): void {
     const taking = { ...workplace, pauseMs: this.pauseMs };
     this.#importers = [
-      new Importer({ ...taking, name: "a", wanders: false }),
+      new Importer({ ...taking, name: "a", changesCoordinators: false }),
       // Meets every coordinator in turn, and so whatever one of them would do differently.
-      new Importer({ ...taking, name: "b", wanders: true }),
+      new Importer({ ...taking, name: "b", changesCoordinators: true }),
     ];
     this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.pauseMs + MINTING_PAUSE_MS });
     for (const one of [...this.#importers, this.#minting]) one.start();

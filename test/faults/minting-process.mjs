@@ -1,7 +1,7 @@
 /**
  * An importer as a process of its own, with the real client. Every call number that it makes goes to its standard output, eight
- * characters after the other; what happens to it goes to the parent as messages. It never gives up: when the client says why no run
- * comes, it says so and asks again, as a person would start it again. Its settings come as JSON in the first parameter.
+ * characters after the other; what happens to it goes to the parent as messages. It never gives up: when the client reports why no run
+ * comes, it reports that and tries again, as a person would start it again. Its settings come as JSON in the first parameter.
  */
 import { once } from "node:events";
 import process from "node:process";
@@ -14,15 +14,15 @@ const stop = new AbortController();
 process.once("message", () => stop.abort());
 process.once("disconnect", () => process.exit(1));
 
-const tell = (event, fields) => process.send({ event, atMs: Date.now(), ...fields });
-const tellError = (event, { code, message }) => tell(event, { code, message });
+const report = (event, fields) => process.send({ event, atMs: Date.now(), ...fields });
+const reportError = (event, { code, message }) => report(event, { code, message });
 
 const client = createClient({
   ...options,
   hooks: {
-    onLease: ({ storeId, version, firstRun, runCount }) => tell("lease", { storeId, version, firstRun, runCount }),
-    onRetry: ({ error }) => tellError("away", error),
-    onStopped: (error) => tellError("alarm", error),
+    onLease: ({ storeId, version, firstRun, runCount }) => report("lease", { storeId, version, firstRun, runCount }),
+    onRetry: ({ error }) => reportError("away", error),
+    onStopped: (error) => reportError("alarm", error),
   },
 });
 
@@ -34,7 +34,7 @@ while (!stop.signal.aborted) {
     await delay(pauseMs);
   } catch (error) {
     if (error.code === undefined) throw error;
-    tellError("refused", error);
+    reportError("refused", error);
     await delay(100);
   }
 }

@@ -20,7 +20,7 @@ export interface MintingSettings
 }
 
 /**
- * What such an importer reports: runs arrived; a request failed and will be repeated (`away`); a call was refused, because no run came in
+ * What such an importer reports: runs arrived; a request failed and will be repeated (`away`); a call failed, because no run came in
  * time (`refused`); its client has stopped for good (`alarm`).
  */
 export type MintingEvent = { readonly atMs: number } & (

@@ -1,5 +1,5 @@
 /**
- * The control on one host: a plain counter at the master that the Sentinels name, by a client as everybody uses it. Each number goes to
+ * The control on one host: a plain counter at the master that the Sentinels name, by an ordinary client. Each number goes to
  * the parent. Its settings come as JSON in the first parameter.
  */
 import process from "node:process";
@@ -25,7 +25,7 @@ for (;;) {
   try {
     process.send(await redis.incr(KEY));
   } catch {
-    // Whoever does not answer any more may not be the master any more: the Sentinels are asked again.
+    // A server that stops responding may no longer be the master: ask the Sentinels again.
     if (redis.status === "ready") redis.disconnect(true);
   }
   await delay(EVERY_MS);

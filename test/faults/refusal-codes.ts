@@ -1,7 +1,7 @@
-/** Which refusals a run of all faults must have met: every code of the wire but those that no fault of a store can bring about. */
+/** Which errors a run of all faults must have met: every code of the HTTP API but those that no fault of a store can cause. */
 import { ERROR_RULES, type ErrorCode, RECOVERY_REASONS, type RecoveryReason } from "@callnumber/protocol/wire";
 
-/** Refusals that are no answer to a lease, or of no store. The simulation can't meet them either. */
+/** Errors that no request for a lease gets, or that are no store's. The simulation can't meet them either. */
 export const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid_request: "a bad request over HTTP",
   not_found: "a bad request over HTTP",
@@ -16,11 +16,11 @@ export const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   overloaded: "a limit of a coordinator",
   version_still_active: "an answer to operators only",
   run_not_leased: "a question about a run",
-  holder_mismatch: "a report by somebody else",
+  holder_mismatch: "a report by another holder",
   too_many_streams: "people who watch",
   report_expired: "a report on a lease that was trimmed",
   lease_trimmed: "a question about a lease that was trimmed",
-  shutting_down: "a coordinator that is told to stop",
+  shutting_down: "a coordinator that stops",
   store_version_unsupported: "no server so old is at hand: its text is tested with made-up versions",
   internal_error: "a bug",
 };

@@ -128,3 +128,12 @@ export function lineOf(result: FaultResult): string {
     ...(codes === "" ? [] : [`rejected with ${codes}`]),
   ].join("; ");
 }
+
+/** Returns the faults that can happen on this machine, and prints why others can't. */
+export function availableFaults(faults: readonly Fault[]): readonly Fault[] {
+  return faults.filter((fault) => {
+    const reason = fault.unavailable();
+    if (reason !== undefined) console.log(`not injected: ${fault.name}: ${reason}`);
+    return reason === undefined;
+  });
+}

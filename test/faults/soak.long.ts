@@ -11,7 +11,7 @@ import { COORDINATORS, TWO_CLONES } from "./kinds/coordinators.js";
 import { CRASHES } from "./kinds/crashes.js";
 import { EMBEDDED } from "./kinds/embedded.js";
 import { ProcessLoad } from "./process-load.js";
-import { lineOf, runFault } from "./run-fault.js";
+import { availableFaults, lineOf, runFault } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 
 const MILLIONS = Number(env["CALLNUMBER_MILLIONS"] ?? 100);
@@ -30,11 +30,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
   const [check, controlCheck] = [new CallNumberCheck(), new CallNumberCheck()];
   const failures: string[] = [];
   let killCount = 0;
-  const faults = FAULTS.filter((fault) => {
-    const reason = fault.unavailable();
-    if (reason !== undefined) console.log(`not injected: ${fault.name}: ${reason}`);
-    return reason === undefined;
-  });
+  const faults = availableFaults(FAULTS);
 
   for (const [index, fault] of faults.entries()) {
     const random = seededRandom(seed + index);

@@ -1,5 +1,4 @@
-/** `serve` behind TLS, as processes: who asks it, what it says at its start, and what SIGHUP does. */
-
+/** `serve` with TLS: which clients reach it, what it prints at its start, and what SIGHUP does. */
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +22,7 @@ beforeEach(async () => {
 
 const tlsFlags = () => ["--tls-certificate", files.certificate, "--tls-key", files.key];
 
-test("importers and the asking commands reach it with a CA of one's own in NODE_EXTRA_CA_CERTS", async () => {
+test("importers and commands reach a coordinator with TLS when NODE_EXTRA_CA_CERTS has its CA", async () => {
   const { url } = await serve("memory:", ...tlsFlags());
   expect(url).toMatch(/^https:/);
   const env = { NODE_EXTRA_CA_CERTS: ca };
@@ -35,28 +34,20 @@ test("importers and the asking commands reach it with a CA of one's own in NODE_
   }
 });
 
-test("without that CA nobody asks it anything, and is told what to set", async () => {
+test("a client without the CA sends nothing, and prints what to set", async () => {
   const { url, output } = await serve("memory:", ...tlsFlags());
-  expect(await callnumber(["status", "--coordinator", url])).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(
-      /certificate is from an unknown authority\. .*NODE_EXTRA_CA_CERTS.*certificate_rejected/s,
-    ),
-  });
-  expect(await callnumber(["next", "--coordinator", url])).toMatchObject({
-    code: 1,
-    stdout: "",
-    stderr: expect.stringMatching(
-      /certificate is from an unknown authority\. .*NODE_EXTRA_CA_CERTS.*certificate_rejected/s,
-    ),
-  });
+  const rejected = /certificate is from an unknown authority\. .*NODE_EXTRA_CA_CERTS.*certificate_rejected/s;
+  for (const command of ["status", "next"]) {
+    const ended = await callnumber([command, "--coordinator", url]);
+    expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(rejected) });
+  }
   const other = replaceFile(join(folder, "other.crt"), newAuthority().certificate);
   const env = { NODE_EXTRA_CA_CERTS: other };
   expect(await callnumberProcess(["next", "--coordinator", url], { env })).toMatchObject({ code: 1, stdout: "" });
   expect(output().stdout).not.toContain('"lease"');
 });
 
-test("whoever says http for https, or https for http, is told which to say", async () => {
+test("a command with http for https, or https for http, prints which one to use", async () => {
   const { url } = await serve("memory:", ...tlsFlags());
   const { url: plainUrl } = await serve("memory:");
   for (const command of ["next", "status"]) {
@@ -68,7 +59,7 @@ test("whoever says http for https, or https for http, is told which to say", asy
   }
 });
 
-test("a certificate for another host is rejected", async () => {
+test("a client rejects a certificate for another host", async () => {
   const env = { NODE_EXTRA_CA_CERTS: ca };
   files = writeTlsFiles(folder, authority.issue({ names: ["elsewhere.example"] }));
   const elsewhere = await serve("memory:", ...tlsFlags());
@@ -76,7 +67,7 @@ test("a certificate for another host is rejected", async () => {
   expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("is for another host name") });
 });
 
-test("with a client CA a caller without a certificate of it leases nothing", async () => {
+test("a coordinator with a client CA rejects a client without a certificate of it", async () => {
   const { url, output } = await serve("memory:", ...tlsFlags(), "--tls-client-ca", ca, "--log-level", "debug");
   expect(await callnumberProcess(["next", "--coordinator", url], { env: { NODE_EXTRA_CA_CERTS: ca } })).toMatchObject({
     code: 1,
@@ -86,8 +77,8 @@ test("with a client CA a caller without a certificate of it leases nothing", asy
   expect(output().stdout).not.toContain('"msg":"lease"');
 });
 
-describe("its start", () => {
-  test("says where it is reached from, and that nothing is encrypted when nothing is", async () => {
+describe("serve at its start", () => {
+  test("prints which addresses it listens on, and that nothing is encrypted when there is no TLS", async () => {
     const anywhere = ["--host", "0.0.0.0", "--listen-without-tokens"];
     const open = (await serve("memory:", ...anywhere, "--listen-without-tls")).output().stderr;
     expect(open).toMatch(/^--host 0\.0\.0\.0: every address of this machine is listened to$/m);
@@ -111,28 +102,21 @@ describe("its start", () => {
       /is not the one of the certificate/,
     ],
     [
-      "a key for everybody",
+      "a key that other users can read",
       () => ({ ...files, key: replaceFile(files.key, authority.issue().key, 0o644) }),
       /mode is 0644; .*chmod 600/,
     ],
-  ])("with %s is refused, before a store is made", async (_, spoilt, reason) => {
+  ])("fails with %s, before a store is made", async (_, spoilt, reason) => {
     files = spoilt();
     const path = join(folder, "store.db");
-    const { code, stderr } = await callnumber([
-      "serve",
-      "--create",
-      "--store",
-      `sqlite:${path}`,
-      "--port",
-      "0",
-      ...tlsFlags(),
-    ]);
+    const words = ["serve", "--create", "--store", `sqlite:${path}`, "--port", "0", ...tlsFlags()];
+    const { code, stderr } = await callnumber(words);
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(reason) });
     expect(stderr).not.toContain("PRIVATE KEY");
     expect(existsSync(path)).toBe(false);
   });
 
-  test("within 14 days of the certificate's expiry has a warning in the log, and one for people", async () => {
+  test("logs and prints a warning within 14 days of the certificate's expiry", async () => {
     files = writeTlsFiles(folder, authority.issue({ untilMs: Date.now() + 5.5 * 24 * 3_600_000 }));
     const { output } = await serve("memory:", ...tlsFlags());
     expect(linesOf(output().stdout)).toContainEqual(
@@ -142,18 +126,18 @@ describe("its start", () => {
   });
 });
 
-test("SIGHUP takes new files at once, and says what is wrong with those that do not fit", async () => {
+test("SIGHUP loads new files at once, and logs what is wrong with those that do not fit", async () => {
   const { url, send, output, stop } = await serve("memory:", ...tlsFlags());
   const before = await shown(url);
-  const told = async (event: string) => {
+  const logged = async (event: string) => {
     send("SIGHUP");
     await expect.poll(() => output().stdout).toContain(event);
   };
   replaceFile(files.key, authority.issue().key);
-  await told('"certificate_reload_failed"');
+  await logged('"certificate_reload_failed"');
   expect(await shown(url)).toBe(before);
   writeTlsFiles(folder, authority.issue());
-  await told('"certificate_reloaded"');
+  await logged('"certificate_reloaded"');
   expect(await shown(url)).not.toBe(before);
   expect(await stop()).toBe(0);
 });

@@ -1,5 +1,5 @@
 /**
- * What happens between a coordinator and its server: connections killed, answers lost, late or cut off, refusals of the server.
+ * What happens between a coordinator and its server: connections killed, responses lost, late or cut off, errors of the server.
  * Guarantees: G4 (docs/guarantees.md).
  */
 import type { Redis } from "ioredis";
@@ -15,27 +15,31 @@ export const ANSWERS: readonly Fault[] = [
       await world.work(5);
     }
   }),
-  redisFault("answers delayed, lost or cut off", { isShort: true, expected: ["store_unavailable"] }, async (world) => {
-    const proxy = await startFaultyProxy(world.server);
-    const coordinator = await world.addCoordinatorAt(proxy);
-    try {
-      for (const fault of oneOf(world.random, [["hold", "cut"] as const, ["cut", "hold"] as const])) {
-        const ordered = proxy.strikeNext(fault, /^(?:evalsha|wait)/i);
-        await ordered.struck;
+  redisFault(
+    "responses delayed, lost or cut off",
+    { isShort: true, expected: ["store_unavailable"] },
+    async (world) => {
+      const proxy = await startFaultyProxy(world.server);
+      const coordinator = await world.addCoordinatorAt(proxy);
+      try {
+        for (const fault of oneOf(world.random, [["hold", "cut"] as const, ["cut", "hold"] as const])) {
+          const ordered = proxy.strikeNext(fault, /^(?:evalsha|wait)/i);
+          await ordered.struck;
+          await world.work();
+          ordered.release();
+        }
+        // Lost with their connection, a while later.
+        proxy.holdAnswers();
         await world.work();
-        ordered.release();
+        proxy.heal();
+        // An importer that waits for one must not lose its coordinator first.
+        await world.untilSeen("store_unavailable");
+      } finally {
+        await world.removeCoordinator(coordinator);
+        await proxy.close();
       }
-      // Lost with their connection, a while later.
-      proxy.holdAnswers();
-      await world.work();
-      proxy.heal();
-      // An importer that waits for one must not lose its coordinator first.
-      await world.untilSeen("store_unavailable");
-    } finally {
-      await world.removeCoordinator(coordinator);
-      await proxy.close();
-    }
-  }),
+    },
+  ),
   redisFault("OOM, NOSCRIPT or BUSY", { expected: ["store_unavailable"] }, async (world) => {
     const ways = [
       async (redis: Redis) => {

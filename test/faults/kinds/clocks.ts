@@ -1,13 +1,13 @@
 /**
- * Clocks that lie, and the two ends that a run can come to: the clock line, and the end of the run space.
+ * Wrong clocks, and the two limits of runs: the run ceiling, and the end of the run space.
  * Guarantees: G2, G6, G12 (docs/guarantees.md).
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { BURST_RUNS } from "../../../packages/coordinator/src/guard/bounds.js";
+import { advance, expectRejection, recover } from "../commands.js";
 import { redisFault, shimmedFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
-import { advance, mustRefuse, recover } from "../verbs.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_S = 24 * 3_600;
@@ -39,7 +39,7 @@ export const CLOCKS: readonly Fault[] = [
     },
   ),
   shimmedFault(
-    "all clocks ahead and then put right, recover typed meanwhile",
+    "all clocks ahead and then set right, recover run meanwhile",
     { expected: ["clock_moved_backward"] },
     async (world) => {
       const moveAll = async (offsetMs: number) => {
@@ -51,12 +51,17 @@ export const CLOCKS: readonly Fault[] = [
       await moveAll(0);
       await world.untilSeen("clock_moved_backward");
       await world.killCoordinators();
-      await mustRefuse(world, "clock_moved_backward", "recover while the clocks are behind the store", recover(world));
+      await expectRejection(
+        world,
+        "clock_moved_backward",
+        "recover while the clocks are behind the store",
+        recover(world),
+      );
       await world.startCoordinators();
     },
   ),
   redisFault(
-    "leases at the clock line",
+    "leases at the run ceiling",
     {
       isShort: true,
       store: { ageDays: (ROOM_LEFT_RUNS - BURST_RUNS) / BACKDATED_RATE / DAY_S },
@@ -76,8 +81,8 @@ export const CLOCKS: readonly Fault[] = [
       await world.untilSeen("run_space_exhausted", 5);
       if (world.received.greatest !== RUN_MAX) throw new Error(`it ended at run ${world.received.greatest}`);
       const snapshot = await world.snapshot();
-      const typed = await Promise.allSettled([advance(world), advance(world)]);
-      if (typed.filter(({ status }) => status === "fulfilled").length !== 1)
+      const advanced = await Promise.allSettled([advance(world), advance(world)]);
+      if (advanced.filter(({ status }) => status === "fulfilled").length !== 1)
         throw new Error("both operators advanced, or none");
       await world.untilLeasing();
       await world.work(20);

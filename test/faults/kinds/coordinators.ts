@@ -1,19 +1,19 @@
 /**
- * Faults of coordinators: killed, frozen, against a clone, beside a stale restore, without what they remembered.
+ * Faults of coordinators: killed, frozen, against a clone, during a stale restore, without their checkpoint.
  * Guarantees: G3, G7, G8 (docs/guarantees.md).
  */
 import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { recover } from "../commands.js";
 import { type RedisWorld, redisFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
-import { recover } from "../verbs.js";
 import { BOUNDS } from "../world.js";
 
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };
 
-// The clone leases from the line, the original far below it. Had both sat on the line, as after a recovery, they would lease the
-// same runs before anybody could have met both: the guard promises to find that out, not to prevent it.
+// The clone leases from the run ceiling, the original far below it. With both at the ceiling, as after a recovery, they would lease
+// the same runs before an importer could have met both: the guard promises to detect that, not to prevent it.
 export const TWO_CLONES = redisFault(
   "two coordinators on two clones, an importer meets both",
   { isShort: true, config: RDB_ONLY, coordinatorCount: 1, injectionCountMax: 1, expected: ["store_forked"] },
@@ -44,7 +44,7 @@ export const COORDINATORS: readonly Fault[] = [
       }
     }
   }),
-  redisFault("coordinators killed while they settle a doubt", { expected: ["epoch_changed"] }, async (world) => {
+  redisFault("coordinators killed while they recover", { expected: ["epoch_changed"] }, async (world) => {
     for (const coordinator of world.coordinators) {
       await world.crash();
       await delay(world.random() * 30);

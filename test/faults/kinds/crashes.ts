@@ -6,9 +6,9 @@ import { spawnSync } from "node:child_process";
 import { readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { recover } from "../commands.js";
 import { redisFault, shimmedFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
-import { recover } from "../verbs.js";
 
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };
 const NOTHING_KEPT = { save: '""', appendonly: "no" };

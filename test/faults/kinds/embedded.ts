@@ -6,11 +6,11 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mountUnavailable, spawnWithMounted } from "../../mounted-file.js";
+import { recover } from "../commands.js";
 import type { SpawnProgram } from "../coordinator-process.js";
 import { EmbeddedWorld } from "../embedded-world.js";
 import { type Fault, type FaultSettings, faultOf } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
-import { recover } from "../verbs.js";
 import { copyFolder } from "../world.js";
 
 /** What strace makes fail. */
@@ -124,7 +124,7 @@ export const EMBEDDED: readonly Fault[] = [
       );
       const coordinator = await world.addCoordinatorAt(world.path, failing).catch(() => undefined);
       if (coordinator !== undefined) {
-        await leasesOrRefusals(world);
+        await leasesOrRejections(world);
         await world.removeCoordinator(coordinator);
       }
       if (world.random() < 0.5) await restore(world, old);
@@ -144,7 +144,7 @@ async function mustNotStart(world: EmbeddedWorld, code: string, path: string, sp
     (error: Error) => error.message,
   );
   if (!failure.includes(`${code}: `))
-    throw new Error(`a coordinator on ${path} was to be refused with ${code}: ${failure}`);
+    throw new Error(`a coordinator on ${path} should have been rejected with ${code}: ${failure}`);
 }
 
 type Contents = ReadonlyMap<string, Buffer | undefined>;
@@ -165,12 +165,12 @@ async function contentsOf(world: EmbeddedWorld): Promise<Contents> {
   return contents;
 }
 
-/** Resolves when some runs were leased, or when importers had so many refusals, also of a coordinator that ended. */
-async function leasesOrRefusals(world: EmbeddedWorld): Promise<void> {
+/** Resolves when some runs were leased, or when importers had so many rejections, also of a coordinator that ended. */
+async function leasesOrRejections(world: EmbeddedWorld): Promise<void> {
   const rejectionCount = () => [...world.codes.values()].reduce((sum, count) => sum + count, 0);
-  const [leasesWanted, refusalsWanted] = [world.received.leaseCount + 6, rejectionCount() + 200];
-  const isDone = () => world.received.leaseCount >= leasesWanted || rejectionCount() >= refusalsWanted;
-  await world.until("leases or refusals", isDone);
+  const [leasesWanted, rejectionsWanted] = [world.received.leaseCount + 6, rejectionCount() + 200];
+  const isDone = () => world.received.leaseCount >= leasesWanted || rejectionCount() >= rejectionsWanted;
+  await world.until("leases or rejections", isDone);
 }
 
 /** Written over what is there: the inodes stay. */

@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { httpSource } from "@callnumber/client";
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import { expectRejection } from "../commands.js";
 import { redisFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
-import { mustRefuse } from "../verbs.js";
 import { NAMESPACE } from "../world.js";
 
 const PROGRAM = join(import.meta.dirname, "../minting-thread.mjs");
@@ -30,7 +30,12 @@ export const IMPORTERS: readonly Fault[] = [
       sentAtMs: Date.now(),
     };
     const signal = AbortSignal.timeout(60_000);
-    await mustRefuse(world, "run_above_high_water_mark", "a run made up", source.lease(NAMESPACE, request, { signal }));
+    await expectRejection(
+      world,
+      "run_above_high_water_mark",
+      "a run made up",
+      source.lease(NAMESPACE, request, { signal }),
+    );
   }),
   redisFault("threads of one process, past the ends of their sequences", { isShort: true }, async (world) => {
     const coordinators = world.coordinators.map(({ url }) => url);

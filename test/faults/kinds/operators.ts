@@ -8,9 +8,9 @@ import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";
 import { newStoreId } from "../../../packages/coordinator/src/guard/store-id.js";
 import { type Moved, moveNamespace } from "../../../packages/coordinator/src/operator/move.js";
 import { STORE_USER } from "../../redis/shipped-users.js";
+import { checkpointFileOf, expectRejection, recover, rejectionOf } from "../commands.js";
 import { type Address, type RedisWorld, redisFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
-import { checkpointFileOf, mustRefuse, recover, refusalOf } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 
 /** In each store, while both lease. */
@@ -46,10 +46,10 @@ export const OPERATORS: readonly Fault[] = [
     "init on a used store, and against what the checkpoint remembers",
     { expected: ["namespace_exists", "namespace_lost"] },
     async (world) => {
-      await mustRefuse(world, "namespace_exists", "init on a used store", init(world, false));
-      await mustRefuse(world, "namespace_lost", "init against a checkpoint", init(world, true));
+      await expectRejection(world, "namespace_exists", "init on a used store", init(world, false));
+      await expectRejection(world, "namespace_lost", "init against a checkpoint", init(world, true));
       await world.on(world.server, (redis) => redis.del(world.key("record")));
-      await mustRefuse(world, "namespace_lost", "init in place of a lost record", init(world, true));
+      await expectRejection(world, "namespace_lost", "init in place of a lost record", init(world, true));
       await world.withoutCoordinators(() => recover(world));
     },
   ),
@@ -57,13 +57,13 @@ export const OPERATORS: readonly Fault[] = [
     "recover on a foreign store, while coordinators lease, and twice at once",
     { expected: ["store_id_mismatch", "coordinator_still_running"] },
     async (world) => {
-      await mustRefuse(world, "coordinator_still_running", "recover beside coordinators", recover(world));
+      await expectRejection(world, "coordinator_still_running", "recover while coordinators lease", recover(world));
       await world.killCoordinators();
       const storeId = newStoreId({ firstRun: 1, initializedAtMs: Date.now(), rate: 1 });
-      await mustRefuse(world, "store_id_mismatch", "recover of another store", recover(world, { storeId }));
+      await expectRejection(world, "store_id_mismatch", "recover of another store", recover(world, { storeId }));
       const both = await Promise.allSettled([recover(world), recover(world)]);
       for (const one of both) {
-        if (one.status === "rejected") await refusalOf(world, "recover at the same time", Promise.reject(one.reason));
+        if (one.status === "rejected") await rejectionOf(world, "recover at the same time", Promise.reject(one.reason));
       }
       await world.startCoordinators();
     },
@@ -82,7 +82,7 @@ export const OPERATORS: readonly Fault[] = [
     await world.startCoordinators();
   }),
   redisFault(
-    "moved to another server while importers ask",
+    "moved to another server while importers lease",
     { injectionCountMax: 1, expected: ["namespace_moved"] },
     async (world) => {
       const target = await world.addServer();
@@ -130,7 +130,7 @@ async function bothLease(world: RedisWorld, target: Address, { storeId }: Moved)
   );
 }
 
-/** `init` as the verb does it. */
+/** `init` as the command does it. */
 async function init(world: RedisWorld, hasCheckpoint: boolean): Promise<void> {
   await world.onStore(async (store) => {
     const remembering = hasCheckpoint ? { checkpointFileOf: () => checkpointFileOf(world) } : {};

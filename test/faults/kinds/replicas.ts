@@ -61,7 +61,7 @@ export const REPLICAS: readonly Fault[] = [
     for (const server of world.servers) if (server !== chosen) await follow(world, server, chosen);
   }),
   withReplicas(
-    "a failover taken back by hand, the old master was never demoted",
+    "a failover taken back manually, the old master was never demoted",
     { expected: ["epoch_changed"] },
     async (world) => {
       const { master, replicas } = await rolesIn(world);
@@ -117,7 +117,7 @@ export const REPLICAS: readonly Fault[] = [
     },
   ),
   withReplicas(
-    "a replica killed in its first rewrite after a full resynchronisation, then promoted",
+    "a replica killed in its first rewrite after a full resynchronization, then promoted",
     { expected: ["epoch_changed"] },
     async (world) => {
       const { master, replicas } = await rolesIn(world);

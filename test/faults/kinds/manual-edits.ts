@@ -1,5 +1,5 @@
 /**
- * What other hands do to the data of a running server: emptied, swapped, copied back, edited.
+ * What other programs and manual edits do to the data of a running server: emptied, swapped, copied back, edited.
  * Guarantees: G3, G5 (docs/guarantees.md).
  */
 import { cp } from "node:fs/promises";
@@ -11,19 +11,19 @@ import { isRefusal } from "../../../packages/coordinator/src/guard/refusals.js";
 import { parseStoreId, type StoreIdFields } from "../../../packages/coordinator/src/guard/store-id.js";
 import { initBackdated } from "../../backdated.js";
 import { launchRedisServer } from "../../redis/redis-server.js";
+import { recover } from "../commands.js";
 import { Importer } from "../importer.js";
 import { Received } from "../received.js";
 import { type RedisWorld, redisFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
-import { recover } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 
 /** Longer than the suite's gap. */
 const MONTH_MS = 31 * 24 * 3_600_000;
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };
 
-export const OTHER_HANDS: readonly Fault[] = [
+export const MANUAL_EDITS: readonly Fault[] = [
   redisFault("FLUSHALL, DEL or RENAME", { isShort: true, expected: ["namespace_lost"] }, async (world) => {
     const record = world.key("record");
     const ways = [
@@ -149,14 +149,14 @@ export const OTHER_HANDS: readonly Fault[] = [
   ),
 ];
 
-/** Importers lease from a namespace of their own meanwhile. @throws Error when what befell the world's namespace reached them. */
+/** Importers lease from a namespace of their own meanwhile. @throws Error when the fault of the world's namespace reached them. */
 async function withOtherNamespace(world: RedisWorld, act: (untilLeased: () => Promise<void>) => Promise<void>) {
   const namespace = `other-${Date.now()}`;
   const id = parseStoreId(await world.onStore((store) => initBackdated(store, namespace))) as StoreIdFields;
   const received = new Received((_, version, timeMs) => ceilingAt(id, version, timeMs + BOUNDS.epsMs));
   const codes = new Map<string, number>();
   const coordinators = () => world.coordinators.map(({ url }) => url);
-  const options = { namespace, coordinators, wanders: true, pauseMs: 5, received, codes, runCount: 1 };
+  const options = { namespace, coordinators, changesCoordinators: true, pauseMs: 5, received, codes, runCount: 1 };
   const importer = new Importer({ ...options, name: "other" });
   importer.start();
   try {
@@ -165,11 +165,11 @@ async function withOtherNamespace(world: RedisWorld, act: (untilLeased: () => Pr
     await importer.stop();
   }
   const reached = [...codes.keys()].filter((code) => /^store_(?!unavailable)/.test(code));
-  if (reached.length > 0) throw new Error(`the other namespace was refused with ${reached.join(", ")}`);
+  if (reached.length > 0) throw new Error(`the other namespace was rejected with ${reached.join(", ")}`);
   if (received.problems.length > 0) throw new Error(`in the other namespace: ${received.problems.join("; ")}`);
 }
 
-/** Something edited, which another hand puts right again: nothing may have been leased or discarded in between. */
+/** Something edited, which is undone afterwards: nothing may have been leased or discarded in between. */
 async function withoutLoss(
   world: RedisWorld,
   code: string,
@@ -193,7 +193,7 @@ async function writeRecord(world: RedisWorld, change: (record: NamespaceState) =
   });
 }
 
-/** Changes the last character of a field, in one step; resolves to what stood there. */
+/** Changes the last character of a field, in one step; resolves to what was there. */
 async function editedField(redis: Redis, record: string, field: string): Promise<string> {
   const script = `local value = redis.call('HGET', KEYS[1], ARGV[1])
     redis.call('HSET', KEYS[1], ARGV[1], string.sub(value, 1, -2) .. (string.sub(value, -1) == '1' and '2' or '1'))

@@ -4,7 +4,7 @@ import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
 import type { CheckpointFile } from "../../packages/coordinator/src/guard/checkpoint.js";
 import { openCheckpointFile } from "../../packages/coordinator/src/guard/checkpoint-file.js";
 import {
-  refusalOf as advanceRefusalOf,
+  refusalOf as advanceRejectionOf,
   advanceVersion,
   planAdvance,
 } from "../../packages/coordinator/src/operator/advance-version.js";
@@ -50,8 +50,8 @@ export async function advance(world: World): Promise<void> {
   await run(world, async (common) => {
     const options = { ...common, isForcedEarly: false, isClockChecked: false };
     const plan = await planAdvance(options);
-    const refusal = advanceRefusalOf(plan, options);
-    if (refusal !== undefined) throw refusal;
+    const rejection = advanceRejectionOf(plan, options);
+    if (rejection !== undefined) throw rejection;
     await advanceVersion(options, plan);
   });
 }
@@ -76,7 +76,7 @@ export async function recover(
 }
 
 /** The code that something was rejected with. @throws Error when it was not rejected, or without a code. */
-export async function refusalOf(world: World, what: string, done: Promise<unknown>): Promise<string> {
+export async function rejectionOf(world: World, what: string, done: Promise<unknown>): Promise<string> {
   let code: unknown;
   try {
     await done;
@@ -90,7 +90,7 @@ export async function refusalOf(world: World, what: string, done: Promise<unknow
 }
 
 /** @throws Error when it is not rejected with that code. */
-export async function mustRefuse(world: World, code: string, what: string, done: Promise<unknown>): Promise<void> {
-  const seen = await refusalOf(world, what, done);
+export async function expectRejection(world: World, code: string, what: string, done: Promise<unknown>): Promise<void> {
+  const seen = await rejectionOf(world, what, done);
   if (seen !== code) throw new Error(`${what} was rejected with ${seen} instead of ${code}`);
 }
