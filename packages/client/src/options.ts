@@ -171,7 +171,7 @@ function sourceOf({ source, coordinator, token, fetch }: ClientOptions): LeaseSo
 }
 
 function holderOf(given: ClientOptions["holder"] | undefined): Holder {
-  if (given === undefined || given === null) throw new TypeError("holder is missing: pass { name: "my-importer" }");
+  if (given === undefined || given === null) throw new TypeError('holder is missing: pass { name: "my-importer" }');
   const holder = {
     name: given.name,
     host: given.host ?? hostname(),

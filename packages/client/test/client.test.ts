@@ -91,7 +91,7 @@ describe("making numbers", () => {
     await expect(clientOn(new ScriptedSource()).take(count as number)).rejects.toThrow(RangeError);
   });
 
-  test("stops after one run with onExhausted "stop"", async () => {
+  test('stops after one run with onExhausted "stop"', async () => {
     const source = new ScriptedSource();
     const client = clientOn(source, { onExhausted: "stop" });
     await client.take(SEQUENCE_COUNT);
