@@ -241,7 +241,7 @@ describe("the architecture", () => {
     for (const name of importsOf.keys()) visit(name, []);
   });
 
-  test("every file begins with a comment that says what it is", () => {
+  test("every file begins with a comment that describes it", () => {
     const silent = sources.filter(({ path, text }) => !text.startsWith("/**") && !path.endsWith("/index.ts"));
     expect(silent.map(({ path }) => path)).toEqual([]);
   });

@@ -79,7 +79,7 @@ test("every installed package with an install script is denied", () => {
       .filter((manifest) => hooksOf(manifest, ["preinstall", "install", "postinstall"]).length > 0)
       .map(({ name }) => name),
   );
-  // They are there: else this looks at the wrong folder.
+  // They are there: else this reads the wrong folder.
   expect(withScripts.size).toBeGreaterThan(0);
   expect([...withScripts].filter((name) => !names.has(name))).toEqual([]);
 });

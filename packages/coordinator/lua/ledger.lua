@@ -1,5 +1,5 @@
 --[[
-  How a ledger is written down, for the scripts that read it and for those that write reports. Stands behind record.lua in front
+  How a ledger is written down, for the scripts that read it and for those that write reports. Comes after record.lua in front
   of them.
 
   Entry of the ledger (STREAM): id <ledger id of the lease's last run>-0, fields, in this order: n runs · t time leased, ms ·

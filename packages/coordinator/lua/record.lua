@@ -1,5 +1,5 @@
 --[[
-  The record of a namespace, and the checks that every script shares. Stands in front of each other script.
+  The record of a namespace, and the checks that every script shares. Comes before each other script.
 
   Record: one HASH, all fields text
     v    schema of the record, 2

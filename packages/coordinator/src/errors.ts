@@ -3,7 +3,7 @@ import type { ErrorCode, RecoveryReason } from "@callnumber/protocol/wire";
 import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "./text.js";
 
 /**
- * The code is stable and listed in docs/reference/errors.md; the message says what happened, with the value, and what to do. It may include text of a store
+ * The code is stable and listed in docs/reference/errors.md; the message has what happened, with the value, and what to do. It may include text of a store
  * or a server, and goes to terminals, logs and clients: it is escaped, in one line, and bounded.
  */
 export class CoordinatorError extends Error {

@@ -21,13 +21,13 @@ export function escapeAndShorten(text: string, lengthMax: number = SHOWN_LENGTH_
 
 /** Returns one line, with control and invisible characters escaped: `\u{1b}`. */
 export function escapeForTerminal(text: string): string {
-  return HARMLESS.test(text) ? text : text.replace(UNPRINTABLE, spelt);
+  return HARMLESS.test(text) ? text : text.replace(UNPRINTABLE, escapeOf);
 }
 
 /** As `escapeForTerminal`, but keeps newlines and tabs. */
 export function escapeLines(text: string): string {
   if (HARMLESS_LINES.test(text)) return text;
-  return text.replace(UNPRINTABLE, (character) => (BETWEEN_WORDS.has(character) ? character : spelt(character)));
+  return text.replace(UNPRINTABLE, (character) => (BETWEEN_WORDS.has(character) ? character : escapeOf(character)));
 }
 
 /** Escapes JSON text so that it means the same and acts on no terminal: JSON itself escapes only some of these characters. */
@@ -36,7 +36,7 @@ export function escapeJson(json: string): string {
   return json.replace(UNPRINTABLE, (character) => (character === "\n" ? character : escaped(character)));
 }
 
-function spelt(character: string): string {
+function escapeOf(character: string): string {
   return `\\u{${(character.codePointAt(0) as number).toString(16)}}`;
 }
 

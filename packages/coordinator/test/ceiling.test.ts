@@ -21,7 +21,7 @@ function watchAt(clock: { nowMs: number }): CeilingMonitor {
 const atLine = (retryAfterMs?: number) =>
   new CoordinatorError("run_ceiling_reached", "wait", retryAfterMs === undefined ? {} : { retryAfterMs });
 
-describe("the clock line", () => {
+describe("the run ceiling", () => {
   test("begins a burst above the first run, rises by the rate, and each instant is the first of its run", () => {
     expect(ceilingAt(id, 0, BEGIN_MS)).toBe(100 + BURST_RUNS);
     expect([249, 250, 1_000].map((ms) => ceilingAt(id, 0, BEGIN_MS + ms) - ceilingAt(id, 0, BEGIN_MS))).toEqual([

@@ -107,7 +107,7 @@ describe("a long silence of a store that no other process can have used", () => 
     return await leaseAfterJump(world, guard);
   };
 
-  test("ends by itself where the checkpoint says what the store says", async () => {
+  test("ends automatically where the checkpoint equals the record", async () => {
     const { world } = await afterCoordinator();
     expect((await afterSilence(world, checkpointFileIn(world))).firstRun).toBeGreaterThan(10);
   });
@@ -152,7 +152,7 @@ describe("a store that is not there any more", () => {
     });
   });
 
-  test("can't be begun anew where it is remembered", async () => {
+  test("can't be initialized again where there is a checkpoint", async () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
     const { now } = world.clock;
@@ -176,7 +176,7 @@ describe("a record that can't be read any more", () => {
     world.store.restore(new Map([[namespace, { ...fields, c: "7" } as StoredFields]]));
   };
 
-  test("is told to an operator with the state, since when, and what is remembered of it", async () => {
+  test("is reported with the state, since when, and the checkpoint", async () => {
     const { world } = await afterCoordinator();
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     const openedAtMs = world.clock.timeMs;
@@ -193,7 +193,7 @@ describe("a record that can't be read any more", () => {
     });
   });
 
-  test("is told so also by a coordinator that was started afterwards", async () => {
+  test("is reported also by a coordinator that was started afterwards", async () => {
     const { world } = await afterCoordinator();
     damaged(world);
     await expect(guardOn(world, { checkpointFile: checkpointFileIn(world) })).rejects.toMatchObject({
@@ -202,7 +202,7 @@ describe("a record that can't be read any more", () => {
     });
   });
 
-  test("is shown as it is when it can be read, and its absence is told once", async () => {
+  test("is shown as it is when it can be read, and its absence is reported once", async () => {
     const { world } = await afterCoordinator();
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect(await guard.showRecord()).toEqual(await guard.readRecord());
@@ -297,7 +297,7 @@ describe("a group of servers", () => {
     expect(guard.checkpoint.ledgerId).toBe(10);
   });
 
-  test("that is met for the first time is told in the log, and only then", async () => {
+  test("that is met for the first time is logged, and only then", async () => {
     const world = await newWorld();
     const pins: unknown[] = [];
     const log = { ...SILENT_LOG, info: (fields: object, event: string) => void (event === "pin" && pins.push(fields)) };
@@ -356,7 +356,7 @@ describe("the checkpoint directory", () => {
     }
   });
 
-  test("holds files of 1,024 bytes that nobody else may read, and reads no file of another name", async () => {
+  test("holds files of 1,024 bytes that no other user may read, and reads no file of another name", async () => {
     noteOf("main");
     const [name] = readdirSync(folder) as [string];
     const { size, mode } = statSync(join(folder, name));
@@ -388,7 +388,7 @@ describe("the checkpoint directory", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("loses only files that were abandoned for more than an hour, once another has what they say", () => {
+  test("loses only files that were abandoned for more than an hour, once another has their content", () => {
     const nowMs = Date.now();
     noteOf("main");
     const at = (timeMs: number) => openCheckpointFile({ folder, place, namespace: "main", now: () => timeMs });
@@ -467,7 +467,7 @@ describe("what is known of a store", () => {
 describe("refusals with what is remembered", () => {
   const remembered = { storeId: "a", ledgerId: 2 ** 30 + 7, generation: 3, nodeCount: 1 };
 
-  test("tell the state where it is known, keep the pause, and leave other errors as they are", () => {
+  test("include the state where it is known, keep the pause, and leave other errors as they are", () => {
     const error = new CoordinatorError("store_unavailable", "away", { retryAfterMs: 5 });
     const words = "Checkpoint: store id a, run 7 of version 1, generation 3";
     const told = withCheckpoint(error, remembered);
@@ -522,7 +522,7 @@ describe("a checkpoint", () => {
     expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
   });
 
-  test("that can't be read any more is no less a doubt when another coordinator recovers first", async () => {
+  test("that can't be read any more is recovered also when another coordinator recovers first", async () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
@@ -550,7 +550,7 @@ describe("a checkpoint", () => {
     expect(checkpointFileIn(world).read()).not.toBe(CORRUPT);
   });
 
-  test("doubts the store when its file holds what another namespace's does", async () => {
+  test("recovers the store when its file holds what another namespace's does", async () => {
     const { world } = await afterCoordinator();
     const [name = ""] = await readdir(folder);
     await rename(join(folder, name), join(folder, name.replace(`.${NAMESPACE}.`, ".other.")));
@@ -567,7 +567,7 @@ describe("a checkpoint", () => {
     expect(checkpointFileIn(world).read()).toMatchObject({ ledgerId: firstRun });
   });
 
-  test("vouches for a long silence of a store that nobody else can have leased from", async () => {
+  test("accepts a long gap of a store that no other process can have leased from", async () => {
     const { world } = await afterCoordinator();
     const monthMs = 31 * 24 * 3_600_000;
     world.clock.timeMs += monthMs;

@@ -362,7 +362,7 @@ describe("the next version", () => {
     });
   });
 
-  test("is left to be claimed by a store in doubt, but for what an operator judges", () => {
+  test("is left to be claimed by a store that may have rolled back, but for what an operator decides", () => {
     const phaseOf = (odd: Odd) => written(commands.advance(0), { ...ended, ...odd }).phase;
     expect(phaseOf({ server: { epoch: "other:r:0" } })).toBe(PHASES.claimed);
     expect(decided(commands.advance(0), { ...ended, server: { epoch: "process:other:0" } })).toBe("OPERATOR epoch");

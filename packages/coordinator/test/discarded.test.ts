@@ -78,7 +78,7 @@ describe("what the judge refuses", () => {
     }
   });
 
-  test("is told by inspect in words: the number was not made", async () => {
+  test("is explained by inspect: the number was not made", async () => {
     const store = new AlteringStore();
     const { coordinator } = await coordinatorOn(store);
     store.alter = restarted;
@@ -101,7 +101,7 @@ describe("what the judge refuses", () => {
     expect(told).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, ledgerId: 1, reason }]);
   });
 
-  test("because the runs were leased before is not noted: somebody may have made their numbers", async () => {
+  test("because the runs were leased before is not recorded: another holder may have made their numbers", async () => {
     const store = new AlteringStore();
     const { coordinator, discarded } = await coordinatorOn(store);
     await coordinator.lease(NAMESPACE, request(10));
@@ -155,7 +155,7 @@ describe("over HTTP", () => {
     await expect.poll(() => statesIn(coordinator)).toEqual(["discarded"]);
   });
 
-  test("a lease that is answered is not discarded, and no holder may say that it is", async () => {
+  test("a lease that is answered is not discarded, and no holder may report it so", async () => {
     const { coordinator, discarded, base } = await serverOn(new AlteringStore());
     const post = async (path: string, body: unknown) => {
       const headers = { "content-type": "application/json" };

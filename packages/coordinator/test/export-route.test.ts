@@ -63,7 +63,7 @@ async function rowsOfCsv(): Promise<string[][]> {
 }
 
 describe("an export", () => {
-  test("as NDJSON has a lease on each line, oldest first, and a last line that says that it is complete", async () => {
+  test("as NDJSON has a lease on each line, oldest first, and a last line that shows that it is complete", async () => {
     for (let count = 0; count < 600; count++) await lease({ pid: count }, 2);
     const { headers, text } = await get(EXPORT);
     expect(headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");

@@ -27,7 +27,7 @@ function listening(): { log: Log; told: [string, object][] } {
 }
 
 describe("a run above the mark", () => {
-  test("with the receipt of its lease fences the store: nobody leases from it any more", async () => {
+  test("with the proof of its lease stops the store: nothing is leased from it any more", async () => {
     const { copy, held } = await twoCopies();
     const guard = await guardOn(copy);
     await expect(leaseOf(guard, held)).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe("a run above the mark", () => {
     expect(guard.state).toMatchObject({ state: "active" });
   });
 
-  test("without a receipt is refused as the holder's fault, is told, and fences nothing", async () => {
+  test("without a proof is rejected as the holder's fault, is logged, and stops nothing", async () => {
     const { copy, held } = await twoCopies();
     const { log, told } = listening();
     const guard = await guardOn(copy, { log });
@@ -129,7 +129,7 @@ test("a run that another coordinator leased a moment ago is no evidence either",
   expect((await leaseOf(guard, { lastRun: later.firstRun })).firstRun).toBe(later.firstRun + 1);
 });
 
-test("each lease bears a receipt that its own store knows again", async () => {
+test("each lease includes a proof that its own store verifies", async () => {
   const { world, guard } = await twoCopies();
   const lease = await leaseOf(guard, { runCount: 3 });
   expect(lease.receipt).toBe(new ReceiptKey(RECEIPT_KEY).receiptOf(world.storeId, lastRunOf(lease)));

@@ -33,7 +33,7 @@ test("the same cause keeps its time, another reason of the same code is another 
   ]);
 });
 
-test("a lease beyond the run ceiling says that the store is well", () => {
+test("a lease beyond the run ceiling shows that the store is well", () => {
   const { clock, told, monitor } = monitorOn();
   const ceiling = new CoordinatorError("run_ceiling_reached", "wait", { retryAfterMs: 5 });
   clock.timeMs = 2_000;

@@ -161,7 +161,7 @@ describe("neighbors", () => {
     expect(await neighborsOf(91)).toMatchObject({ previous: null, next: null });
   });
 
-  test("are searched among a thousand leases on each side, and the explanation says when those were not all", async () => {
+  test("are searched among a thousand leases on each side, and the explanation notes when those were not all", async () => {
     for (const count of [1_000, 999]) {
       await lease(importer);
       for (let more = 0; more < count; more++) await lease(other);

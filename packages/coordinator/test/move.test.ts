@@ -266,7 +266,7 @@ describe("a move is rejected, with both stores as they were,", () => {
     expect(await refusal({ source, to, target })).toMatchObject({ code: "clock_skew" });
   });
 
-  test("when the target is a replica, or has more replicas than --nodes says, before the source is sealed", async ({
+  test("when the target is a replica, or has more replicas than --nodes counts, before the source is sealed", async ({
     skip,
   }) => {
     const reason = ownServerUnavailable();

@@ -65,7 +65,7 @@ test("a mistake of the program's is thrown as it is, and is no state of the stor
   expect(guard.state).toMatchObject({ state: "recovering", reason: "epoch_changed" });
 });
 
-describe("a doubt", () => {
+describe("a possible rollback", () => {
   const doubts: readonly [string, string, (at: AtRun10) => unknown][] = [
     ["another epoch", "epoch_changed", ({ world }) => void (world.store.server.epoch = "second:life:0")],
     ["a long silence", "heartbeat_expired", ({ world }) => void (world.clock.timeMs += SHORT_BOUNDS.gapMs + 1)],
@@ -117,7 +117,7 @@ describe("a doubt", () => {
     expect(fields).toMatchObject({ explanation: `${explanation}, leasing in ${waitS} s` });
   });
 
-  test("limits leasing for as long as leases are refused at the clock line, and no longer", async () => {
+  test("limits leasing for as long as leases are rejected at the run ceiling, and no longer", async () => {
     const { world, guard } = await guardAtRun10();
     expect(guard.ceiling.shortageMs).toBe(0);
     world.store.server.epoch = "second:life:0";
@@ -144,7 +144,7 @@ describe("a doubt", () => {
     expect(names.filter((name) => name === "claim" || name === "confirm")).toEqual(["claim", "confirm"]);
   });
 
-  test("that arises anew after every claim is refused in the end, and nothing is leased", async () => {
+  test("that returns after every claim is rejected in the end, and nothing is leased", async () => {
     const { world, guard, read } = await guardAtRun10();
     let life = 0;
     world.store.before = () => void (world.store.server.epoch = `life-${life++}:of:0`);
@@ -204,7 +204,7 @@ describe("two coordinators", () => {
     return { world, pair };
   }
 
-  test("on one store never lease the same run, whoever claims first", async () => {
+  test("on one store never lease the same run, whichever claims first", async () => {
     const { world, pair } = await pairInDoubt();
     world.store.server.epoch = "second:life:0";
     const outcomes = await Promise.allSettled(pair.map((guard) => leaseAfterJump(world, guard, { runCount: 2 })));
@@ -245,7 +245,7 @@ describe("two coordinators", () => {
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 
-  test("a claim that nobody confirms is claimed over", async () => {
+  test("a claim that is never confirmed is claimed over", async () => {
     const { world, pair } = await pairInDoubt();
     const [guard] = pair;
     await world.store.step(NAMESPACE, commandsFor(world.storeId).claim(0));
@@ -281,7 +281,7 @@ describe("two coordinators", () => {
     };
   }
 
-  test("a faster claim that nobody confirms is waited for once", async () => {
+  test("a faster claim that is never confirmed is waited for once", async () => {
     const { world, pair } = await pairInDoubt();
     const [guard] = pair;
     world.store.server.epoch = "second:life:0";
@@ -347,7 +347,7 @@ describe("a refusal that no jump ends", () => {
     expect(guard.state).toMatchObject({ state: "active", code: null });
   });
 
-  test("(a mark far above the clock line) is told by heartbeats, too, and not again and again, until the line has passed it", async () => {
+  test("(a mark far above the run ceiling) is reported by heartbeats, too, and once, until the ceiling has passed it", async () => {
     const { world, guard, told } = await guardAtRun10();
     raiseMark(world, lineOf(world) + 100_000);
     told.length = 0;
@@ -365,7 +365,7 @@ describe("a refusal that no jump ends", () => {
     expect(guard.state).toMatchObject({ state: "active", code: null });
   });
 
-  test("is the state until a recovery is completed, and not the doubt that it is tried for", async () => {
+  test("is the state until a recovery is completed, and not its cause", async () => {
     const { world, guard, told } = await guardAtRun10();
     raiseMark(world, lineOf(world) + 62_640);
     told.length = 0;

@@ -111,7 +111,7 @@ describe("the guards of all namespaces", () => {
     expect(guards.refused()).toEqual([]);
   });
 
-  test("tell of a heartbeat that fails for no reason of the store, and keep the refusal of a guard in its own state", async () => {
+  test("log a heartbeat that fails for no reason of the store, and keep the refusal of a guard in its own state", async () => {
     const { guards, store, told } = await guardsOn({ names: ["a"] });
     await guards.of("a");
     store.before = () => {

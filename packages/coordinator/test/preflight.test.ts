@@ -71,7 +71,7 @@ describe("the watch over a store's servers", () => {
     ]);
   });
 
-  test("looks again and again, tells of a finding once, keeps its beginning, and tells when it is gone", async () => {
+  test("checks repeatedly, reports a finding once, keeps its begin, and reports when it is gone", async () => {
     let found: readonly Finding[] = [evicts];
     let looks = 0;
     const { watch, told } = watchOn(() => {

@@ -152,7 +152,7 @@ describe("a store", () => {
     expect(await contents(redis.server)).toEqual(before);
   });
 
-  test("verifies the server also where the environment tells Node not to", async () => {
+  test("verifies the server also where the environment disables it in Node", async () => {
     const redis = await tlsRedis({ pair: others.issue() });
     const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
     const { code, stderr } = await callnumberProcess(["init", "--store", redis.urlWith(`ca=${ca}`)], { env });

@@ -111,7 +111,7 @@ test("a silence alone asks the operator to confirm the clock, and the last versi
   expect(refused("EXHAUSTED", String(VERSION_MAX - 1), "main").message).toContain("advance-version");
 });
 
-test("a move says where the new store is, and its id", () => {
+test("a move names where the new store is, and its id", () => {
   const storeId = storeIdFrom(1);
   const seal = movedSeal({ storeId, place: "sqlite:/new" });
   expect(refused("MOVED", textOfMove(seal), "main").message).toContain(

@@ -227,7 +227,7 @@ describe("the scripts decide as the decisions do", () => {
     for (const reason of ["epoch", "replica", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
   });
 
-  test("on a server that does not tell its epoch", async (context) => {
+  test("on a server that does not return its epoch", async (context) => {
     needsOwnServer(context);
     const server = await startRedisServer();
     const operators = operatorsAt(server);

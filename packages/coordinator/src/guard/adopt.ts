@@ -1,7 +1,7 @@
 /**
  * Whether a store that only one process at a time has open may go on as if it had never stopped. Pure.
- * A start is a doubt: a file that was restored in place looks as it did before. Only a mark that lies where no backup reaches, and
- * that says of the record all that the record says of itself, proves that nothing was forgotten in between.
+ * A start may be a rollback: a file that was restored in place looks as it did before. Only a mark that lies where no backup reaches, and
+ * that has all that the record has, proves that nothing was forgotten in between.
  */
 import { type NamespaceState, PHASES, storedFields } from "./record.js";
 
@@ -23,7 +23,7 @@ export interface RestartMark {
 /** The machine at this moment. */
 export type Present = Pick<RestartMark, "bootId" | "clockOffsetMs">;
 
-/** How a start was judged: `unbroken`, or why it is a doubt. */
+/** The result for a start: `unbroken`, or why the store may have rolled back. */
 export type Restart = "unbroken" | "no_mark" | "other_boot" | "clock_leapt" | "other_record" | "not_open";
 
 const SAME_RECORD = ["namespace", "storeId", "version", "mark", "generation", "checksum"] as const;

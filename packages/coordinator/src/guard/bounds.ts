@@ -7,7 +7,7 @@ export const GAP_MS = 300_000;
 /** How often a coordinator writes a heartbeat into the record, ms. */
 export const HEARTBEAT_EVERY_MS = 5_000;
 
-/** After a longer heartbeat gap, a clock that leapt can't be told from a store that was stopped: an operator decides, ms. */
+/** After a longer heartbeat gap, a clock that leapt looks like a store that was stopped: an operator decides, ms. */
 export const SILENCE_MAX_MS = 30 * 24 * 3_600_000;
 /** Runs that may be leased at once, ahead of the slope of the run ceiling: a billion call numbers. */
 export const BURST_RUNS = 65_536;

@@ -184,7 +184,7 @@ function addressesOf({ addresses }: StorePlace): readonly string[] {
   return [...new Set(addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
 }
 
-/** A corrupt file does not say where its store is: it counts for every place. */
+/** A corrupt file does not show where its store is: it counts for every place. */
 function isAt(noted: FileContent | typeof CORRUPT | undefined, at: readonly string[]): boolean {
   return noted === CORRUPT || (noted?.at.some((address) => at.includes(address)) ?? false);
 }

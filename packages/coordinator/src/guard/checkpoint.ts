@@ -34,7 +34,7 @@ export const NO_CHECKPOINT_FILE: CheckpointFile = {
 
 type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "generation" | "nodeCount">;
 
-/** Returns what a record says of its store, or a step that has just written it. */
+/** Returns what a record has of its store, or a step that has just written it. */
 export function checkpointOf({ storeId, version, highWaterMark, generation, nodeCount }: RecordSeen): Checkpoint {
   return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
 }

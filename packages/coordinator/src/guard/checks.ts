@@ -147,7 +147,7 @@ function runIdOf(epoch: string): string | undefined {
   return epoch.split(":", 1)[0];
 }
 
-/** How often replicas were synchronized from the server. Its replication id, which also changes with the first of them, says less. */
+/** How often replicas were synchronized from the server. Its replication id, which also changes with the first of them, shows less. */
 function syncsOf(epoch: string): string {
   return epoch.split(":").slice(2).join(":");
 }

@@ -83,9 +83,9 @@ export class NamespaceGuard {
   #foreignClaim: number | undefined;
   /** Generation at which two copies of the store were met; a recovered record has a later one. */
   #forkedAt: number | undefined;
-  /** The checkpoint file is corrupt: the namespace is recovered once, whatever the store says. */
+  /** The checkpoint file is corrupt: the namespace is recovered once, whatever its record is. */
   #mustRecover = false;
-  /** No other process can have leased, and the checkpoint says what the store says: no heartbeat gap is too long. */
+  /** No other process can have leased, and the checkpoint equals the record: no heartbeat gap is too long. */
   #isSilenceAccepted = false;
 
   private constructor(options: Required<NamespaceGuardOptions>, checkpoint: Checkpoint, record: NamespaceRecord) {
@@ -138,7 +138,7 @@ export class NamespaceGuard {
     return this.#monitor.state;
   }
 
-  /** The store that the guard expects, and a lower bound for everything that it says. */
+  /** The store that the guard expects, and a lower bound for everything that it returns. */
   get checkpoint(): Checkpoint {
     return this.#checkpoint;
   }

@@ -87,7 +87,7 @@ function rejectionOf(error: unknown): Rejection {
   } = (error ?? {}) as Partial<Error> & { code?: string; statusCode?: number };
   if (statusCode >= 400 && statusCode < 500)
     return { code: FASTIFY_CODES.get(code) ?? "invalid_request", message: escapeAndShorten(message) };
-  return { code: "internal_error", message: "the coordinator met a fault of its own; its log says more" };
+  return { code: "internal_error", message: "internal error; the log of the coordinator has the details" };
 }
 
 function fieldName(instancePath: string): string {

@@ -26,7 +26,7 @@ export function eventsRoute(app: TypedApp, streams: EventStreams, authenticator:
       config: { permission: "read", isFiltered: true, slots: "streams" },
       schema: {
         summary:
-          "Server-sent events: leases, rejections and changes of state, with Last-Event-ID; `gap` stands for missed ones",
+          "Server-sent events: leases, rejections and changes of state, with Last-Event-ID; `gap` means that some were missed",
         querystring: z.strictObject({
           namespace: namespaceSchema.optional(),
           recent: z.enum(["yes", "no"]).default("no").describe("send the recent events first"),

@@ -118,7 +118,7 @@ export interface LedgerFilter {
   readonly host?: string | undefined;
   /** Labels as `name=value`. */
   readonly label?: readonly string[] | undefined;
-  /** What the ledger says of the lease as a whole. */
+  /** The state of the lease as a whole. */
   readonly state?: KnownRunState | undefined;
   /** Leased at this time or later. */
   readonly leasedFromMs?: number | undefined;

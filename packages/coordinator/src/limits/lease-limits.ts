@@ -121,7 +121,7 @@ function tooFast(waitMs: number): CoordinatorError {
 
 function startsTooOften(name: string, waitMs: number): CoordinatorError {
   const message =
-    `"${name}" on this host starts again and again, and no process of it came far enough to report a number or to ask for a second run; ` +
+    `"${name}" on this host restarts in a loop: none of its processes reported a number or requested a second run; ` +
     "each further start waits. See why it ends";
   return new CoordinatorError("rate_limited", message, { retryAfterMs: waitMs });
 }

@@ -1,5 +1,5 @@
 /**
- * The restart brake: a holder that starts again and again waits longer before each start. A holder is a name on a host in a namespace, whatever
+ * The restart brake: a holder that restarts in a loop waits longer before each start. A holder is a name on a host in a namespace, whatever
  * its process is: one that crashes comes back as another. A start is a lease for a process that has had none. It counts as failed until the
  * process asks again with a run that it had, or reports that it made numbers. Pure: the clock is passed in.
  *
@@ -25,7 +25,7 @@ const OPEN_KEYS_MAX = 20_000;
 const HOLDERS_KEPT_MAX = 10_000;
 const SWEEP_EVERY_MS = 1_000;
 
-/** A holder that starts again and again. */
+/** A holder that restarts in a loop. */
 export interface StartLoop {
   readonly holder: { readonly name: string; readonly host: string };
   /** Failed starts, since the loop began. */

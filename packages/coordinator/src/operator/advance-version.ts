@@ -88,14 +88,14 @@ export function refusalOf(
   if (ceilingEndsAtMs > now()) {
     return new CoordinatorError(
       "version_still_active",
-      `${where}, whose clock line reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}; nothing of version ${version + 1} can be ` +
+      `${where}, whose run ceiling reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}; nothing of version ${version + 1} can be ` +
         `leased before. Nothing was changed. Until then leasing goes on in version ${version}, as fast as the line allows; then type it again`,
     );
   }
   if (usedShare >= USED_SHARES.runs_used_95 || isInDoubt || isForcedEarly) return undefined;
   return new CoordinatorError(
     "version_still_active",
-    `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up for ever. Nothing was ` +
+    `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up permanently. Nothing was ` +
       `changed. To give them up, run \`${commandLine("advance-version", namespace, { "force-early": true })}\``,
   );
 }

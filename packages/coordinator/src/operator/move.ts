@@ -91,7 +91,7 @@ function ledgersOf({ namespace, store: source, target, pageLeaseCount = PAGE_LEA
   return { namespace, source, target: target.store, pageLeaseCount };
 }
 
-/** Returns what the seal says; without one a new store in the next version, none of whose numbers can be one of the source's. */
+/** Returns what the seal has; without one a new store in the next version, none of whose numbers can be one of the source's. */
 function movedToOf(
   { namespace, storeId, version, phase, seal }: NamespaceRecord,
   { target: { place }, now = Date.now, bounds = DEFAULT_BOUNDS }: MoveOptions,
@@ -115,7 +115,7 @@ function movedToOf(
   // possible only after the ceiling of this version has reached its end.
   if (id === undefined || whenCeilingReaches(id, version, RUN_MAX) <= now() + 2 * bounds.epsMs) {
     throw cannotMove(
-      `the clock line of version ${version} has reached its end, so version ${version + 1} may be in use. Run ` +
+      `the run ceiling of version ${version} has reached its end, so version ${version + 1} may be in use. Run ` +
         `\`${commandLine("advance-version", namespace)}\` first`,
     );
   }

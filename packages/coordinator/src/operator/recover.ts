@@ -207,7 +207,7 @@ function agreedStoreId(
 }
 
 function sourceOf(name: string, storeId: string | undefined): string {
-  return storeId === undefined ? "" : `${name} says ${storeId}; `;
+  return storeId === undefined ? "" : `${name} has ${storeId}; `;
 }
 
 /** Returns why a plan can't be carried out at the run ceiling of now, and what the operator does then; undefined when it can. */
@@ -218,7 +218,7 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   if (target >= RUN_MAX) {
     return new CoordinatorError(
       "run_space_exhausted",
-      `the clock line of version ${version} has reached its end: no mark below it lies above everything that may have been leased. Nothing was ` +
+      `the run ceiling of version ${version} has reached its end: no mark below it is above everything that may have been leased. Nothing was ` +
         `changed in namespace "${namespace}". ${wayOnFrom(version, plan)}`,
     );
   }
@@ -226,14 +226,14 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   const ofVersion = version === 0 ? "" : ` of version ${version}`;
   return new CoordinatorError(
     "manual_recovery_required",
-    `${from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
+    `${from} has run ${run}${ofVersion}, above the run ceiling of store id ${storeId}, which is at run ${target} now. No right clock ` +
       `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
       `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
       "another store: recover that one",
   );
 }
 
-/** `advance-version` needs a record that it can read and that is not sealed; else a floor says where to continue. */
+/** `advance-version` needs a record that it can read and that is not sealed; else a floor shows where to continue. */
 function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): string {
   if (version >= VERSION_MAX) return "It is the last version: what comes next is another namespace, or another layout";
   const next = version + 1;

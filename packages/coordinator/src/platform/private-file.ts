@@ -12,7 +12,7 @@ const NOT_WAITING = constants.O_NONBLOCK ?? 0;
 /**
  * The text of a file with a secret; `what` names it in messages, which never hold any of it.
  * @throws TypeError when it can't be read, is no file, is larger than 1 MiB, or others have rights to it; where the system knows no
- * such modes (Windows), these are not looked at.
+ * such modes (Windows), these are not checked.
  */
 export function readPrivateFile(path: string, what: string): string {
   return readWhole(path, what, { isPrivate: true });
@@ -41,7 +41,7 @@ function readWhole(path: string, what: string, { isPrivate }: { readonly isPriva
   let file: number | undefined;
   try {
     file = openSync(path, constants.O_RDONLY | NOT_WAITING);
-    // Of the open file: between a look at the name and its reading it could become another one.
+    // Of the open file: between a check of the name and its reading it could become another one.
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new TypeError(`${what} ${path} is no file`);
     if (stats.size > SIZE_MAX_BYTES)
@@ -68,7 +68,7 @@ export function faultOfMode(mode: number, path: string): string | undefined {
   const bits = mode & MODE_BITS;
   if ((bits & ~MODE_MAX) === 0) return undefined;
   return (
-    `its mode is ${octalOf(mode)}; it must be 0600, or 0640 for a group that may read it, so that nobody else can read or change it: ` +
+    `its mode is ${octalOf(mode)}; it must be 0600, or 0640 for a group that may read it, so that no other user can read or change it: ` +
     `chmod 600 ${shellWord(path)}`
   );
 }

@@ -24,7 +24,7 @@ const EVERY_MS = 60_000;
 
 export interface LedgerTrimmerOptions {
   readonly store: Store;
-  /** Undefined: nothing is trimmed, and a warning says so. */
+  /** Undefined: nothing is trimmed, and a warning is logged. */
   readonly files: Pick<LedgerFiles, "append"> | undefined;
   readonly log: Log;
   /** The clock, in milliseconds. */
@@ -184,7 +184,7 @@ export class LedgerFiles {
         // A new file is on the disk only with its directory.
         if (size === 0) await syncDirectory(this.#directory);
       } catch (error) {
-        // The file may end within a line, and a sync that failed once says nothing of the next one: no line goes behind these.
+        // The file may end within a line, and a sync that failed once proves nothing for the next one: no line goes behind these.
         this.#fileId = newFileId();
         await (size === 0 ? unlink(path) : file.truncate(size)).catch(() => {});
         throw error;

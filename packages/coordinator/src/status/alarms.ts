@@ -93,7 +93,7 @@ function forecastOf({ namespace }: NamespaceRecord): string {
 
 function wayOn({ namespace, version }: NamespaceRecord): string {
   return version < VERSION_MAX
-    ? `Once its clock line has reached its end, continue in the next version: \`${commandLine("advance-version", namespace)}\``
+    ? `Once its run ceiling has reached its end, continue in the next version: \`${commandLine("advance-version", namespace)}\``
     : "It is the last version: plan what comes next, another namespace or another layout";
 }
 
@@ -104,7 +104,7 @@ function raiseCeilingEnding({ record, nowMs }: AlarmSubject, { ceilingEndsAtMs }
   const at = new Date(ceilingEndsAtMs).toISOString();
   return {
     severity: hasEnded ? "warning" : "notice",
-    explanation: `The clock line of version ${record.version} ${hasEnded ? "reached" : "reaches"} its last run at ${at}: from then on the first recovery ends the version. ${wayOn(record)}`,
+    explanation: `The run ceiling of version ${record.version} ${hasEnded ? "reached" : "reaches"} its last run at ${at}: from then on the first recovery ends the version. ${wayOn(record)}`,
   };
 }
 
@@ -120,7 +120,7 @@ function raiseHeadroomLow(
   const lastsMs = netRunsPerMs > 0 ? headroomRuns / netRunsPerMs : Number.POSITIVE_INFINITY;
   const isShort = shortageMs > SHORTAGE_MIN_MS;
   if (lastsMs >= HEADROOM_LASTS_MIN_MS && !isShort) return undefined;
-  const ceiling = `the clock line of version ${record.version}, which rises by ${ceilingRunsPerSecond} a second`;
+  const ceiling = `the run ceiling of version ${record.version}, which rises by ${ceilingRunsPerSecond} a second`;
   const what = isShort
     ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${ceiling}`
     : `${headroomRuns} runs may be leased up to ${ceiling}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;

@@ -41,7 +41,7 @@ export function leasesToAppend(target: ImportTarget, leases: readonly LedgerEntr
 }
 
 /**
- * The progress to keep of a lease after a report: the farther of the two, closed permanently once either says so. A holder's report
+ * The progress to keep of a lease after a report: the farther of the two, closed permanently once either is. A holder's report
  * overrides a coordinator's `discarded`, whichever came first.
  * @throws CoordinatorError `holder_mismatch`.
  */

@@ -100,7 +100,7 @@ export class MemoryStore implements Store {
     return [
       {
         code: undefined,
-        what: "the store is in memory: when this process ends, nobody knows what was leased",
+        what: "the store is in memory: when this process ends, what was leased is unknown",
         remedy: "--store sqlite:PATH, or a redis:// URL",
         override: "no-persistence",
         namespaces: undefined,

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { type Endpoint, endpointText, type RedisLogin, type RedisPlace, type RedisTlsFiles } from "./redis/address.js";
 import type { RedisGroupOptions, RedisStoreOptions } from "./redis/store.js";
 
-/** In front of every key unless the URL says otherwise. */
+/** In front of every key unless the URL has another one. */
 const DEFAULT_KEY_PREFIX = "callnumber:";
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
@@ -117,7 +117,7 @@ function partsOf(text: string): Parts {
   const [, authority = "", path = "", query = ""] = /^([^/?#]*)([^?#]*)(\?[^#]*)?$/.exec(text) ?? [];
   // A password that ends the hosts too early would be shown as path or setting: nothing of it is read.
   if (text.slice(authority.length).includes("@")) {
-    throw unusable("an @ stands behind the hosts: write / ? # in user and password as %2F %3F %23");
+    throw unusable("an @ is after the hosts: write / ? # in user and password as %2F %3F %23");
   }
   if (text.includes("#")) throw unusable("it has a # (in user and password: %23)");
   const at = authority.lastIndexOf("@");

@@ -204,7 +204,7 @@ export class RedisConnection {
   }
 }
 
-/** There was no connection to send it on, or it ended; the client's message does not say why, and names options of its own. */
+/** There was no connection to send it on, or it ended; the client's message lacks the cause, and names options of its own. */
 const UNSENT = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;
 
 const UNKNOWN_AUTHORITY =
@@ -255,7 +255,7 @@ function certificatesOf(path: string): string {
   return pem;
 }
 
-/** The same failure, with a message that says what to change. */
+/** The same failure, with a message that names what to change. */
 function tlsFailure(error: Error): Error {
   const { code = "", message } = error as NodeJS.ErrnoException;
   if (Object.hasOwn(TLS_REASONS, code)) return new Error(`${TLS_REASONS[code]} (${code})`, { cause: error });

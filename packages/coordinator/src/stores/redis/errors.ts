@@ -6,13 +6,13 @@ import { CoordinatorError } from "../../errors.js";
 import { isRefusalCode, type RefusalCode, refused } from "../../guard/refusals.js";
 import { escapeAndShorten } from "../../text.js";
 
-/** Error replies that say what an operator must change. */
+/** Error replies that show what an operator must change. */
 const SERVER_HINTS: Readonly<Record<string, string>> = {
   NOAUTH:
     "it asks for a password: put the store's URL with user and password into CALLNUMBER_STORE, or into a file for --store-file",
   WRONGPASS: "it refuses user or password",
   NOPERM:
-    "its ACL does not let this user do that. What a coordinator needs stands in deploy/redis/make-acl.sh; recover and move need the operator's user",
+    "its ACL does not let this user do that. What a coordinator needs is in deploy/redis/make-acl.sh; recover and move need the operator's user",
   READONLY: "it is a replica: point the store's URL at the master",
   OOM: "it has no memory left (maxmemory)",
   MISCONF: "it can't write to its disk",

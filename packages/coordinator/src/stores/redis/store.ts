@@ -48,7 +48,7 @@ const LABELS_FIELD = "json";
 const LEDGER_KEYS = ["record", "ledger", "holders", "reports"] as const;
 
 interface RedisSettings {
-  /** Stands in front of every key. Without braces, which belong to the hash slot. */
+  /** In front of every key. Without braces, which belong to the hash slot. */
   readonly keyPrefix: string;
   /** The coordinator's clock, in milliseconds. */
   readonly now?: () => number;

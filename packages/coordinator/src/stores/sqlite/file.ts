@@ -120,7 +120,7 @@ function closeBoth(database: DatabaseSyncInstance | undefined, lock: DatabaseSyn
 
 /**
  * A file without a name is lost with this process. The log is removed by any program that closes the file last, as far as SQLite
- * can tell: and it can't, once this process has opened and closed the file in another way.
+ * can show: and it can't, once this process has opened and closed the file in another way.
  */
 function mustBeInPlace(path: string, lockInode: number): () => void {
   const logPath = `${path}-wal`;

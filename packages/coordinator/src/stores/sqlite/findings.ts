@@ -32,8 +32,7 @@ export function sqliteFindings({ path, mode = 0, isMarking, networkFileSystem, r
     warn("open-store-file", `the file of the store ${path} has the mode ${octalOf(mode)}: ${rights}`, remedy);
   }
   if (!isMarking) {
-    const why =
-      "this machine has no memory-backed folder for it, or it is full, so every start jumps onto the clock line";
+    const why = "this machine has no memory-backed folder for it, or it is full, so every start skips runs";
     const remedy = "a tmpfs with room at /dev/shm (Linux)";
     warn("no-restart-marker", `no restart marker is kept for the store ${path}: ${why}`, remedy);
   }
@@ -47,7 +46,7 @@ export function sqliteFindings({ path, mode = 0, isMarking, networkFileSystem, r
     const what =
       `the store ${path} was not as it last answered when it was opened (${changed.join(", ")}): it was restored, its log was ` +
       "lost, or its process was killed in the very moment of a lease. It went on above everything";
-    warn(undefined, what, "see that nobody puts older files in its place", changed);
+    warn(undefined, what, "make sure that older files are not put in its place", changed);
   }
   return findings;
 }

@@ -29,7 +29,7 @@ export function thisMachine(): Machine {
 
 /**
  * Whether a path is on a file system in memory. The numbers are those of Linux, the only system with a boot id.
- * @throws when the system can't tell: a marker there would stay as it is, and a later start would trust it.
+ * @throws when the system can't report it: a marker there would stay as it is, and a later start would trust it.
  */
 export function isMemoryBacked(path: string, { fileSystemTypeOf }: Pick<Machine, "fileSystemTypeOf">): boolean {
   try {
