@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { FastifyRequest } from "fastify";
 import { CoordinatorError } from "../errors.js";
-import { isLoopback } from "../platform/loopback.js";
+import { isLoopback } from "../platform/index.js";
 import type { TypedApp } from "./app.js";
 
 /** With a slash at its end. */

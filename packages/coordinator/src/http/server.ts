@@ -13,7 +13,7 @@ import { RecentEvents } from "../events/recent-events.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
-import { isLoopback } from "../platform/loopback.js";
+import { isLoopback } from "../platform/index.js";
 import { newApp, rejectUnknownQueries, unknownRouteRejection } from "./app.js";
 import { type Authenticator, canReadSettings, NO_AUTH, registerAuth } from "./auth.js";
 import { type HostNames, rejectOtherSites } from "./browser-requests.js";

@@ -4,7 +4,7 @@
  */
 import { commandLine } from "@callnumber/protocol/operator";
 import type { CoordinatorError } from "../../errors.js";
-import { isLoopback } from "../../platform/loopback.js";
+import { isLoopback } from "../../platform/index.js";
 import { escapeAndShorten } from "../../text.js";
 import type { Finding } from "../store.js";
 import type { RedisLogin, SentinelPlace } from "./address.js";
