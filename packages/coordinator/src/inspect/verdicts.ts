@@ -72,7 +72,7 @@ export function inspectNeverLeased(
     ...answer,
     reason: "skipped",
     explanation:
-      `run ${run} was passed over when a doubt about the store was settled: no lease holds it. This number does not exist, unless ` +
+      `run ${run} was skipped by a recovery of the store: no lease holds it. This number does not exist, unless ` +
       "the store has forgotten who leased the run",
   };
 }
@@ -104,8 +104,8 @@ export function inspectLeased(
 }
 
 /**
- * Whether a message can have this number, as far as the ledger knows; false only when none can. A run that was passed over may
- * have been leased and forgotten, that is why it was passed over; and one below the first run is an older system's.
+ * Whether a message can have this number, as far as the ledger knows; false only when none can. A run that was skipped may
+ * have been leased and forgotten, that is why it was skipped; and one below the first run is an older system's.
  */
 export function canExist(answer: InspectResponse): boolean {
   if (answer.verdict === "malformed" || answer.verdict === "other_version") return false;
