@@ -20,7 +20,7 @@ export interface Play {
   on(store: Store, ids: StoreIds): Promise<unknown>;
 }
 
-/** What a step is told of the store that it is played on. */
+/** What a step knows of the store that it is played on. */
 interface Known {
   readonly generation: number;
   /** Ledger id of the mark. */

@@ -85,8 +85,8 @@ async function tableAt(
   return { redis, server, keyPrefix, steps, clock, seen: new Set() };
 }
 
-/** Everything that can be told of a step: what it answered, and what it left. */
-type Told =
+/** The result of a step: what it returned, and what it left. */
+type StepResult =
   | { readonly refused: object }
   | { readonly done: object; readonly left: Omit<LeftState, "timeMs" | "types"> };
 
@@ -97,24 +97,25 @@ async function playBoth(table: Table, recipe: Recipe, bounds: Bounds): Promise<v
   const play = recipe({ ...server, timeMs: clock.serverMs }, bounds);
   clock.nowMs = play.nowMs;
   const before = await putState(redis, keys, play.state);
-  // One node: how many acknowledge is no decision, and nobody is waited for.
+  // One node: how many acknowledge is no decision.
   const answer = await answerOf(() => (steps.get(bounds) as RedisSteps).step(NAMESPACE, keys, play.command, 1));
   const after = await readState(redis, keys);
   if ("done" in answer && answer.done.movedAside?.length) await redis.del(...answer.done.movedAside);
   clock.serverMs = after.timeMs;
-  const told: Told = "refused" in answer ? answer : { ...answer, left: comparable(after) };
-  if ("refused" in told) expect({ ...after, timeMs: 0 }, "a refusal changes nothing").toEqual({ ...before, timeMs: 0 });
+  const result: StepResult = "refused" in answer ? answer : { ...answer, left: comparable(after) };
+  if ("refused" in result)
+    expect({ ...after, timeMs: 0 }, "a refusal changes nothing").toEqual({ ...before, timeMs: 0 });
 
   // Redis runs on its own clock, which stood between the two readings when the script looked at it.
-  const expected: Told[] = [];
+  const expected: StepResult[] = [];
   for (let timeMs = before.timeMs; timeMs <= after.timeMs; timeMs++) {
     const decided = decisionOn(play, { ...server, timeMs }, bounds, before, keys);
     seen.add(decided.name);
-    if (isDeepStrictEqual(decided.told, told)) return;
-    expected.push(decided.told);
+    if (isDeepStrictEqual(decided.result, result)) return;
+    expected.push(decided.result);
   }
   const situation = { ...play, server, bounds, fromMs: before.timeMs, toMs: after.timeMs };
-  expect(told, JSON.stringify(situation, null, 1)).toEqual(expected[0]);
+  expect(result, JSON.stringify(situation, null, 1)).toEqual(expected[0]);
 }
 
 async function answerOf(
@@ -126,8 +127,8 @@ async function answerOf(
       return { done };
     } catch (error) {
       const { message } = error as CoordinatorError;
-      if (!/the connection broke/.test(message)) return { refused: errorTold(error as CoordinatorError) };
-      // After a server that is no master the connection is made anew; until then nothing is sent.
+      if (!/the connection broke/.test(message)) return { refused: errorFields(error as CoordinatorError) };
+      // After a server that is no master the connection is made again; until then nothing is sent.
       await pause();
     }
   }
@@ -140,11 +141,14 @@ function decisionOn(
   bounds: Bounds,
   before: LeftState,
   keys: NamespaceKeys,
-): { readonly name: string; readonly told: Told } {
+): { readonly name: string; readonly result: StepResult } {
   const written = decide({ namespace: NAMESPACE, keys: foundKeys(state), server, nowMs, bounds }, command);
   if (isRefusal(written)) {
     const { word, detail } = written;
-    return { name: `${word} ${detail}`, told: { refused: errorTold(refused(word, asRedisTells(detail), NAMESPACE)) } };
+    return {
+      name: `${word} ${detail}`,
+      result: { refused: errorFields(refused(word, asRedisReports(detail), NAMESPACE)) },
+    };
   }
   const { record, runCount } = written;
   const { nonce, step } = command;
@@ -161,7 +165,7 @@ function decisionOn(
   };
   return {
     name: step,
-    told: { done: { after, runCount, ...(aside.length > 0 && { movedAside: aside }), check }, left },
+    result: { done: { after, runCount, ...(aside.length > 0 && { movedAside: aside }), check }, left },
   };
 }
 
@@ -195,12 +199,12 @@ function mustBeReadable(fields: Readonly<Record<string, string>>): void {
   if (isRefusal(read)) expect.fail(`a step leaves what can't be read, ${read.detail}: ${JSON.stringify(fields)}`);
 }
 
-function errorTold({ code, message, retryAfterMs, generation }: CoordinatorError): object {
+function errorFields({ code, message, retryAfterMs, generation }: CoordinatorError): object {
   return { code, message, retryAfterMs, generation };
 }
 
 /** Redis flattens an error, and cuts the ends of lines off its end. */
-function asRedisTells(detail: string): string {
+function asRedisReports(detail: string): string {
   return detail.replace(/[\r\n]+$/, "").replace(/[\r\n]/g, " ");
 }
 
@@ -227,7 +231,7 @@ describe("the scripts decide as the decisions do", () => {
     for (const reason of ["epoch", "replica", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
   });
 
-  test("on a server that does not return its epoch", async (context) => {
+  test("on a server that does not report its epoch", async (context) => {
     needsOwnServer(context);
     const server = await startRedisServer();
     const operators = operatorsAt(server);
@@ -265,7 +269,7 @@ describe("the scripts decide as the decisions do", () => {
   });
 });
 
-/** A place there, for whoever may take every step. */
+/** A place there, for a user that may take every step. */
 function operatorsAt({ url }: RedisServer): OneServer {
   return redisAddressForTest(`${asOperator(url)}?prefix=callnumber:test:`);
 }

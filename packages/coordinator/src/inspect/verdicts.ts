@@ -72,7 +72,7 @@ export function inspectNeverLeased(
     ...answer,
     reason: "skipped",
     explanation:
-      `run ${run} was skipped by a recovery: no lease has it. This number does not exist, unless ` +
+      `run ${run} was skipped by a recovery of the store: no lease holds it. This number does not exist, unless ` +
       "the store has forgotten who leased the run",
   };
 }
@@ -129,7 +129,7 @@ function reached(lastSequence: number | null): string {
   return lastSequence === null ? "no sequence" : `sequence ${lastSequence}`;
 }
 
-/** What the ledger entry of a lease has about one of its runs. */
+/** What the ledger entry of a lease says about one of its runs. */
 interface RunState {
   readonly state: KnownRunState;
   readonly lastSequence: number | null;
