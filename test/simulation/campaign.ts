@@ -147,7 +147,7 @@ class PlayedStep implements fc.AsyncCommand<Tally, World> {
     const { kind, a, b, flow } = this.step;
     this.count();
     // What can't be now is a request for a lease instead: a history has as many steps as it says.
-    const isPlayed = await KINDS[kind].play(world, new Choices(a), new Choices(b));
+    const isPlayed = (await KINDS[kind].play(world, new Choices(a), new Choices(b))) !== false;
     if (!isPlayed) askForLease(world, new Choices(a), new Choices(b));
     const played = isPlayed ? kind : "lease";
     world.played.set(played, (world.played.get(played) ?? 0) + 1);

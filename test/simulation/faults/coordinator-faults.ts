@@ -16,7 +16,6 @@ export const HOST_FAULTS = {
     if (fate === "lost") host.loseCheckpoint();
     if (fate === "damaged") host.damageCheckpoint();
     host.restart();
-    return true;
   }),
   reroute: kind("routes", 5, (world, a, b) => {
     const host = a.one(world.hosts);
@@ -24,19 +23,17 @@ export const HOST_FAULTS = {
     if (host.route === server.index) return false;
     world.log(() => `coordinator ${host.index + 1} is pointed at server ${server.index + 1}`);
     host.route = server.index;
-    return true;
   }),
   stopCoordinator: kind("stops", 2, (world, a) => {
     const host = a.one(world.hosts);
     if (!world.network.stop(HOST_PLACE + host.index)) return false;
     world.log(() => `coordinator ${host.index + 1} is stopped (SIGSTOP)`);
-    return true;
   }),
   continueCoordinator: kind("stops", 3, (world) => {
     const stopped = world.hosts.find(({ index }) => world.network.isStopped(HOST_PLACE + index));
     if (stopped === undefined) return false;
     world.log(() => `coordinator ${stopped.index + 1} goes on (SIGCONT)`);
-    return world.network.goOn(HOST_PLACE + stopped.index);
+    world.network.goOn(HOST_PLACE + stopped.index);
   }),
 };
 
@@ -46,12 +43,10 @@ export const NETWORK_FAULTS = {
     const mishap = b.one(MISHAPS);
     world.log(() => `the next of coordinator ${host.index + 1}: ${mishap}`);
     host.store.befall(mishap);
-    return true;
   }),
   release: kind("messages", 3, (world) => {
     if (!world.network.release()) return false;
     world.log(() => "what was late arrives");
-    return true;
   }),
   /** Some servers and coordinators on one side, the others on the other. */
   cut: kind("cuts", 3, (world, a) => {
@@ -61,12 +56,10 @@ export const NETWORK_FAULTS = {
     if (one.length === 0 || other.length === 0) return false;
     world.log(() => `a cut: ${one.map(nameOf).join(", ")} on one side, ${other.map(nameOf).join(", ")} on the other`);
     for (const near of one) for (const far of other) world.network.cut(near, far);
-    return true;
   }),
   heal: kind("cuts", 3, (world) => {
     if (!world.network.heal()) return false;
     world.log(() => "all cuts heal");
-    return true;
   }),
   /** A replica lags: its link stands still, and goes on when the same comes again. */
   lag: kind("lag", 4, (world, a) => {
@@ -80,13 +73,11 @@ export const NETWORK_FAULTS = {
       world.log(() => `server ${index + 1} hears nothing of server ${follows + 1} any more`);
       world.network.cut(index, follows);
     }
-    return true;
   }),
   interrupt: kind("lag", 2, (world, a) => {
     const replica = a.one(world.group.servers);
     if (!world.group.interrupt(replica)) return false;
     world.log(() => `the link of server ${replica.index + 1} breaks, and comes again`);
-    return true;
   }),
 };
 
@@ -117,26 +108,22 @@ export const CLOCK_FAULTS = {
     const aheadMs = b.one(STEPS_MS) * (b.of(2) === 0 ? 1 : -1);
     world.log(() => `the clock of server ${server.index + 1} is set: now ${aheadMs} ms ahead`);
     server.clockAheadMs = aheadMs;
-    return true;
   }),
   setCoordinatorClock: kind("clocks", 2, (world, a, b) => {
     const host = a.one(world.hosts);
     const aheadMs = b.one(STEPS_MS) * (b.of(2) === 0 ? 1 : -1);
     world.log(() => `the clock of coordinator ${host.index + 1} is set: now ${aheadMs} ms ahead`);
     host.clockAheadMs = aheadMs;
-    return true;
   }),
   setClocksRight: kind("clocks", 4, (world) => {
     const clocks = [...world.group.servers, ...world.hosts];
     if (clocks.every(({ clockAheadMs }) => clockAheadMs === 0)) return false;
     world.log(() => "all clocks are set right");
     for (const clock of clocks) clock.clockAheadMs = 0;
-    return true;
   }),
   silence: kind("silences", 1, async (world, a) => {
     const durationMs = a.one(SILENCES_MS);
     world.log(() => `nothing happens for ${durationMs / SECOND_MS} s`);
     await world.pass(durationMs);
-    return true;
   }),
 };

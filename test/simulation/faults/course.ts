@@ -6,14 +6,13 @@ import { type Choices, kind } from "./kind.js";
 const RUN_COUNTS = [1, 2, 8, 64];
 
 export const COURSE = {
-  lease: kind("course", 36, (world, a, b) => askForLease(world, a, b)),
+  lease: kind("course", 36, askForLease),
   moment: kind("course", 10, (world, a) => pass(world, 10 + a.of(400))),
   wait: kind("course", 5, (world, a) => pass(world, 500 + a.of(8_000))),
   heartbeat: kind("course", 5, (world, a) => {
     const host = a.one(world.hosts);
     world.log(() => `coordinator ${host.index + 1} touches the record`);
     host.heartbeat();
-    return true;
   }),
   mend: kind("course", 6, (world, a) => {
     const stopped = world.importers.find(({ refusedWith }) => asksForOperator(refusedWith?.code));
@@ -23,7 +22,6 @@ export const COURSE = {
       () => `the operator runs recover at server ${world.operator.route + 1}, because of ${stopped.refusedWith?.code}`,
     );
     world.operator.recover(0);
-    return true;
   }),
   /** At the end of a version. */
   goOn: kind("course", 3, async (world, a) => {
@@ -32,7 +30,6 @@ export const COURSE = {
     world.operator.route = a.one(world.hosts).route;
     world.log(() => `the operator runs advance-version at server ${world.operator.route + 1}`);
     world.operator.advance();
-    return true;
   }),
   /** As Sentinel tells it: who is not at a master goes to one. */
   findMaster: kind("course", 5, (world, a, b) => {
@@ -43,15 +40,13 @@ export const COURSE = {
     if (host === undefined || master === undefined) return false;
     world.log(() => `coordinator ${host.index + 1} is pointed at server ${master.index + 1}, a master`);
     host.route = master.index;
-    return true;
   }),
 };
 
-export function askForLease(world: World, a: Choices, b: Choices): boolean {
+export function askForLease(world: World, a: Choices, b: Choices): void {
   const importer = a.one(world.importers);
   const host = b.one(world.hosts);
   void importer.ask(host, b.one(RUN_COUNTS));
-  return true;
 }
 
 export function asksForOperator(code: string | undefined): boolean {
@@ -59,10 +54,9 @@ export function asksForOperator(code: string | undefined): boolean {
   return ERROR_RULES[code as keyof typeof ERROR_RULES].retry === "never";
 }
 
-async function pass(world: World, durationMs: number): Promise<boolean> {
+async function pass(world: World, durationMs: number): Promise<void> {
   world.log(() => `${durationMs} ms pass`);
   await world.pass(durationMs);
-  return true;
 }
 
 /** As the command waits, and without waiting. */
@@ -74,31 +68,26 @@ export const OPERATOR_DEEDS = {
     world.operator.route = a.one(world.group.servers).index;
     world.log(() => `the operator runs recover at server ${world.operator.route + 1}`);
     world.operator.recover(a.one(WATCHES_MS));
-    return true;
   }),
   advance: kind("operator", 2, async (world, a) => {
     if (world.operator.isBusy || (await world.newPlace.isMade())) return false;
     world.operator.route = a.one(world.group.servers).index;
     world.log(() => `the operator runs advance-version at server ${world.operator.route + 1}`);
     world.operator.advance();
-    return true;
   }),
   move: kind("moves", 2, (world, a) => {
     if (world.operator.isBusy) return false;
     world.operator.route = a.one(world.hosts).route;
     world.log(() => `the operator runs move at server ${world.operator.route + 1}`);
     world.operator.move();
-    return true;
   }),
   leaseAtNewPlace: kind("moves", 12, async (world, a, b) => {
     if (!(await world.newPlace.isMade())) return false;
     void a.one(world.importers).ask(world.newPlace, b.one(RUN_COUNTS));
-    return true;
   }),
   giveUp: kind("operator", 1, (world) => {
     if (!world.operator.isBusy) return false;
     world.log(() => "the operator's command is killed");
     world.operator.giveUp();
-    return true;
   }),
 };

@@ -7,10 +7,10 @@ export interface Kind {
   /** How often it is drawn, relative to the others. */
   readonly weight: number;
   /**
-   * Plays it; false when it can't be now. `a` and `b` are two numbers of the step, whose choices are taken with `Choices`; 0 means
+   * Plays it; returns false, and has done nothing, when it can't be now. `a` and `b` are two numbers of the step, whose choices are taken with `Choices`; 0 means
    * the plainest, which is where shrinking leads.
    */
-  readonly play: (world: World, a: Choices, b: Choices) => boolean | Promise<boolean>;
+  readonly play: (world: World, a: Choices, b: Choices) => false | void | Promise<false | void>;
 }
 
 /** @see Kind for what they mean. */

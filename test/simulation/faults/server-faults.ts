@@ -10,13 +10,12 @@ export const SERVER_FAULTS = {
     const server = a.one(world.group.servers);
     if (!world.network.stop(server.index)) return false;
     world.log(() => `server ${server.index + 1} is stopped (SIGSTOP)`);
-    return true;
   }),
   continueServer: kind("stops", 3, (world) => {
     const stopped = world.group.servers.find(({ index }) => world.network.isStopped(index));
     if (stopped === undefined) return false;
     world.log(() => `server ${stopped.index + 1} goes on (SIGCONT)`);
-    return world.network.goOn(stopped.index);
+    world.network.goOn(stopped.index);
   }),
   /** kill -9, power loss, an old RDB or AOF, no persistence: it comes back with something that it held once, or nothing. */
   crash: kind("crashes", 4, (world, a, b) => {
@@ -24,7 +23,6 @@ export const SERVER_FAULTS = {
     const saved = a.isRare(8) ? EMPTY_DISK : earlier(server.past, a);
     if (saved === undefined) return false;
     startFrom(world, server, saved, b, "is killed and starts again");
-    return true;
   }),
   /** A replica that has another master now starts again from an RDB, and a configuration, of the time before. */
   comeBack: kind("failover", 2, (world, a) => {
@@ -37,27 +35,23 @@ export const SERVER_FAULTS = {
       remembersStream: true,
       verb: "comes back",
     });
-    return true;
   }),
   backUp: kind("backups", 2, (world, a) => {
     const server = a.one(world.group.servers);
     world.log(() => `a backup is taken of server ${server.index + 1}: ${wordsOf(server.saved())}`);
     world.backups.push(server.saved());
-    return true;
   }),
   restore: kind("backups", 3, (world, a, b) => {
     const server = a.one(world.group.servers);
     const saved = a.one(world.backups);
     if (saved === undefined) return false;
     startFrom(world, server, saved, b, "is restored from a backup");
-    return true;
   }),
   promote: kind("failover", 3, (world, a) => {
     const server = a.one(world.group.servers);
     if (!server.isUp || server.role === "master") return false;
     world.log(() => `server ${server.index + 1} is promoted, with ${wordsOf(server.saved())}`);
     world.group.promote(server);
-    return true;
   }),
   follow: kind("failover", 3, (world, a, b) => {
     const server = a.one(world.group.servers);
@@ -65,7 +59,6 @@ export const SERVER_FAULTS = {
     const master = a.one(others);
     if (master === undefined || server.follows === master.index || !server.isUp) return false;
     follow(world, server, master, b.isRare(3));
-    return true;
   }),
   /** As Sentinel does it, or half of it: a replica is promoted, some others follow it, some coordinators go there. */
   failOver: kind("failover", 3, (world, a, b) => {
@@ -78,7 +71,6 @@ export const SERVER_FAULTS = {
     }
     for (const host of world.hosts) if (b.of(2) === 0) host.route = server.index;
     world.log(() => `coordinators are pointed at servers ${world.hosts.map(({ route }) => route + 1).join(", ")}`);
-    return true;
   }),
 };
 
@@ -145,7 +137,6 @@ export const RECORD_FAULTS = {
     ] as const);
     world.log(() => `${words} at server ${server.index + 1}`);
     put(world, server, contents);
-    return true;
   }),
   /** Keys copied back, DEBUG RELOAD of an older dump, SWAPDB: inside the running server, young or old. */
   putBack: kind("rollbacks", 4, (world, a) => {
@@ -162,7 +153,6 @@ export const RECORD_FAULTS = {
     );
     world.limits.notePutBack(server);
     put(world, server, saved.contents);
-    return true;
   }),
   /** One field is edited, or a time to live set. */
   edit: kind("edits", 2, (world, a, b) => {
@@ -171,8 +161,7 @@ export const RECORD_FAULTS = {
     if (server === undefined || record === undefined) return false;
     if (b.isRare(8)) {
       world.log(() => `EXPIRE on the record at server ${server.index + 1}`);
-      put(world, server, { ...server.contents, expires: true });
-      return true;
+      return put(world, server, { ...server.contents, expires: true });
     }
     const [field, value] = edited(world, server, record, b);
     if (record[field] === value) return false;
@@ -183,7 +172,6 @@ export const RECORD_FAULTS = {
         `${field} = ${value} is edited at server ${server.index + 1}${"hasLedger" in ledger ? ", the ledger cut" : ""}`,
     );
     put(world, server, { ...server.contents, ...ledger, record: { ...record, [field]: value } });
-    return true;
   }),
 };
 
