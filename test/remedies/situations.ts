@@ -32,7 +32,7 @@ export interface Situation {
 
 const DAY_MS = 24 * 3_600_000;
 const RATE = 16;
-/** A clock line that began so long ago has passed its last run. */
+/** A run ceiling that began so long ago has passed its last run. */
 const endedStoreId = (namespace: string) =>
   namespace === "lists"
     ? newStoreId({ firstRun: 1, initializedAtMs: Date.now() - Math.ceil(RUN_MAX / RATE) * 1_000, rate: RATE })

@@ -70,7 +70,7 @@ export class Importer {
 export type PromiseName =
   | "no run is leased twice"
   | "the runs of an importer rise"
-  | "no run lies above the clock line"
+  | "no run lies above the run ceiling"
   | "each refusal has a documented code"
   | "after healing a lease succeeds";
 
@@ -117,7 +117,7 @@ export class Tally {
     const id = parseStoreId(lease.storeId);
     const line = id === undefined ? 0 : ceilingAt(id, version, nowMs + epsMs);
     if (received.lastRun > ledgerIdOf(version, line)) {
-      this.#violate("no run lies above the clock line", `${words} got run ${received.lastRun} of ${lease.storeId}`);
+      this.#violate("no run lies above the run ceiling", `${words} got run ${received.lastRun} of ${lease.storeId}`);
     }
     this.leases.push(received);
     this.runCount += runCount;

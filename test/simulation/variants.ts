@@ -224,7 +224,7 @@ export const VARIANTS: readonly Variant[] = [
    */
   {
     name: "advance-early",
-    fault: "a version may be ended before its clock line has reached the last run",
+    fault: "a version may be ended before its run ceiling has reached the last run",
     focus: {
       kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
       setting: {

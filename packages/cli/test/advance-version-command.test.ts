@@ -99,7 +99,7 @@ test("advance-version fails before the run ceiling has reached the last run, als
     await expectFailure(
       [...advance, ...more],
       1,
-      /clock line reaches its last run at 20\d\d-.*\(version_still_active\)/s,
+      /run ceiling reaches its last run at 20\d\d-.*\(version_still_active\)/s,
     );
   }
 });

@@ -13,7 +13,7 @@ import type { Store } from "../../coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../coordinator/src/stores/store-url.js";
 import { done, embeddedStore, lease } from "./commands-for-test.js";
 
-/** Above everything that the stores here have leased, and far below their clock line. */
+/** Above everything that the stores here have leased, and far below their run ceiling. */
 const FORGOTTEN_RUN = 70_000;
 
 async function onStore<T>(url: string, act: (store: Store) => Promise<T>): Promise<T> {
@@ -67,7 +67,7 @@ describe.each<[string, () => Promise<string>]>([
     expect(planned).toMatchObject({ code: 1, stdout: expect.stringMatching(/greatest run 70,000/) });
     expect(planned.stdout).not.toMatch(/recovering sets|--apply/);
     expect(planned.stderr).toMatch(
-      /line 2 of .*run 70000, above the clock line.*possible from \d{4}-.*manual_recovery_required/s,
+      /line 2 of .*run 70000, above the run ceiling.*possible from \d{4}-.*manual_recovery_required/s,
     );
   });
 });
@@ -84,7 +84,7 @@ test("recover --numbers - rejects a bad line before it opens the store, also wit
   expect(JSON.parse(stderr)).toMatchObject({ code: "numbers_invalid" });
   expect(await callnumber(recover, { input: "2VznWE2i\ndxlGgaI3\n" })).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/dxlGgaI3 \(line 2 of standard input\) tells of run \d+ of version 7, above/),
+    stderr: expect.stringMatching(/dxlGgaI3 \(line 2 of standard input\) has run \d+ of version 7, above/),
   });
   const found = await callnumber([...recover, "--json"], { input: "2VznWE2i\n" });
   expect(found).toMatchObject({ code: 0, stderr: "" });

@@ -70,7 +70,7 @@ test.each(FAULTS)(
       faultCount++;
       expect(JSON.parse(text)).toEqual({
         code: "internal_error",
-        message: "the coordinator met a fault of its own; its log says more",
+        message: "internal error; the log of the coordinator has the details",
       });
     }
     expect(faultCount).toBeGreaterThan(2);

@@ -378,7 +378,7 @@ describe("after a move", () => {
       checkpointFile: NO_CHECKPOINT_FILE,
       bounds,
       storeId,
-      // Above the clock line of the new store, in the version before.
+      // Above the run ceiling of the new store, in the version before.
       floors: [{ from: "the archive", ledgerId: 2 ** 29 }],
       nodeCount: 1,
       isClockChecked: false,

@@ -315,7 +315,7 @@ describe("a refusal that no jump ends", () => {
       ({ store }) => Object.assign(store.server, { epoch: "first:other:0" }),
     ],
     [
-      "a mark far above the clock line",
+      "a mark far above the run ceiling",
       "manual_recovery_required",
       (world) => raiseMark(world, lineOf(world) + 62_640),
     ],

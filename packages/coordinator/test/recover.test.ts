@@ -204,6 +204,6 @@ describe("a store whose version has ended", () => {
     const floor = { from: "--min-run", ledgerId: ledgerIdOf(VERSION_MAX, 1) };
     const options = { ...asked(world, [floor]), isClockChecked: true };
     const message = await rejection(options);
-    expect(message).toMatch(/^the clock line of version 7 has reached its end.*another namespace, or another layout$/);
+    expect(message).toMatch(/^the run ceiling of version 7 has reached its end.*another namespace, or another layout$/);
   });
 });
