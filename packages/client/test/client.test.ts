@@ -169,7 +169,8 @@ describe("refilling", () => {
     const waiting: number[] = [];
     for (let run = 0; run < 6; run++) {
       const callNumbers = await client.take(2);
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      // Each answer takes a turn of the event loop.
+      for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve));
       waiting.push(source.mark - Math.max(...runsOf(callNumbers)));
       await client.take(SEQUENCE_COUNT - 2);
     }
