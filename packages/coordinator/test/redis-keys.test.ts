@@ -7,7 +7,8 @@ import type { Redis } from "ioredis";
 import { beforeEach, describe, expect, test } from "vitest";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { checksumOf } from "../src/guard/record.js";
+import { checksumOf, readRecord, storedFields } from "../src/guard/record.js";
+import { isRefusal } from "../src/guard/refusals.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import { keysOf, type NamespaceKeys, type ScriptName, scriptNamed } from "../src/stores/redis/scripts.js";
 import type { Store } from "../src/stores/store.js";
@@ -94,6 +95,20 @@ async function expectRejected(name: ScriptName, words: readonly (string | number
   await expect(call, `${name} ${JSON.stringify(words)}`).rejects.toThrow(reply);
   expect(await contents()).toEqual(before);
 }
+
+test("advance.lua rejects a record whose server has followed another one", async () => {
+  const { storeUrl } = sharedRedis();
+  keys = keysOf(new URL(storeUrl).searchParams.get("prefix") as string, NAMESPACE);
+  // With the greatest rate, its run ceiling has passed the last run of version 0.
+  const storeId = storeIdFrom(1, { rate: 16 });
+  await withNamespace(await storeAt(storeUrl), { storeId });
+  const record = readRecord(await redis.hgetall(keys.record), NAMESPACE);
+  if (isRefusal(record)) expect.fail(record.detail);
+  const epoch = record.epoch.replace(/:[^:]*:/, ":another:");
+  await redis.hset(keys.record, storedFields({ ...record, epoch }));
+  const words = [NAMESPACE, "nonce-1", storeId, Date.now(), 2_000, 300_000, 0, 0, 0, 0];
+  await expectRejected("advance", words, /^OPERATOR nonce-1 epoch/);
+});
 
 describe("a script rejects parameters that only a bug of its caller can send", () => {
   test.each(Object.entries({ ...STEPS, ...OTHERS }) as [ScriptName, readonly Parameter[]][])(
