@@ -19,7 +19,7 @@ const WATCH_MS = 11_000;
 export async function heal(world: World): Promise<void> {
   await mendEverything(world);
   const untilMs = world.time.nowMs + HEALED_WITHIN_MS;
-  world.log(() => "everything is mended; from now on leases must succeed");
+  world.log(() => "everything is repaired; from now on leases must succeed");
   let lastVerb: Verb | undefined;
   for (const [index, host] of world.hosts.entries()) {
     const importer = world.importers[index % world.importers.length] as World["importers"][number];

@@ -1,4 +1,4 @@
-/** What the run ceiling means for the leases of a namespace, and how its last recovery is told. */
+/** What the run ceiling means for the leases of a namespace, and how its last recovery is reported. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { RecoveryReason } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";

@@ -36,13 +36,13 @@ afterEach(async () => {
 });
 
 async function coordinatorOn(store: AlteringStore) {
-  const told: [event: string, fields: object][] = [];
-  const note = (fields: object, event: string) => void told.push([event, fields]);
+  const logged: [event: string, fields: object][] = [];
+  const note = (fields: object, event: string) => void logged.push([event, fields]);
   const log: Log = { debug: note, info: note, warn: note, error: note };
   const coordinator = new Coordinator({ store, name: "test", log });
   await coordinator.initNamespace(NAMESPACE);
-  const discarded = () => told.filter(([event]) => event === "discarded").map(([, fields]) => fields);
-  return { coordinator, told, discarded };
+  const discarded = () => logged.filter(([event]) => event === "discarded").map(([, fields]) => fields);
+  return { coordinator, logged, discarded };
 }
 
 let asked = 0;
@@ -92,13 +92,13 @@ describe("what the judge refuses", () => {
 
   test("is refused alike when it can't be noted, and no later", async () => {
     const store = new AlteringStore();
-    const { coordinator, told } = await coordinatorOn(store);
+    const { coordinator, logged } = await coordinatorOn(store);
     store.alter = restarted;
     store.isReporting = false;
     await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
     expect(await statesIn(coordinator)).toEqual([undefined]);
     const reason = "not now";
-    expect(told).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, ledgerId: 1, reason }]);
+    expect(logged).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, ledgerId: 1, reason }]);
   });
 
   test("because the runs were leased before is not recorded: another holder may have made their numbers", async () => {
@@ -166,8 +166,8 @@ describe("over HTTP", () => {
     const leased = await post(`/v1/namespaces/${NAMESPACE}/leases`, { nonce, ...rest });
     expect(leased.status).toBe(201);
     const report = { nonce, lastSequence: null, state: "discarded" };
-    const told = await post(`/v1/namespaces/${NAMESPACE}/runs/1/report`, report);
-    expect(told).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+    const logged = await post(`/v1/namespaces/${NAMESPACE}/runs/1/report`, report);
+    expect(logged).toMatchObject({ status: 400, body: { code: "invalid_request" } });
     expect([discarded(), await statesIn(coordinator)]).toEqual([[], [undefined]]);
   });
 });

@@ -20,10 +20,10 @@ async function twoCopies() {
   return { world, guard, copy, held: { lastRun: lastRunOf(held), receipt: held.receipt } };
 }
 
-function listening(): { log: Log; told: [string, object][] } {
-  const told: [string, object][] = [];
-  const note = (fields: object, event: string) => void told.push([event, fields]);
-  return { told, log: { debug: note, info: note, warn: note, error: note } };
+function listening(): { log: Log; logged: [string, object][] } {
+  const logged: [string, object][] = [];
+  const note = (fields: object, event: string) => void logged.push([event, fields]);
+  return { logged, log: { debug: note, info: note, warn: note, error: note } };
 }
 
 describe("a run above the mark", () => {
@@ -52,13 +52,13 @@ describe("a run above the mark", () => {
 
   test("with the receipt fences this coordinator even when the seal can't be written", async () => {
     const { copy, held } = await twoCopies();
-    const { log, told } = listening();
+    const { log, logged } = listening();
     const guard = await guardOn(copy, { log });
     copy.store.before = ({ step }) => {
       if (step === "seal") throw new Error("no way to the store");
     };
     await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
-    expect(told).toContainEqual(["seal_failed", { namespace: NAMESPACE, reason: "no way to the store" }]);
+    expect(logged).toContainEqual(["seal_failed", { namespace: NAMESPACE, reason: "no way to the store" }]);
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_forked" });
     const before = await copy.store.readNamespace(NAMESPACE);
     copy.clock.timeMs += 1_000;
@@ -79,12 +79,12 @@ describe("a run above the mark", () => {
 
   test("without a proof is rejected as the holder's fault, is logged, and stops nothing", async () => {
     const { copy, held } = await twoCopies();
-    const { log, told } = listening();
+    const { log, logged } = listening();
     const guard = await guardOn(copy, { log });
     await expect(leaseOf(guard, { lastRun: held.lastRun })).rejects.toMatchObject({
       code: "run_above_high_water_mark",
     });
-    expect(told).toMatchObject([
+    expect(logged).toMatchObject([
       ["pin", {}],
       ["run_above_high_water_mark", { mark: 5, lastRun: 10 }],
     ]);

@@ -7,16 +7,16 @@ import type { RecordAfter } from "../src/stores/store.js";
 
 function monitorOn() {
   const clock = { timeMs: 1_000 };
-  const told: unknown[] = [];
-  const tell = (level: string) => (fields: object, event: string) => void told.push([level, event, fields]);
-  const log = { debug: tell("debug"), info: tell("info"), warn: tell("warn"), error: tell("error") };
-  return { clock, told, monitor: new StateMonitor({ namespace: "main", log, now: () => clock.timeMs }) };
+  const logged: unknown[] = [];
+  const note = (level: string) => (fields: object, event: string) => void logged.push([level, event, fields]);
+  const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
+  return { clock, logged, monitor: new StateMonitor({ namespace: "main", log, now: () => clock.timeMs }) };
 }
 const recovering = (reason: "epoch_changed" | "claimed") => new CoordinatorError("store_recovering", "why", { reason });
 const after = (highWaterMark: number) => ({ highWaterMark }) as RecordAfter;
 
 test("the same cause keeps its time, another reason of the same code is another state", () => {
-  const { clock, told, monitor } = monitorOn();
+  const { clock, logged, monitor } = monitorOn();
   for (const [timeMs, reason] of [
     [2_000, "claimed"],
     [3_000, "claimed"],
@@ -27,14 +27,14 @@ test("the same cause keeps its time, another reason of the same code is another 
   }
   expect(monitor.state).toMatchObject({ state: "recovering", reason: "epoch_changed", sinceMs: 4_000 });
   const fields = { namespace: "main", code: "store_recovering", explanation: "why" };
-  expect(told).toEqual([
+  expect(logged).toEqual([
     ["warn", "recovering", { ...fields, reason: "claimed" }],
     ["warn", "recovering", { ...fields, reason: "epoch_changed" }],
   ]);
 });
 
 test("a lease beyond the run ceiling shows that the store is well", () => {
-  const { clock, told, monitor } = monitorOn();
+  const { clock, logged, monitor } = monitorOn();
   const ceiling = new CoordinatorError("run_ceiling_reached", "wait", { retryAfterMs: 5 });
   clock.timeMs = 2_000;
   monitor.noteRefusal(ceiling);
@@ -43,7 +43,7 @@ test("a lease beyond the run ceiling shows that the store is well", () => {
   monitor.noteRefusal(ceiling);
   expect(monitor.state).toMatchObject({ state: "active", sinceMs: 2_000 });
   const fields = { namespace: "main", code: null, reason: null, explanation: "runs are leased" };
-  expect(told.at(-1)).toEqual(["info", "active", fields]);
+  expect(logged.at(-1)).toEqual(["info", "active", fields]);
 });
 
 test("after the last run a heartbeat ends every state but that of the end", () => {

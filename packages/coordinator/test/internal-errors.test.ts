@@ -1,4 +1,4 @@
-/** What a caller is told of a fault of our own: the same words whatever it was, and nothing of where and why. */
+/** What a client sees of an internal error: the same words whatever it was, and nothing of where and why. */
 import { expect, onTestFinished, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events/events.js";
@@ -64,8 +64,8 @@ test.each(FAULTS)(
       const init = body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
       const answer = await fetch(url + path, { method, ...init });
       const text = await answer.text();
-      const told = text + JSON.stringify([...answer.headers]);
-      expect(told).not.toMatch(/geheim|10\.0\.0\.9|\.ts|\.js|node:|at .*\(/);
+      const logged = text + JSON.stringify([...answer.headers]);
+      expect(logged).not.toMatch(/geheim|10\.0\.0\.9|\.ts|\.js|node:|at .*\(/);
       if (answer.status !== 500) continue;
       faultCount++;
       expect(JSON.parse(text)).toEqual({

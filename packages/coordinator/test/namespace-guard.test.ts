@@ -16,14 +16,14 @@ const JUMP_MS = 2 * SHORT_BOUNDS.epsMs;
 /** A guard that has leased runs 1 to 10, at a time of which the store has kept a backup at run 5. */
 async function guardAtRun10(nodeCount = 1) {
   const world = await newWorld({ nodeCount });
-  const told: [event: string, fields: object][] = [];
-  const note = (fields: object, event: string) => void told.push([event, fields]);
+  const logged: [event: string, fields: object][] = [];
+  const note = (fields: object, event: string) => void logged.push([event, fields]);
   const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
   await leaseOf(guard, { runCount: 5 });
   const backup = world.store.backup();
   await leaseOf(guard, { runCount: 5 });
   world.store.stepNames();
-  return { world, guard, backup, told, read: () => world.store.readNamespace(NAMESPACE) };
+  return { world, guard, backup, logged, read: () => world.store.readNamespace(NAMESPACE) };
 }
 type AtRun10 = Awaited<ReturnType<typeof guardAtRun10>>;
 
@@ -85,16 +85,16 @@ describe("a possible rollback", () => {
 
   test.each(doubts)("by %s is settled before anything is leased: a jump past all that was", async (_, code, arise) => {
     const at = await guardAtRun10();
-    const { world, guard, told, read } = at;
+    const { world, guard, logged, read } = at;
     await arise(at);
-    told.length = 0;
+    logged.length = 0;
     const before = await read();
     const line = lineOf(world, JUMP_MS);
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
     expect(world.store.stepNames()).toEqual(["lease", "claim", "confirm", "lease"]);
     expect(line).toBeGreaterThan(10);
-    expect(told.map(([event]) => event)).toEqual(["recovering", "jump", "active"]);
-    expect(told[1]?.[1]).toMatchObject({ reason: code, before: before.highWaterMark, mark: line });
+    expect(logged.map(([event]) => event)).toEqual(["recovering", "jump", "active"]);
+    expect(logged[1]?.[1]).toMatchObject({ reason: code, before: before.highWaterMark, mark: line });
     expect(await read()).toMatchObject({ highWaterMark: line, phase: 0 });
     expect((await read()).generation).toBeGreaterThan(before.generation);
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
@@ -104,7 +104,7 @@ describe("a possible rollback", () => {
     ["a silence of two hours", 2 * 3_600_000, "Idle for 2 h"],
     ["a restart", 0, "The store was restarted, promoted or restored, and may have lost its latest runs"],
   ])("after %s: the log and the status have its cause and the skipped runs in one line", async (_, idleMs, cause) => {
-    const { world, guard, told, read } = await guardAtRun10();
+    const { world, guard, logged, read } = await guardAtRun10();
     expect(guard.answer(await read()).lastRecovery).toBeNull();
     if (idleMs === 0) world.store.server.epoch = "second:life:0";
     else world.clock.timeMs += idleMs;
@@ -112,7 +112,7 @@ describe("a possible rollback", () => {
     await guard.heartbeat();
     const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} runs`;
     expect(guard.answer(await read()).lastRecovery).toMatchObject({ skippedRunCount, explanation });
-    const [, fields] = told.find(([event]) => event === "jump") ?? [];
+    const [, fields] = logged.find(([event]) => event === "jump") ?? [];
     const waitS = Math.ceil((JUMP_MS + 63) / 1000);
     expect(fields).toMatchObject({ explanation: `${explanation}, leasing in ${waitS} s` });
   });
@@ -348,15 +348,15 @@ describe("a refusal that no jump ends", () => {
   });
 
   test("(a mark far above the run ceiling) is reported by heartbeats, too, and once, until the ceiling has passed it", async () => {
-    const { world, guard, told } = await guardAtRun10();
+    const { world, guard, logged } = await guardAtRun10();
     raiseMark(world, lineOf(world) + 100_000);
-    told.length = 0;
+    logged.length = 0;
     for (let heartbeat = 0; heartbeat < 3; heartbeat++) {
       await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
       await expect(leaseOf(guard)).rejects.toMatchObject({ code: "manual_recovery_required" });
       world.clock.timeMs += 1_000;
     }
-    expect(told.map(([event]) => event)).toEqual(["stopped"]);
+    expect(logged.map(([event]) => event)).toEqual(["stopped"]);
     for (let waitedMs = 0; waitedMs < 7_000_000; waitedMs += SHORT_BOUNDS.gapMs) {
       world.clock.timeMs += SHORT_BOUNDS.gapMs;
       await guard.heartbeat().catch(() => {});
@@ -366,15 +366,15 @@ describe("a refusal that no jump ends", () => {
   });
 
   test("is the state until a recovery is completed, and not its cause", async () => {
-    const { world, guard, told } = await guardAtRun10();
+    const { world, guard, logged } = await guardAtRun10();
     raiseMark(world, lineOf(world) + 62_640);
-    told.length = 0;
+    logged.length = 0;
     for (let life = 0; life < 3; life++) {
       world.store.server.epoch = `life-${life}:of:0`;
       await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
     }
     const causeOf = ({ reason, code }: { reason?: string; code?: string }) => reason ?? code;
-    expect(told.map(([event, fields]) => [event, causeOf(fields)])).toEqual([
+    expect(logged.map(([event, fields]) => [event, causeOf(fields)])).toEqual([
       ["recovering", "epoch_changed"],
       ["stopped", "manual_recovery_required"],
     ]);

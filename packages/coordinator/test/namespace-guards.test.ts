@@ -14,12 +14,12 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
     await store.step(name, commandsFor(storeIdFrom(1, { initializedAtMs: clock.timeMs, rate: 16 })).init());
   }
   store.steps.length = 0;
-  const told: unknown[][] = [];
-  const tell =
+  const logged: unknown[][] = [];
+  const note =
     (level: string) =>
     ({ namespace, code, reason }: Record<string, unknown>, event: string): void =>
-      void told.push([level, event, namespace, code ?? reason]);
-  const log = { debug: tell("debug"), info: tell("info"), warn: tell("warn"), error: tell("error") } as unknown as Log;
+      void logged.push([level, event, namespace, code ?? reason]);
+  const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") } as unknown as Log;
   const closed: string[] = [];
   const unclosable = new Set<string>();
   const checkpointFileOf = (namespace: string): CheckpointFile => ({
@@ -32,7 +32,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   });
   const common = { store, bounds: SHORT_BOUNDS, now: clock.now, log, pause: clock.pause, random: () => 0.5 };
   const guards = new NamespaceGuards({ ...common, checkpointed: new Set(remembered) }, checkpointFileOf);
-  return { guards, store, clock, told, closed, unclosable };
+  return { guards, store, clock, logged, closed, unclosable };
 }
 
 describe("the guards of all namespaces", () => {
@@ -65,21 +65,21 @@ describe("the guards of all namespaces", () => {
   });
 
   test("heartbeat every namespace, also those known when the list can't be read", async () => {
-    const { guards, store, told } = await guardsOn();
+    const { guards, store, logged } = await guardsOn();
     await guards.heartbeatAll();
     expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
-    expect(told.filter(([, event]) => event === "heartbeat")).toEqual([
+    expect(logged.filter(([, event]) => event === "heartbeat")).toEqual([
       ["debug", "heartbeat", "a", undefined],
       ["debug", "heartbeat", "b", undefined],
     ]);
     store.listNamespaces = () => Promise.reject(new Error("away"));
     await guards.heartbeatAll();
     expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
-    expect(told).toContainEqual(["warn", "heartbeat_failed", undefined, "away"]);
+    expect(logged).toContainEqual(["warn", "heartbeat_failed", undefined, "away"]);
   });
 
   test("show why there is no guard, log a change of it once, and forget it when there is one", async () => {
-    const { guards, store, clock, told } = await guardsOn({ names: ["a"] });
+    const { guards, store, clock, logged } = await guardsOn({ names: ["a"] });
     const read = store.readNamespace.bind(store);
     let code: "store_unavailable" | "store_corrupt" | "namespace_not_found" = "store_unavailable";
     store.readNamespace = () => Promise.reject(new CoordinatorError(code, "why"));
@@ -91,11 +91,11 @@ describe("the guards of all namespaces", () => {
     expect(guards.refused()).toEqual([{ namespace: "a", guard: away }]);
     code = "store_corrupt";
     await guards.heartbeatAll();
-    expect(told.filter(([level]) => level === "warn")).toEqual([
+    expect(logged.filter(([level]) => level === "warn")).toEqual([
       ["warn", "recovering", "a", "store_unavailable"],
       ["warn", "stopped", "a", "store_corrupt"],
     ]);
-    expect(told.filter(([, event]) => event === "heartbeat_rejected")).toEqual([
+    expect(logged.filter(([, event]) => event === "heartbeat_rejected")).toEqual([
       ["debug", "heartbeat_rejected", "a", "store_unavailable"],
       ["debug", "heartbeat_rejected", "a", "store_unavailable"],
       ["debug", "heartbeat_rejected", "a", "store_corrupt"],
@@ -112,7 +112,7 @@ describe("the guards of all namespaces", () => {
   });
 
   test("log a heartbeat that fails for no reason of the store, and keep the refusal of a guard in its own state", async () => {
-    const { guards, store, told } = await guardsOn({ names: ["a"] });
+    const { guards, store, logged } = await guardsOn({ names: ["a"] });
     await guards.of("a");
     store.before = () => {
       throw new CoordinatorError("store_unavailable", "away");
@@ -123,7 +123,7 @@ describe("the guards of all namespaces", () => {
       throw new TypeError("a mistake");
     };
     await guards.heartbeatAll();
-    expect(told.at(-1)).toEqual(["warn", "heartbeat_failed", undefined, "a mistake"]);
+    expect(logged.at(-1)).toEqual(["warn", "heartbeat_failed", undefined, "a mistake"]);
   });
 
   test("let go of every checkpoint, also when one can't be closed", async () => {

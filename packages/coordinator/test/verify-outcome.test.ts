@@ -129,10 +129,10 @@ test("a nonce has 96 random bits, and none comes twice", () => {
 
 test("a lease of no runs discards none", async () => {
   const world = await newWorld();
-  const told: string[] = [];
-  const note = (_: object, event: string) => void told.push(event);
+  const logged: string[] = [];
+  const note = (_: object, event: string) => void logged.push(event);
   const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
   world.store.alter = (outcome) => ({ ...outcome, runCount: 0 });
   await expect(leaseOf(guard)).rejects.toMatchObject({ code: "lease_discarded" });
-  expect(told).not.toContain("discarded");
+  expect(logged).not.toContain("discarded");
 });

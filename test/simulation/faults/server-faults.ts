@@ -76,7 +76,7 @@ export const SERVER_FAULTS = {
 
 /** Who waits at a master that becomes a replica is hung up on; or not, which is worse. */
 function follow(world: World, server: Server, master: Server, keepsWaiting: boolean): void {
-  world.log(() => `server ${server.index + 1} is told to follow server ${master.index + 1}`);
+  world.log(() => `server ${server.index + 1} gets the command to follow server ${master.index + 1}`);
   if (!keepsWaiting) world.calls.hangUp(server);
   world.group.follow(server, master);
 }
