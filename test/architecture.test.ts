@@ -76,7 +76,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, the store id, errors, safe texts, paths, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(adopt|bounds|checks|decide|record|refusals|seals|store-id|verify-outcome))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(bounds|checks|decide|record|refusals|restart-decision|seals|store-id|verify-outcome))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:
@@ -87,7 +87,7 @@ const RULES: readonly Rule[] = [
   {
     because: "the guard's decisions are pure: the same in a store, in a script, in a simulation",
     files:
-      /^packages\/coordinator\/src\/guard\/(adopt|bounds|ceiling|checkpoint|checks|decide|guard-state|record|refusals|seals|verify-outcome)\./,
+      /^packages\/coordinator\/src\/guard\/(bounds|ceiling|checkpoint|checks|decide|guard-state|record|refusals|restart-decision|seals|verify-outcome)\./,
     forbidden: /^node:(?!crypto$)/,
   },
   {

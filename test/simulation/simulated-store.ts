@@ -84,7 +84,7 @@ export class SimulatedStore implements Store {
         this.#world.wake();
         if (answer.outcome !== undefined) resolve(answer.outcome);
         else if (answer.refusal !== undefined) {
-          reject(refused(answer.refusal.word, answer.refusal.detail, NAMESPACE));
+          reject(refused(answer.refusal.code, answer.refusal.detail, NAMESPACE));
         } else reject(unavailable());
       };
       const call: Call = {

@@ -63,7 +63,7 @@ export class SettableStore implements Store {
     const { timeMs } = this.clock;
     const server = { ...this.server, timeMs };
     const written = decide({ namespace, keys, server, nowMs: timeMs, bounds: SHORT_BOUNDS }, command);
-    if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+    if (isRefusal(written)) throw refused(written.code, written.detail, namespace);
     this.#records.set(namespace, storedFields(written.record));
     const after = recordAfter(written.record, command.nonce);
     const { role, epoch } = this.server;

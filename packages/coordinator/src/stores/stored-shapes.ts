@@ -12,7 +12,7 @@ import type { NamespaceRecord, Outcome, RecordAfter, StepCommand } from "./store
 /** @throws CoordinatorError `store_corrupt`, `store_schema_unsupported`, `store_id_mismatch` when what was found is no record of ours. */
 export function namespaceRecordIn(found: ObservedFields, namespace: string): NamespaceRecord {
   const record = readRecord(found, namespace);
-  if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
+  if (isRefusal(record)) throw refused(record.code, record.detail, namespace);
   const { id, epoch: _, ...others } = record;
   return { ...others, firstVersion: id.firstVersion, firstRun: id.firstRun };
 }
@@ -43,7 +43,7 @@ export function decideLocally(
   const keys = { record, fields, expires: false, ledger, ledgerMark, holders: "hash" } as const;
   const server = { timeMs: nowMs, role: "master", epoch, connectedReplicas: 0 };
   const written = decide({ namespace, keys, server, nowMs, bounds }, command);
-  if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+  if (isRefusal(written)) throw refused(written.code, written.detail, namespace);
   const { nonce } = command;
   const check = { nonce, role: "master", epoch, generation: written.record.generation };
   const after = recordAfter(written.record, nonce);

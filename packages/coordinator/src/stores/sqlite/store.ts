@@ -6,7 +6,7 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../../errors.js";
-import type { Restart } from "../../guard/adopt.js";
+import type { Restart } from "../../guard/restart-decision.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
 import { notLeased } from "../../guard/refusals.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
