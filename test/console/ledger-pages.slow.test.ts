@@ -36,7 +36,7 @@ test("the runs page filters by every field, and exports what it shows", async ()
   await mustShow("Run to", String(one.firstRun), ["one"]);
   await mustShow("Label", "team=a", ["three", "one"]);
   const begun = page.waitForEvent("download");
-  await page.getByRole("link", { name: "CSV", exact: true }).click();
+  await page.getByRole("link", { name: "NDJSON", exact: true }).click();
   const text = await readFile(await (await begun).path(), "utf8");
   expect(text.trim().split("\n")).toHaveLength(3);
   expect(text).not.toContain("two");

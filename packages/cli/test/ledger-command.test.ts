@@ -102,15 +102,12 @@ describe("runs", () => {
 });
 
 describe("export", () => {
-  test("export writes CSV, or NDJSON with a last line that marks its end", async () => {
+  test("export writes NDJSON with a last line that marks its end", async () => {
     const { url, to } = await newCoordinator();
-    for (let count = 0; count < 3; count++) await lease(url, { name: `=${count}` });
-    const csv = await done("export", ...to);
-    expect(csv.stderr).toBe("");
-    expect(csv.stdout).toMatch(/^"version",.*\r\n(0,\d+,.*\r\n){3}$/);
-    expect(csv.stdout).toContain(`"'=2"`);
-    const ndjson = await done("export", "--format", "ndjson", "--to-run", "2", ...to);
-    const lines = leasesIn(ndjson.stdout);
+    for (let count = 0; count < 3; count++) await lease(url);
+    const { stdout, stderr } = await done("export", "--to-run", "2", ...to);
+    expect(stderr).toBe("");
+    const lines = leasesIn(stdout);
     expect(exportEndSchema.parse(lines.pop())).toEqual({ end: true, leaseCount: 2, upToRun: 2 });
     expect(firstRunsOf(lines)).toEqual([1, 2]);
     await expectFailure(["export", "--namespace", "nowhere", ...to], 1, "namespace_not_found");
@@ -124,22 +121,21 @@ describe("export", () => {
     expect(await shell(`callnumber export --coordinator ${url} | head -n 1`)).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test.each([
-    ["csv", "cut"],
-    ["ndjson", "cut"],
-    // As a proxy ends a response whose source is gone.
-    ["ndjson", "ended without its end"],
-  ])("export as %s that is %s exits with 1 and reports that it is incomplete", async (format, how) => {
-    const url = await httpServer((_, response) => {
-      response.writeHead(200, { "content-type": "text/plain" });
-      response.write("{}\n", () => (how === "cut" ? response.destroy() : response.end()));
-    });
-    expect(await shell(`callnumber export --format ${format} --coordinator ${url}`)).toMatchObject({
-      code: 1,
-      stdout: "{}\n",
-      stderr: expect.stringMatching(/a part of it only.*export_incomplete/),
-    });
-  });
+  // As a proxy ends a response whose source is gone.
+  test.each(["cut", "ended without its end"])(
+    "export that is %s exits with 1 and reports that it is incomplete",
+    async (how) => {
+      const url = await httpServer((_, response) => {
+        response.writeHead(200, { "content-type": "text/plain" });
+        response.write("{}\n", () => (how === "cut" ? response.destroy() : response.end()));
+      });
+      expect(await shell(`callnumber export --coordinator ${url}`)).toMatchObject({
+        code: 1,
+        stdout: "{}\n",
+        stderr: expect.stringMatching(/a part of it only.*export_incomplete/),
+      });
+    },
+  );
 });
 
 describe("status", () => {

@@ -123,7 +123,6 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
   [["runs", "one"], {}, 2, /'one'.*whole number/s],
   [["runs", "1", "--limit", "5"], {}, 2, /run 1 is one run: --limit is for a list/],
   [["runs", "1", "--follow"], {}, 2, /run 1 is one run: --follow is for a list/],
-  [["export", "--format", "xml"], {}, 2, /--format.*xml.*ndjson, csv/s],
   [["status", "--check", "--watch"], {}, 2, /--check.*--watch/s],
   [["status", "--all-namespaces", "--check"], {}, 2, /--all-namespaces.*--check/s],
   [["next", "-n", "0"], {}, 2, /--count.*'0'.*1048576/s],

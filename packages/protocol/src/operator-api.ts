@@ -37,9 +37,6 @@ export type AlarmSeverity = (typeof ALARM_SEVERITIES)[number];
 export const HISTORY_WINDOWS_MS = [3_600_000, 86_400_000, 604_800_000] as const;
 export const HISTORY_STEP_COUNT = 60;
 
-export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
-export type ExportFormat = (typeof EXPORT_FORMATS)[number];
-
 export const SETTING_ORIGINS = ["command line", "environment", "default"] as const;
 
 /** One event of the coordinator, as in the event stream: the same name and fields as in its log. */

@@ -7,7 +7,6 @@ import { RUN_MAX, VERSION_MAX } from "./codec.js";
 import {
   ALARM_NAMES,
   ALARM_SEVERITIES,
-  EXPORT_FORMATS,
   HISTORY_STEP_COUNT,
   HISTORY_WINDOWS_MS,
   SETTING_ORIGINS,
@@ -133,12 +132,9 @@ export const historyResponseSchema = z.object({
 export type HistoryResponse = z.infer<typeof historyResponseSchema>;
 
 /** Query of the export route. */
-export const exportQuerySchema = z.strictObject({
-  ...ledgerFilterShape,
-  format: z.enum(EXPORT_FORMATS).default("ndjson"),
-});
+export const exportQuerySchema = z.strictObject(ledgerFilterShape);
 
-/** The last line of an export as NDJSON: without it the export is incomplete. */
+/** The last line of an export: without it the export is incomplete. */
 export const exportEndSchema = z.strictObject({
   end: z.literal(true),
   leaseCount: count,

@@ -165,7 +165,7 @@ async function ledgerIdSince(ledger: LedgerReader, namespace: string, timeMs: nu
 }
 
 /** Returns the state of a lease as a whole, as its holder last reported it. */
-export function stateOf({ progress }: LedgerEntry): KnownRunState {
+function stateOf({ progress }: LedgerEntry): KnownRunState {
   return progress?.state ?? "unreported";
 }
 
