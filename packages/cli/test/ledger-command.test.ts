@@ -179,28 +179,26 @@ describe("status", () => {
     expect(last.replaceAll(COLORS, "")).toMatch(/^namespace main on the sqlite store[^]*Ctrl-C ends/);
   });
 
-  test("status --all-namespaces lists the namespaces that init made, with labels", async () => {
+  test("status --all-namespaces lists the namespaces that init made", async () => {
     const store = await embeddedStore();
     await done("init", "--store", store);
-    const labels = ["--label", "archive=lists", "--label", "team=a=b c"];
     const lists = ["--namespace", "lists", "--first-run", "200", "--rate", "4"];
-    expect(await jsonOf("init", "--store", store, ...lists, ...labels)).toMatchObject({
+    expect(await jsonOf("init", "--store", store, ...lists)).toMatchObject({
       namespace: "lists",
       firstRun: 200,
-      labels: { archive: "lists", team: "a=b c" },
     });
     const { url } = await serve(store);
     const to = ["--coordinator", url];
     await done("next", ...to);
     const listed = await done("status", "--all-namespaces", ...to);
     expect(listed.stdout.trimEnd().split("\n")).toEqual([
-      expect.stringMatching(/^NAMESPACE +RUNS USED +RUNS LEFT +RATE +GUARD +LABELS$/),
-      expect.stringMatching(/^lists +0 +1073741624 +4 +active +archive=lists team="a=b c"$/),
+      expect.stringMatching(/^NAMESPACE +RUNS USED +RUNS LEFT +RATE +GUARD$/),
+      expect.stringMatching(/^lists +0 +1073741624 +4 +active$/),
       expect.stringMatching(/^main +1 +1073741822 +2 +active$/),
     ]);
     expect(await jsonOf("status", "--all-namespaces", ...to)).toMatchObject([
       { namespace: "lists", record: { firstRun: 200, ceilingRunsPerSecond: 4 }, guard: { state: "active" } },
-      { namespace: "main", labels: {} },
+      { namespace: "main" },
     ]);
     expect((await done("status", "--namespace", "lists", ...to)).stdout).toMatch(
       /first run 200\n.*no run leased yet\n.*runs used +0, 0\.000 %\n.*the line ends +\S+Z, rising by 4 a second.*alarms +none\n$/s,

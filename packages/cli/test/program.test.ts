@@ -112,8 +112,6 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
   [["init", "--rate", "17"], {}, 2, /--rate.*from 1 to 16/s],
   [["init", "--nodes", "0"], {}, 2, /--nodes.*from 1 to 99/s],
   [["init", "--namespace", "Main"], {}, 2, /--namespace.*Main.*a-z/s],
-  [["init", "--label", "archive"], {}, 2, /--label/],
-  [["init", "--label", "Archive=x"], {}, 2, /--label/],
   [["recover", "--store", "memory:"], {}, 2, /memory store ends with its process/],
   [["advance-version", "--store", "memory:"], {}, 2, /memory store ends with its process/],
   [["runs", "--from", "yesterday"], {}, 2, /--from.*yesterday.*2026-11-21/s],

@@ -1,10 +1,9 @@
-/** What is read about namespaces over HTTP: all of them; status, capacity, history, leases and call numbers of one. And labels. */
+/** What is read about namespaces over HTTP: all of them; status, capacity, history, leases and call numbers of one. */
 import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
 import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/operator";
 import {
   capacityResponseSchema,
   historyResponseSchema,
-  namespaceDescriptionSchema,
   namespacesResponseSchema,
 } from "@callnumber/protocol/operator-schemas";
 import { inspectResponseSchema, runsResponseSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
@@ -39,7 +38,7 @@ describe("the list of namespaces", () => {
     const unused = { firstRun: 1, highWaterMark: 0, runsUsed: 0, ceilingRunsPerSecond: 2 };
     expect(namespaces).toMatchObject([
       { namespace: "lists", record: { ...used, ceilingRunsPerSecond: 4 }, guard: { state: "active", code: null } },
-      { namespace: "main", labels: {}, record: unused },
+      { namespace: "main", record: unused },
     ]);
   });
 
@@ -63,37 +62,6 @@ describe("the list of namespaces", () => {
       throw new CoordinatorError("store_unavailable", "gone");
     };
     expect(await get("/v1/namespaces")).toMatchObject({ status: 503, body: { code: "store_unavailable" } });
-  });
-});
-
-describe("labels", () => {
-  const setLabels = (body: unknown, namespace = "main") => post(`/v1/namespaces/${namespace}/labels`, body);
-
-  test("replace those before, and are shown in the list", async () => {
-    const labels = { archive: "lists", team: "mail" };
-    const { status, body } = await setLabels({ labels });
-    expect(status).toBe(200);
-    expect(namespaceDescriptionSchema.parse(body)).toMatchObject({ namespace: "main", labels });
-    await setLabels({ labels: { archive: "others" } });
-    expect((await get("/v1/namespaces")).body.namespaces).toMatchObject([{ labels: { archive: "others" } }]);
-  });
-
-  test.each([
-    [{ labels: { A: "x" } }],
-    [{ labels: { a: "" } }],
-    [{ labels: { a: "\u202e" } }],
-    [{ labels: { a: "x".repeat(65) } }],
-    [{ labels: Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`l${index}`, "x"])) }],
-    [{ labels: { a: "x" }, rate: 3 }],
-    [{}],
-  ])("%j are rejected, and nothing changes", async (body) => {
-    expect(await setLabels(body)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
-    expect((await store.readSettings("main")).labels).toEqual({});
-  });
-
-  test("of a namespace that does not exist are rejected", async () => {
-    const rejection = { status: 404, body: { code: "namespace_not_found" } };
-    expect(await setLabels({ labels: {} }, "other")).toMatchObject(rejection);
   });
 });
 

@@ -6,7 +6,6 @@ import type { ErrorCode } from "./error-codes.js";
 
 export const OPERATOR_ROUTES = {
   namespaces: "/v1/namespaces",
-  labels: "/v1/namespaces/:namespace/labels",
   capacity: "/v1/namespaces/:namespace/capacity",
   history: "/v1/namespaces/:namespace/history",
   export: "/v1/namespaces/:namespace/export",

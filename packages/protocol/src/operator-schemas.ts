@@ -11,7 +11,7 @@ import {
   HISTORY_WINDOWS_MS,
   SETTING_ORIGINS,
 } from "./operator-api.js";
-import { guardStatusSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
+import { guardStatusSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
 
 const count = z.int().min(0);
 const { state, code, reason, sinceMs, explanation } = guardStatusSchema.shape;
@@ -23,7 +23,6 @@ const ceilingRunsPerSecond = z.int().min(1);
 /** One namespace in the list of all: enough to see which one needs an operator. */
 export const namespaceDescriptionSchema = z.object({
   namespace: z.string(),
-  labels: labelsSchema,
   /** Null when its record can't be read: `guard` has the reason. */
   record: z
     .object({
@@ -48,10 +47,6 @@ export const namespacesResponseSchema = z.object({
   namespaces: z.array(namespaceDescriptionSchema).readonly(),
 });
 export type NamespacesResponse = z.infer<typeof namespacesResponseSchema>;
-
-/** All labels of a namespace: those that are not named are removed. */
-export const labelsRequestSchema = z.strictObject({ labels: labelsSchema });
-export type LabelsRequest = z.infer<typeof labelsRequestSchema>;
 
 /** What an archive's page for missing messages may know about a call number. */
 export const publicCallNumberResponseSchema = z.object({

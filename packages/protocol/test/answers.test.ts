@@ -8,7 +8,6 @@ import {
   exportQuerySchema,
   historyQuerySchema,
   historyResponseSchema,
-  labelsRequestSchema,
   namespacesResponseSchema,
   publicCallNumberResponseSchema,
   settingsResponseSchema,
@@ -112,9 +111,7 @@ const namespaces = {
   store: "redis",
   coordinator: "c-1",
   release: "1.0.0",
-  namespaces: [
-    { namespace: "main", labels: { team: "a" }, record, guard: { state, code, reason, sinceMs, explanation } },
-  ],
+  namespaces: [{ namespace: "main", record, guard: { state, code, reason, sinceMs, explanation } }],
 };
 const commands = { storeOption: "--store X", checkpointOption: "" };
 const settings = {
@@ -139,7 +136,6 @@ const ANSWERS: readonly [string, z.ZodType, object][] = [
   ["capacity", capacityResponseSchema, capacity],
   ["history", historyResponseSchema, { namespace: "main", fromMs: atMs, stepMs: 60_000, runs: Array(60).fill(2) }],
   ["namespaces", namespacesResponseSchema, namespaces],
-  ["labels", labelsRequestSchema, { labels: { team: "a" } }],
   ["public call number", publicCallNumberResponseSchema, { callNumber: "2VznWE2i", canExist: true }],
   ["end of an export", exportEndSchema, { end: true, leaseCount: 3, upToRun: 99 }],
   ["settings", settingsResponseSchema, settings],

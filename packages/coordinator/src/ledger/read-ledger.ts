@@ -91,7 +91,7 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
         return { leases, nextCursor: String(lastLedgerIdOf(entry)), trimmed: null };
     }
   }
-  const trimmed = trimmedWithin(query, (await ledger.readSettings(namespace)).retention);
+  const trimmed = trimmedWithin(query, await ledger.readRetention(namespace));
   return { leases, nextCursor: null, trimmed };
 }
 
