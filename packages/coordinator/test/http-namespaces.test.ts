@@ -7,7 +7,7 @@ import {
   namespacesResponseSchema,
 } from "@callnumber/protocol/operator-schemas";
 import { inspectResponseSchema, runsResponseSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { PUBLIC_READS_MAX } from "../src/http/in-flight-limits.js";
 import { commandsFor, holder, LEASE_NONCE } from "./commands-for-test.js";
@@ -55,6 +55,15 @@ describe("the list of namespaces", () => {
       { namespace: "lists", record: { firstRun: 1 }, guard: { state: "active" } },
       { namespace: "main", record: null, guard },
     ]);
+  });
+
+  test("shows a namespace as stopped while a server of the store could lose leases", async () => {
+    const code = "store_eviction_enabled";
+    store.preflight = async () => [{ code, what: "it evicts", remedy: "set noeviction" }];
+    coordinator.startHeartbeat();
+    onTestFinished(() => coordinator.stopHeartbeat());
+    expect((await lease()).body).toMatchObject({ code });
+    expect((await listed()).namespaces).toMatchObject([{ namespace: "main", guard: { state: "stopped", code } }]);
   });
 
   test("fails as a whole only when the store does not respond", async () => {

@@ -62,6 +62,8 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect(await findLease(store, NAMESPACE, 11)).toEqual(leases[5]);
     await isTrimmed(12);
     expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 12, leasedAtMs: 12 });
+    await store.setRetentionDays(NAMESPACE, 0);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 12, leasedAtMs: 12 });
   });
 
   test("trims the reports, too, and keeps those on the leases next to them", async () => {
