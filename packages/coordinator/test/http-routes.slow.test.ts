@@ -79,7 +79,9 @@ test("the routes include no store command, and what changes anything is a POST",
     "GET /v1/namespaces/:namespace/status read",
     "GET /v1/settings settings",
   ]);
-  const files = [...routes].filter((route) => / \/console/.test(route)).map((route) => route.replace(/-[\w-]{8}\./, "."));
+  const files = [...routes]
+    .filter((route) => / \/console/.test(route))
+    .map((route) => route.replace(/-[\w-]{8}\./, "."));
   expect(files.filter((route) => route.startsWith("GET ")).sort()).toEqual([
     "GET /console none",
     "GET /console/ none",
