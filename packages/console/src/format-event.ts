@@ -1,11 +1,11 @@
 /** The events of the stream as sentences. Pure. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { formatCount, formatLabels, formatNumber, formatRuns } from "./format.js";
+import { formatCount, formatNumber, formatRuns } from "./format.js";
 
 type Formatter = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
 /** Events that are not about the guard. */
-const ORDINARY = /^(leases?|start|stop|pin|labels|ledger_(not_)?trimmed|sighup_ignored|log_lines_dropped)$/;
+const ORDINARY = /^(leases?|start|stop|pin|ledger_(not_)?trimmed|sighup_ignored|log_lines_dropped)$/;
 
 const SENTENCES: Readonly<Record<string, Formatter>> = {
   lease: ({ firstRun, runCount, holder }) =>
@@ -27,8 +27,6 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
   alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
   alarm_cleared: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   ledger_trimmed: ({ leaseCount }) => `${formatCount(number(leaseCount), "lease")} trimmed from the store, into a file`,
-  labels: ({ labels }) =>
-    `the namespace has new labels: ${formatLabels((labels ?? {}) as Readonly<Record<string, string>>) || "none"}`,
   init: ({ firstRun }) => `the namespace was made, with first run ${formatNumber(number(firstRun))}`,
   pin: ({ storeId }) => `the store was met for the first time from here, and believed: ${text(storeId)}`,
   run_above_high_water_mark: ({ lastRun, mark }) =>

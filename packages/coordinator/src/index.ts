@@ -15,7 +15,6 @@ export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-st
 export type {
   Finding,
   NamespaceRecord,
-  NamespaceSettings,
   Outcome,
   ReportCommand,
   StepCommand,

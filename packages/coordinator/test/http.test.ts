@@ -200,7 +200,6 @@ describe("the surface", () => {
       "get /v1/namespaces/{namespace}/runs",
       "get /v1/namespaces/{namespace}/runs/{run}",
       "get /v1/namespaces/{namespace}/status",
-      "post /v1/namespaces/{namespace}/labels",
       "post /v1/namespaces/{namespace}/leases",
       "post /v1/namespaces/{namespace}/runs/{run}/report",
     ]);

@@ -9,8 +9,9 @@ import { isRefusal, namespaceNotFound, refused } from "../src/guard/refusals.js"
 import {
   type Finding,
   type NamespaceRecord,
-  type NamespaceSettings,
+  NO_RETENTION,
   type Outcome,
+  type Retention,
   type StepCommand,
   type Store,
 } from "../src/stores/store.js";
@@ -98,10 +99,10 @@ export class SettableStore implements Store {
   report = keepsNoLedger;
   leases = keepsNoLedger;
   importLeases = keepsNoLedger;
-  async readSettings(): Promise<NamespaceSettings> {
-    return { labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
+  async readRetention(): Promise<Retention> {
+    return NO_RETENTION;
   }
-  changeSettings = keepsNoLedger;
+  setRetentionDays = keepsNoLedger;
   trimLedger = keepsNoLedger;
   async preflight(): Promise<readonly Finding[]> {
     return [];

@@ -7,12 +7,11 @@ import { RUN_MAX, VERSION_MAX } from "./codec.js";
 import {
   ALARM_NAMES,
   ALARM_SEVERITIES,
-  EXPORT_FORMATS,
   HISTORY_STEP_COUNT,
   HISTORY_WINDOWS_MS,
   SETTING_ORIGINS,
 } from "./operator-api.js";
-import { guardStatusSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
+import { guardStatusSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
 
 const count = z.int().min(0);
 const { state, code, reason, sinceMs, explanation } = guardStatusSchema.shape;
@@ -24,7 +23,6 @@ const ceilingRunsPerSecond = z.int().min(1);
 /** One namespace in the list of all: enough to see which one needs an operator. */
 export const namespaceDescriptionSchema = z.object({
   namespace: z.string(),
-  labels: labelsSchema,
   /** Null when its record can't be read: `guard` has the reason. */
   record: z
     .object({
@@ -49,10 +47,6 @@ export const namespacesResponseSchema = z.object({
   namespaces: z.array(namespaceDescriptionSchema).readonly(),
 });
 export type NamespacesResponse = z.infer<typeof namespacesResponseSchema>;
-
-/** All labels of a namespace: those that are not named are removed. */
-export const labelsRequestSchema = z.strictObject({ labels: labelsSchema });
-export type LabelsRequest = z.infer<typeof labelsRequestSchema>;
 
 /** What an archive's page for missing messages may know about a call number. */
 export const publicCallNumberResponseSchema = z.object({
@@ -133,12 +127,9 @@ export const historyResponseSchema = z.object({
 export type HistoryResponse = z.infer<typeof historyResponseSchema>;
 
 /** Query of the export route. */
-export const exportQuerySchema = z.strictObject({
-  ...ledgerFilterShape,
-  format: z.enum(EXPORT_FORMATS).default("ndjson"),
-});
+export const exportQuerySchema = z.strictObject(ledgerFilterShape);
 
-/** The last line of an export as NDJSON: without it the export is incomplete. */
+/** The last line of an export: without it the export is incomplete. */
 export const exportEndSchema = z.strictObject({
   end: z.literal(true),
   leaseCount: count,

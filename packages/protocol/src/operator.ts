@@ -15,7 +15,6 @@ export type {
   Finding,
   HistoryResponse,
   HolderUse,
-  LabelsRequest,
   NamespaceDescription,
   NamespacesResponse,
   PublicCallNumberResponse,

@@ -69,7 +69,7 @@ const labelName = z
 const labelValue = printable(LABEL_VALUE_LENGTH_MAX);
 
 /** Of a holder or of a namespace. */
-export const labelsSchema = z
+const labelsSchema = z
   .record(labelName, labelValue)
   .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`);
 

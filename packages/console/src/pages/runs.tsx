@@ -126,24 +126,20 @@ interface ExportProperties {
 
 function Export({ namespace, filters, isFiltered }: ExportProperties) {
   const [reason, setReason] = useState("");
-  const link = (format: "csv" | "ndjson") => {
-    const path = `${filledPath(OPERATOR_ROUTES.export, { namespace })}?${new URLSearchParams({ format, ...filters })}`;
-    const fileName = `${namespace}.${format}`;
-    const save = (event: MouseEvent) => {
-      if (!isSignedIn()) return;
-      event.preventDefault();
-      setReason("");
-      download(path, fileName).catch(({ message }: RequestError) => setReason(`Not exported: ${message}`));
-    };
-    return (
-      <a href={coordinatorUrl(path)} download={fileName} onClick={save}>
-        {format.toUpperCase()}
-      </a>
-    );
+  const path = `${filledPath(OPERATOR_ROUTES.export, { namespace })}?${new URLSearchParams(filters)}`;
+  const fileName = `${namespace}.ndjson`;
+  const save = (event: MouseEvent) => {
+    if (!isSignedIn()) return;
+    event.preventDefault();
+    setReason("");
+    download(path, fileName).catch(({ message }: RequestError) => setReason(`Not exported: ${message}`));
   };
   return (
     <p class="quiet">
-      Export {isFiltered ? "all leases that match" : "the whole ledger"}: {link("csv")}, {link("ndjson")}{" "}
+      Export {isFiltered ? "all leases that match" : "the whole ledger"}:{" "}
+      <a href={coordinatorUrl(path)} download={fileName} onClick={save}>
+        NDJSON
+      </a>{" "}
       <span role="alert">{reason}</span>
     </p>
   );

@@ -1,8 +1,8 @@
 /**
  * From what a store keeps to the shapes of the port: records, steps of the stores in this process, and for the stores that outlive it
- * leases and labels, which they keep as text. Pure.
+ * leases, whose holders they keep as text. Pure.
  */
-import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Bounds } from "../guard/bounds.js";
 import { decide } from "../guard/decide.js";
 import { type NamespaceState, type ObservedFields, readRecord } from "../guard/record.js";
@@ -91,25 +91,4 @@ export function holderJsonOf({ holder, coordinator, tokenId }: Grantee): string 
 function granteeIn(holderJson: string): Grantee {
   const { holder, coordinator, tokenId } = JSON.parse(holderJson) as Grantee;
   return tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
-}
-
-type Labels = Holder["labels"];
-
-/** The labels of a namespace as JSON, sorted by name, so that the same labels are the same text. */
-export function labelsText(labels: Labels): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))));
-}
-
-/** Undefined when another program has written the text. */
-export function labelsIn(text: string): Labels | undefined {
-  let labels: unknown;
-  try {
-    labels = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const isObject = typeof labels === "object" && labels !== null && !Array.isArray(labels);
-  return isObject && Object.values(labels as object).every((value) => typeof value === "string")
-    ? (labels as Labels)
-    : undefined;
 }

@@ -17,11 +17,10 @@ import {
   type LeaseQuery,
   type LedgerTrim,
   type NamespaceRecord,
-  type NamespaceSettings,
   NO_RETENTION,
   type Outcome,
   type ReportCommand,
-  type SettingsChange,
+  type Retention,
   type StepCommand,
   type Store,
 } from "../store.js";
@@ -198,20 +197,15 @@ export class SqliteStore implements Store {
     });
   }
 
-  async readSettings(namespace: string): Promise<NamespaceSettings> {
+  async readRetention(namespace: string): Promise<Retention> {
     return this.#transactions.read(() => {
       const id = this.#namespaces.ifThere(namespace)?.id;
-      if (id === undefined) return { labels: {}, retention: NO_RETENTION };
-      return { labels: this.#namespaces.labels(id), retention: this.#ledger.retention(id) };
+      return id === undefined ? NO_RETENTION : this.#ledger.retention(id);
     });
   }
 
-  changeSettings(namespace: string, { labels, retentionDays }: SettingsChange): Promise<void> {
-    return this.#write(() => {
-      const id = this.#namespaces.idOf(namespace);
-      if (labels !== undefined) this.#namespaces.setLabels(id, labels);
-      if (retentionDays !== undefined) this.#ledger.setRetention(id, retentionDays);
-    });
+  setRetentionDays(namespace: string, days: number): Promise<void> {
+    return this.#write(() => this.#ledger.setRetention(this.#namespaces.idOf(namespace), days));
   }
 
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
