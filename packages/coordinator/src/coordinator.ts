@@ -18,6 +18,7 @@ import {
   type RunResponse,
   type RunsResponse,
   runOfLedgerId,
+  runStateIn,
   type StatusResponse,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
@@ -31,7 +32,6 @@ import { namespaceNotFound } from "./guard/refusals.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
-import { runStateIn } from "./inspect/verdicts.js";
 import {
   type ExportStep,
   exportedSteps,

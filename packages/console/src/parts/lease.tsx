@@ -1,5 +1,5 @@
 /** A lease: its fields, and bars that show how far its holder got in its runs. */
-import { SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { KnownRunState, LedgerEntry, RunResponse } from "@callnumber/protocol/wire";
 import type { ComponentChildren } from "preact";
 import { formatLabels, formatNumber, formatRuns } from "../format.js";
@@ -75,15 +75,6 @@ export function LeaseBar({ lease: { firstRun, runCount, progress } }: { lease: L
   const made = progress === null ? 0 : (progress.run - firstRun) * SEQUENCE_COUNT + (progress.lastSequence ?? -1) + 1;
   const text = progress === null ? "nothing was reported yet" : `${formatNumber(made)} of ${formatNumber(all)} numbers`;
   return <Bar state={progress?.state ?? "unreported"} share={made / all} text={text} isSmall />;
-}
-
-/** As the coordinator reads a lease: runs before the reported one are used up, those after it unused; a lease is discarded as a whole. */
-export function progressOfRun({ progress }: LedgerEntry, run: number): RunProgress {
-  if (progress === null) return { state: "unreported", lastSequence: null };
-  if (progress.state === "discarded") return { state: "discarded", lastSequence: null };
-  if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
-  if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
-  return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };
 }
 
 function formatProgress(state: KnownRunState, lastSequence: number | null): string {
