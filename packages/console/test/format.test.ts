@@ -71,6 +71,8 @@ test("a recovery is shown with the runs that it skipped", () => {
 
 test("events without a sentence of their own are shown by their name and reason", () => {
   expect(formatEvent(event("segment_archived", { reason: "by age" }))).toBe("segment archived: by age");
+  const alarm = { name: "headroom_low", severity: "warning", explanation: "7 runs are left" };
+  expect(formatEvent(event("alarm", alarm))).toBe("alarm: 7 runs are left");
   expect(formatEvent(event("constructor", {}))).toBe("constructor");
 });
 

@@ -25,15 +25,15 @@ export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: 
         <p>{formatMessage(response.error.message)}</p>
       ) : (
         <Loaded from={response} what="run">
-          {(data) => <Details answer={data} />}
+          {(data) => <Details response={data} />}
         </Loaded>
       )}
     </>
   );
 }
 
-function Details({ answer }: { answer: RunResponse }) {
-  const { namespace, version, run, state, lastSequence, lease } = answer;
+function Details({ response }: { response: RunResponse }) {
+  const { namespace, version, run, state, lastSequence, lease } = response;
   return (
     <>
       <RunBar state={state} lastSequence={lastSequence} />

@@ -2,7 +2,7 @@
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { KnownRunState, LedgerEntry, RunResponse } from "@callnumber/protocol/wire";
 import type { ComponentChildren } from "preact";
-import { formatLabels, formatNumber, formatRuns } from "../format.js";
+import { formatLabels, formatNumber, formatRange } from "../format.js";
 import { Instant } from "./time.js";
 
 export function LeaseFields({ lease }: { lease: LedgerEntry }) {
@@ -13,7 +13,7 @@ export function LeaseFields({ lease }: { lease: LedgerEntry }) {
     ["Process", holder.pid],
     ["Labels", formatLabels(holder.labels) || "none"],
     ["Leased", <Instant key="leased" atMs={leasedAtMs} isFull />],
-    ["Runs", formatRuns(firstRun, runCount).replace(/^runs? /, "")],
+    ["Runs", formatRange(firstRun, runCount)],
     ["Version", version],
     ["Coordinator", coordinator],
     ...(tokenId === undefined ? [] : [["Token", <code key="token">{tokenId}</code>] as const]),

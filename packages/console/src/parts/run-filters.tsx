@@ -49,7 +49,7 @@ export function RunFilterForm({ namespace, filters }: Properties) {
       <form onSubmit={submit}>
         {RUN_FILTERS.map((filter) => (
           <label key={filter.name}>
-            <span>{filter.title}</span>
+            <small>{filter.title}</small>
             <Field filter={filter} value={filters[filter.name] ?? ""} />
           </label>
         ))}
