@@ -24,13 +24,12 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
     `recovered (${text(reason).replaceAll("_", " ")}): skipped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}; the runs between are never leased`,
   discarded: ({ firstRun, runCount, reason }) =>
     `${formatRuns(number(firstRun), number(runCount))} discarded, and never handed out: ${text(reason)}`,
-  alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
   alarm_cleared: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   ledger_trimmed: ({ leaseCount }) => `${formatCount(number(leaseCount), "lease")} trimmed from the store, into a file`,
   init: ({ firstRun }) => `the namespace was made, with first run ${formatNumber(number(firstRun))}`,
-  pin: ({ storeId }) => `the store was met for the first time from here, and believed: ${text(storeId)}`,
+  pin: ({ storeId }) => `no checkpoint for the namespace, so its store was trusted once: ${text(storeId)}`,
   run_above_high_water_mark: ({ lastRun, mark }) =>
-    `an importer holds run ${formatNumber(number(lastRun))}, and the mark is ${formatNumber(number(mark))}`,
+    `an importer holds run ${formatNumber(number(lastRun))}, and the high-water mark is ${formatNumber(number(mark))}`,
   clock_skew: ({ aheadMs }) => `a holder’s clock is ${formatNumber(number(aheadMs))} ms ahead`,
   preflight_finding: ({ what, remedy }) => `${text(what)}. ${text(remedy)}`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,

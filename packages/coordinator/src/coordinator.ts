@@ -17,6 +17,7 @@ import {
   type RunResponse,
   type RunsResponse,
   runOfLedgerId,
+  runStateIn,
   type StatusResponse,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
@@ -29,7 +30,6 @@ import { NODE_COUNT_MAX } from "./guard/record.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
-import { runStateIn } from "./inspect/verdicts.js";
 import {
   type ExportStep,
   exportedSteps,

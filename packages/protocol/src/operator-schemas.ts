@@ -3,7 +3,6 @@
  * commands check responses with them. Needs zod, an optional peer dependency.
  */
 import { z } from "zod";
-import { RUN_MAX, VERSION_MAX } from "./codec.js";
 import {
   ALARM_NAMES,
   ALARM_SEVERITIES,
@@ -14,8 +13,9 @@ import {
 import { guardStatusSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
 
 const count = z.int().min(0);
-const { state, code, reason, sinceMs, explanation } = guardStatusSchema.shape;
-const { version, highWaterMark, rates } = statusResponseSchema.shape;
+const { state, code, reason, sinceMs, explanation, headroomRuns } = guardStatusSchema.shape;
+const { storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, callNumbersLeft, rates } =
+  statusResponseSchema.shape;
 const timeMs = sinceMs;
 /** By how many runs a second the run ceiling rises. */
 const ceilingRunsPerSecond = z.int().min(1);
@@ -24,17 +24,7 @@ const ceilingRunsPerSecond = z.int().min(1);
 export const namespaceDescriptionSchema = z.object({
   namespace: z.string(),
   /** Null when its record can't be read: `guard` has the reason. */
-  record: z
-    .object({
-      storeId: z.string(),
-      version: z.int().min(0).max(VERSION_MAX),
-      firstRun: z.int().min(0).max(RUN_MAX),
-      highWaterMark: z.int().min(0).max(RUN_MAX),
-      runsUsed: count,
-      runsLeft: count,
-      ceilingRunsPerSecond,
-    })
-    .nullable(),
+  record: z.object({ storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, ceilingRunsPerSecond }).nullable(),
   guard: z.object({ state, code, reason, sinceMs, explanation }),
 });
 export type NamespaceDescription = z.infer<typeof namespaceDescriptionSchema>;
@@ -54,7 +44,6 @@ export const publicCallNumberResponseSchema = z.object({
   /** False only when no message can have it. */
   canExist: z.boolean(),
 });
-export type PublicCallNumberResponse = z.infer<typeof publicCallNumberResponseSchema>;
 
 /** Something that an operator should do before it causes an outage. */
 const alarmSchema = z.object({
@@ -92,13 +81,12 @@ export const capacityResponseSchema = z.object({
   namespace: z.string(),
   version,
   highWaterMark,
-  runsUsed: count,
-  runsLeft: count,
+  runsUsed,
+  runsLeft,
   /** 0 to 1. */
   usedShare: z.number().min(0).max(1),
-  callNumbersLeft: count,
-  /** Runs that may be leased right now before the run ceiling is reached. */
-  headroomRuns: count,
+  callNumbersLeft,
+  headroomRuns,
   ceilingRunsPerSecond,
   /** When the run ceiling reaches the end of the namespace: nothing can use it up before. */
   ceilingEndsAtMs: timeMs,
@@ -139,7 +127,7 @@ export const exportEndSchema = z.strictObject({
 export type ExportEnd = z.infer<typeof exportEndSchema>;
 
 /** One option of `serve`, as it is in effect. */
-export const settingSchema = z.object({
+const settingSchema = z.object({
   /** As on the command line, without its dashes. */
   name: z.string(),
   /** As text, without secrets; null when it is not set. */

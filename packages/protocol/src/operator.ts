@@ -1,12 +1,5 @@
 /** What operators request from a coordinator, and the commands that messages print. Loads no zod: the shapes are types only. */
-export {
-  type CommandContext,
-  type CommandOptions,
-  commandLine,
-  filledCommands,
-  STORE_URL,
-  shellWord,
-} from "./command-line.js";
+export * from "./command-line.js";
 export * from "./operator-api.js";
 export type {
   Alarm,
@@ -17,7 +10,6 @@ export type {
   HolderUse,
   NamespaceDescription,
   NamespacesResponse,
-  PublicCallNumberResponse,
   Setting,
   SettingsResponse,
 } from "./operator-schemas.js";
