@@ -1,7 +1,7 @@
 /** `schemes parse`: which scheme is a number of, and what is in it? */
 import { Command } from "commander";
-import type { Reading, Scheme } from "../scheme.js";
 import { SCHEMES } from "../index.js";
+import type { Reading, Scheme } from "../scheme.js";
 import { type Candidate, candidatesOf, numberIn } from "./candidates.js";
 import { fieldDigits, formatTime, type LabeledRows, labeledLines, lineWidth, valuesAsJson, wrapped } from "./format.js";
 import type { SchemesIo } from "./io.js";
