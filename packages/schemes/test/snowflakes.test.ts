@@ -79,7 +79,27 @@ describe("the Snowflake of 2015", () => {
   });
 });
 
+interface Drawn {
+  readonly unixMs: string | number;
+  readonly generator: number;
+  readonly random: number;
+}
+
 describe("41 milliseconds, 10 generator, 13 random", () => {
+  test("rejects a generator beyond ten bits, which changed the time in the published code", () => {
+    const { unmasked_seed_code: unmasked } = vectorsOf<{
+      readonly unmasked_seed_code: readonly { readonly id: string; readonly decodesAs: Drawn }[];
+    }>("nonsequential_41_10_13");
+    expect(unmasked).toHaveLength(1);
+    for (const { id, decodesAs, ...given } of unmasked as readonly (Drawn & (typeof unmasked)[number])[]) {
+      const fieldsIn = ({ unixMs, generator, random }: Drawn) => ({ time: Number(unixMs), generator, random });
+      expect(() => millis411013.format(fieldsIn(given))).toThrow(
+        "generator must be a whole number from 0 to 1023, not 1024",
+      );
+      expect(fieldsOf(millis411013, id)).toEqual(fieldsIn(decodesAs));
+    }
+  });
+
   test("rejects a draw out of its bounds", () => {
     for (const wrong of [8_191, -1, 0.5, Number.NaN]) {
       expect(() => millis411013.mint(contextWith({ random: { below: () => wrong } }))).toThrow(RangeError);
