@@ -82,7 +82,7 @@ export async function respondWithAlarms(page: Page, nowMs = Date.now()): Promise
         explanation: "81 % of the runs of version 0 are used. Plan the next version now.",
       },
       {
-        name: "holder_share",
+        name: "holder_restarts",
         severity: "critical",
         explanation: "crash-looper took 73 % of all runs of the last day. Look whether it crashes and starts again.",
       },

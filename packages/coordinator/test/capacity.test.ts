@@ -232,14 +232,14 @@ describe("an alarm", () => {
     });
     const raised = (name: string, severity: string) => [["alarm", name, severity]];
     const cleared = (name: string) => ["alarm_cleared", name, undefined];
-    expect(await check(used(0.4))).toEqual([]);
-    expect(await check(used(0.5))).toEqual(raised("runs_used_50", "notice"));
+    expect(await check(used(0.7))).toEqual([]);
     expect(await check(used(0.81))).toEqual(raised("runs_used_80", "warning"));
-    expect(await check(used(0.82))).toEqual([]);
+    expect(await check(used(0.96))).toEqual(raised("runs_used_95", "critical"));
+    expect(await check(used(0.97))).toEqual([]);
     // What can't be read neither raises nor clears an alarm.
     expect(await check({ isAway: true })).toEqual([]);
-    expect(await check(used(0))).toEqual([cleared("runs_used_80"), cleared("runs_used_50")]);
-    expect(await check(used(0.5))).toEqual(raised("runs_used_50", "notice"));
+    expect(await check(used(0))).toEqual([cleared("runs_used_95"), cleared("runs_used_80")]);
+    expect(await check(used(0.81))).toEqual(raised("runs_used_80", "warning"));
   });
 
   test("is logged again when it has another severity", async () => {
