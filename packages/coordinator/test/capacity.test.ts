@@ -1,17 +1,16 @@
-/** Figures on use and waste, where each can be counted in the test; that many requests cost one read; and when alarms are logged. */
+/** Figures on use, where each can be counted in the test; that many requests cost one read; and when alarms are logged. */
 import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import { SILENT_LOG } from "../src/log.js";
-import { capacityOf, holderUses, LIVE_MS, WASTED_BELOW_NUMBERS, WINDOW_LEASES_MAX } from "../src/status/capacity.js";
+import { capacityOf, holderUses, LIVE_MS, WINDOW_LEASES_MAX } from "../src/status/capacity.js";
 import { CACHED_MS, CapacityReader, type CapacityReaderOptions } from "../src/status/capacity-reader.js";
 import { runSpaceOf, statusOf, storeIdFields } from "../src/status/status.js";
 import {
   DAY_MS,
   HOUR_MS,
-  type LeaseShape,
   leaseOf,
   leasesInARow,
   ledgerOf,
@@ -111,44 +110,20 @@ describe("a holder", () => {
     const leases = leasesInARow([
       { holder: { name: "a", host: "z", pid: 1 }, agoMs: HOUR_MS },
       { holder: { name: "a", host: "y", pid: 1 }, runCount: 2, agoMs: LIVE_MS },
-      { holder: { name: "b", pid: 1 }, runCount: 5, agoMs: LIVE_MS - 1 },
+      { holder: { name: "b", pid: 1 }, runCount: 5, agoMs: HOUR_MS },
       { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS - 1 },
-      { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS - 1 },
+      { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS },
     ]);
-    expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([
-      { name: "b", hosts: ["h"], processCount: 2, leaseCount: 3, runCount: 7, share: 0.7, isLive: true },
-      { name: "a", hosts: ["y", "z"], processCount: 2, leaseCount: 2, runCount: 3, share: 0.3, isLive: false },
+    const [a, b] = [NOW_MS - LIVE_MS, NOW_MS - LIVE_MS + 1];
+    expect(holderUses(leases.toReversed(), NOW_MS)).toEqual([
+      { name: "b", leaseCount: 3, runCount: 7, share: 0.7, lastLeaseAtMs: b, isLive: true },
+      { name: "a", leaseCount: 2, runCount: 3, share: 0.3, lastLeaseAtMs: a, isLive: false },
     ]);
   });
 
   test("is live while it reports", () => {
     const progress = { reportedAtMs: NOW_MS - MINUTE_MS };
     expect(holderUses([leaseOf({ agoMs: DAY_MS, progress })], NOW_MS)).toMatchObject([{ isLive: true }]);
-  });
-
-  test.each<[string, LeaseShape["progress"], wasted: number, discarded?: number]>([
-    ["nothing is known of it", null, 0],
-    ["it continues in the third", { run: 13, lastSequence: 3 }, 0],
-    ["it was closed unused", { state: "closed" }, 4],
-    ["it was closed in the third, early", { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 2 }, 2],
-    ["it was closed in the third, late", { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 1 }, 1],
-    ["it used up the last", { run: 14, state: "exhausted", lastSequence: 16_383 }, 0],
-    ["it never left the coordinator", { state: "discarded" as "closed" }, 0, 4],
-  ])("wastes the runs of a lease that made fewer than 100 numbers: %s", (_, progress = null, wasted, discarded = 0) => {
-    const lease = leaseOf({ firstRun: 11, runCount: 4, agoMs: HOUR_MS, progress });
-    expect(holderUses([lease], NOW_MS)).toMatchObject([{ wastedRunCount: wasted, discardedRunCount: discarded }]);
-  });
-
-  test.each([
-    [2, LIVE_MS, { run: 2 }],
-    [3, LIVE_MS, null],
-    [0, LIVE_MS - MINUTE_MS - 1, { run: 2 }],
-  ])("that was restarted wastes %i runs %i ms later, after the report %j", (wasted, agoMs, progress) => {
-    const leases = leasesInARow([
-      { agoMs: agoMs + MINUTE_MS, holder: { pid: 1 }, runCount: 3, progress },
-      { agoMs, holder: { pid: 2 } },
-    ]);
-    expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([{ wastedRunCount: wasted }]);
   });
 });
 
