@@ -22,7 +22,7 @@ type Own = Partial<AlarmSubject> & { readonly leases?: readonly LedgerEntry[] };
 function raisedBy({ leases = [], ...own }: Own) {
   return alarmsOf({
     record: recordOf({ highWaterMark: 1000 }),
-    guardCode: null,
+    code: null,
     shortageMs: 0,
     hour: { leases: leases.toReversed(), completeFromMs: NOW_MS - ALARM_WINDOW_MS },
     startLoops: [],
@@ -68,7 +68,7 @@ describe("the run space", () => {
   });
 
   test("is used up where no recovery can end in the version", () => {
-    expect(namesOf({ guardCode: "run_space_exhausted" })).toEqual(["run_space_exhausted"]);
+    expect(namesOf({ code: "run_space_exhausted" })).toEqual(["run_space_exhausted"]);
   });
 
   test.each([

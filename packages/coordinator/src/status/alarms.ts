@@ -25,12 +25,16 @@ export const SHORTAGE_MIN_MS = 60_000;
 /** How long before the run ceiling of a version reaches its last run. */
 export const CEILING_ENDING_MS = 90 * DAY_MS;
 
-export interface AlarmSubject {
+/** What is known of a namespace apart from its leases. */
+export interface LeasingState {
   readonly record: NamespaceRecord;
   /** The code that leases fail with; null for none. */
-  readonly guardCode: ErrorCode | null;
+  readonly code: ErrorCode | null;
   /** For how long the run ceiling has limited leasing; 0 when it does not now. */
   readonly shortageMs: number;
+}
+
+export interface AlarmSubject extends LeasingState {
   /** The leases of the last hour, as far as they were read. */
   readonly hour: LeaseWindow;
   /** Holders that restart repeatedly, the worst first. */
@@ -63,8 +67,8 @@ const RAISES: Readonly<Record<AlarmName, Raise>> = {
   holder_restarts: raiseHolderRestarts,
 };
 
-function raiseExhausted({ record, guardCode }: AlarmSubject): Raised {
-  if (record.highWaterMark < RUN_MAX && guardCode !== "run_space_exhausted") return undefined;
+function raiseExhausted({ record, code }: AlarmSubject): Raised {
+  if (record.highWaterMark < RUN_MAX && code !== "run_space_exhausted") return undefined;
   const explanation = `Version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`;
   return { severity: "critical", explanation };
 }

@@ -2,11 +2,10 @@
  * How much of a version's run space is used, by which holders, how fast, and when it ends: from the record and the newest leases, which are
  * bounded in number and age and read a few at a time, so that lease requests come first.
  */
-import { setImmediate as turn } from "node:timers/promises";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CapacityResponse, HolderUse } from "@callnumber/protocol/operator";
 import { INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { leasesInSteps } from "../ledger/read-ledger.js";
 import type { LedgerReader, NamespaceRecord } from "../stores/store.js";
 import { runSpaceOf, storeIdFields } from "./status.js";
 
@@ -61,8 +60,6 @@ function ratesOf(record: NamespaceRecord, window: LeaseWindow, nowMs: number): r
 
 /** The most leases that are read. */
 export const WINDOW_LEASES_MAX = 10_000;
-/** Leases in one read. */
-const READ_STEP = 100;
 
 export type CapacityLedger = Pick<LedgerReader, "leases">;
 
@@ -79,20 +76,15 @@ export interface LeaseWindow {
  */
 export async function recentLeases(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<LeaseWindow> {
   const leases: LedgerEntry[] = [];
-  let from: number | undefined;
-  while (leases.length < WINDOW_LEASES_MAX) {
-    const limit = Math.min(READ_STEP, WINDOW_LEASES_MAX - leases.length);
-    const found = await ledger.leases(namespace, { from, direction: "newest_first", limit });
-    for (const lease of found) {
+  for await (const step of leasesInSteps(ledger, namespace, { direction: "newest_first" })) {
+    for (const lease of step) {
       if (lease.leasedAtMs < fromMs) return { leases, completeFromMs: fromMs };
       leases.push(lease);
-      from = lastLedgerIdOf(lease) - 1;
+      // Others of the same millisecond may follow.
+      if (leases.length === WINDOW_LEASES_MAX) return { leases, completeFromMs: lease.leasedAtMs + 1 };
     }
-    if (found.length < limit) return { leases, completeFromMs: fromMs };
-    await turn();
   }
-  // Others of the same millisecond may follow.
-  return { leases, completeFromMs: (leases.at(-1)?.leasedAtMs ?? Number.POSITIVE_INFINITY) + 1 };
+  return { leases, completeFromMs: fromMs };
 }
 
 /** Returns the part of a window from an instant on. */
