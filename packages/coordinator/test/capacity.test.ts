@@ -143,11 +143,12 @@ describe("a reader", () => {
     expect(ledger.readCount).toBe(2 * readCount);
   });
 
-  test.each<[what: string, read: (reader: CapacityReader) => Promise<unknown>]>([
+  const READS: readonly (readonly [what: string, read: (reader: CapacityReader) => Promise<unknown>])[] = [
     ["capacity", (reader) => reader.capacity("main")],
-    ["history", (reader) => reader.history("main", 3_600_000)],
-    ["alarms", (reader) => reader.alarms("main")],
-  ])("reads %s again after the clock moved backward, and caches that as long as ever", async (_, read) => {
+    ["history", (reader) => reader.history("main", HOUR_MS)],
+  ];
+
+  test.each(READS)("reads %s again after the clock moved backward, and caches that as long as ever", async (_, read) => {
     const clock = { nowMs: NOW_MS };
     const reader = readerOf(leasesInARow(repeated(3, { agoMs: MINUTE_MS })), { now: () => clock.nowMs });
     const first = await read(reader);
@@ -156,21 +157,20 @@ describe("a reader", () => {
     expect(second).not.toBe(first);
     clock.nowMs += CACHED_MS - 1;
     expect(await read(reader)).toBe(second);
-    clock.nowMs -= 3_600_000;
+    clock.nowMs -= HOUR_MS;
     expect(await read(reader)).not.toBe(second);
   });
 
-  test.each(["capacity", "alarms"] as const)("reads %s again after a failure", async (what) => {
+  test.each(READS)("reads %s again after a failure", async (_, read) => {
     let isAway = true;
-    const reader = readerOf([], {
-      read: async () => {
-        if (isAway) throw new CoordinatorError("store_unavailable", "away");
-        return { record: recordOf({ highWaterMark: 0 }), code: null, shortageMs: 0 };
-      },
-    });
-    await expect(reader[what]("main")).rejects.toMatchObject({ code: "store_unavailable" });
+    const leases = async () => {
+      if (isAway) throw new CoordinatorError("store_unavailable", "away");
+      return [];
+    };
+    const reader = readerOf([], { ledger: { leases } });
+    await expect(read(reader)).rejects.toMatchObject({ code: "store_unavailable" });
     isAway = false;
-    expect(await reader[what]("main")).toMatchObject(what === "alarms" ? [] : { runsUsed: 0, alarms: [] });
+    expect(await read(reader)).toMatchObject({ namespace: "main" });
   });
 });
 
@@ -182,18 +182,16 @@ describe("an alarm", () => {
       const { name, severity } = fields as { name: string; severity: string };
       logged.push([event, name, severity]);
     };
-    const state = { record: recordOf({ highWaterMark: 0 }), isAway: false, nowMs: NOW_MS };
+    const state = { record: recordOf({ highWaterMark: 0 }), isAway: false };
     const reader = readerOf([], {
       log: { ...SILENT_LOG, info: note, warn: note },
-      now: () => state.nowMs,
       read: async () => {
         if (state.isAway) throw new CoordinatorError("store_unavailable", "away");
         return { record: state.record, code: null, shortageMs: 0 };
       },
     });
     return async (now: Partial<typeof state>) => {
-      // The alarms of before are cached no more.
-      Object.assign(state, { nowMs: state.nowMs + CACHED_MS }, now);
+      Object.assign(state, now);
       await Promise.all([reader.checkAlarms(), reader.checkAlarms()]);
       return logged.splice(0);
     };

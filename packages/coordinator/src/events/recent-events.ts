@@ -31,15 +31,10 @@ type Watcher = (event: OperatorEvent) => void;
 export class RecentEvents {
   /** Identifies this process: the one before counted its events from one, too. */
   readonly life = randomBytes(6).toString("hex");
-  readonly #now: () => number;
   readonly #watchers = new Set<Watcher>();
   /** Oldest first. The newest have consecutive ids. */
   #kept: readonly OperatorEvent[] = [];
   readonly #suppressor = new EventSuppressor(SUPPRESSED, (event) => this.#add(event));
-
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
-  }
 
   /** For `EventHub.subscribe`. Debug events are left out. */
   readonly take: EventListener = (event) => {
@@ -77,7 +72,7 @@ export class RecentEvents {
     const { namespace, code } = fields as Readonly<Record<string, unknown>>;
     const numbered: OperatorEvent = {
       id: this.#lastId + 1,
-      atMs: this.#now(),
+      atMs: Date.now(),
       level,
       event,
       namespace: typeof namespace === "string" ? namespace : null,

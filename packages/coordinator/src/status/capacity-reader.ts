@@ -68,15 +68,6 @@ export class CapacityReader {
     return this.#cached(`history ${windowMs} ${namespace}`, () => historyOf(ledger, namespace, windowMs, now()));
   }
 
-  /** @throws CoordinatorError as `Coordinator.status`. */
-  alarms(namespace: string): Promise<readonly Alarm[]> {
-    return this.#cached(`alarms ${namespace}`, async () => {
-      const { ledger, now, read } = this.#options;
-      const hour = await recentLeases(ledger, namespace, now() - ALARM_WINDOW_MS);
-      return this.#alarmsIn(await read(namespace), hour);
-    });
-  }
-
   /** Checks the alarms of every namespace regularly, until `stop`. */
   start(): void {
     this.#timer ??= setInterval(() => void this.checkAlarms(), ALARMS_EVERY_MS).unref();
@@ -108,22 +99,23 @@ export class CapacityReader {
 
   /** Raised alarms stay while nothing can be read. */
   async #checkNamespace(namespace: string): Promise<void> {
-    const { log } = this.#options;
+    const { ledger, log, now, read } = this.#options;
     let alarms: readonly Alarm[];
     try {
-      alarms = await this.alarms(namespace);
+      const hour = await recentLeases(ledger, namespace, now() - ALARM_WINDOW_MS);
+      alarms = this.#alarmsIn(await read(namespace), hour);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       log.debug({ namespace, code: error.code, reason: error.message }, "alarms_unknown");
       return;
     }
     const before = this.#raised.get(namespace) ?? new Map<AlarmName, AlarmSeverity>();
-    const now = new Map(alarms.map(({ name, severity }) => [name, severity]));
-    this.#raised.set(namespace, now);
+    const raised = new Map(alarms.map(({ name, severity }) => [name, severity]));
+    this.#raised.set(namespace, raised);
     for (const alarm of alarms) {
       if (before.get(alarm.name) !== alarm.severity) log.warn({ namespace, ...alarm }, "alarm");
     }
-    for (const name of before.keys()) if (!now.has(name)) log.info({ namespace, name }, "alarm_cleared");
+    for (const name of before.keys()) if (!raised.has(name)) log.info({ namespace, name }, "alarm_cleared");
   }
 
   #alarmsIn(state: LeasingState, hour: LeaseWindow): readonly Alarm[] {
