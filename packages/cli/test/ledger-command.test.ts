@@ -1,6 +1,6 @@
 /** The ledger and the state at the terminal: `runs`, `export`, and `status`. */
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
-import { type LedgerEntry, pathOf } from "@callnumber/protocol/wire";
+import { type LedgerEntry, PAGE_LIMIT_MAX, pathOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { serve, shell, startOnTerminal } from "../../../test/processes/command.js";
 import {
@@ -43,6 +43,13 @@ describe("runs", () => {
       expect(firstRunsOf(await jsonOf("runs", ...filters.split(" "), ...to)), filters).toEqual(expected);
     }
     expect((await done("runs", "--holder", "other", ...to)).stdout).toBe("no leases\n");
+  });
+
+  test("runs reads several pages, up to its limit", async () => {
+    const { url, to } = await newCoordinator();
+    for (let count = 0; count < PAGE_LIMIT_MAX + 2; count++) await lease(url);
+    const expected = Array.from({ length: PAGE_LIMIT_MAX + 1 }, (_, index) => PAGE_LIMIT_MAX + 2 - index);
+    expect(firstRunsOf(await jsonOf("runs", "--limit", String(PAGE_LIMIT_MAX + 1), ...to))).toEqual(expected);
   });
 
   test("runs fits the terminal, with colors; in a pipe it prints everything, without", async ({ skip }) => {

@@ -88,8 +88,7 @@ describe("the headroom below the run ceiling", () => {
   const LIFE_MS = 100_000_000;
   const ceiling = 1 + (LIFE_MS / 1000) * 2 + BURST_RUNS;
   const withHeadroom = (headroomRuns: number) => recordOf({ highWaterMark: ceiling - headroomRuns, lifeMs: LIFE_MS });
-  const taken = (runCount: number) =>
-    leasesInARow([{ runCount, agoMs: MINUTE_MS, progress: { run: runCount, state: "open" } }]);
+  const taken = (runCount: number) => leasesInARow([{ runCount, agoMs: MINUTE_MS }]);
 
   test.each([
     [0, 0, []],
