@@ -143,6 +143,16 @@ describe("a reader", () => {
     expect(ledger.readCount).toBe(2 * readCount);
   });
 
+  test("shows at once what a recovery or an advance of the version changed", async () => {
+    const state = { record: recordOf({ highWaterMark: 5 }), code: null, shortageMs: 0 };
+    const reader = readerOf([], { read: async () => state });
+    for (const changed of [{}, { generation: 1, highWaterMark: 70 }, { version: 1, highWaterMark: 0 }]) {
+      state.record = { ...state.record, ...changed };
+      const { version, highWaterMark } = state.record;
+      expect(await reader.capacity("main")).toMatchObject({ version, highWaterMark });
+    }
+  });
+
   const READS: readonly (readonly [what: string, read: (reader: CapacityReader) => Promise<unknown>])[] = [
     ["capacity", (reader) => reader.capacity("main")],
     ["history", (reader) => reader.history("main", HOUR_MS)],
