@@ -44,7 +44,8 @@ describe("a table", () => {
     const row = fc.record({ run: fc.nat(9999), name: text, note: text });
     fc.assert(
       fc.property(fc.array(row, { minLength: 1, maxLength: 5 }), fc.integer({ min: 4, max: 90 }), (drawn, width) => {
-        for (const line of tableLines(COLUMNS, drawn, { widthMax: width })) expect(widthOf(line)).toBeLessThanOrEqual(width);
+        for (const line of tableLines(COLUMNS, drawn, { widthMax: width }))
+          expect(widthOf(line)).toBeLessThanOrEqual(width);
       }),
     );
   });

@@ -112,7 +112,8 @@ describe("the headroom below the run ceiling", () => {
       { holder: { name: "a" }, runCount: 2, agoMs: MINUTE_MS },
     ]);
     const own = { record: withHeadroom(0), shortageMs: SHORTAGE_MIN_MS + 1 };
-    const hint = /\. Start fewer importers at once\. The leases of the greatest holder: `callnumber runs .*--holder a`$/;
+    const hint =
+      /\. Start fewer importers at once\. The leases of the greatest holder: `callnumber runs .*--holder a`$/;
     expect(raisedBy({ ...own, leases })[0]?.explanation).toMatch(hint);
     expect(raisedBy(own)[0]?.explanation).toMatch(/\. Start fewer importers at once$/);
   });

@@ -158,18 +158,21 @@ describe("a reader", () => {
     ["history", (reader) => reader.history("main", HOUR_MS)],
   ];
 
-  test.each(READS)("reads %s again after the clock moved backward, and caches that as long as ever", async (_, read) => {
-    const clock = { nowMs: NOW_MS };
-    const reader = readerOf(leasesInARow(repeated(3, { agoMs: MINUTE_MS })), { now: () => clock.nowMs });
-    const first = await read(reader);
-    clock.nowMs -= 1;
-    const second = await read(reader);
-    expect(second).not.toBe(first);
-    clock.nowMs += CACHED_MS - 1;
-    expect(await read(reader)).toBe(second);
-    clock.nowMs -= HOUR_MS;
-    expect(await read(reader)).not.toBe(second);
-  });
+  test.each(READS)(
+    "reads %s again after the clock moved backward, and caches that as long as ever",
+    async (_, read) => {
+      const clock = { nowMs: NOW_MS };
+      const reader = readerOf(leasesInARow(repeated(3, { agoMs: MINUTE_MS })), { now: () => clock.nowMs });
+      const first = await read(reader);
+      clock.nowMs -= 1;
+      const second = await read(reader);
+      expect(second).not.toBe(first);
+      clock.nowMs += CACHED_MS - 1;
+      expect(await read(reader)).toBe(second);
+      clock.nowMs -= HOUR_MS;
+      expect(await read(reader)).not.toBe(second);
+    },
+  );
 
   test.each(READS)("reads %s again after a failure", async (_, read) => {
     let isAway = true;

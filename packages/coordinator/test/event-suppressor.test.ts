@@ -16,9 +16,7 @@ let suppressor: EventSuppressor;
 beforeEach(() => {
   vi.useFakeTimers();
   passed = [];
-  suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) =>
-    passed.push([level, event, fields]),
-  );
+  suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => passed.push([level, event, fields]));
 });
 
 afterEach(() => {

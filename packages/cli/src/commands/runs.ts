@@ -3,14 +3,13 @@ import { runResponseSchema, runsResponseSchema } from "@callnumber/protocol/sche
 import {
   type KnownRunState,
   type LedgerEntry,
-  ledgerIdOf,
   PAGE_LIMIT_MAX,
   pathOf,
   type RunResponse,
   type RunsResponse,
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { invocation } from "../invocation.js";
 import {
   addOptions,

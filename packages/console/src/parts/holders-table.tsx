@@ -6,13 +6,7 @@ import { TableHead } from "./table.js";
 import { Instant } from "./time.js";
 
 const SHOWN_COUNT = 12;
-const COLUMNS = [
-  ["Holder"],
-  ["Share"],
-  ["Runs", "number"],
-  ["Leases", "number more"],
-  ["Last lease", "more"],
-] as const;
+const COLUMNS = [["Holder"], ["Share"], ["Runs", "number"], ["Leases", "number more"], ["Last lease", "more"]] as const;
 
 export function HoldersTable({ capacity }: { capacity: CapacityResponse }) {
   const { holders, lookedAt, namespace } = capacity;
