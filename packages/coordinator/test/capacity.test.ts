@@ -205,7 +205,9 @@ describe("an alarm", () => {
     });
     return async (now: Partial<typeof state>) => {
       Object.assign(state, now);
-      await Promise.all([reader.checkAlarms(), reader.checkAlarms()]);
+      const [check, shared] = [reader.checkAlarms(), reader.checkAlarms()];
+      expect(shared).toBe(check);
+      await check;
       return logged.splice(0);
     };
   }
