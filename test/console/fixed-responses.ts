@@ -49,13 +49,6 @@ export async function respondWithStoppedNamespace(page: Page, nowMs = Date.now()
 }
 
 export async function respondWithAlarms(page: Page, nowMs = Date.now()): Promise<void> {
-  const holder = {
-    hosts: ["mail-1.example.org", "mail-2.example.org"],
-    processCount: 41,
-    leaseCount: 41,
-    wastedRunCount: 39,
-    discardedRunCount: 2,
-  };
   const response: CapacityResponse = {
     namespace: "main",
     version: 0,
@@ -70,8 +63,22 @@ export async function respondWithAlarms(page: Page, nowMs = Date.now()): Promise
     rates: [],
     lookedAt: { leaseCount: 10_000, fromMs: nowMs - 86_400_000 },
     holders: [
-      { ...holder, name: "crash-looper", runCount: 7_345, share: 0.7345, lastLeaseAtMs: nowMs - 1_000, isLive: true },
-      { ...holder, name: "backfill", runCount: 2_655, share: 0.2655, lastLeaseAtMs: nowMs - 40_000_000, isLive: false },
+      {
+        name: "crash-looper",
+        leaseCount: 41,
+        runCount: 7_345,
+        share: 0.7345,
+        lastLeaseAtMs: nowMs - 1_000,
+        isLive: true,
+      },
+      {
+        name: "backfill",
+        leaseCount: 41,
+        runCount: 2_655,
+        share: 0.2655,
+        lastLeaseAtMs: nowMs - 40_000_000,
+        isLive: false,
+      },
     ],
     alarms: [
       {
@@ -80,7 +87,7 @@ export async function respondWithAlarms(page: Page, nowMs = Date.now()): Promise
         explanation: "81 % of the runs of version 0 are used. Plan the next version now.",
       },
       {
-        name: "holder_share",
+        name: "holder_restarts",
         severity: "critical",
         explanation: "crash-looper took 73 % of all runs of the last day. Look whether it crashes and starts again.",
       },

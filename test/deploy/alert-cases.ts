@@ -145,8 +145,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [alarm("runs_used_80")]: "0x20 1x20" },
     {
       [alarm("runs_used_80")]: "0x40",
-      [alarm("holder_share")]: "1x40",
-      [alarm("runs_used_50", "notice")]: "0x10 1x30",
+      [alarm("holder_restarts")]: "1x40",
     },
   ],
   of("CallnumberRunSpaceExhausted", own("callnumber_runs_left"), "40-2x20 0x20", "100-1x40"),
@@ -157,11 +156,10 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [own("callnumber_runs_leased_total")]: "0+60x200", [own("callnumber_runs_left")]: "1000000000x200" },
     150,
   ],
-  ["CallnumberHolderShare", { [alarm("holder_share")]: "0x20 1x20" }, { [alarm("holder_share")]: "0x28 1x20" }],
   [
     "CallnumberHolderRestarts",
     { [alarm("holder_restarts")]: "0x20 1x20" },
-    { [alarm("holder_restarts")]: "0x20 1x5 0x20", [alarm("holder_share")]: "1x40" },
+    { [alarm("holder_restarts")]: "0x20 1x5 0x20", [alarm("headroom_low")]: "1x40" },
   ],
   // Silent: after a recovery the headroom grows by two runs a second.
   of("CallnumberHeadroomLow", own("callnumber_headroom_runs"), "60000x10 0x30", "60000x10 0+120x30"),

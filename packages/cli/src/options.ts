@@ -103,12 +103,6 @@ export function coordinatorOptions(): readonly Option[] {
   ];
 }
 
-/** The interval of a command that repeats. Its value is in milliseconds. */
-export function intervalOption(): Option {
-  const seconds = wholeNumber(1, 3_600).transform((number) => number * 1_000);
-  return checkedOption("--interval <seconds>", "time between two requests, 1 to 3600", seconds).default(2_000, "2");
-}
-
 /** Which leases a command reads from the ledger. */
 export interface FilterOptions {
   readonly holder?: string;

@@ -1,6 +1,5 @@
 /** Signals to a command that goes on until it is stopped. */
 import { closeSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
 import type { Log } from "@callnumber/coordinator";
 import { invocation } from "./invocation.js";
@@ -20,23 +19,6 @@ export function untilStopped(): Promise<string> {
       });
     }
   });
-}
-
-/**
- * Calls `act` at once and after each interval, until the command is asked to stop. The stop does not wait for a call, which prints
- * nothing once its `signal` is aborted.
- */
-export async function repeatUntilStopped(
-  intervalMs: number,
-  act: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const stopped = untilStopped().then(() => stopping.abort());
-  while (!signal.aborted) {
-    await Promise.race([act(signal), stopped]);
-    await delay(intervalMs, undefined, { signal }).catch(() => {});
-  }
 }
 
 export interface HangUpOptions {

@@ -18,8 +18,8 @@ export interface Column<Row> {
 
 export interface TableOptions {
   readonly paint?: Paint;
-  /** Columns of the terminal; undefined without one. Called for each batch, as windows change. */
-  readonly terminalWidth?: () => number | undefined;
+  /** Columns of the terminal; default: none, where every cell is complete. */
+  readonly widthMax?: number | undefined;
 }
 
 interface SizedColumn<Row> {
@@ -36,68 +36,47 @@ export function nameCell(name: string): string {
   return LIKE_A_GAP.test(name) ? JSON.stringify(name) : name;
 }
 
-/** A table that may grow: later rows follow under the same headings, until they need other columns. */
-export class Table<Row> {
-  readonly #columns: readonly SizedColumn<Row>[];
-  readonly #paint: Paint;
-  readonly #terminalWidth: () => number | undefined;
-  #shownHeadings = "";
-
-  constructor(columns: readonly Column<Row>[], { paint = plain, terminalWidth = () => undefined }: TableOptions = {}) {
-    this.#columns = columns.map((column) => ({ column, width: column.heading.length }));
-    this.#paint = paint;
-    this.#terminalWidth = terminalWidth;
-  }
-
-  /** Returns the lines of the rows, after a line of headings when the last one does not fit them. */
-  linesOf(rows: readonly Row[]): readonly string[] {
-    for (const sized of this.#columns) {
-      sized.width = Math.max(sized.width, ...rows.map((row) => widthOf(textOf(sized.column.cellOf(row)))));
-    }
-    const columns = fitted(this.#columns, this.#terminalWidth() ?? Number.POSITIVE_INFINITY);
-    const lines = rows.map((row) =>
-      this.#line(columns, row, ({ cellOf, styleOf }) => [textOf(cellOf(row)), styleOf?.(row)]),
-    );
-    const headings = columns.map(({ column: { heading } }) => heading).join(GAP);
-    if (headings === this.#shownHeadings) return lines;
-    this.#shownHeadings = headings;
-    return [
-      this.#paint(
-        "bold",
-        this.#line(columns, rows[0], ({ heading }) => [heading, undefined]),
-      ),
-      ...lines,
-    ];
-  }
-
-  /** Numbers of `row` are aligned to the right. */
-  #line(
-    columns: readonly SizedColumn<Row>[],
-    row: Row | undefined,
-    contentOf: (column: Column<Row>) => readonly [text: string, style: Style | undefined],
-  ): string {
-    const cells = columns.map(({ column, width }) => {
+/** Returns a line of headings, and one for each row. */
+export function tableLines<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  { paint = plain, widthMax = Number.POSITIVE_INFINITY }: TableOptions = {},
+): readonly string[] {
+  const sized = columns.map((column) => {
+    const widths = rows.map((row) => widthOf(textOf(column.cellOf(row))));
+    return { column, width: Math.max(column.heading.length, ...widths) };
+  });
+  const shown = fitted(sized, widthMax);
+  // Numbers are aligned to the right, and their headings with them.
+  type Content = readonly [text: string, style: Style | undefined];
+  const lineOf = (row: Row | undefined, contentOf: (column: Column<Row>) => Content) => {
+    const cells = shown.map(({ column, width }) => {
       const [content, style] = contentOf(column);
       const text = shortened(content, width);
       const blank = " ".repeat(width - widthOf(text));
       const isNumber = row !== undefined && typeof column.cellOf(row) === "number";
-      return isNumber ? blank + this.#paint(style, text) : this.#paint(style, text) + blank;
+      return isNumber ? blank + paint(style, text) : paint(style, text) + blank;
     });
     return cells.join(GAP).trimEnd();
-  }
+  };
+  return [
+    paint(
+      "bold",
+      lineOf(rows[0], ({ heading }) => [heading, undefined]),
+    ),
+    ...rows.map((row) => lineOf(row, ({ cellOf, styleOf }) => [textOf(cellOf(row)), styleOf?.(row)])),
+  ];
 }
 
 function textOf(cell: string | number): string {
   return escapeForTerminal(String(cell));
 }
 
-/** A table for standard output: as wide as the terminal, and colored only there. */
-export function terminalTable<Row>(columns: readonly Column<Row>[]): Table<Row> {
+/** Formats a table for standard output: as wide as the terminal, and colored only there. */
+export function terminalTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const { stdout } = invocation().io;
-  return new Table(columns, {
-    paint: paintFor(false),
-    terminalWidth: () => (stdout.isTTY ? stdout.columns : undefined),
-  });
+  const widthMax = stdout.isTTY ? stdout.columns : undefined;
+  return tableLines(columns, rows, { paint: paintFor(false), widthMax }).join("\n");
 }
 
 /** Shortens the widest columns as far as they allow it, and leaves out the most expendable one while that is not enough. */

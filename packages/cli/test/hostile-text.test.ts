@@ -72,7 +72,7 @@ const FREE_ABOVE = /^(?:namespace|callNumber)$/;
 function spoilt(response: object, path: string): object {
   const texts = JSON.parse(JSON.stringify(response), (name, value: unknown) => {
     if (name === "guard") return { ...(value as object), state: "stopped", code: "store_forked", explanation: BAD };
-    if (name === "alarms") return [{ name: "holder_share", severity: "warning", explanation: BAD }];
+    if (name === "alarms") return [{ name: "holder_restarts", severity: "warning", explanation: BAD }];
     if (name === "lease") return { ...(value as object), tokenId: BAD };
     return FREE_TEXTS.test(name) ? BAD : value;
   }) as Record<string, unknown>;

@@ -1,8 +1,8 @@
-/** The ledger and the state at the terminal: `runs`, `runs --follow`, `export`, and `status`. */
+/** The ledger and the state at the terminal: `runs`, `export`, and `status`. */
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
-import { type LedgerEntry, pathOf } from "@callnumber/protocol/wire";
+import { type LedgerEntry, PAGE_LIMIT_MAX, pathOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { serve, shell, startCommand, startOnTerminal } from "../../../test/processes/command.js";
+import { serve, shell, startOnTerminal } from "../../../test/processes/command.js";
 import {
   done,
   embeddedStore,
@@ -45,6 +45,13 @@ describe("runs", () => {
     expect((await done("runs", "--holder", "other", ...to)).stdout).toBe("no leases\n");
   });
 
+  test("runs reads several pages, up to its limit", async () => {
+    const { url, to } = await newCoordinator();
+    for (let count = 0; count < PAGE_LIMIT_MAX + 2; count++) await lease(url);
+    const expected = Array.from({ length: PAGE_LIMIT_MAX + 1 }, (_, index) => PAGE_LIMIT_MAX + 2 - index);
+    expect(firstRunsOf(await jsonOf("runs", "--limit", String(PAGE_LIMIT_MAX + 1), ...to))).toEqual(expected);
+  });
+
   test("runs fits the terminal, with colors; in a pipe it prints everything, without", async ({ skip }) => {
     if (!(await hasTerminal())) skip(NO_TERMINAL);
     const { url, to } = await newCoordinator();
@@ -62,42 +69,6 @@ describe("runs", () => {
     const piped = await done("runs", ...to);
     expect(piped.stdout).toContain(`${name}  archive-importer-07.dc2.example.net  4711  unreported  archive=lists\n`);
     expect(piped.stdout).not.toContain(ESC);
-  });
-
-  test("runs --follow prints every new lease once, in order, and ends on Ctrl-C with 0", async () => {
-    const { url, to } = await newCoordinator();
-    const leaseInTurns = async (count: number, runCount: number) => {
-      for (let index = 0; index < count; index++) await lease(url, { name: index % 2 === 0 ? "a" : "b", runCount });
-    };
-    await leaseInTurns(5, 1);
-    const follow = ["runs", "--follow", "--json", "--interval", "1", ...to];
-    const every = startCommand([...follow, "--limit", "2"]);
-    const some = startCommand([...follow, "--holder", "a"]);
-    await expect.poll(() => leasesIn(every.output().stdout).length).toBe(2);
-    await expect.poll(() => leasesIn(some.output().stdout).length).toBe(3);
-    await leaseInTurns(300, 2);
-    await expect.poll(() => leasesIn(every.output().stdout).length).toBe(302);
-    await expect.poll(() => leasesIn(some.output().stdout).length).toBe(153);
-    expect(await Promise.all([every.stop(), some.stop()])).toEqual([0, 0]);
-    const runs = firstRunsOf(leasesIn(every.output().stdout));
-    expect(runs).toEqual([4, 5, ...Array.from({ length: 300 }, (_, index) => 6 + 2 * index)]);
-    expect(leasesIn(some.output().stdout).every(({ holder }) => holder.name === "a")).toBe(true);
-  });
-
-  test("runs --follow continues after a restart of its coordinator, reports the failure once, and skips no lease", async () => {
-    const store = await embeddedStore();
-    const first = await serve(store, "--create");
-    await lease(first.url);
-    const follower = startCommand(["runs", "--follow", "--json", "--interval", "1", "--coordinator", first.url]);
-    await expect.poll(() => leasesIn(follower.output().stdout).length).toBe(1);
-    await first.stop();
-    await expect.poll(() => follower.output().stderr).toContain("coordinator_unreachable");
-    // The later of two options counts.
-    const second = await serve(store, "--port", new URL(first.url).port);
-    await lease(second.url);
-    await expect.poll(() => leasesIn(follower.output().stdout).length).toBe(2);
-    expect(await follower.stop()).toBe(0);
-    expect(follower.output().stderr.trim().split("\n")).toHaveLength(1);
   });
 });
 
@@ -153,30 +124,6 @@ describe("status", () => {
     const missing = await shell(`callnumber status --check --json --namespace nowhere ${to.join(" ")}`);
     expect(missing.code).toBe(2);
     expect(JSON.parse(missing.stdout)).toMatchObject({ state: "critical", exitCode: 2, figures: null });
-  });
-
-  test("status --watch appends without a terminal, continues without its coordinator, and ends on Ctrl-C with 0", async () => {
-    const running = await newCoordinator();
-    const watch = startCommand(["status", "--watch", "--interval", "1", ...running.to]);
-    const shown = () => watch.output().stdout;
-    await expect.poll(shown).toMatch(/no run leased yet[^]*no run leased yet/);
-    await lease(running.url);
-    await expect.poll(shown).toContain("high-water mark    run 1,");
-    await running.stop();
-    await expect.poll(shown).toContain("coordinator_unreachable");
-    expect(await watch.stop()).toBe(0);
-    expect(shown()).not.toContain(ESC);
-  });
-
-  test("status --watch replaces the state before on a terminal, and leaves the last one", async ({ skip }) => {
-    if (!(await hasTerminal())) skip(NO_TERMINAL);
-    const { to } = await newCoordinator();
-    const watch = startOnTerminal(80, "status", "--watch", "--interval", "1", ...to);
-    await expect.poll(() => watch.output().stdout.split(`${ESC}[H`).length).toBeGreaterThan(2);
-    watch.typeCtrlC();
-    expect(await watch.ended()).toBe(0);
-    const last = watch.output().stdout.split(`${ESC}[H${ESC}[2J`).at(-1) ?? "";
-    expect(last.replaceAll(COLORS, "")).toMatch(/^namespace main on the sqlite store[^]*Ctrl-C ends/);
   });
 
   test("status --all-namespaces lists the namespaces that init made", async () => {

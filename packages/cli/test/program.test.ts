@@ -117,11 +117,8 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
   [["runs", "--from", "yesterday"], {}, 2, /--from.*yesterday.*2026-11-21/s],
   [["runs", "--label", "archive"], {}, 2, /--label.*archive.*name=value/s],
   [["runs", "--state", "lost"], {}, 2, /--state.*lost.*discarded, unreported/s],
-  [["runs", "--follow", "--to", "2026-11-21"], {}, 2, /--follow.*--to/s],
   [["runs", "one"], {}, 2, /'one'.*whole number/s],
   [["runs", "1", "--limit", "5"], {}, 2, /run 1 is one run: --limit is for a list/],
-  [["runs", "1", "--follow"], {}, 2, /run 1 is one run: --follow is for a list/],
-  [["status", "--check", "--watch"], {}, 2, /--check.*--watch/s],
   [["status", "--all-namespaces", "--check"], {}, 2, /--all-namespaces.*--check/s],
   [["next", "-n", "0"], {}, 2, /--count.*'0'.*1048576/s],
 ])("%j %j exits with %i and prints what to do", async (words, env, code, message) => {

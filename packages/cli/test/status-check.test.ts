@@ -42,11 +42,11 @@ test.each([
 });
 
 test.each([
-  ["critical", 2, "CRITICAL - namespace main, alarm holder_share: look | there"],
-  ["warning", 1, "WARNING - namespace main, alarm holder_share: look | there"],
+  ["critical", 2, "CRITICAL - namespace main, alarm holder_restarts: look | there"],
+  ["warning", 1, "WARNING - namespace main, alarm holder_restarts: look | there"],
   ["notice", 0, "OK - namespace main leases"],
 ] as const)("an alarm of severity %s exits with %i, unless the state is worse", (severity, exitCode, line) => {
-  const alarms = [{ name: "holder_share", severity, explanation: "look | there" }] as const;
+  const alarms = [{ name: "holder_restarts", severity, explanation: "look | there" }] as const;
   const verdict = verdictOf(statusOf(3), alarms);
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);
   expect(checkLine(verdict)).toContain(`CALLNUMBER ${line.replace("|", "/")}`);

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatLabels, paintFor } from "../src/output.js";
-import { type Column, nameCell, shortened, Table, widthOf } from "../src/table.js";
+import { type Column, nameCell, shortened, tableLines, widthOf } from "../src/table.js";
 
 interface Row {
   readonly run: number;
@@ -21,7 +21,7 @@ const rows: readonly Row[] = [
   { run: 4711, name: "インポーター", note: "" },
 ];
 
-const linesAt = (width?: number) => new Table(COLUMNS, { terminalWidth: () => width }).linesOf(rows);
+const linesAt = (widthMax?: number) => tableLines(COLUMNS, rows, { widthMax });
 
 describe("a table", () => {
   test("a table without a terminal is complete", () => {
@@ -44,23 +44,15 @@ describe("a table", () => {
     const row = fc.record({ run: fc.nat(9999), name: text, note: text });
     fc.assert(
       fc.property(fc.array(row, { minLength: 1, maxLength: 5 }), fc.integer({ min: 4, max: 90 }), (drawn, width) => {
-        const table = new Table(COLUMNS, { terminalWidth: () => width });
-        for (const line of table.linesOf(drawn)) expect(widthOf(line)).toBeLessThanOrEqual(width);
+        for (const line of tableLines(COLUMNS, drawn, { widthMax: width }))
+          expect(widthOf(line)).toBeLessThanOrEqual(width);
       }),
     );
   });
 
-  test("a table that grows prints its headings once, and again when it needs other columns", () => {
-    const table = new Table(COLUMNS, { terminalWidth: () => 28 });
-    expect(table.linesOf(rows)).toHaveLength(3);
-    expect(table.linesOf(rows)).toHaveLength(2);
-    const wide = { run: 123_456_789_012_345, name: "importer", note: "x" };
-    expect(table.linesOf([wide])[0]).toMatch(/RUN +NAME$/);
-  });
-
   test("a table in colors keeps its columns", () => {
     const paint = (style: unknown, text: string) => (style === undefined ? text : `<${String(style)}>${text}</>`);
-    const lines = new Table(COLUMNS, { paint }).linesOf(rows);
+    const lines = tableLines(COLUMNS, rows, { paint });
     expect(lines[0]).toBe("<bold> RUN  NAME          NOTE</>");
     expect(lines[1]).toBe("   7  importer      <red>all is well with this one</>");
   });

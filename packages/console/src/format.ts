@@ -27,8 +27,8 @@ export function formatNumber(value: number): string {
 }
 
 /** 1 run, 2 runs */
-export function formatCount(count: number, one: string, many = `${one}s`): string {
-  return `${formatNumber(count)} ${count === 1 ? one : many}`;
+export function formatCount(count: number, one: string): string {
+  return `${formatNumber(count)} ${count === 1 ? one : `${one}s`}`;
 }
 
 /** 17.5 trillion, rounded down; below a million every digit. */

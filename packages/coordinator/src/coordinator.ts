@@ -283,10 +283,11 @@ export class Coordinator {
 
   /** Returns high-water mark, runs left and rate of use. @throws CoordinatorError `namespace_not_found`, or why the record can't be read. */
   async status(namespace: string): Promise<StatusResponse> {
-    const { guard, record } = await this.#read(namespace);
+    const found = await this.#read(namespace);
+    const { guard, record } = found;
     const [[newest], { rates }] = await Promise.all([
       this.#store.leases(namespace, { direction: "newest_first", limit: 1 }),
-      this.capacity.capacityOf(record),
+      this.capacity.capacity(namespace, found),
     ]);
     return {
       ...statusOf(record, newest, this.#now()),

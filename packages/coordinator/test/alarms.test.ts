@@ -11,11 +11,9 @@ import {
   CEILING_ENDING_MS,
   HEADROOM_LASTS_MIN_MS,
   SHORTAGE_MIN_MS,
-  UNUSED_RUNS_FACTOR,
-  UNUSED_RUNS_MIN,
   USED_SHARES,
 } from "../src/status/alarms.js";
-import { DAY_MS, HOUR_MS, type LeaseShape, leasesInARow, MINUTE_MS, NOW_MS, recordOf } from "./ledger-for-capacity.js";
+import { DAY_MS, HOUR_MS, leasesInARow, MINUTE_MS, NOW_MS, recordOf, repeated } from "./ledger-for-capacity.js";
 
 const YEAR_MS = 365 * DAY_MS;
 
@@ -24,7 +22,7 @@ type Own = Partial<AlarmSubject> & { readonly leases?: readonly LedgerEntry[] };
 function raisedBy({ leases = [], ...own }: Own) {
   return alarmsOf({
     record: recordOf({ highWaterMark: 1000 }),
-    guardCode: null,
+    code: null,
     shortageMs: 0,
     hour: { leases: leases.toReversed(), completeFromMs: NOW_MS - ALARM_WINDOW_MS },
     startLoops: [],
@@ -35,34 +33,18 @@ function raisedBy({ leases = [], ...own }: Own) {
 
 const namesOf = (own: Own): AlarmName[] => raisedBy(own).map(({ name }) => name);
 
-/** Leases of one run each, by processes that end at once. */
-function crashing(name: string, count: number): LeaseShape[] {
-  return Array.from({ length: count }, (_, index) => ({ agoMs: (count - index) * 1000, holder: { name, pid: index } }));
-}
-
-/** Leases of runs that were used up, but for the last. */
-function working(name: string, count: number): LeaseShape[] {
-  return Array.from({ length: count }, (_, index) => ({
-    agoMs: (count - index) * 1000,
-    holder: { name },
-    ...(index === count - 1 ? {} : { progress: { state: "exhausted" as const, lastSequence: 16_383 } }),
-  }));
-}
-
 test.each([
   ["without leases", {}],
-  ["with an importer that works", { leases: leasesInARow(working("importer", 5)) }],
+  ["with an importer that works", { leases: leasesInARow(repeated(5, { agoMs: MINUTE_MS })) }],
 ])("a namespace %s raises nothing", (_, own) => {
   expect(namesOf(own)).toEqual([]);
 });
 
 describe("the run space", () => {
   test.each([
-    [0.499_999, []],
-    [USED_SHARES.runs_used_50, ["runs_used_50"]],
-    [0.799_999, ["runs_used_50"]],
-    [USED_SHARES.runs_used_80, ["runs_used_80", "runs_used_50"]],
-    [USED_SHARES.runs_used_95, ["runs_used_95", "runs_used_80", "runs_used_50"]],
+    [0.799_999, []],
+    [USED_SHARES.runs_used_80, ["runs_used_80"]],
+    [USED_SHARES.runs_used_95, ["runs_used_95", "runs_used_80"]],
   ])("that is used to %d raises %j, the most severe first", (share, expected) => {
     // So old that its headroom does not matter, and its run ceiling far from the end.
     const record = recordOf({ highWaterMark: Math.ceil(share * RUN_MAX), lifeMs: 16.7 * YEAR_MS });
@@ -70,11 +52,11 @@ describe("the run space", () => {
   });
 
   test.each([
-    [501, false],
-    [500, true],
-  ])("of 1,000 runs of which %i are left raises runs_used_50: %s", (left, isRaised) => {
+    [201, false],
+    [200, true],
+  ])("of 1,000 runs of which %i are left raises runs_used_80: %s", (left, isRaised) => {
     const record = recordOf({ firstRun: RUN_MAX - 999, highWaterMark: RUN_MAX - left, lifeMs: 1 });
-    expect(namesOf({ record }).includes("runs_used_50")).toBe(isRaised);
+    expect(namesOf({ record }).includes("runs_used_80")).toBe(isRaised);
   });
 
   test("that is used up is named first, with the command for the next version", () => {
@@ -86,7 +68,7 @@ describe("the run space", () => {
   });
 
   test("is used up where no recovery can end in the version", () => {
-    expect(namesOf({ guardCode: "run_space_exhausted" })).toEqual(["run_space_exhausted"]);
+    expect(namesOf({ code: "run_space_exhausted" })).toEqual(["run_space_exhausted"]);
   });
 
   test.each([
@@ -106,8 +88,7 @@ describe("the headroom below the run ceiling", () => {
   const LIFE_MS = 100_000_000;
   const ceiling = 1 + (LIFE_MS / 1000) * 2 + BURST_RUNS;
   const withHeadroom = (headroomRuns: number) => recordOf({ highWaterMark: ceiling - headroomRuns, lifeMs: LIFE_MS });
-  const taken = (runCount: number) =>
-    leasesInARow([{ runCount, agoMs: MINUTE_MS, progress: { run: runCount, state: "open" } }]);
+  const taken = (runCount: number) => leasesInARow([{ runCount, agoMs: MINUTE_MS }]);
 
   test.each([
     [0, 0, []],
@@ -124,6 +105,19 @@ describe("the headroom below the run ceiling", () => {
     expect(raised).toEqual([{ name: "headroom_low", severity: "warning", explanation }]);
   });
 
+  test("names the holder that leased most runs of the hour, and no holder without leases", () => {
+    const leases = leasesInARow([
+      { holder: { name: "a" }, runCount: 2, agoMs: MINUTE_MS },
+      { holder: { name: "b" }, runCount: 3, agoMs: MINUTE_MS },
+      { holder: { name: "a" }, runCount: 2, agoMs: MINUTE_MS },
+    ]);
+    const own = { record: withHeadroom(0), shortageMs: SHORTAGE_MIN_MS + 1 };
+    const hint =
+      /\. Start fewer importers at once\. The leases of the greatest holder: `callnumber runs .*--holder a`$/;
+    expect(raisedBy({ ...own, leases })[0]?.explanation).toMatch(hint);
+    expect(raisedBy(own)[0]?.explanation).toMatch(/\. Start fewer importers at once$/);
+  });
+
   test.each([
     [HEADROOM_LASTS_MIN_MS - MINUTE_MS, ["headroom_low"]],
     [HEADROOM_LASTS_MIN_MS + 10 * MINUTE_MS, []],
@@ -134,25 +128,6 @@ describe("the headroom below the run ceiling", () => {
     const raised = raisedBy({ record: withHeadroom(10_000), leases });
     expect(raised.map(({ name }) => name)).toEqual(expected);
     for (const { severity } of raised) expect(severity).toBe("warning");
-  });
-});
-
-describe("a holder's share", () => {
-  test.each<[what: string, isRaised: boolean, shapes: readonly LeaseShape[]]>([
-    ["one holder alone", false, crashing("a", 1000)],
-    ["a holder that uses up what it takes", false, [...crashing("b", 3), ...working("a", 1000)]],
-    ["few unused runs", false, [...working("b", 3), ...crashing("a", UNUSED_RUNS_MIN - 1)]],
-    ["unused runs as of other holders", false, [...crashing("b", 25), ...crashing("a", UNUSED_RUNS_FACTOR * 25)]],
-    ["more unused runs", true, [...crashing("b", 25), ...crashing("a", UNUSED_RUNS_FACTOR * 25 + 1)]],
-    ["more, and older, unused runs", true, [...crashing("a", UNUSED_RUNS_FACTOR * 25 + 1), ...crashing("b", 25)]],
-  ])("of %s raises an alarm: %s", (_, isRaised, shapes) => {
-    expect(namesOf({ leases: leasesInARow(shapes) }).includes("holder_share")).toBe(isRaised);
-  });
-
-  test("of an importer that restarts repeatedly next to others raises an alarm that names it", () => {
-    const leases = leasesInARow([...working("b", 500), ...working("c", 3), ...crashing("a", UNUSED_RUNS_MIN)]);
-    const explanation = expect.stringContaining(`"a" took ${UNUSED_RUNS_MIN} runs by ${UNUSED_RUNS_MIN} processes`);
-    expect(raisedBy({ leases })[0]).toMatchObject({ name: "holder_share", severity: "warning", explanation });
   });
 });
 

@@ -1,17 +1,16 @@
-/** Figures on use and waste, where each can be counted in the test; that many requests cost one read; and when alarms are logged. */
+/** Figures on use, where each can be counted in the test; that many requests cost one read; and when alarms are logged. */
 import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import { SILENT_LOG } from "../src/log.js";
-import { capacityOf, holderUses, LIVE_MS, WASTED_BELOW_NUMBERS, WINDOW_LEASES_MAX } from "../src/status/capacity.js";
+import { capacityOf, holderUses, LIVE_MS, WINDOW_LEASES_MAX } from "../src/status/capacity.js";
 import { CACHED_MS, CapacityReader, type CapacityReaderOptions } from "../src/status/capacity-reader.js";
 import { runSpaceOf, statusOf, storeIdFields } from "../src/status/status.js";
 import {
   DAY_MS,
   HOUR_MS,
-  type LeaseShape,
   leaseOf,
   leasesInARow,
   ledgerOf,
@@ -111,44 +110,20 @@ describe("a holder", () => {
     const leases = leasesInARow([
       { holder: { name: "a", host: "z", pid: 1 }, agoMs: HOUR_MS },
       { holder: { name: "a", host: "y", pid: 1 }, runCount: 2, agoMs: LIVE_MS },
-      { holder: { name: "b", pid: 1 }, runCount: 5, agoMs: LIVE_MS - 1 },
+      { holder: { name: "b", pid: 1 }, runCount: 5, agoMs: HOUR_MS },
       { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS - 1 },
-      { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS - 1 },
+      { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS },
     ]);
-    expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([
-      { name: "b", hosts: ["h"], processCount: 2, leaseCount: 3, runCount: 7, share: 0.7, isLive: true },
-      { name: "a", hosts: ["y", "z"], processCount: 2, leaseCount: 2, runCount: 3, share: 0.3, isLive: false },
+    const [a, b] = [NOW_MS - LIVE_MS, NOW_MS - LIVE_MS + 1];
+    expect(holderUses(leases.toReversed(), NOW_MS)).toEqual([
+      { name: "b", leaseCount: 3, runCount: 7, share: 0.7, lastLeaseAtMs: b, isLive: true },
+      { name: "a", leaseCount: 2, runCount: 3, share: 0.3, lastLeaseAtMs: a, isLive: false },
     ]);
   });
 
   test("is live while it reports", () => {
     const progress = { reportedAtMs: NOW_MS - MINUTE_MS };
     expect(holderUses([leaseOf({ agoMs: DAY_MS, progress })], NOW_MS)).toMatchObject([{ isLive: true }]);
-  });
-
-  test.each<[string, LeaseShape["progress"], wasted: number, discarded?: number]>([
-    ["nothing is known of it", null, 0],
-    ["it continues in the third", { run: 13, lastSequence: 3 }, 0],
-    ["it was closed unused", { state: "closed" }, 4],
-    ["it was closed in the third, early", { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 2 }, 2],
-    ["it was closed in the third, late", { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 1 }, 1],
-    ["it used up the last", { run: 14, state: "exhausted", lastSequence: 16_383 }, 0],
-    ["it never left the coordinator", { state: "discarded" as "closed" }, 0, 4],
-  ])("wastes the runs of a lease that made fewer than 100 numbers: %s", (_, progress = null, wasted, discarded = 0) => {
-    const lease = leaseOf({ firstRun: 11, runCount: 4, agoMs: HOUR_MS, progress });
-    expect(holderUses([lease], NOW_MS)).toMatchObject([{ wastedRunCount: wasted, discardedRunCount: discarded }]);
-  });
-
-  test.each([
-    [2, LIVE_MS, { run: 2 }],
-    [3, LIVE_MS, null],
-    [0, LIVE_MS - MINUTE_MS - 1, { run: 2 }],
-  ])("that was restarted wastes %i runs %i ms later, after the report %j", (wasted, agoMs, progress) => {
-    const leases = leasesInARow([
-      { agoMs: agoMs + MINUTE_MS, holder: { pid: 1 }, runCount: 3, progress },
-      { agoMs, holder: { pid: 2 } },
-    ]);
-    expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([{ wastedRunCount: wasted }]);
   });
 });
 
@@ -168,34 +143,47 @@ describe("a reader", () => {
     expect(ledger.readCount).toBe(2 * readCount);
   });
 
-  test.each<[what: string, read: (reader: CapacityReader) => Promise<unknown>]>([
-    ["capacity", (reader) => reader.capacity("main")],
-    ["history", (reader) => reader.history("main", 3_600_000)],
-    ["alarms", (reader) => reader.alarms("main")],
-  ])("reads %s again after the clock moved backward, and caches that as long as ever", async (_, read) => {
-    const clock = { nowMs: NOW_MS };
-    const reader = readerOf(leasesInARow(repeated(3, { agoMs: MINUTE_MS })), { now: () => clock.nowMs });
-    const first = await read(reader);
-    clock.nowMs -= 1;
-    const second = await read(reader);
-    expect(second).not.toBe(first);
-    clock.nowMs += CACHED_MS - 1;
-    expect(await read(reader)).toBe(second);
-    clock.nowMs -= 3_600_000;
-    expect(await read(reader)).not.toBe(second);
+  test("shows at once what a recovery or an advance of the version changed", async () => {
+    const state = { record: recordOf({ highWaterMark: 5 }), code: null, shortageMs: 0 };
+    const reader = readerOf([], { read: async () => state });
+    for (const changed of [{}, { generation: 1, highWaterMark: 70 }, { version: 1, highWaterMark: 0 }]) {
+      state.record = { ...state.record, ...changed };
+      const { version, highWaterMark } = state.record;
+      expect(await reader.capacity("main")).toMatchObject({ version, highWaterMark });
+    }
   });
 
-  test.each(["capacity", "alarms"] as const)("reads %s again after a failure", async (what) => {
+  const READS: readonly (readonly [what: string, read: (reader: CapacityReader) => Promise<unknown>])[] = [
+    ["capacity", (reader) => reader.capacity("main")],
+    ["history", (reader) => reader.history("main", HOUR_MS)],
+  ];
+
+  test.each(READS)(
+    "reads %s again after the clock moved backward, and caches that as long as ever",
+    async (_, read) => {
+      const clock = { nowMs: NOW_MS };
+      const reader = readerOf(leasesInARow(repeated(3, { agoMs: MINUTE_MS })), { now: () => clock.nowMs });
+      const first = await read(reader);
+      clock.nowMs -= 1;
+      const second = await read(reader);
+      expect(second).not.toBe(first);
+      clock.nowMs += CACHED_MS - 1;
+      expect(await read(reader)).toBe(second);
+      clock.nowMs -= HOUR_MS;
+      expect(await read(reader)).not.toBe(second);
+    },
+  );
+
+  test.each(READS)("reads %s again after a failure", async (_, read) => {
     let isAway = true;
-    const reader = readerOf([], {
-      read: async () => {
-        if (isAway) throw new CoordinatorError("store_unavailable", "away");
-        return { record: recordOf({ highWaterMark: 0 }), code: null, shortageMs: 0 };
-      },
-    });
-    await expect(reader[what]("main")).rejects.toMatchObject({ code: "store_unavailable" });
+    const leases = async () => {
+      if (isAway) throw new CoordinatorError("store_unavailable", "away");
+      return [];
+    };
+    const reader = readerOf([], { ledger: { leases } });
+    await expect(read(reader)).rejects.toMatchObject({ code: "store_unavailable" });
     isAway = false;
-    expect(await reader[what]("main")).toMatchObject(what === "alarms" ? [] : { runsUsed: 0, alarms: [] });
+    expect(await read(reader)).toMatchObject({ namespace: "main" });
   });
 });
 
@@ -207,19 +195,19 @@ describe("an alarm", () => {
       const { name, severity } = fields as { name: string; severity: string };
       logged.push([event, name, severity]);
     };
-    const state = { record: recordOf({ highWaterMark: 0 }), isAway: false, nowMs: NOW_MS };
+    const state = { record: recordOf({ highWaterMark: 0 }), isAway: false };
     const reader = readerOf([], {
       log: { ...SILENT_LOG, info: note, warn: note },
-      now: () => state.nowMs,
       read: async () => {
         if (state.isAway) throw new CoordinatorError("store_unavailable", "away");
         return { record: state.record, code: null, shortageMs: 0 };
       },
     });
     return async (now: Partial<typeof state>) => {
-      // The alarms of before are cached no more.
-      Object.assign(state, { nowMs: state.nowMs + CACHED_MS }, now);
-      await Promise.all([reader.checkAlarms(), reader.checkAlarms()]);
+      Object.assign(state, now);
+      const [check, shared] = [reader.checkAlarms(), reader.checkAlarms()];
+      expect(shared).toBe(check);
+      await check;
       return logged.splice(0);
     };
   }
@@ -232,14 +220,14 @@ describe("an alarm", () => {
     });
     const raised = (name: string, severity: string) => [["alarm", name, severity]];
     const cleared = (name: string) => ["alarm_cleared", name, undefined];
-    expect(await check(used(0.4))).toEqual([]);
-    expect(await check(used(0.5))).toEqual(raised("runs_used_50", "notice"));
+    expect(await check(used(0.7))).toEqual([]);
     expect(await check(used(0.81))).toEqual(raised("runs_used_80", "warning"));
-    expect(await check(used(0.82))).toEqual([]);
+    expect(await check(used(0.96))).toEqual(raised("runs_used_95", "critical"));
+    expect(await check(used(0.97))).toEqual([]);
     // What can't be read neither raises nor clears an alarm.
     expect(await check({ isAway: true })).toEqual([]);
-    expect(await check(used(0))).toEqual([cleared("runs_used_80"), cleared("runs_used_50")]);
-    expect(await check(used(0.5))).toEqual(raised("runs_used_50", "notice"));
+    expect(await check(used(0))).toEqual([cleared("runs_used_95"), cleared("runs_used_80")]);
+    expect(await check(used(0.81))).toEqual(raised("runs_used_80", "warning"));
   });
 
   test("is logged again when it has another severity", async () => {

@@ -16,9 +16,7 @@ let suppressor: EventSuppressor;
 beforeEach(() => {
   vi.useFakeTimers();
   passed = [];
-  suppressor = new EventSuppressor(new Set([...CALLER_EVENTS, "lease"]), ({ level, event, fields }) =>
-    passed.push([level, event, fields]),
-  );
+  suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => passed.push([level, event, fields]));
 });
 
 afterEach(() => {
@@ -71,12 +69,6 @@ test.each([...CALLER_EVENTS].filter((event) => event !== "request_rejected"))(
     expect(passed.slice(EVENTS_PER_SECOND_MAX)).toEqual([["warn", "events_suppressed", fields]]);
   },
 );
-
-test("the sum of leases has their runs", () => {
-  send(EVENTS_PER_SECOND_MAX + 5, "lease", { namespace: "main", runCount: 2 });
-  suppressor.close();
-  expect(sumsOf("leases")).toEqual([{ namespace: "main", leaseCount: 5, runCount: 10 }]);
-});
 
 test("a flood suppresses neither another event, nor another code, nor another level", () => {
   send(100, "clock_skew", {}, "warn");

@@ -10,7 +10,7 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-export interface LeaseShape {
+interface LeaseShape {
   readonly firstRun?: number;
   readonly runCount?: number;
   readonly version?: number;

@@ -163,14 +163,14 @@ describe("metrics", () => {
     const namespace = "main";
     for (const [name, severity] of [
       ["runs_used_80", "warning"],
-      ["holder_share", "warning"],
+      ["holder_restarts", "warning"],
       ["headroom_low", "notice"],
       ["headroom_low", "warning"],
       ["run_ceiling_ending", "invented"],
       ["invented", "warning"],
     ])
       events.warn({ namespace, name, severity }, "alarm");
-    events.info({ namespace, name: "holder_share" }, "alarm_cleared");
+    events.info({ namespace, name: "holder_restarts" }, "alarm_cleared");
     events.info({ namespace, leaseCount: 7 }, "ledger_trimmed");
     events.error({ namespace }, "ledger_trim_failed");
     events.error({ code: "store_eviction_enabled", what: "a" }, "preflight_finding");
@@ -186,7 +186,7 @@ describe("metrics", () => {
     const alarm = (name: string, severity: string) =>
       value(`alarms{name="${name}",namespace="main",severity="${severity}"}`);
     expect(alarm("runs_used_80", "warning")).toBe(1);
-    expect(alarm("holder_share", "warning")).toBe(0);
+    expect(alarm("holder_restarts", "warning")).toBe(0);
     expect(["critical", "warning", "notice"].map((severity) => alarm("headroom_low", severity))).toEqual([0, 1, 0]);
     // Node's own figures may be NaN before their first sample.
     const ours = text.split("\n").filter((line) => line.startsWith("callnumber_"));

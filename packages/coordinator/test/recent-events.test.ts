@@ -83,7 +83,8 @@ test("recent events continue after the last one that a client has, and report wh
   expect(recent.all()).toHaveLength(RECENT_EVENT_COUNT);
 });
 
-test("recent events keep a number of events of the guard, however many leases follow", () => {
+test("recent events keep a number of events of the guard, and no rejection, however many leases follow", () => {
+  hub.info({ code: "forbidden" }, "request_rejected");
   for (let mark = 0; mark < NOTABLE_EVENT_COUNT + 50; mark++) hub.warn({ namespace: "main", mark }, "jump");
   for (let count = 0; count < 2 * RECENT_EVENT_COUNT; count++) {
     vi.advanceTimersByTime(100);
@@ -91,6 +92,7 @@ test("recent events keep a number of events of the guard, however many leases fo
   }
   const jumps = recent.all().filter(({ event }) => event === "jump");
   expect(jumps).toHaveLength(NOTABLE_EVENT_COUNT);
+  expect(recent.all()).toHaveLength(RECENT_EVENT_COUNT + NOTABLE_EVENT_COUNT);
   expect(jumps.at(-1)?.fields).toEqual({ mark: NOTABLE_EVENT_COUNT + 49 });
   expectAscending();
 });

@@ -17,11 +17,9 @@ export const OPERATOR_ROUTES = {
 } as const;
 
 export const ALARM_NAMES = [
-  "runs_used_50",
   "runs_used_80",
   "runs_used_95",
   "run_space_exhausted",
-  "holder_share",
   "holder_restarts",
   "headroom_low",
   "run_ceiling_ending",

@@ -57,20 +57,10 @@ export type Alarm = z.infer<typeof alarmSchema>;
 /** What one holder leased, over the newest leases. Processes of one name count together. */
 const holderUseSchema = z.object({
   name: z.string(),
-  /** Sorted; at most 8 of them. */
-  hosts: z.array(z.string()).readonly(),
-  processCount: count,
   leaseCount: count,
   runCount: count,
   /** 0 to 1: of all runs in these leases. */
   share: z.number().min(0).max(1),
-  /**
-   * Runs that made fewer than 100 numbers, of those that are ended: closed by their holder, or left by a process that was followed by another
-   * one of the same name on the same host and sent nothing for ten minutes.
-   */
-  wastedRunCount: count,
-  /** Runs that were leased and never left the coordinator. */
-  discardedRunCount: count,
   lastLeaseAtMs: timeMs,
   /** Leased or reported within the last ten minutes. */
   isLive: z.boolean(),

@@ -71,13 +71,9 @@ const hint = { callNumber: "2VznWE2i", slip: "case", positions: [3], holder: "im
 const known = { ...inspected, ...fields, state: "open", lastSequence: 400, lease };
 const use = {
   name: "importer",
-  hosts: ["mail-1"],
-  processCount: 2,
   leaseCount: 3,
   runCount: 4,
   share: 0.5,
-  wastedRunCount: 1,
-  discardedRunCount: 2,
   lastLeaseAtMs: atMs,
   isLive: true,
 };

@@ -1,16 +1,15 @@
-/** `runs`: the newest leases, with --follow those that come, and with a run the one lease that holds it. */
+/** `runs`: the newest leases, and with a run the one lease that holds it. */
 import { runResponseSchema, runsResponseSchema } from "@callnumber/protocol/schemas";
 import {
   type KnownRunState,
   type LedgerEntry,
-  ledgerIdOf,
   PAGE_LIMIT_MAX,
   pathOf,
   type RunResponse,
   type RunsResponse,
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { invocation } from "../invocation.js";
 import {
   addOptions,
@@ -20,7 +19,6 @@ import {
   type FilterOptions,
   filterOptions,
   filterQuery,
-  intervalOption,
   LEDGER_ID_MAX,
   type NamespaceOptions,
   namespaceOption,
@@ -28,24 +26,19 @@ import {
 } from "../options.js";
 import {
   escapeFields,
-  failureText,
   formatCount,
   formatLabels,
   formatTime,
-  jsonLine,
   print,
   printJson,
   printPainted,
   type Style,
 } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { repeatUntilStopped } from "../signals.js";
-import { type Column, nameCell, type Table, terminalTable } from "../table.js";
+import { type Column, nameCell, terminalTable } from "../table.js";
 
 interface Options extends FilterOptions, NamespaceOptions {
   readonly limit: number;
-  readonly follow?: boolean;
-  readonly interval: number;
 }
 
 const LIMIT_MAX = 100_000;
@@ -62,19 +55,15 @@ export function runsCommand(): Command {
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber runs --limit 5\n  $ callnumber runs 99\n" +
-        "  $ callnumber runs --holder mbox-importer --label archive=lists --from 2026-11-21\n  $ callnumber runs --follow --host mail-1",
+        "  $ callnumber runs --holder mbox-importer --label archive=lists --from 2026-11-21",
     )
     .action(async (run: number | undefined, options: Options, self: Command) => {
       if (run !== undefined) await showRun(run, options, self);
-      else if (options.follow) await follow(options);
       else await list(options);
     });
-  const newLeases = "continue with new leases, oldest first, until Ctrl-C; with --json a line of JSON each";
   return addOptions(command, [
     ...filterOptions(),
     checkedOption("--limit <count>", "how many leases", wholeNumber(1, LIMIT_MAX)).default(20),
-    new Option("--follow", newLeases).conflicts(["to", "toRun", "state"]),
-    intervalOption(),
     ...coordinatorOptions(),
     namespaceOption(),
   ]);
@@ -95,10 +84,10 @@ async function showRun(run: number, { json, ...place }: Options, command: Comman
   else print(formatRun(escapeFields(found)));
 }
 
-async function list({ limit, json, ...place }: Options): Promise<void> {
-  const { leases, trimmed } = await newestLeases(place, filterQuery(place), limit);
-  if (json) return printJson(leases);
-  if (leases.length > 0) printPainted(leaseTable().linesOf(leases).join("\n"));
+async function list(options: Options): Promise<void> {
+  const { leases, trimmed } = await newestLeases(options);
+  if (options.json) return printJson(leases);
+  if (leases.length > 0) printPainted(terminalTable(columnsFor(invocation().io.stdout.isTTY === true), leases));
   else if (trimmed === null) print("no leases");
   if (trimmed !== null) print(formatTrimmed(trimmed));
 }
@@ -107,12 +96,12 @@ async function list({ limit, json, ...place }: Options): Promise<void> {
  * Reads leases, newest first. Follows the cursor up to the limit: a filtered page may be short although more follow. `trimmed`: which
  * older ones were trimmed, when there are fewer than the limit.
  */
-async function newestLeases(place: NamespaceOptions, filter: URLSearchParams, limit: number) {
+async function newestLeases({ limit, ...place }: Options) {
   const leases: LedgerEntry[] = [];
   let cursor: string | null = null;
   let trimmed: TrimmedLeases | null = null;
   do {
-    const query = new URLSearchParams(filter);
+    const query = filterQuery(place);
     query.set("limit", String(Math.min(limit - leases.length, PAGE_LIMIT_MAX)));
     if (cursor !== null) query.set("cursor", cursor);
     const path = `${pathOf("runs", { namespace: place.namespace })}?${query}`;
@@ -128,44 +117,6 @@ async function newestLeases(place: NamespaceOptions, filter: URLSearchParams, li
     ({ nextCursor: cursor, trimmed } = page);
   } while (cursor !== null && leases.length < limit);
   return { leases, trimmed };
-}
-
-/**
- * Prints each new lease once, oldest first, without gaps: new leases are above the newest ledger id of before. A coordinator that
- * stops responding is reported once, until it responds again. @throws RequestError when it does not respond at first.
- */
-async function follow({ limit, interval, json, ...place }: Options): Promise<void> {
-  const { stderr } = invocation().io;
-  const table = leaseTable();
-  let upTo: number | undefined;
-  let isFailing = false;
-  await repeatUntilStopped(interval, async (signal) => {
-    try {
-      const found = await leasesAbove(upTo ?? -1, place, upTo === undefined ? limit : Number.POSITIVE_INFINITY);
-      if (signal.aborted) return;
-      upTo = found.upTo;
-      isFailing = false;
-      const { leases } = found;
-      if (leases.length > 0) printPainted((json ? leases.map(jsonLine) : table.linesOf(leases)).join("\n"));
-    } catch (error) {
-      if (upTo === undefined || !(error instanceof RequestError)) throw error;
-      if (!isFailing && !signal.aborted) stderr.write(failureText(error, json === true));
-      isFailing = true;
-    }
-  });
-}
-
-/**
- * Reads leases above the ledger id `after`, oldest first, up to the newest lease of before: leases that come while pages are read are
- * above it. `upTo`: the ledger id up to which all were read.
- */
-async function leasesAbove(after: number, place: NamespaceOptions & FilterOptions, limit: number) {
-  const [newest] = (await newestLeases(place, new URLSearchParams(), 1)).leases;
-  const upTo = newest === undefined ? after : ledgerIdOf(newest.version, newest.firstRun + newest.runCount - 1);
-  if (upTo <= after) return { leases: [], upTo: after };
-  const filter = filterQuery({ ...place, fromRun: Math.max(after + 1, place.fromRun ?? 0), toRun: upTo });
-  const { leases } = await newestLeases(place, filter, limit);
-  return { leases: leases.toReversed(), upTo };
 }
 
 const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
@@ -185,10 +136,6 @@ const columnsFor = (isTerminal: boolean): readonly Column<LedgerEntry>[] => [
   { heading: "STATE", cellOf: formatProgress, styleOf: (lease) => STATE_STYLES[stateOf(lease)], expendability: 0 },
   { heading: "LABELS", cellOf: ({ holder }) => formatLabels(holder), shrinksTo: 10, expendability: 4 },
 ];
-
-function leaseTable(): Table<LedgerEntry> {
-  return terminalTable(columnsFor(invocation().io.stdout.isTTY === true));
-}
 
 function runsOf({ firstRun, runCount }: Pick<LedgerEntry, "firstRun" | "runCount">): string {
   return runCount === 1 ? String(firstRun) : `${firstRun}-${firstRun + runCount - 1}`;

@@ -17,7 +17,7 @@ export function schemesCommand(): Command {
     printJson,
     jsonLine,
     paint: paintFor(false),
-    table: (columns, rows) => terminalTable(columns).linesOf(rows).join("\n"),
+    table: terminalTable,
     answerLines,
   });
 }

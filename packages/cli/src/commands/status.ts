@@ -1,4 +1,4 @@
-/** `status`: what is used and left, and how long it will last; once, repeatedly, or as a verdict for monitoring. */
+/** `status`: what is used and left, and how long it will last; or a verdict for monitoring. */
 import {
   type Alarm,
   type CapacityResponse,
@@ -10,10 +10,9 @@ import { statusResponseSchema } from "@callnumber/protocol/schemas";
 import { filledPath, type GuardStatus, pathOf, type StatusResponse, type UseRate } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { invocation } from "../invocation.js";
-import { addOptions, coordinatorOptions, intervalOption, type NamespaceOptions, namespaceOption } from "../options.js";
+import { addOptions, coordinatorOptions, type NamespaceOptions, namespaceOption } from "../options.js";
 import {
   escapeFields,
-  failureText,
   formatCount,
   formatTime,
   jsonLine,
@@ -25,14 +24,11 @@ import {
   type Style,
 } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { repeatUntilStopped } from "../signals.js";
 import { checkLine, EXIT_CODES, formatCause, type Verdict, verdictOf, verdictWithout } from "../status-check.js";
 import { type Column, terminalTable } from "../table.js";
 
 interface Options extends NamespaceOptions {
   readonly allNamespaces?: boolean;
-  readonly watch?: boolean;
-  readonly interval: number;
   readonly check?: boolean;
 }
 
@@ -46,22 +42,19 @@ export function statusCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber status --all-namespaces\n  $ callnumber status --watch --interval 5\n" +
+      "\nExamples:\n  $ callnumber status --all-namespaces\n  $ watch -n 2 callnumber status\n" +
         "  $ callnumber status --check || mail -s callnumber operator",
     )
     .action(async (options: Options) => {
       if (options.allNamespaces) await listAll(options);
       else if (options.check) await check(options);
-      else if (options.watch) await watch(options);
       else await show(options);
     });
   return addOptions(command, [
     ...coordinatorOptions(),
     namespaceOption(),
-    new Option("--all-namespaces", "list the store's namespaces, one a line").conflicts(["check", "watch"]),
-    new Option("--check", "one line and an exit code, as monitoring plugins do").conflicts("watch"),
-    new Option("--watch", "repeat until Ctrl-C; with --json a line of JSON each time"),
-    intervalOption(),
+    new Option("--all-namespaces", "list the store's namespaces, one a line").conflicts("check"),
+    new Option("--check", "one line and an exit code, as monitoring plugins do"),
   ]);
 }
 
@@ -102,41 +95,11 @@ async function verdictFor(options: Options): Promise<Verdict> {
   }
 }
 
-/** As on the keyboard with Ctrl-L. */
-const CLEAR_SCREEN = "\u001b[H\u001b[2J";
-
-/** On a terminal each state replaces the one before. A coordinator that does not answer is shown as any other state. */
-async function watch(options: Options): Promise<void> {
-  const paint = paintFor(options.json === true);
-  const { stdout } = invocation().io;
-  await repeatUntilStopped(options.interval, async (signal) => {
-    const text = await currentText(options, paint);
-    if (signal.aborted) return;
-    if (options.json) printPainted(text);
-    else if (!stdout.isTTY) printPainted(`${formatTime(Date.now())}  ${text}`);
-    else {
-      const footer = `read at ${formatTime(Date.now())}, every ${options.interval / 1_000} s; Ctrl-C ends`;
-      printPainted(`${CLEAR_SCREEN}${text}\n\n${footer}`);
-    }
-  });
-}
-
-async function currentText(options: Options, paint: Paint): Promise<string> {
-  try {
-    const found = await find(options);
-    return options.json ? jsonLine(asJson(found)) : formatStatus(found, paint);
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    const text = failureText(error, options.json === true).trimEnd();
-    return options.json ? text : paint("red", text);
-  }
-}
-
 async function listAll({ json, ...place }: Options): Promise<void> {
   const { namespaces } = await requestJson(place, OPERATOR_ROUTES.namespaces, namespacesResponseSchema);
   if (json) printJson(namespaces);
   else if (namespaces.length === 0) print("no namespaces");
-  else printPainted(terminalTable(COLUMNS).linesOf(namespaces).join("\n"));
+  else printPainted(terminalTable(COLUMNS, namespaces));
 }
 
 const GUARD_STYLES: Readonly<Record<GuardStatus["state"], Style>> = {

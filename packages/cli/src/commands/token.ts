@@ -117,7 +117,7 @@ async function list({ tokensFile, json }: FileOptions): Promise<void> {
   const { records } = await readKeptTokensFile(tokensFile);
   if (json) printJson(records.map(withoutHash));
   else if (records.length === 0) print("no tokens: every request is rejected");
-  else printPainted(terminalTable(COLUMNS).linesOf(records).join("\n"));
+  else printPainted(terminalTable(COLUMNS, records));
 }
 
 function revokeCommand(): Command {

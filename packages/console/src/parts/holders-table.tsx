@@ -1,4 +1,4 @@
-/** The holders of the last week: how many runs each leased, whether it is live, and what it wasted. */
+/** The holders of the last week: how many runs each leased, and whether it is live. */
 import type { CapacityResponse } from "@callnumber/protocol/operator";
 import { formatCount, formatDateTime, formatNumber, formatShare } from "../format.js";
 import { urlOf } from "../route.js";
@@ -6,14 +6,7 @@ import { TableHead } from "./table.js";
 import { Instant } from "./time.js";
 
 const SHOWN_COUNT = 12;
-const COLUMNS = [
-  ["Holder"],
-  ["Share"],
-  ["Runs", "number"],
-  ["Wasted", "number more"],
-  ["Discarded", "number more"],
-  ["Last lease", "more"],
-] as const;
+const COLUMNS = [["Holder"], ["Share"], ["Runs", "number"], ["Leases", "number more"], ["Last lease", "more"]] as const;
 
 export function HoldersTable({ capacity }: { capacity: CapacityResponse }) {
   const { holders, lookedAt, namespace } = capacity;
@@ -35,9 +28,6 @@ export function HoldersTable({ capacity }: { capacity: CapacityResponse }) {
               <th scope="row">
                 <a href={urlOf(namespace, "runs", "", { holder: holder.name })}>{holder.name}</a>{" "}
                 {holder.isLive && <span class="badge live">live</span>}
-                <small>
-                  {formatCount(holder.processCount, "process", "processes")} on {holder.hosts.join(", ")}
-                </small>
               </th>
               <td class="share">
                 <span class="bar" aria-hidden="true">
@@ -46,8 +36,7 @@ export function HoldersTable({ capacity }: { capacity: CapacityResponse }) {
                 {formatShare(holder.share)}
               </td>
               <td class="number">{formatNumber(holder.runCount)}</td>
-              <td class="number more">{formatNumber(holder.wastedRunCount)}</td>
-              <td class="number more">{formatNumber(holder.discardedRunCount)}</td>
+              <td class="number more">{formatNumber(holder.leaseCount)}</td>
               <td class="more">
                 <Instant atMs={holder.lastLeaseAtMs} />
               </td>
@@ -58,7 +47,6 @@ export function HoldersTable({ capacity }: { capacity: CapacityResponse }) {
       {holders.length > shown.length && (
         <p class="quiet">{formatCount(holders.length - shown.length, "other holder")} took less.</p>
       )}
-      <p class="quiet">Wasted: ended with fewer than 100 numbers. Discarded: leased, and never left the coordinator.</p>
     </>
   );
 }

@@ -20,9 +20,6 @@ const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "receipt", "err", "
 /** Leases too: all of them are in the log and the ledger. */
 const SUPPRESSED: ReadonlySet<string> = new Set([...CALLER_EVENTS, "lease"]);
 
-/** Of what the guard did. */
-const NOTABLE_GROUP = "";
-
 export interface EventsSince {
   readonly events: readonly OperatorEvent[];
   /** False when some that followed are no longer known. */
@@ -34,17 +31,10 @@ type Watcher = (event: OperatorEvent) => void;
 export class RecentEvents {
   /** Identifies this process: the one before counted its events from one, too. */
   readonly life = randomBytes(6).toString("hex");
-  readonly #now: () => number;
   readonly #watchers = new Set<Watcher>();
-  #lastId = 0;
-  #recent: OperatorEvent[] = [];
-  /** Older events, in groups with bounds of their own: a flood of one event pushes out no other. */
-  readonly #groups = new Map<string, OperatorEvent[]>();
+  /** Oldest first. The newest have consecutive ids. */
+  #kept: readonly OperatorEvent[] = [];
   readonly #suppressor = new EventSuppressor(SUPPRESSED, (event) => this.#add(event));
-
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
-  }
 
   /** For `EventHub.subscribe`. Debug events are left out. */
   readonly take: EventListener = (event) => {
@@ -54,15 +44,13 @@ export class RecentEvents {
   /** Returns what followed the event `id`. A gap is no error: the newest events are always there. */
   since(id: number): EventsSince {
     const isOurs = id <= this.#lastId;
-    const isComplete = isOurs && id >= (this.#recent[0]?.id ?? 1) - 1;
-    return { events: isOurs ? this.all().filter((event) => event.id > id) : this.all(), isComplete };
+    const isComplete = isOurs && id >= this.#lastId - RECENT_EVENT_COUNT;
+    return { events: isOurs ? this.#kept.filter((event) => event.id > id) : this.#kept, isComplete };
   }
 
   /** Returns all that are kept, oldest first. */
   all(): readonly OperatorEvent[] {
-    const firstRecentId = this.#recent[0]?.id ?? 0;
-    const older = [...this.#groups.values()].flat().filter(({ id }) => id < firstRecentId);
-    return [...older.sort((one, other) => one.id - other.id), ...this.#recent];
+    return this.#kept;
   }
 
   /** Passes each new event to the watcher, which must not throw or wait. Returns a function that ends that. */
@@ -76,29 +64,41 @@ export class RecentEvents {
     this.#suppressor.close();
   }
 
+  get #lastId(): number {
+    return this.#kept.at(-1)?.id ?? 0;
+  }
+
   #add({ level, event, fields }: CoordinatorEvent): void {
     const { namespace, code } = fields as Readonly<Record<string, unknown>>;
     const numbered: OperatorEvent = {
-      id: ++this.#lastId,
-      atMs: this.#now(),
+      id: this.#lastId + 1,
+      atMs: Date.now(),
       level,
       event,
       namespace: typeof namespace === "string" ? namespace : null,
       code: isErrorCode(code) ? code : null,
       fields: Object.fromEntries(Object.entries(fields).filter(([name]) => !HIDDEN_FIELDS.has(name))),
     };
-    this.#recent = [...this.#recent, numbered].slice(-RECENT_EVENT_COUNT);
-    this.#keepInGroup(numbered);
+    this.#kept = keptOf([...this.#kept, numbered]);
     for (const watcher of this.#watchers) watcher(numbered);
   }
+}
 
-  /** Not leases, which are in the ledger, rejections, which repeat as long as their cause lasts, and sums. */
-  #keepInGroup(numbered: OperatorEvent): void {
-    const { event } = numbered;
-    if (event === "lease" || event === "request_rejected" || isSum(event)) return;
-    const [group, countMax] = CALLER_EVENTS.has(event)
-      ? [event, CALLER_EVENT_COUNT]
-      : [NOTABLE_GROUP, NOTABLE_EVENT_COUNT];
-    this.#groups.set(group, [...(this.#groups.get(group) ?? []), numbered].slice(-countMax));
-  }
+/** Returns the newest events, and older ones in groups with bounds of their own: a flood of one event pushes out no other. */
+function keptOf(events: readonly OperatorEvent[]): readonly OperatorEvent[] {
+  const lastId = events.at(-1)?.id ?? 0;
+  const counts = new Map<string, number>();
+  const newestFirst = events.toReversed().filter(({ id, event }) => {
+    const [group, countMax] = groupOf(event);
+    const count = (counts.get(group) ?? 0) + 1;
+    counts.set(group, count);
+    return id > lastId - RECENT_EVENT_COUNT || count <= countMax;
+  });
+  return newestFirst.toReversed();
+}
+
+/** Not leases, which are in the ledger, rejections, which repeat as long as their cause lasts, and sums. */
+function groupOf(event: string): readonly [group: string, countMax: number] {
+  if (event === "lease" || event === "request_rejected" || isSum(event)) return ["", 0];
+  return CALLER_EVENTS.has(event) ? [event, CALLER_EVENT_COUNT] : ["notable", NOTABLE_EVENT_COUNT];
 }

@@ -7,7 +7,7 @@ import { ALARM_SEVERITIES, type Alarm, type AlarmName, commandLine } from "@call
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { StartLoop } from "../limits/restart-brake.js";
 import { type NamespaceRecord } from "../stores/store.js";
-import { type LeaseWindow, runCountOf, unusedRunCounts } from "./capacity.js";
+import { holderUses, type LeaseWindow, runCountOf } from "./capacity.js";
 import { type RunSpace, runSpaceOf } from "./status.js";
 
 const HOUR_MS = 3_600_000;
@@ -17,23 +17,24 @@ const DAY_MS = 24 * HOUR_MS;
 export const ALARM_WINDOW_MS = HOUR_MS;
 
 /** Of a version's run space. */
-export const USED_SHARES = { runs_used_50: 0.5, runs_used_80: 0.8, runs_used_95: 0.95 } as const;
+export const USED_SHARES = { runs_used_80: 0.8, runs_used_95: 0.95 } as const;
 /** Headroom below the run ceiling that lasts less long is low. */
 export const HEADROOM_LASTS_MIN_MS = 6 * HOUR_MS;
 /** A shortage at the run ceiling that lasts longer is an alarm; each recovery causes one of some seconds. */
 export const SHORTAGE_MIN_MS = 60_000;
-/** A holder takes more than its share with so many unused runs in the window, and so many times the mean of the others. */
-export const UNUSED_RUNS_MIN = 30;
-export const UNUSED_RUNS_FACTOR = 4;
 /** How long before the run ceiling of a version reaches its last run. */
 export const CEILING_ENDING_MS = 90 * DAY_MS;
 
-export interface AlarmSubject {
+/** What is known of a namespace apart from its leases. */
+export interface LeasingState {
   readonly record: NamespaceRecord;
   /** The code that leases fail with; null for none. */
-  readonly guardCode: ErrorCode | null;
+  readonly code: ErrorCode | null;
   /** For how long the run ceiling has limited leasing; 0 when it does not now. */
   readonly shortageMs: number;
+}
+
+export interface AlarmSubject extends LeasingState {
   /** The leases of the last hour, as far as they were read. */
   readonly hour: LeaseWindow;
   /** Holders that restart repeatedly, the worst first. */
@@ -61,15 +62,13 @@ const RAISES: Readonly<Record<AlarmName, Raise>> = {
   run_space_exhausted: raiseExhausted,
   runs_used_95: ({ record }, space) => raiseUsed("runs_used_95", "critical", wayOn(record), record, space),
   runs_used_80: ({ record }, space) => raiseUsed("runs_used_80", "warning", PLAN, record, space),
-  runs_used_50: ({ record }, space) => raiseUsed("runs_used_50", "notice", forecastOf(record), record, space),
   run_ceiling_ending: raiseCeilingEnding,
   headroom_low: raiseHeadroomLow,
   holder_restarts: raiseHolderRestarts,
-  holder_share: raiseHolderShare,
 };
 
-function raiseExhausted({ record, guardCode }: AlarmSubject): Raised {
-  if (record.highWaterMark < RUN_MAX && guardCode !== "run_space_exhausted") return undefined;
+function raiseExhausted({ record, code }: AlarmSubject): Raised {
+  if (record.highWaterMark < RUN_MAX && code !== "run_space_exhausted") return undefined;
   const explanation = `Version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`;
   return { severity: "critical", explanation };
 }
@@ -85,10 +84,6 @@ function raiseUsed(
   const percent = `${(usedShare * 100).toFixed(1)} %`;
   const explanation = `${percent} of the run space of version ${version} is used, ${runsLeft} runs are left. ${whatToDo}`;
   return { severity, explanation };
-}
-
-function forecastOf({ namespace }: NamespaceRecord): string {
-  return `See how long the rest lasts: \`${commandLine("status", namespace)}\``;
 }
 
 function wayOn({ namespace, version }: NamespaceRecord): string {
@@ -124,34 +119,13 @@ function raiseHeadroomLow(
   const what = isShort
     ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${ceiling}`
     : `${headroomRuns} runs may be leased up to ${ceiling}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
-  const [greatest] = unusedRunCounts(hour.leases);
-  const leases = greatest && `. The leases of the greatest holder: ${leasesOf(record, greatest[0])}`;
+  const [greatest] = holderUses(hour.leases, nowMs);
+  const leases = greatest && `. The leases of the greatest holder: ${leasesOf(record, greatest.name)}`;
   return { severity: "warning", explanation: `${what}. Start fewer importers at once${leases ?? ""}` };
 }
 
 function leasesOf({ namespace }: NamespaceRecord, holder: string): string {
   return `\`${commandLine("runs", namespace, { holder })}\``;
-}
-
-/**
- * Compares unused runs only: an importer that uses up one run after the other has few of them, one that is restarted repeatedly has many.
- * A single holder has no share.
- */
-function raiseHolderShare({ record, hour }: AlarmSubject): Raised {
-  const [first, ...others] = unusedRunCounts(hour.leases);
-  if (first === undefined || others.length === 0) return undefined;
-  const [name, runs] = first;
-  const mean = others.reduce((sum, [, count]) => sum + count, 0) / others.length;
-  if (runs < UNUSED_RUNS_MIN || runs <= UNUSED_RUNS_FACTOR * mean) return undefined;
-  const own = hour.leases.filter(({ holder }) => holder.name === name);
-  const processes = new Set(own.map(({ holder }) => JSON.stringify([holder.host, holder.pid]))).size;
-  return {
-    severity: "warning",
-    explanation:
-      `In the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
-      `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it restart repeatedly? ` +
-      `Its leases: ${leasesOf(record, name)}`,
-  };
 }
 
 function raiseHolderRestarts({ record, startLoops }: AlarmSubject): Raised {

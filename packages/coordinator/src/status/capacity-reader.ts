@@ -10,14 +10,13 @@ import {
   HISTORY_STEP_COUNT,
   type HistoryResponse,
 } from "@callnumber/protocol/operator";
-import { type ErrorCode, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { firstLeaseSince } from "../ledger/read-ledger.js";
 import type { StartLoop } from "../limits/restart-brake.js";
 import type { Log } from "../log.js";
-import type { NamespaceRecord } from "../stores/store.js";
-import { ALARM_WINDOW_MS, alarmsOf } from "./alarms.js";
+import { ALARM_WINDOW_MS, alarmsOf, type LeasingState } from "./alarms.js";
 import { type CapacityLedger, capacityOf, type LeaseWindow, leasesSince, recentLeases } from "./capacity.js";
 
 export interface CapacityReaderOptions {
@@ -28,12 +27,7 @@ export interface CapacityReaderOptions {
   readonly namespaces: () => Promise<Iterable<string>>;
   /** Holders that restart repeatedly, the worst first. */
   readonly startLoops: (namespace: string) => readonly StartLoop[];
-  /** Reads the record, the code that leases fail with, and for how long the run ceiling has limited them. */
-  readonly read: (namespace: string) => Promise<{
-    readonly record: NamespaceRecord;
-    readonly code: ErrorCode | null;
-    readonly shortageMs: number;
-  }>;
+  readonly read: (namespace: string) => Promise<LeasingState>;
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -54,22 +48,17 @@ export class CapacityReader {
     this.#options = options;
   }
 
-  /** @throws CoordinatorError as `Coordinator.status`. */
-  async capacity(namespace: string): Promise<CapacityResponse> {
-    const { record } = await this.#options.read(namespace);
-    return await this.capacityOf(record);
-  }
-
-  /** As `capacity`, for a record that was just read. @throws CoordinatorError as `Coordinator.status`. */
-  capacityOf(record: NamespaceRecord): Promise<CapacityResponse> {
-    const { ledger, now } = this.#options;
-    const { namespace, version, generation } = record;
+  /** @param known the state, where it was just read. @throws CoordinatorError as `Coordinator.status`. */
+  async capacity(namespace: string, known?: LeasingState): Promise<CapacityResponse> {
+    const { ledger, now, read } = this.#options;
+    const state = known ?? (await read(namespace));
+    const { version, generation } = state.record;
     // With version and generation: what an operator's command changes is shown at once.
-    return this.#cached(`capacity ${version} ${generation} ${namespace}`, async () => {
+    return await this.#cached(`capacity ${version} ${generation} ${namespace}`, async () => {
       const nowMs = now();
       const window = await recentLeases(ledger, namespace, nowMs - WEEK_MS);
-      const alarms = await this.#alarmsIn(namespace, leasesSince(window, nowMs - ALARM_WINDOW_MS));
-      return { ...capacityOf(record, window, nowMs), alarms };
+      const alarms = this.#alarmsIn(state, leasesSince(window, nowMs - ALARM_WINDOW_MS));
+      return { ...capacityOf(state.record, window, nowMs), alarms };
     });
   }
 
@@ -77,14 +66,6 @@ export class CapacityReader {
   history(namespace: string, windowMs: number): Promise<HistoryResponse> {
     const { ledger, now } = this.#options;
     return this.#cached(`history ${windowMs} ${namespace}`, () => historyOf(ledger, namespace, windowMs, now()));
-  }
-
-  /** @throws CoordinatorError as `Coordinator.status`. */
-  alarms(namespace: string): Promise<readonly Alarm[]> {
-    return this.#cached(`alarms ${namespace}`, async () => {
-      const { ledger, now } = this.#options;
-      return await this.#alarmsIn(namespace, await recentLeases(ledger, namespace, now() - ALARM_WINDOW_MS));
-    });
   }
 
   /** Checks the alarms of every namespace regularly, until `stop`. */
@@ -118,28 +99,28 @@ export class CapacityReader {
 
   /** Raised alarms stay while nothing can be read. */
   async #checkNamespace(namespace: string): Promise<void> {
-    const { log } = this.#options;
+    const { ledger, log, now, read } = this.#options;
     let alarms: readonly Alarm[];
     try {
-      alarms = await this.alarms(namespace);
+      const hour = await recentLeases(ledger, namespace, now() - ALARM_WINDOW_MS);
+      alarms = this.#alarmsIn(await read(namespace), hour);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       log.debug({ namespace, code: error.code, reason: error.message }, "alarms_unknown");
       return;
     }
     const before = this.#raised.get(namespace) ?? new Map<AlarmName, AlarmSeverity>();
-    const now = new Map(alarms.map(({ name, severity }) => [name, severity]));
-    this.#raised.set(namespace, now);
+    const raised = new Map(alarms.map(({ name, severity }) => [name, severity]));
+    this.#raised.set(namespace, raised);
     for (const alarm of alarms) {
       if (before.get(alarm.name) !== alarm.severity) log.warn({ namespace, ...alarm }, "alarm");
     }
-    for (const name of before.keys()) if (!now.has(name)) log.info({ namespace, name }, "alarm_cleared");
+    for (const name of before.keys()) if (!raised.has(name)) log.info({ namespace, name }, "alarm_cleared");
   }
 
-  async #alarmsIn(namespace: string, hour: LeaseWindow): Promise<readonly Alarm[]> {
-    const { read, now, startLoops } = this.#options;
-    const { record, code, shortageMs } = await read(namespace);
-    return alarmsOf({ record, guardCode: code, shortageMs, hour, startLoops: startLoops(namespace), nowMs: now() });
+  #alarmsIn(state: LeasingState, hour: LeaseWindow): readonly Alarm[] {
+    const { now, startLoops } = this.#options;
+    return alarmsOf({ ...state, hour, startLoops: startLoops(state.record.namespace), nowMs: now() });
   }
 
   /** Returns the response of the last seconds, or reads it. Errors are not cached. */

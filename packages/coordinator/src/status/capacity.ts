@@ -2,11 +2,10 @@
  * How much of a version's run space is used, by which holders, how fast, and when it ends: from the record and the newest leases, which are
  * bounded in number and age and read a few at a time, so that lease requests come first.
  */
-import { setImmediate as turn } from "node:timers/promises";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CapacityResponse, HolderUse } from "@callnumber/protocol/operator";
 import { INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { leasesInSteps } from "../ledger/read-ledger.js";
 import type { LedgerReader, NamespaceRecord } from "../stores/store.js";
 import { runSpaceOf, storeIdFields } from "./status.js";
 
@@ -61,8 +60,6 @@ function ratesOf(record: NamespaceRecord, window: LeaseWindow, nowMs: number): r
 
 /** The most leases that are read. */
 export const WINDOW_LEASES_MAX = 10_000;
-/** Leases in one read. */
-const READ_STEP = 100;
 
 export type CapacityLedger = Pick<LedgerReader, "leases">;
 
@@ -79,20 +76,15 @@ export interface LeaseWindow {
  */
 export async function recentLeases(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<LeaseWindow> {
   const leases: LedgerEntry[] = [];
-  let from: number | undefined;
-  while (leases.length < WINDOW_LEASES_MAX) {
-    const limit = Math.min(READ_STEP, WINDOW_LEASES_MAX - leases.length);
-    const found = await ledger.leases(namespace, { from, direction: "newest_first", limit });
-    for (const lease of found) {
+  for await (const step of leasesInSteps(ledger, namespace, { direction: "newest_first" })) {
+    for (const lease of step) {
       if (lease.leasedAtMs < fromMs) return { leases, completeFromMs: fromMs };
       leases.push(lease);
-      from = lastLedgerIdOf(lease) - 1;
+      // Others of the same millisecond may follow.
+      if (leases.length === WINDOW_LEASES_MAX) return { leases, completeFromMs: lease.leasedAtMs + 1 };
     }
-    if (found.length < limit) return { leases, completeFromMs: fromMs };
-    await turn();
   }
-  // Others of the same millisecond may follow.
-  return { leases, completeFromMs: (leases.at(-1)?.leasedAtMs ?? Number.POSITIVE_INFINITY) + 1 };
+  return { leases, completeFromMs: fromMs };
 }
 
 /** Returns the part of a window from an instant on. */
@@ -108,112 +100,24 @@ export function runCountOf(leases: readonly LedgerEntry[]): number {
   return leases.reduce((sum, { runCount }) => sum + runCount, 0);
 }
 
-/** A run that made fewer numbers was wasted. */
-export const WASTED_BELOW_NUMBERS = 100;
-/** A process that leased or reported so lately is live. */
+/** A holder that leased or reported so lately is live. */
 export const LIVE_MS = 10 * 60_000;
-const HOSTS_MAX = 8;
 
 /** Returns the holders of these leases, those with most runs first. */
 export function holderUses(leases: readonly LedgerEntry[], nowMs: number): readonly HolderUse[] {
+  const found = new Map<string, Pick<HolderUse, "leaseCount" | "runCount" | "lastLeaseAtMs"> & { heardAtMs: number }>();
+  for (const { holder, runCount, leasedAtMs, progress } of leases) {
+    const before = found.get(holder.name) ?? { leaseCount: 0, runCount: 0, lastLeaseAtMs: 0, heardAtMs: 0 };
+    found.set(holder.name, {
+      leaseCount: before.leaseCount + 1,
+      runCount: before.runCount + runCount,
+      lastLeaseAtMs: Math.max(before.lastLeaseAtMs, leasedAtMs),
+      heardAtMs: Math.max(before.heardAtMs, leasedAtMs, progress?.reportedAtMs ?? 0),
+    });
+  }
   const total = runCountOf(leases);
-  const uses = Array.from(byName(leases), ([name, own]) => {
-    const runCount = runCountOf(own);
-    const processes = processesOf(own);
-    const left = leftProcesses(processes, nowMs);
-    const usages = own.map((lease) => usageOf(lease, left.has(processOf(lease))));
-    return {
-      name,
-      hosts: [...new Set(own.map(({ holder }) => holder.host))].sort().slice(0, HOSTS_MAX),
-      processCount: processes.size,
-      leaseCount: own.length,
-      runCount,
-      share: runCount / total,
-      wastedRunCount: sumOf(usages, "wasted"),
-      discardedRunCount: sumOf(usages, "discarded"),
-      lastLeaseAtMs: own.reduce((last, { leasedAtMs }) => Math.max(last, leasedAtMs), 0),
-      isLive: [...processes.values()].some(({ lastHeardMs }) => nowMs - lastHeardMs < LIVE_MS),
-    };
+  const uses = Array.from(found, ([name, { heardAtMs, ...use }]) => {
+    return { name, ...use, share: use.runCount / total, isLive: nowMs - heardAtMs < LIVE_MS };
   });
   return uses.sort((one, other) => other.runCount - one.runCount || (one.name < other.name ? -1 : 1));
-}
-
-/** Returns how many runs of each holder are not known to have made numbers, greatest first: few where it uses up one run after the other. */
-export function unusedRunCounts(
-  leases: readonly LedgerEntry[],
-): readonly (readonly [name: string, runCount: number])[] {
-  const counts = Array.from(byName(leases), ([name, own]) => {
-    const usages = own.map((lease) => usageOf(lease, false));
-    return [name, runCountOf(own) - sumOf(usages, "used")] as const;
-  });
-  return counts.sort(([, one], [, other]) => other - one);
-}
-
-function byName(leases: readonly LedgerEntry[]): ReadonlyMap<string, readonly LedgerEntry[]> {
-  const groups = new Map<string, LedgerEntry[]>();
-  for (const lease of leases) {
-    const group = groups.get(lease.holder.name);
-    if (group === undefined) groups.set(lease.holder.name, [lease]);
-    else group.push(lease);
-  }
-  return groups;
-}
-
-/** What is known of one process of a name, from its leases and its reports. */
-interface Process {
-  readonly host: string;
-  readonly firstHeardMs: number;
-  readonly lastHeardMs: number;
-}
-
-function processOf({ holder: { host, pid } }: LedgerEntry): string {
-  return `${pid} ${host}`;
-}
-
-/** Returns the processes of leases of one name. */
-function processesOf(leases: readonly LedgerEntry[]): ReadonlyMap<string, Process> {
-  const processes = new Map<string, Process>();
-  for (const lease of leases) {
-    const { host } = lease.holder;
-    const heardMs = Math.max(lease.leasedAtMs, lease.progress?.reportedAtMs ?? 0);
-    const known = processes.get(processOf(lease)) ?? { firstHeardMs: Number.POSITIVE_INFINITY, lastHeardMs: 0 };
-    const firstHeardMs = Math.min(known.firstHeardMs, lease.leasedAtMs);
-    processes.set(processOf(lease), { host, firstHeardMs, lastHeardMs: Math.max(known.lastHeardMs, heardMs) });
-  }
-  return processes;
-}
-
-/** Returns processes without news that others on the same host followed: crashed ones. */
-function leftProcesses(processes: ReadonlyMap<string, Process>, nowMs: number): ReadonlySet<string> {
-  const lastBeginMs = new Map<string, number>();
-  for (const { host, firstHeardMs } of processes.values()) {
-    lastBeginMs.set(host, Math.max(lastBeginMs.get(host) ?? 0, firstHeardMs));
-  }
-  const isLeft = ({ host, lastHeardMs }: Process) =>
-    (lastBeginMs.get(host) ?? 0) > lastHeardMs && nowMs - lastHeardMs >= LIVE_MS;
-  return new Set([...processes].filter(([, process]) => isLeft(process)).map(([name]) => name));
-}
-
-/** What became of the runs of one lease, each counted once; of the others nothing was reported yet. */
-interface LeaseUsage {
-  /** Made at least `WASTED_BELOW_NUMBERS` numbers, as its holder said. */
-  readonly used: number;
-  /** Ended with fewer. */
-  readonly wasted: number;
-  /** Never left the coordinator. */
-  readonly discarded: number;
-}
-
-/** A holder uses the runs of a lease in their order. `isLeft`: its process has ended without a report. */
-function usageOf({ firstRun, runCount, progress }: LedgerEntry, isLeft: boolean): LeaseUsage {
-  if (progress === null) return { used: 0, wasted: isLeft ? runCount : 0, discarded: 0 };
-  const { run, lastSequence, state }: { run: number; lastSequence: number | null; state: string } = progress;
-  if (state === "discarded") return { used: 0, wasted: 0, discarded: runCount };
-  const hasMade = state === "exhausted" || (lastSequence ?? -1) + 1 >= WASTED_BELOW_NUMBERS;
-  const used = run - firstRun + (hasMade ? 1 : 0);
-  return { used, wasted: state === "closed" || isLeft ? runCount - used : 0, discarded: 0 };
-}
-
-function sumOf(usages: readonly LeaseUsage[], name: keyof LeaseUsage): number {
-  return usages.reduce((sum, usage) => sum + usage[name], 0);
 }
