@@ -5,10 +5,12 @@ import { platform } from "node:process";
 import { readPrivateFile } from "@callnumber/coordinator/machine";
 import {
   areSamePlace,
+  type Checkpoints,
   checkpointsOf,
   commandUrlOf,
   hasNoLogin,
   NODE_COUNT_MAX,
+  type OpenStore,
   openStore,
   parseStoreUrl,
   type StoreAddress,
@@ -85,12 +87,28 @@ export function ignoreFindingsOption(): Option {
   const description = "findings of callnumber doctor that are known and accepted, by their names";
   return checkedOption("--ignore-findings <names>", description, names).default([], "none");
 }
+/**
+ * Opens a store. Fails where there is none, but checkpoints have runs of it. With `create` makes what is missing, the checkpoint directory
+ * first: no store is made that could not be remembered.
+ */
+export function openRemembered(
+  address: StoreAddress,
+  checkpoints: Checkpoints,
+  { create = false, ...options }: { readonly create?: boolean; readonly allowNetworkFileSystem?: boolean } = {},
+): Promise<OpenStore> {
+  const mustNotBeLost = () => {
+    checkpoints.mustNotBeLost();
+    if (create) checkpoints.makeDirectory();
+  };
+  return openStore(address, { create, mustNotBeLost, ...options });
+}
+
 
 /** Opens a store that must exist. @throws TypeError for a memory store, with the reason `whyNoMemory`. */
 export async function openExistingStore({ store: url, checkpointDir }: StoreOptions, whyNoMemory: string) {
   const address = persistentAddress(url, whyNoMemory);
   const checkpoints = checkpointsOf(address, checkpointDir);
-  const { store } = await openStore(address, { create: false, mustNotBeLost: checkpoints.mustNotBeLost });
+  const { store } = await openRemembered(address, checkpoints);
   return { address, store, checkpoints };
 }
 

@@ -24,7 +24,7 @@ export { NO_NAMESPACE, recordFindings } from "./operator/record-findings.js";
 export type { Floor, RecoverPlan } from "./operator/recover.js";
 export { planRecovery, recoverNamespace, refusalOf as refusalOfRecovery } from "./operator/recover.js";
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
-export { openStore } from "./stores/open-store.js";
+export { type OpenStore, openStore } from "./stores/open-store.js";
 export type { Finding, NamespaceRecord, Retention, Store } from "./stores/store.js";
 export {
   areSamePlace,

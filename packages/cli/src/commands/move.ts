@@ -21,6 +21,7 @@ import {
   addTargetFileOption,
   checkpointDirOption,
   ignoreFindingsOption,
+  openRemembered,
   nodesOption,
   persistentAddress,
   type StoreNamespaceOptions,
@@ -148,8 +149,7 @@ async function withStores<T>(
   { create }: { readonly create: boolean },
   act: (stores: Stores) => Promise<T>,
 ): Promise<T> {
-  const { mustNotBeLost } = checkpointsOf(from, checkpointDir);
-  const { store: source } = await openStore(from, { create: false, mustNotBeLost });
+  const { store: source } = await openRemembered(from, checkpointsOf(from, checkpointDir));
   let target: Store | undefined;
   try {
     target = await openTarget(to, create);

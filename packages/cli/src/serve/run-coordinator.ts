@@ -7,7 +7,6 @@ import {
   LedgerFiles,
   LedgerTrimmer,
   type OpenStore,
-  openStore,
   parseStoreUrl,
   readTlsMaterial,
 } from "@callnumber/coordinator";
@@ -23,6 +22,7 @@ import {
 import { formatNewNamespace } from "../commands/init.js";
 import { invocation, RELEASE } from "../invocation.js";
 import { untilHungUp, untilStopped } from "../signals.js";
+import { openRemembered } from "../store-options.js";
 import { type AccessOptions, accessOf, type LimitOptions, limitsOf, rejectOpenAccess } from "./access.js";
 import { type LogOptions, openLog } from "./log.js";
 import { exposureOf, reloadTlsOnHangUp, type TlsOptions, tlsPathsOf } from "./tls.js";
@@ -84,14 +84,8 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
     log: events,
     printError,
   });
-  const opened = await openStore(address, {
-    create,
-    mustNotBeLost: () => {
-      checkpoints.mustNotBeLost();
-      if (create) checkpoints.makeDirectory();
-    },
-    allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
-  });
+  const { allowNetworkFileSystem = false } = options;
+  const opened = await openRemembered(address, checkpoints, { create, allowNetworkFileSystem });
   try {
     const coordinator = new Coordinator({
       store: opened.store,
