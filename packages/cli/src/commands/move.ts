@@ -18,13 +18,13 @@ import { checkedOption, namespaceOption, switchOption } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
   addStoreOptions,
-  addTargetFileOption,
   checkpointDirOption,
   ignoreFindingsOption,
   openRemembered,
   nodesOption,
   persistentAddress,
   type StoreNamespaceOptions,
+  urlFileOption,
 } from "../store-options.js";
 
 interface Options extends StoreNamespaceOptions {
@@ -51,15 +51,15 @@ export function moveCommand(): Command {
         "  $ callnumber move --store redis://old:6379 --to redis://new:6379 --namespace all --nodes 3 --apply",
     )
     .action(move);
-  addStoreOptions(command, [
+  return addStoreOptions(command, [
     checkedOption("--to <url>", "the new store; it must not hold these namespaces yet"),
     namespaceOption(`namespace of the runs, or ${ALL}`),
     nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
     ignoreFindingsOption(),
     checkpointDirOption(),
     switchOption("apply", "do it"),
+    urlFileOption("to"),
   ]);
-  return addTargetFileOption(command);
 }
 
 interface FromTo<T> {
