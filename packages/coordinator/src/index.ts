@@ -6,7 +6,7 @@ export { isRecoverable } from "./guard/guard-state.js";
 export { type Authenticator, NO_AUTH } from "./http/auth.js";
 export type { HostNames } from "./http/browser-requests.js";
 export { createServer, filledLine, type Server, type ServerOptions } from "./http/server.js";
-export { describeExpiry, nearExpiry, readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls.js";
+export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls.js";
 export { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
 export type { Allowance } from "./limits/token-buckets.js";
 export { type Log, SILENT_LOG } from "./log.js";

@@ -10,7 +10,6 @@ export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
 export { RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 export { ROLES, type Role } from "./http/auth.js";
 export { CONCURRENT_LEASES_DEFAULT } from "./http/in-flight-limits.js";
-export { describeExpiry, nearExpiry } from "./http/tls.js";
 export { canExist, inspectMalformed } from "./inspect/verdicts.js";
 export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
 export {
