@@ -43,7 +43,7 @@ export {
   type TokenRecord,
   TokensFileError,
 } from "./tokens/token.js";
-export { readIfThere, readKeptTokensFile, type TokensFile } from "./tokens/tokens-file.js";
+export { readTokensFile, readTokensFileIfThere } from "./tokens/tokens-file.js";
 
 /** Writes a backup of an embedded store into a new file, as `stores/sqlite/backup.ts` does. Loads SQLite when it is called. */
 export async function backupSqliteFile(storePath: string, to: string): Promise<SqliteBackup> {

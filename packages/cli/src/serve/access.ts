@@ -61,11 +61,11 @@ export function rejectOpenAccess({ host, tokensFile, listenWithoutTokens = false
  * Returns the access. From then on, SIGHUP reloads the tokens file. A file that can't be read leaves the tokens as they were.
  * @throws TokensFileError when the file can't be read now.
  */
-export async function accessOf(
+export function accessOf(
   { tokensFile, listenWithoutTokens = false, allowHost }: AccessOptions,
   log: Log,
   printError: (text: string) => void,
-): Promise<Access> {
+): Access {
   if (tokensFile === undefined) {
     const greeting = listenWithoutTokens
       ? "no token is required: every client that reaches the port may do everything (--listen-without-tokens)"
@@ -74,11 +74,11 @@ export async function accessOf(
     const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
     return { greeting, authenticator: NO_AUTH, hostNames, isForOperators };
   }
-  const { records } = await readTokensFile(tokensFile);
+  const { records } = readTokensFile(tokensFile);
   const authenticator = new TokenAuthenticator(records);
-  const reload = async () => {
+  invocation().onSignal("SIGHUP", () => {
     try {
-      const { records: read } = await readTokensFile(tokensFile);
+      const { records: read } = readTokensFile(tokensFile);
       authenticator.replace(read);
       log.info({ tokenCount: read.length, tokenIds: read.map(({ id }) => id) }, "tokens_reloaded");
       printError(formatTokens(read, tokensFile));
@@ -87,11 +87,6 @@ export async function accessOf(
       log.error({ code, reason }, "tokens_reload_failed");
       printError(`the tokens read before are still accepted: ${reason}`);
     }
-  };
-  // One after the other: an earlier state of the file must not replace a later one.
-  let reloaded: Promise<void> = Promise.resolve();
-  invocation().onSignal("SIGHUP", () => {
-    reloaded = reloaded.then(reload);
   });
   return { greeting: formatTokens(records, tokensFile), authenticator, hostNames: undefined, isForOperators: true };
 }

@@ -74,7 +74,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
   }
   const checkpoints = checkpointsOf(address, options.checkpointDir);
   const { events, recentEvents, ...log } = openLog(options, commands, printError);
-  const { greeting, ...access } = await accessOf(options, events, printError);
+  const { greeting, ...access } = accessOf(options, events, printError);
   const tls = tlsPaths && readTlsMaterial(tlsPaths, Date.now());
   // After every check of the options: a misuse is reported as such, whatever else uses the port.
   await rejectUsedPort(host, port);
