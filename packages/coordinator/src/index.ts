@@ -4,7 +4,6 @@ export { CALLER_EVENTS, EventHub, EventSuppressor } from "./events/events.js";
 export { RecentEvents } from "./events/recent-events.js";
 export { isRecoverable } from "./guard/guard-state.js";
 export { type Authenticator, NO_AUTH } from "./http/auth.js";
-export type { HostNames } from "./http/browser-requests.js";
 export { createServer, filledLine, type Server, type ServerOptions } from "./http/server.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls.js";
 export { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";

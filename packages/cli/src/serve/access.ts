@@ -6,7 +6,6 @@ import {
   type Allowance,
   type Authenticator,
   HOLDER_ALLOWANCE,
-  type HostNames,
   LeaseLimits,
   type Log,
   NO_AUTH,
@@ -28,13 +27,10 @@ export interface AccessOptions {
   readonly allowHost: readonly string[];
 }
 
-/** What the server needs. */
-export interface Access {
+interface Access {
   /** For the operator at the terminal: which tokens are accepted. */
   readonly greeting: string;
   readonly authenticator: Authenticator;
-  /** Hosts that requests must name; undefined with tokens: a page under a foreign name has none. */
-  readonly hostNames: HostNames | undefined;
   /** Only operators have the access of one. Under an allowed name, other clients may come through a proxy. */
   readonly isForOperators: boolean;
 }
@@ -70,9 +66,7 @@ export function accessOf(
     const greeting = listenWithoutTokens
       ? "no token is required: every client that reaches the port may do everything (--listen-without-tokens)"
       : "no token is required: it listens to this machine only";
-    const hostNames: HostNames = { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowHost) };
-    const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
-    return { greeting, authenticator: NO_AUTH, hostNames, isForOperators };
+    return { greeting, authenticator: NO_AUTH, isForOperators: !listenWithoutTokens && allowHost.length === 0 };
   }
   const { records } = readTokensFile(tokensFile);
   const authenticator = new TokenAuthenticator(records);
@@ -88,7 +82,7 @@ export function accessOf(
       printError(`the tokens read before are still accepted: ${reason}`);
     }
   });
-  return { greeting: formatTokens(records, tokensFile), authenticator, hostNames: undefined, isForOperators: true };
+  return { greeting: formatTokens(records, tokensFile), authenticator, isForOperators: true };
 }
 
 function formatTokens(records: readonly TokenRecord[], file: string): string {

@@ -106,6 +106,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
       events,
       recentEvents,
       ...access,
+      allowedHosts: options.allowHost,
       listenWithoutTokens: options.listenWithoutTokens ?? false,
       listenWithoutTls: options.listenWithoutTls ?? false,
       limits,

@@ -46,7 +46,7 @@ export interface ServerOptions {
    * Which hosts requests must name. Default: where no token is required this machine, or any address with `listenWithoutTokens`; else any
    * host.
    */
-  readonly hostNames?: HostNames | undefined;
+  readonly allowedHosts?: readonly string[];
   /** How many runs tokens and holders may take. Default: no limit. */
   readonly limits?: LeaseLimits;
   /**
@@ -155,13 +155,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 /** With tokens any host is allowed: a page under another name has no token. */
-function hostNamesOf({
-  hostNames,
-  authenticator = NO_AUTH,
-  listenWithoutTokens,
-}: ServerOptions): HostNames | undefined {
-  if (hostNames !== undefined || authenticator !== NO_AUTH) return hostNames;
-  return { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set() };
+function hostNamesOf(options: ServerOptions): HostNames | undefined {
+  const { authenticator = NO_AUTH, listenWithoutTokens, allowedHosts } = options;
+  if (authenticator !== NO_AUTH) return undefined;
+  return { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowedHosts) };
 }
 
 function assertExposureAllowed(
