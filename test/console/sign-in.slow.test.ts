@@ -85,7 +85,7 @@ test("the console opens at a namespace that the token grants access to, and reje
   await expect.poll(() => page.url()).toMatch(/#\/lists$/);
   await page.getByRole("combobox", { name: "Namespace" }).waitFor({ state: "detached" });
   await page.evaluate("location.hash = '#/main/runs'");
-  await page.getByText("The token is not good for this").waitFor();
+  await page.getByText("The token does not grant access to this").waitFor();
   await expectAccessible(page, "other namespace");
   await page.getByRole("combobox", { name: "Namespace" }).selectOption("lists");
   await page.getByText("No run was leased yet.").waitFor();

@@ -15,13 +15,13 @@ import {
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, switchOption } from "../options.js";
-import { formatCount, formatTime, print, printJson } from "../output.js";
+import { formatCount, formatRecord, print, printJson } from "../output.js";
 import {
   addStoreOptions,
   checkpointDirOption,
   ignoreFindingsOption,
-  openRemembered,
   nodesOption,
+  openRemembered,
   persistentAddress,
   type StoreNamespaceOptions,
   urlFileOption,
@@ -178,7 +178,7 @@ function placeOf(address: StoreAddress): string {
 
 const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
   new: "not begun",
-  begun: "begun: the old store is sealed for it; it goes on from there",
+  begun: "begun: the old store is sealed for it; --apply continues from there",
   done: "done already: nothing is left to do",
 };
 
@@ -189,7 +189,7 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
     `namespace ${namespace}, store id ${source.storeId}`,
     "found",
     `  the old store      ${from}`,
-    `                     version ${version}, mark ${formatCount(highWaterMark)}, written ${formatTime(source.changedAtMs)}`,
+    `                     version ${version}, ${formatRecord(source)}`,
     `  the new store      ${to}`,
     `                     ${plan.target === undefined ? "no such namespace" : `store id ${storeId}`}`,
     `  the move           ${STAGES[stage]}`,
@@ -207,7 +207,7 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
     "and costs",
     `  a version          ${formatCount(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${moves} possible`,
     "  a store id         importers that pin one (expectedStoreId) stop until they are given the new one",
-    "  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs they hold",
+    "  time               nothing is leased until a coordinator has claimed the new store; importers continue with the runs they hold",
   ].join("\n");
 }
 
@@ -216,7 +216,7 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
   const done =
     leaseCount === undefined
       ? `Namespace ${namespace} was moved before.`
-      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the mark is at run ${formatCount(highWaterMark)} of version ${version}.`;
+      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the high-water mark is run ${formatCount(highWaterMark)} of version ${version}.`;
   return `${done}\n  new store id       ${storeId}`;
 }
 
@@ -224,7 +224,7 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
 function nextSteps({ from, to }: Route): string {
   return [
     "Now:",
-    `  1 stop every "callnumber serve" on ${from}: it refuses every lease (namespace_moved)`,
+    `  1 stop every "callnumber serve" on ${from}: it rejects every lease (namespace_moved)`,
     `  2 start "callnumber serve" on ${to}: it claims the store, and leases some seconds later`,
     "  3 restart importers with the new store id as expectedStoreId, and the coordinator's URL if it is another one",
     "  4 note the new store id where the old one was noted",

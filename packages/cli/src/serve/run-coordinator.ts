@@ -57,7 +57,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
   // With --json there is the log alone, which has the same events.
   const printError = (text: string) =>
     void (options.json || stderr.write(`${escapeLines(filledCommands(text, commands))}\n`));
-  // Leasing goes on when the terminal is gone or the disk full.
+  // Leasing continues when the terminal is gone or the disk full.
   const ignore = () => {};
   stderr.on("error", ignore);
   command.onEnd(() => stderr.off("error", ignore));
