@@ -58,7 +58,7 @@ test("the console shows nothing after signing out, and the history leads back to
 });
 
 test("the console follows events, exports with the token, survives a restart, and asks again when the token is revoked", async () => {
-  const { page, visit, tokens, coordinator, restart } = await openConsoleWithTokens(browser());
+  const { page, visit, revoke, coordinator, restart } = await openConsoleWithTokens(browser());
   await visit("/main/runs");
   await signIn(page, OPERATOR);
   await expectHeading(page, "Runs");
@@ -70,7 +70,7 @@ test("the console follows events, exports with the token, survives a restart, an
   await page.locator(".connection.connected").waitFor({ state: "attached" });
   await coordinator.labelNamespace("main", { team: "archive" });
   await page.getByText("the namespace has new labels: team=archive").waitFor();
-  tokens.revoke(OPERATOR);
+  revoke(OPERATOR);
   await coordinator.labelNamespace("main", { team: "lists" });
   await expectHeading(page, "Sign in");
   await signIn(page, OPERATOR);
