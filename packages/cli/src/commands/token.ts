@@ -168,8 +168,8 @@ type Change = (records: readonly TokenRecord[]) => readonly TokenRecord[];
 
 /**
  * Replaces the records by what `change` returns. The new file is whole on the disk before it replaces the old one: a coordinator that reads
- * it, or a machine that loses power, has the old tokens or the new ones. Its name is the lock: changes wait for each other. Creates the file, for its owner only, where there is none. Owner, group and mode stay.
- * When it rejects, the file has the old records or the new ones.
+ * it, or a machine that loses power, has the old tokens or the new ones. Its name is the lock: changes wait for each other. Creates the
+ * file, for its owner only, where there is none. Owner, group and mode stay.
  * @throws TokensFileError, or what `change` throws.
  */
 export async function changeTokensFile(path: string, change: Change): Promise<void> {
