@@ -15,7 +15,6 @@ export async function respondWithStoppedNamespace(page: Page, nowMs = Date.now()
     namespaces: [
       {
         namespace: "lists",
-        labels: { team: "lists" },
         record: null,
         guard: {
           state: "stopped",
@@ -27,7 +26,6 @@ export async function respondWithStoppedNamespace(page: Page, nowMs = Date.now()
       },
       {
         namespace: "main",
-        labels: { team: "archive" },
         record: {
           storeId: STORE_ID,
           version: 0,

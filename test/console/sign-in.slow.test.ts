@@ -3,11 +3,16 @@ import { readFile } from "node:fs/promises";
 import { pathOf } from "@callnumber/protocol/wire";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import type { Coordinator } from "../../packages/coordinator/src/coordinator.js";
+import { holder } from "../../packages/coordinator/test/commands-for-test.js";
+import { leaseRequest } from "../../packages/coordinator/test/served.js";
 import { chromiumForFile, expectAccessible, expectHeading, untilLoaded, WINDOWS } from "./browser.js";
 import { IMPORTER, OF_LISTS, OPERATOR, openConsoleWithTokens, READER, signIn } from "./consoles.js";
 
 const browser = chromiumForFile();
 
+const leaseTo = (coordinator: Coordinator, name: string) =>
+  coordinator.lease("main", leaseRequest({ holder: { ...holder, name } }));
 const token = (page: Page) => page.getByLabel("Token");
 /** All that a page can keep, and all that it shows. */
 const KEPT =
@@ -68,10 +73,10 @@ test("the console follows events, exports with the token, survives a restart, an
   await restart();
   await page.getByRole("link", { name: "Overview", exact: true }).click();
   await page.locator(".connection.connected").waitFor({ state: "attached" });
-  await coordinator.labelNamespace("main", { team: "archive" });
-  await page.getByText("the namespace has new labels: team=archive").waitFor();
+  await leaseTo(coordinator, "one");
+  await page.getByText("run 1 leased to one").waitFor();
   revoke(OPERATOR);
-  await coordinator.labelNamespace("main", { team: "lists" });
+  await leaseTo(coordinator, "two");
   await expectHeading(page, "Sign in");
   await signIn(page, OPERATOR);
   await page.getByRole("alert").getByText("No such token is known here").waitFor();
@@ -122,8 +127,8 @@ test("the console works in several tabs at once", async () => {
     await signIn(tab, READER);
     tabs.push(tab);
   }
-  await coordinator.labelNamespace("main", { team: "archive" });
-  for (const tab of tabs) await tab.getByText("the namespace has new labels: team=archive").waitFor();
+  await leaseTo(coordinator, "one");
+  for (const tab of tabs) await tab.getByText("run 1 leased to one").waitFor();
 });
 
 test.each([WINDOWS[0], WINDOWS[3]])("the sign-in page is accessible and fits the window, %s", async (name, options) => {

@@ -18,7 +18,6 @@ const REQUESTS = [
   { path: `${NAMESPACE}/leases`, body: LEASE },
   { path: `${NAMESPACE}/leases`, body: { ...LEASE, runCount: 64, lastRun: 1, spareRunCount: 0 } },
   { path: `${NAMESPACE}/runs/1/report`, body: { nonce: NONCE, lastSequence: 7, state: "open" } },
-  { path: `${NAMESPACE}/labels`, body: { labels: { archive: "lists" } } },
 ];
 
 export const httpBody: FuzzTarget = {

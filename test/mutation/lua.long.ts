@@ -9,7 +9,7 @@ const STAGES = [
   ["redis-keys"],
   ["scripts-and-decisions"],
   ["stores.test", "two-stores"],
-  ["redis-", "ledger-", "labels", "store-copy", "move.test"],
+  ["redis-", "ledger-", "store-copy", "move.test"],
 ];
 const AT_ONCE = 2;
 

@@ -33,8 +33,8 @@ export { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
 export type {
   ConfirmStep,
   NamespaceRecord,
-  NamespaceSettings,
   Outcome,
+  Retention,
   StepCommand,
   Store,
 } from "../../packages/coordinator/src/stores/store.js";

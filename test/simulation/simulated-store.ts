@@ -7,9 +7,9 @@ import type { Place } from "./network.js";
 import {
   CoordinatorError,
   type NamespaceRecord,
-  type NamespaceSettings,
   namespaceRecordIn,
   type Outcome,
+  type Retention,
   refused,
   type StepCommand,
   type Store,
@@ -84,7 +84,7 @@ export class SimulatedStore implements Store {
         this.#world.wake();
         if (answer.outcome !== undefined) resolve(answer.outcome);
         else if (answer.refusal !== undefined) {
-          reject(refused(answer.refusal.word, answer.refusal.detail, NAMESPACE));
+          reject(refused(answer.refusal.code, answer.refusal.detail, NAMESPACE));
         } else reject(unavailable());
       };
       const call: Call = {
@@ -148,11 +148,11 @@ export class SimulatedStore implements Store {
 
   async importLeases(): Promise<void> {}
 
-  async readSettings(): Promise<NamespaceSettings> {
-    return { labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
+  async readRetention(): Promise<Retention> {
+    return { days: 0, through: 0, leasedAtMs: 0 };
   }
 
-  async changeSettings(): Promise<void> {}
+  async setRetentionDays(): Promise<void> {}
 
   async trimLedger(): Promise<never> {
     throw new Error("a simulated store keeps no ledger");

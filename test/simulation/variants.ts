@@ -240,7 +240,7 @@ export const VARIANTS: readonly Variant[] = [
     decide(situation, command) {
       if (command.step !== "advance") return decide(situation, command);
       const decision = decide(situation, command);
-      if (!isRefusal(decision) || decision.word !== "EARLY") return decision;
+      if (!isRefusal(decision) || decision.code !== "EARLY") return decision;
       const touched = decide(situation, { ...command, step: "heartbeat" });
       if (isRefusal(touched)) return decision;
       const { record } = touched;
@@ -301,6 +301,6 @@ function stepAs(store: Store, oldStoreId: () => string): Store["step"] {
   };
 }
 
-function refusal(word: Refusal["word"]): Refusal {
-  return { word, detail: "0" };
+function refusal(code: Refusal["code"]): Refusal {
+  return { code, detail: "0" };
 }

@@ -81,7 +81,7 @@ describe("serve at its start", () => {
   test("prints which addresses it listens on, and that nothing is encrypted when there is no TLS", async () => {
     const anywhere = ["--host", "0.0.0.0", "--listen-without-tokens"];
     const open = (await serve("memory:", ...anywhere, "--listen-without-tls")).output().stderr;
-    expect(open).toMatch(/^--host 0\.0\.0\.0: every address of this machine is listened to$/m);
+    expect(open).toMatch(/^--host 0\.0\.0\.0: listens on every address of this machine$/m);
     expect(open).toMatch(/^nothing is encrypted: .*--listen-without-tls/m);
     const encrypted = (await serve("memory:", ...anywhere, ...tlsFlags())).output().stderr;
     expect(encrypted).toContain("every address");

@@ -27,9 +27,11 @@ const HELP_TEXT = `Imports mail with a coordinator of its own, in a temporary di
 `;
 
 export async function demo(): Promise<void> {
-  const request = parseRequest(process.argv.slice(2));
-  if (typeof request === "string") {
-    process.stderr.write(`demo: ${printable(request, 500)}\n\n${HELP_TEXT}`);
+  let request: ReturnType<typeof parseRequest>;
+  try {
+    request = parseRequest(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`demo: ${printable((error as Error).message, 500)}\n\n${HELP_TEXT}`);
     process.exitCode = 2;
     return;
   }
@@ -40,7 +42,7 @@ export async function demo(): Promise<void> {
   process.on("SIGINT", () => {});
   const directory = await mkdtemp(join(tmpdir(), "callnumber-demo-"));
   const storePath = join(directory, "store.db");
-  let coordinator: { readonly url: string; stop(): Promise<void> } | undefined;
+  let coordinator: Awaited<ReturnType<typeof startCoordinator>> | undefined;
   try {
     coordinator = await startCoordinator(storePath);
     print(`A coordinator listens on ${coordinator.url}; its store is an SQLite file.\n`);
@@ -52,39 +54,24 @@ export async function demo(): Promise<void> {
   }
 }
 
-interface DemoRequest {
-  readonly help: boolean;
-  readonly keep: boolean;
-  /** Absolute; none for the demo's own input. */
-  readonly sources: readonly string[];
-}
-
-/** Returns the request, or what is wrong with the command line. */
-function parseRequest(args: readonly string[]): DemoRequest | string {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: { keep: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
-      allowPositionals: true,
-    });
-    // npm runs its scripts in the project's directory, whatever the directory it was called in.
-    const sources = positionals.map((path) => resolve(process.env["INIT_CWD"] ?? "", path));
-    const missing = sources.find((path) => !existsSync(path));
-    return missing === undefined ? { ...values, sources } : `there is nothing at ${missing}`;
-  } catch (error) {
-    return (error as Error).message;
-  }
+/** Its sources are absolute; none for the demo's own input. @throws Error with what is wrong with the command line. */
+function parseRequest(args: string[]) {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { keep: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
+    allowPositionals: true,
+  });
+  // npm runs its scripts in the project's directory, whatever the directory it was called in.
+  const sources = positionals.map((path) => resolve(process.env["INIT_CWD"] ?? "", path));
+  const missing = sources.find((path) => !existsSync(path));
+  if (missing !== undefined) throw new Error(`there is nothing at ${missing}`);
+  return { ...values, sources };
 }
 
 /** Starts `callnumber serve` on a free port and waits until it listens. */
 async function startCoordinator(storePath: string) {
-  const store = [
-    "--store",
-    `sqlite:${storePath}`,
-    "--create",
-    "--checkpoint-dir",
-    join(dirname(storePath), "checkpoint"),
-  ];
+  const checkpoints = join(dirname(storePath), "checkpoint");
+  const store = ["--store", `sqlite:${storePath}`, "--create", "--checkpoint-dir", checkpoints];
   const args = [CALLNUMBER, "serve", ...store, "--port", "0", "--log-level", "silent"];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
   const lines: string[] = [];

@@ -33,10 +33,17 @@ export async function parseMessage(raw: Buffer): Promise<MessageFields> {
     if (fields.dateHeader !== null && fields.date === null) {
       problems.push(`its date can't be read: ${JSON.stringify(fields.dateHeader.slice(0, QUOTED_BYTES_MAX))}`);
     }
-    return { ...fields, problem: joined(problems) };
+    return { ...fields, problem: joinProblems(problems) };
   } catch (error) {
     problems.push(`its header can't be parsed: ${error instanceof Error ? error.message : String(error)}`);
-    return { messageId: null, subject: null, from: null, date: null, dateHeader: null, problem: joined(problems) };
+    return {
+      messageId: null,
+      subject: null,
+      from: null,
+      date: null,
+      dateHeader: null,
+      problem: joinProblems(problems),
+    };
   }
 }
 
@@ -115,7 +122,8 @@ function plausibleDate(date: string | undefined): string | null {
   return date !== undefined && /^(?:19|[2-9]\d)\d{2}-\d{2}-\d{2}T[\d:.]+Z$/.test(date) ? date : null;
 }
 
-function joined(problems: readonly (string | null)[]): string | null {
+/** Null when there is none. */
+export function joinProblems(problems: readonly (string | null)[]): string | null {
   const present = problems.filter((problem) => problem !== null);
   return present.length === 0 ? null : present.join("; ");
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
@@ -58,6 +59,21 @@ test("the importer exits with 2 when the command line is wrong, and with 1 when 
   const archive = join(await temporaryDirectory(), "a.db");
   const noToken = await runImporter(LETTERS, "--archive", archive, "--token-file", "no-such.token");
   expect(noToken).toMatchObject({ status: 1, stderr: expect.stringContaining("token_invalid") });
+});
+
+test("the importer rejects a text that is no token, and a URL with a password, before it creates the archive", async () => {
+  const directory = await temporaryDirectory();
+  const [archive, tokenFile] = [join(directory, "a.db"), join(directory, "two.tokens")];
+  await writeFile(tokenFile, "cn_SECRET cn_SECRET\n");
+  for (const [option, value, text] of [
+    ["--token-file", tokenFile, "token_invalid: "],
+    ["--coordinator", "http://ada:SECRET@127.0.0.1:7300", "bad_usage: coordinator must be"],
+  ] as const) {
+    const { status, stderr } = await runImporter(LETTERS, "--archive", archive, option, value);
+    expect([status, existsSync(archive)]).toEqual([1, false]);
+    expect(stderr).toContain(text);
+    expect(stderr).not.toContain("SECRET");
+  }
 });
 
 test("the importer sends the token of its file; without one, or with one of another role, it prints what is missing", async () => {

@@ -14,8 +14,8 @@ const TIMEOUT_MS = 10_000;
 /** How long a request may wait in all while the coordinator is overloaded. */
 const OVERLOAD_WAIT_MAX_MS = 15_000;
 /**
- * The largest pages: 500 leases of at most 3,400 bytes are 1.7 MB. The list of namespaces has no such limit: this holds four thousand
- * with the longest labels there are.
+ * The largest pages: 500 leases of at most 3,400 bytes are 1.7 MB. The list of namespaces has no such limit: this holds four
+ * thousand.
  */
 const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
 /** Of an error: it is printed. */

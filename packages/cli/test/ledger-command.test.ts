@@ -102,15 +102,12 @@ describe("runs", () => {
 });
 
 describe("export", () => {
-  test("export writes CSV, or NDJSON with a last line that marks its end", async () => {
+  test("export writes NDJSON with a last line that marks its end", async () => {
     const { url, to } = await newCoordinator();
-    for (let count = 0; count < 3; count++) await lease(url, { name: `=${count}` });
-    const csv = await done("export", ...to);
-    expect(csv.stderr).toBe("");
-    expect(csv.stdout).toMatch(/^"version",.*\r\n(0,\d+,.*\r\n){3}$/);
-    expect(csv.stdout).toContain(`"'=2"`);
-    const ndjson = await done("export", "--format", "ndjson", "--to-run", "2", ...to);
-    const lines = leasesIn(ndjson.stdout);
+    for (let count = 0; count < 3; count++) await lease(url);
+    const { stdout, stderr } = await done("export", "--to-run", "2", ...to);
+    expect(stderr).toBe("");
+    const lines = leasesIn(stdout);
     expect(exportEndSchema.parse(lines.pop())).toEqual({ end: true, leaseCount: 2, upToRun: 2 });
     expect(firstRunsOf(lines)).toEqual([1, 2]);
     await expectFailure(["export", "--namespace", "nowhere", ...to], 1, "namespace_not_found");
@@ -124,22 +121,21 @@ describe("export", () => {
     expect(await shell(`callnumber export --coordinator ${url} | head -n 1`)).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test.each([
-    ["csv", "cut"],
-    ["ndjson", "cut"],
-    // As a proxy ends a response whose source is gone.
-    ["ndjson", "ended without its end"],
-  ])("export as %s that is %s exits with 1 and reports that it is incomplete", async (format, how) => {
-    const url = await httpServer((_, response) => {
-      response.writeHead(200, { "content-type": "text/plain" });
-      response.write("{}\n", () => (how === "cut" ? response.destroy() : response.end()));
-    });
-    expect(await shell(`callnumber export --format ${format} --coordinator ${url}`)).toMatchObject({
-      code: 1,
-      stdout: "{}\n",
-      stderr: expect.stringMatching(/a part of it only.*export_incomplete/),
-    });
-  });
+  // As a proxy ends a response whose source is gone.
+  test.each(["cut", "ended without its end"])(
+    "export that is %s exits with 1 and reports that it is incomplete",
+    async (how) => {
+      const url = await httpServer((_, response) => {
+        response.writeHead(200, { "content-type": "text/plain" });
+        response.write("{}\n", () => (how === "cut" ? response.destroy() : response.end()));
+      });
+      expect(await shell(`callnumber export --coordinator ${url}`)).toMatchObject({
+        code: 1,
+        stdout: "{}\n",
+        stderr: expect.stringMatching(/a part of it only.*export_incomplete/),
+      });
+    },
+  );
 });
 
 describe("status", () => {
@@ -183,28 +179,26 @@ describe("status", () => {
     expect(last.replaceAll(COLORS, "")).toMatch(/^namespace main on the sqlite store[^]*Ctrl-C ends/);
   });
 
-  test("status --all-namespaces lists the namespaces that init made, with labels", async () => {
+  test("status --all-namespaces lists the namespaces that init made", async () => {
     const store = await embeddedStore();
     await done("init", "--store", store);
-    const labels = ["--label", "archive=lists", "--label", "team=a=b c"];
     const lists = ["--namespace", "lists", "--first-run", "200", "--rate", "4"];
-    expect(await jsonOf("init", "--store", store, ...lists, ...labels)).toMatchObject({
+    expect(await jsonOf("init", "--store", store, ...lists)).toMatchObject({
       namespace: "lists",
       firstRun: 200,
-      labels: { archive: "lists", team: "a=b c" },
     });
     const { url } = await serve(store);
     const to = ["--coordinator", url];
     await done("next", ...to);
     const listed = await done("status", "--all-namespaces", ...to);
     expect(listed.stdout.trimEnd().split("\n")).toEqual([
-      expect.stringMatching(/^NAMESPACE +RUNS USED +RUNS LEFT +RATE +GUARD +LABELS$/),
-      expect.stringMatching(/^lists +0 +1073741624 +4 +active +archive=lists team="a=b c"$/),
+      expect.stringMatching(/^NAMESPACE +RUNS USED +RUNS LEFT +RATE +GUARD$/),
+      expect.stringMatching(/^lists +0 +1073741624 +4 +active$/),
       expect.stringMatching(/^main +1 +1073741822 +2 +active$/),
     ]);
     expect(await jsonOf("status", "--all-namespaces", ...to)).toMatchObject([
       { namespace: "lists", record: { firstRun: 200, ceilingRunsPerSecond: 4 }, guard: { state: "active" } },
-      { namespace: "main", labels: {} },
+      { namespace: "main" },
     ]);
     expect((await done("status", "--namespace", "lists", ...to)).stdout).toMatch(
       /first run 200\n.*no run leased yet\n.*runs used +0, 0\.000 %\n.*the line ends +\S+Z, rising by 4 a second.*alarms +none\n$/s,

@@ -80,7 +80,7 @@ test("a coordinator with a directory trims older leases into a file, and every c
   );
   expect(await ask("runs", "--limit", "5")).not.toContain("trimmed");
   expect(await ask("runs", "--to-run", "17")).toMatch(/^leases up to run .* were trimmed/);
-  const exported = jsonLines<LedgerEntry>(await ask("export", "--format", "ndjson"));
+  const exported = jsonLines<LedgerEntry>(await ask("export"));
   expect(exported[0]).toMatchObject({ firstRun: last.firstRun + 1 });
   expect(exported).toHaveLength(LEASE_COUNT - last.firstRun + 1);
   expect(await coordinator.stop()).toBe(0);

@@ -1,5 +1,5 @@
 /** `callnumber schemes mint` as real processes: numbers that are right, none twice, and never one that belongs to another message. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SCHEMES } from "@callnumber/schemes";
@@ -58,30 +58,21 @@ describe("callnumber schemes mint", () => {
     expect(numbers.toSorted()).toEqual(numbers);
   });
 
-  test.each(["", "-n 3", "--json"])(
-    "makes no call number, which would be one of a leased run, with %j",
-    async (more) => {
-      expect(await mint(`--scheme call-number ${more}`)).toMatchObject({
-        code: 2,
-        stdout: "",
-        stderr: expect.stringContaining("callnumber next"),
-      });
-    },
-  );
-
   test.each([
     ["", "required option '--scheme <name>'"],
+    ["--scheme call-number", "from a run that a coordinator has leased: callnumber next makes some"],
+    ["--scheme call-number -n 3 --json", "callnumber next"],
     ["--scheme snowflake", "The schemes are call-number"],
     ["--scheme uuid -n 0", "from 1 to 1,000,000,000"],
-    ["--scheme uuid -n -1", "from 1 to 1,000,000,000"],
     ["--scheme uuid -n 1e9", "from 1 to 1,000,000,000"],
     ["--scheme uuid --node 1", "no place for --node"],
+    ["--scheme uuid --server 1", "no place for --server"],
     ["--scheme twitter-snowflake", "--node N, from 0 to 1023"],
     ["--scheme twitter-snowflake --node 1024", "from 0 to 1023"],
-    ["--scheme twitter-snowflake --node -1", "must be a whole number"],
     ["--scheme mysql-13-6-1", "--server N, from 0 to 9"],
     ["--scheme mysql-13-6-1 --server 10", "from 0 to 9"],
     ["--scheme tickets --server 1", "--state FILE"],
+    ["--scheme chibrary-4-16-20 --server 1", "--state FILE"],
     ["--scheme uuid --create", "--create needs a state file"],
   ])("rejects %j with a message that helps", async (options, message) => {
     expect(await mint(options)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
@@ -102,13 +93,6 @@ describe("callnumber schemes mint", () => {
     expect(Number(later)).toBeGreaterThan(1);
     expect(existsSync(`${state}.lock`)).toBe(false);
   });
-
-  test("fails when the disk behind standard output is full", async ({ skip }) => {
-    if (!existsSync("/dev/full")) skip("no /dev/full here");
-    const { code, stderr } = await shell("callnumber schemes mint --scheme uuid -n 100000 > /dev/full");
-    expect(code).toBe(1);
-    expect(stderr).toContain("ENOSPC");
-  });
 });
 
 describe("the state file", () => {
@@ -126,27 +110,16 @@ describe("the state file", () => {
     expect(Number(even.stdout) % 2).toBe(0);
   });
 
-  test("is not created without --create, and rejected when it is damaged", async () => {
+  test("is not created without --create, nor when the command fails for another reason", async () => {
     const state = join(await folderForTest(), "state.json");
     expect(await tickets(state)).toMatchObject({
       code: 1,
       stdout: "",
       stderr: expect.stringMatching(/--create.*mint_state_unusable/s),
     });
-    writeFileSync(state, "{}");
-    expect(await tickets(state, "--create")).toMatchObject({
-      code: 1,
-      stdout: "",
-      stderr: expect.stringContaining("damaged"),
-    });
-    expect(readFileSync(state, "utf8")).toBe("{}");
-  });
-
-  test("is not created when the command fails for another reason", async () => {
-    const folder = await folderForTest();
-    await mint("--scheme tickets --server 2 --create", "--state", join(folder, "a"));
-    await mint("--scheme call-number --create", "--state", join(folder, "b"));
-    expect(readdirSync(folder)).toEqual([]);
+    await mint("--scheme tickets --server 2 --create", "--state", state);
+    await mint("--scheme call-number --create", "--state", state);
+    expect(existsSync(state)).toBe(false);
   });
 
   test("is used by one of twelve concurrent processes at a time: the others fail, and no number repeats", async () => {
@@ -160,12 +133,7 @@ describe("the state file", () => {
     expect(finished.some(({ code }) => code === 0)).toBe(true);
     for (const { code, stderr, stdout } of finished) {
       if (code === 0) expect(linesOf(stdout)).toHaveLength(3_000);
-      else
-        expect({ code, stdout, stderr }).toEqual({
-          code: 1,
-          stdout: "",
-          stderr: expect.stringContaining("mints with"),
-        });
+      else expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("mints with")]);
     }
   });
 

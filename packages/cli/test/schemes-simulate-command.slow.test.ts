@@ -2,7 +2,7 @@
 import { SCHEMES } from "@callnumber/schemes";
 import { SCENARIOS } from "@callnumber/schemes/simulation";
 import { describe, expect, test } from "vitest";
-import { callnumber, shell } from "../../../test/processes/command.js";
+import { callnumber } from "../../../test/processes/command.js";
 
 const COLUMNS = 80;
 const SMALL = ["--numbers", "1000", "--seed", "1"];
@@ -11,14 +11,7 @@ interface Simulated {
   readonly seed: number;
   readonly scenarios: readonly {
     readonly name: string;
-    readonly outcomes: readonly {
-      readonly scheme: string;
-      readonly minted: number;
-      readonly repeats: number;
-      readonly expected: number;
-      readonly theory: string;
-      readonly plausible: boolean;
-    }[];
+    readonly outcomes: readonly { readonly scheme: string; readonly expected: number; readonly plausible: boolean }[];
   }[];
 }
 
@@ -40,8 +33,6 @@ describe("callnumber schemes simulate", () => {
       const words = section.split(/[\s,]+/);
       for (const { name } of SCHEMES) expect(words.filter((word) => word === name)).toHaveLength(1);
     }
-    expect(stdout).toMatch(/^call-number +1,000 +250 +250 +overlap/m);
-    expect(stdout).toContain("is not in this simulation");
   });
 
   test("repeats a simulation with the seed that it printed, and runs another without", async () => {
@@ -81,15 +72,12 @@ describe("callnumber schemes simulate", () => {
   });
 
   test.each([
-    [["--scenario", "clock-bakc"], "there is no scenario"],
-    [["--scenario", "x"], "The scenarios are good-clocks"],
-    [["--scheme", "snowflake"], "there is no scheme"],
+    [["--scenario", "clock-bakc"], 'there is no scenario "clock-bakc". The scenarios are good-clocks'],
     [["--scheme", ","], "must be at least one name"],
     [["--rate", "1/y"], "do not fit 365 days"],
     [["--nodes", "1"], "must be a whole number from 2 to 1,000"],
     [["--numbers", "0"], "must be a whole number from 1 to"],
     [["--numbers", "1e9"], "must be a whole number from 1 to"],
-    [["--rate", "0"], "must be above zero"],
     [["--seed", "-1"], "must be a whole number from 0 to"],
     [["--scenraio", "x"], "--scenario"],
   ])("rejects %j with a message that helps", async (parameters, words) => {
@@ -112,13 +100,5 @@ describe("callnumber schemes simulate", () => {
         stderr: "",
       });
     }
-  });
-
-  test("ends quietly when its reader leaves", async () => {
-    const { code, stdout, stderr } = await shell(
-      `${process.execPath} packages/cli/bin/callnumber.js schemes simulate --numbers 200 --seed 1 | head -n 1`,
-    );
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toContain("Seed 1");
   });
 });

@@ -45,7 +45,7 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
     path: string,
     body: LeaseRequest | ReportRequest,
     { signal }: CallOptions = {},
-    isExpected: (answer: unknown) => boolean = (answer) => answer !== undefined,
+    isExpected: (content: unknown) => boolean = (content) => content !== undefined,
   ): Promise<unknown> {
     const headers = {
       "content-type": "application/json",
@@ -62,9 +62,9 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
       const failure = await fetchFailure(base, error, (url) => fetch(url, { ...common, method: "HEAD" }));
       throw unreachable(base, error, failure);
     }
-    const answer = parseJson(text ?? "");
-    if (response.ok && isExpected(answer)) return answer;
-    throw responseError(base, response, answer, text === undefined);
+    const content = parseJson(text ?? "");
+    if (response.ok && isExpected(content)) return content;
+    throw responseError(base, response, content, text === undefined);
   }
 
   return {
@@ -74,7 +74,7 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
         pathOf("leases", { namespace }),
         request,
         options,
-        (answer) => (answer as Partial<Lease> | null | undefined)?.nonce === request.nonce,
+        (content) => (content as Partial<Lease> | null | undefined)?.nonce === request.nonce,
       ) as Promise<Lease>,
     report: (namespace, ledgerId, request, options) =>
       post(pathOf("report", { namespace, run: ledgerId }), request, options),
@@ -113,23 +113,23 @@ function unreachable(base: string, cause: unknown, { code, reason }: FetchFailur
   return new ClientError(code, message, { cause });
 }
 
-function responseError(base: string, response: Response, answer: unknown, isTooLong: boolean): ClientError {
-  const retryAfterMs = (isErrorResponse(answer) ? answer.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
-  if (isErrorResponse(answer) && isErrorCode(answer.code))
-    return new ClientError(answer.code, answer.message, { reason: answer.reason, retryAfterMs });
+function responseError(base: string, response: Response, content: unknown, isTooLong: boolean): ClientError {
+  const retryAfterMs = (isErrorResponse(content) ? content.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
+  if (isErrorResponse(content) && isErrorCode(content.code))
+    return new ClientError(content.code, content.message, { reason: content.reason, retryAfterMs });
   // From a newer coordinator, a proxy in between, or another program at this URL.
-  const said = isErrorResponse(answer)
-    ? `${answer.code}: ${answer.message}`
+  const description = isErrorResponse(content)
+    ? `${content.code}: ${content.message}`
     : `${isTooLong ? "longer than" : "not as"} a coordinator does`;
   const { status } = response;
-  const message = `${base} answered with status ${status}, ${said}. Check that it is the URL of a coordinator`;
+  const message = `${base} returned status ${status}, ${description}. Check that it is the URL of a coordinator`;
   // What a proxy returns while its coordinator is down. 500 and 501 are what other programs return.
   const isTransient = status > 501 || status === 429 || status === 408;
   return new ClientError(isTransient ? "coordinator_unreachable" : "invalid_response", message, { retryAfterMs });
 }
 
-function isErrorResponse(answer: unknown): answer is ErrorResponse {
-  const { code, reason, message, retryAfterMs } = (answer ?? {}) as Partial<ErrorResponse>;
+function isErrorResponse(content: unknown): content is ErrorResponse {
+  const { code, reason, message, retryAfterMs } = (content ?? {}) as Partial<ErrorResponse>;
   return (
     typeof code === "string" &&
     (reason === undefined || typeof reason === "string") &&

@@ -66,5 +66,5 @@ function assertWithin(field: string, value: unknown, min: number, max: number): 
 }
 
 function invalidResponse(reason: string): ClientError {
-  return new ClientError("invalid_response", `the answer to a lease request can't be used: ${reason}`);
+  return new ClientError("invalid_response", `the response to a lease request can't be used: ${reason}`);
 }

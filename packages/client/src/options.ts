@@ -1,23 +1,23 @@
 /** The options of a client, with their defaults and checks. */
 import { hostname } from "node:os";
 import process from "node:process";
-import type { Holder, Lease } from "@callnumber/protocol/http-api";
 import {
   DEFAULT_NAMESPACE,
   describe,
   HOLDER_NAME_LENGTH_MAX,
   HOST_LENGTH_MAX,
+  type Holder,
   LABEL_COUNT_MAX,
   LABEL_NAME_PATTERN,
   LABEL_VALUE_LENGTH_MAX,
   LEASE_RUN_COUNT_MAX,
+  type Lease,
   NAMESPACE_PATTERN,
   PID_MAX,
   PRINTABLE_PATTERN,
 } from "@callnumber/protocol/http-api";
 import type { ClientError } from "./client-error.js";
-import type { Fetch, Token } from "./http-source.js";
-import { httpSource } from "./http-source.js";
+import { type Fetch, httpSource, type Token } from "./http-source.js";
 import type { LeaseSource } from "./lease-source.js";
 
 /** Called on events. A hook that throws causes an uncaught error; it never affects a call number. */
@@ -93,39 +93,31 @@ export interface Settings {
   readonly hooks: ClientHooks;
 }
 
-const OPTION_NAMES: Readonly<Record<keyof ClientOptions, true>> = {
-  coordinator: true,
-  source: true,
-  namespace: true,
-  holder: true,
-  token: true,
-  fetch: true,
-  expectedStoreId: true,
-  spareRuns: true,
-  maxRunsPerLease: true,
-  prefetch: true,
-  onExhausted: true,
-  waitTimeoutMs: true,
-  requestTimeoutMs: true,
-  hooks: true,
-};
-
 /**
  * Returns the options with their defaults, checked.
  * @throws TypeError or RangeError that names the option and its value.
  */
 export function settingsOf(options: ClientOptions): Settings {
-  for (const name of Object.keys(options)) {
-    // A misspelled option would be silently without effect, such as `expectedStoreID`.
-    if (!Object.hasOwn(OPTION_NAMES, name)) throw new TypeError(`createClient knows no option "${name}"`);
-  }
   const {
+    coordinator,
+    token,
+    fetch,
+    source,
     namespace = DEFAULT_NAMESPACE,
+    holder,
+    expectedStoreId,
+    spareRuns,
+    maxRunsPerLease,
     prefetch = true,
     onExhausted = "lease",
-    expectedStoreId,
+    waitTimeoutMs,
+    requestTimeoutMs,
     hooks = {},
+    ...others
   } = options;
+  // A misspelled option, such as `expectedStoreID`, would be silently without effect.
+  const [unknown] = Object.keys(others satisfies Record<string, never>);
+  if (unknown !== undefined) throw new TypeError(`createClient knows no option "${unknown}"`);
   if (!NAMESPACE_PATTERN.test(namespace)) {
     throw new TypeError(
       `namespace must have 1 to 63 characters a-z, 0-9, dot, dash, underscore, not ${describe(namespace)}`,
@@ -133,33 +125,34 @@ export function settingsOf(options: ClientOptions): Settings {
   }
   if (expectedStoreId !== undefined && (typeof expectedStoreId !== "string" || expectedStoreId === "")) {
     throw new TypeError(
-      `expectedStoreId must be a store id, not ${describe(expectedStoreId)}; leave it out to pin the first store met`,
+      `expectedStoreId must be a store id, not ${describe(expectedStoreId)}; leave it out to pin the store of the first lease`,
     );
   }
-  if (onExhausted === "stop" && (options.spareRuns ?? 0) > 0) {
+  if (onExhausted !== "lease" && onExhausted !== "stop") {
+    throw new TypeError(`onExhausted must be one of lease, stop, not ${describe(onExhausted)}`);
+  }
+  if (onExhausted === "stop" && (spareRuns ?? 0) > 0) {
     throw new TypeError('spareRuns have no use with onExhausted "stop": such a client uses one run');
   }
+  if (typeof prefetch !== "boolean") throw new TypeError(`prefetch must be true or false, not ${describe(prefetch)}`);
   return {
-    source: sourceOf(options),
+    source: sourceOf({ source, coordinator, token, fetch }),
     namespace,
-    holder: holderOf(options.holder),
+    holder: holderOf(holder),
     expectedStoreId,
-    spareRuns: assertWithin("spareRuns", options.spareRuns ?? 0, 0, LEASE_RUN_COUNT_MAX),
-    maxRunsPerLease: assertWithin(
-      "maxRunsPerLease",
-      options.maxRunsPerLease ?? LEASE_RUN_COUNT_MAX,
-      1,
-      LEASE_RUN_COUNT_MAX,
-    ),
-    prefetch: assertBoolean("prefetch", prefetch),
-    stopWhenExhausted: assertOneOf("onExhausted", onExhausted, ["lease", "stop"]) === "stop",
-    waitTimeoutMs: assertWithin("waitTimeoutMs", options.waitTimeoutMs ?? 30_000, 1, 3_600_000),
-    requestTimeoutMs: assertWithin("requestTimeoutMs", options.requestTimeoutMs ?? 5_000, 1, 600_000),
+    spareRuns: assertWithin("spareRuns", spareRuns ?? 0, 0, LEASE_RUN_COUNT_MAX),
+    maxRunsPerLease: assertWithin("maxRunsPerLease", maxRunsPerLease ?? LEASE_RUN_COUNT_MAX, 1, LEASE_RUN_COUNT_MAX),
+    prefetch,
+    stopWhenExhausted: onExhausted === "stop",
+    waitTimeoutMs: assertWithin("waitTimeoutMs", waitTimeoutMs ?? 30_000, 1, 3_600_000),
+    requestTimeoutMs: assertWithin("requestTimeoutMs", requestTimeoutMs ?? 5_000, 1, 600_000),
     hooks,
   };
 }
 
-function sourceOf({ source, coordinator, token, fetch }: ClientOptions): LeaseSource {
+type SourceOptions = Pick<ClientOptions, "source" | "coordinator" | "token" | "fetch">;
+
+function sourceOf({ source, coordinator, token, fetch }: SourceOptions): LeaseSource {
   if (source === undefined) return httpSource({ coordinator: coordinator ?? "http://127.0.0.1:7300", token, fetch });
   if (coordinator !== undefined || token !== undefined || fetch !== undefined) {
     throw new TypeError("give either `source` or the options of HTTP (`coordinator`, `token`, `fetch`), not both");
@@ -205,16 +198,5 @@ function assertWithin(name: string, value: number, min: number, max: number): nu
   if (!(Number.isInteger(value) && value >= min && value <= max)) {
     throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${describe(value)}`);
   }
-  return value;
-}
-
-function assertBoolean(name: string, value: boolean): boolean {
-  if (typeof value !== "boolean") throw new TypeError(`${name} must be true or false, not ${describe(value)}`);
-  return value;
-}
-
-function assertOneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
-  if (!allowed.includes(value))
-    throw new TypeError(`${name} must be one of ${allowed.join(", ")}, not ${describe(value)}`);
   return value;
 }

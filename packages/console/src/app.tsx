@@ -26,8 +26,8 @@ const TITLES: Readonly<Record<PageName, string>> = {
 export function App() {
   const route = useRoute();
   const [access, setAccess] = useState<"unknown" | "granted" | "denied">("unknown");
-  const enter = (answer: NamespacesResponse | undefined) => {
-    const names = answer?.namespaces.map(({ namespace }) => namespace) ?? [];
+  const enter = (response: NamespacesResponse | undefined) => {
+    const names = response?.namespaces.map(({ namespace }) => namespace) ?? [];
     const [first] = names;
     // Without a place in the URL: one that the token grants access to.
     if (location.hash === "" && first !== undefined && !names.includes(route.namespace)) go(urlOf(first), true);

@@ -1,11 +1,11 @@
 /** The events of the stream as sentences. Pure. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { formatCount, formatLabels, formatNumber, formatRuns } from "./format.js";
+import { formatCount, formatNumber, formatRuns } from "./format.js";
 
 type Formatter = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
 /** Events that are not about the guard. */
-const ORDINARY = /^(leases?|start|stop|pin|labels|ledger_(not_)?trimmed|sighup_ignored|log_lines_dropped)$/;
+const ORDINARY = /^(leases?|start|stop|pin|ledger_(not_)?trimmed|sighup_ignored|log_lines_dropped)$/;
 
 const SENTENCES: Readonly<Record<string, Formatter>> = {
   lease: ({ firstRun, runCount, holder }) =>
@@ -24,15 +24,12 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
     `recovered (${text(reason).replaceAll("_", " ")}): skipped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}; the runs between are never leased`,
   discarded: ({ firstRun, runCount, reason }) =>
     `${formatRuns(number(firstRun), number(runCount))} discarded, and never handed out: ${text(reason)}`,
-  alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
   alarm_cleared: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   ledger_trimmed: ({ leaseCount }) => `${formatCount(number(leaseCount), "lease")} trimmed from the store, into a file`,
-  labels: ({ labels }) =>
-    `the namespace has new labels: ${formatLabels((labels ?? {}) as Readonly<Record<string, string>>) || "none"}`,
   init: ({ firstRun }) => `the namespace was made, with first run ${formatNumber(number(firstRun))}`,
-  pin: ({ storeId }) => `the store was met for the first time from here, and believed: ${text(storeId)}`,
+  pin: ({ storeId }) => `no checkpoint for the namespace, so its store was trusted once: ${text(storeId)}`,
   run_above_high_water_mark: ({ lastRun, mark }) =>
-    `an importer holds run ${formatNumber(number(lastRun))}, and the mark is ${formatNumber(number(mark))}`,
+    `an importer holds run ${formatNumber(number(lastRun))}, and the high-water mark is ${formatNumber(number(mark))}`,
   clock_skew: ({ aheadMs }) => `a holder’s clock is ${formatNumber(number(aheadMs))} ms ahead`,
   preflight_finding: ({ what, remedy }) => `${text(what)}. ${text(remedy)}`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,

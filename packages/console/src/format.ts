@@ -91,10 +91,15 @@ export function formatLabels(labels: Readonly<Record<string, string>>): string {
     .join(", ");
 }
 
+/** 7, 7 to 9 */
+export function formatRange(firstRun: number, runCount: number): string {
+  const first = formatNumber(firstRun);
+  return runCount === 1 ? first : `${first} to ${formatNumber(firstRun + runCount - 1)}`;
+}
+
 /** run 7, runs 7 to 9 */
 export function formatRuns(firstRun: number, runCount: number): string {
-  if (runCount === 1) return `run ${formatNumber(firstRun)}`;
-  return `runs ${formatNumber(firstRun)} to ${formatNumber(firstRun + runCount - 1)}`;
+  return `${runCount === 1 ? "run" : "runs"} ${formatRange(firstRun, runCount)}`;
 }
 
 /** With every character escaped that is not seen, or that turns the order of others: `\u{202e}`. */

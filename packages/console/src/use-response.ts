@@ -71,6 +71,8 @@ const RESOURCE_COUNT_MAX = 50;
 /** How long events are gathered before they lead to one request. */
 const GATHER_MS = 1_000;
 const RELOAD_EVERY_MS = 15_000;
+/** For requests that read thousands of leases: they are not repeated with each new one. */
+export const REST_MS = 5_000;
 
 /**
  * Requests `path`, again every 15 s while the page is visible, and soon after an event of `namespace`, where one is given: then at most once

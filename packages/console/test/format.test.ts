@@ -69,8 +69,16 @@ test("a recovery is shown with the runs that it skipped", () => {
   );
 });
 
+test("a lease is shown with the first and the last of its runs", () => {
+  const lease = { firstRun: 7, runCount: 3, holder: { name: "importer" } };
+  expect(formatEvent(event("lease", lease))).toBe("runs 7 to 9 leased to importer");
+  expect(formatEvent(event("lease", { ...lease, runCount: 1 }))).toBe("run 7 leased to importer");
+});
+
 test("events without a sentence of their own are shown by their name and reason", () => {
   expect(formatEvent(event("segment_archived", { reason: "by age" }))).toBe("segment archived: by age");
+  const alarm = { name: "headroom_low", severity: "warning", explanation: "7 runs are left" };
+  expect(formatEvent(event("alarm", alarm))).toBe("alarm: 7 runs are left");
   expect(formatEvent(event("constructor", {}))).toBe("constructor");
 });
 

@@ -66,14 +66,16 @@ local function nowMs()
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
--- A section of INFO, nil when the user may not read it; and a line in it.
+-- A section of INFO, nil when the user may not read it; and the value of a line in it.
 local function infoText(section)
   local text = redis.pcall('INFO', section)
   return type(text) == 'string' and text or nil
 end
 
+-- Found as plain text: as a pattern it would take longer than INFO itself.
 local function infoField(text, name)
-  return text and string.match(text, '\n' .. name .. ':([^\r\n]+)')
+  local _, last = string.find(text or '', '\n' .. name .. ':', 1, true)
+  return last and string.match(text, '^[^\r\n]+', last + 1)
 end
 
 local function matchesWhole(text, pattern, lengthMin, lengthMax)

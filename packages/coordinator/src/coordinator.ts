@@ -9,7 +9,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { RUN_MAX, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import {
-  type Holder,
   type InspectResponse,
   LEASE_RUN_COUNT_MAX,
   type Lease,
@@ -18,6 +17,7 @@ import {
   type RunResponse,
   type RunsResponse,
   runOfLedgerId,
+  runStateIn,
   type StatusResponse,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
@@ -27,11 +27,9 @@ import { namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
-import { namespaceNotFound } from "./guard/refusals.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
-import { runStateIn } from "./inspect/verdicts.js";
 import {
   type ExportStep,
   exportedSteps,
@@ -283,17 +281,6 @@ export class Coordinator {
     return described.filter((one) => one !== undefined);
   }
 
-  /** Replaces the labels of a namespace. @throws CoordinatorError `namespace_not_found`. */
-  async labelNamespace(namespace: string, labels: Holder["labels"]): Promise<NamespaceDescription> {
-    assertNamespace(namespace);
-    await this.#store.readNamespace(namespace);
-    await this.#store.changeSettings(namespace, { labels });
-    this.#log.info({ namespace, labels }, "labels");
-    const described = await describeNamespace(this.#sources, namespace);
-    if (described === undefined) throw namespaceNotFound(namespace);
-    return described;
-  }
-
   /** Returns high-water mark, runs left and rate of use. @throws CoordinatorError `namespace_not_found`, or why the record can't be read. */
   async status(namespace: string): Promise<StatusResponse> {
     const { guard, record } = await this.#read(namespace);
@@ -324,7 +311,7 @@ export class Coordinator {
   }
 
   get #sources(): StatusSources {
-    return { store: this.#store, guards: this.#guards, preflight: this.#preflight, now: this.#now };
+    return { guards: this.#guards, preflight: this.#preflight, now: this.#now };
   }
 
   async #read(namespace: string) {

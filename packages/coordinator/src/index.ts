@@ -14,7 +14,6 @@ export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-st
 export type {
   Finding,
   NamespaceRecord,
-  NamespaceSettings,
   Outcome,
   ReportCommand,
   StepCommand,

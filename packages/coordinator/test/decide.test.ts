@@ -71,7 +71,7 @@ function situationOf(odd: Odd): StepContext {
 /** `WORD detail`, or what is written. */
 function decided(step: StepCommand, odd: Odd = {}): string | Written {
   const answer = decide(situationOf(odd), step);
-  return isRefusal(answer) ? `${answer.word} ${answer.detail}` : answer;
+  return isRefusal(answer) ? `${answer.code} ${answer.detail}` : answer;
 }
 
 function written(step: StepCommand, odd: Odd = {}): NamespaceState {
@@ -381,7 +381,7 @@ describe("a record", () => {
   const good = storedFields(record);
   const wordOf = (fields: ObservedFields, namespace = NAMESPACE) => {
     const read = readRecord(fields, namespace);
-    return isRefusal(read) ? `${read.word} ${read.detail}` : read;
+    return isRefusal(read) ? `${read.code} ${read.detail}` : read;
   };
   const changed = (own: ObservedFields) => {
     const { k: _, ...fields } = { ...good, ...own };

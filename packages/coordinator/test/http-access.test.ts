@@ -34,7 +34,6 @@ const ROUTES: readonly [method: string, path: string, roles: readonly Role[]][] 
   ["GET", "/v1/namespaces/main/capacity", ["read", "operator"]],
   ["GET", "/v1/namespaces/main/history", ["read", "operator"]],
   ["GET", "/v1/namespaces/main/export", ["read", "operator"]],
-  ["POST", "/v1/namespaces/main/labels", ["operator"]],
   ["GET", "/v1/namespaces", ["read", "operator"]],
   ["GET", "/v1/events", ["read", "operator"]],
   ["GET", "/metrics", ["read", "operator"]],

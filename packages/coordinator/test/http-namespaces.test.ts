@@ -1,14 +1,13 @@
-/** What is read about namespaces over HTTP: all of them; status, capacity, history, leases and call numbers of one. And labels. */
+/** What is read about namespaces over HTTP: all of them; status, capacity, history, leases and call numbers of one. */
 import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
 import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/operator";
 import {
   capacityResponseSchema,
   historyResponseSchema,
-  namespaceDescriptionSchema,
   namespacesResponseSchema,
 } from "@callnumber/protocol/operator-schemas";
 import { inspectResponseSchema, runsResponseSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { PUBLIC_READS_MAX } from "../src/http/in-flight-limits.js";
 import { holder, LEASE_NONCE } from "./commands-for-test.js";
@@ -39,7 +38,7 @@ describe("the list of namespaces", () => {
     const unused = { firstRun: 1, highWaterMark: 0, runsUsed: 0, ceilingRunsPerSecond: 2 };
     expect(namespaces).toMatchObject([
       { namespace: "lists", record: { ...used, ceilingRunsPerSecond: 4 }, guard: { state: "active", code: null } },
-      { namespace: "main", labels: {}, record: unused },
+      { namespace: "main", record: unused },
     ]);
   });
 
@@ -58,42 +57,20 @@ describe("the list of namespaces", () => {
     ]);
   });
 
+  test("shows a namespace as stopped while a server of the store could lose leases", async () => {
+    const code = "store_eviction_enabled";
+    store.preflight = async () => [{ code, what: "it evicts", remedy: "set noeviction" }];
+    coordinator.startHeartbeat();
+    onTestFinished(() => coordinator.stopHeartbeat());
+    expect((await lease()).body).toMatchObject({ code });
+    expect((await listed()).namespaces).toMatchObject([{ namespace: "main", guard: { state: "stopped", code } }]);
+  });
+
   test("fails as a whole only when the store does not respond", async () => {
     store.listNamespaces = async () => {
       throw new CoordinatorError("store_unavailable", "gone");
     };
     expect(await get("/v1/namespaces")).toMatchObject({ status: 503, body: { code: "store_unavailable" } });
-  });
-});
-
-describe("labels", () => {
-  const setLabels = (body: unknown, namespace = "main") => post(`/v1/namespaces/${namespace}/labels`, body);
-
-  test("replace those before, and are shown in the list", async () => {
-    const labels = { archive: "lists", team: "mail" };
-    const { status, body } = await setLabels({ labels });
-    expect(status).toBe(200);
-    expect(namespaceDescriptionSchema.parse(body)).toMatchObject({ namespace: "main", labels });
-    await setLabels({ labels: { archive: "others" } });
-    expect((await get("/v1/namespaces")).body.namespaces).toMatchObject([{ labels: { archive: "others" } }]);
-  });
-
-  test.each([
-    [{ labels: { A: "x" } }],
-    [{ labels: { a: "" } }],
-    [{ labels: { a: "\u202e" } }],
-    [{ labels: { a: "x".repeat(65) } }],
-    [{ labels: Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`l${index}`, "x"])) }],
-    [{ labels: { a: "x" }, rate: 3 }],
-    [{}],
-  ])("%j are rejected, and nothing changes", async (body) => {
-    expect(await setLabels(body)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
-    expect((await store.readSettings("main")).labels).toEqual({});
-  });
-
-  test("of a namespace that does not exist are rejected", async () => {
-    const rejection = { status: 404, body: { code: "namespace_not_found" } };
-    expect(await setLabels({ labels: {} }, "other")).toMatchObject(rejection);
   });
 });
 

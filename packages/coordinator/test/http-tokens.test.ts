@@ -9,7 +9,7 @@ import { RecentEvents } from "../src/events/recent-events.js";
 import { SILENT_LOG } from "../src/log.js";
 import { makeToken, newToken, type TokenSettings } from "../src/tokens/token.js";
 import { TokenAuthenticator } from "../src/tokens/token-auth.js";
-import { LEASE_NONCE } from "./commands-for-test.js";
+import { holder, LEASE_NONCE } from "./commands-for-test.js";
 import { opened, openStream, sendBytes } from "./raw-client.js";
 import { leaseRequest, served } from "./served.js";
 
@@ -188,17 +188,19 @@ describe("readiness", () => {
 describe("the event stream", () => {
   const streamFor = ({ token }: { readonly token: string }, query = "") =>
     openStream(`${url}/v1/events${query}`, bearer(token));
+  const leaseTo = (name: string, namespace: string) =>
+    coordinator.lease(namespace, leaseRequest({ holder: { ...holder, name } }));
 
   test("has past and new events of the namespaces of the token, and those that concern all for all", async () => {
     const some = await streamFor(reader, "?recent=yes");
     const all = await streamFor(readerOfAll, "?recent=yes");
-    await coordinator.labelNamespace("other", { a: "b" });
-    await coordinator.labelNamespace("main", { a: "b" });
+    await leaseTo("first", "other");
+    await leaseTo("first", "main");
     // A rejection that concerns no namespace.
     await getWith("/metrics", newToken());
-    await coordinator.labelNamespace("main", { a: "c" });
+    await leaseTo("last", "main");
     const namespacesOf = async ({ text }: Awaited<ReturnType<typeof streamFor>>) => {
-      await expect.poll(text).toContain('"a":"c"');
+      await expect.poll(text).toContain('"name":"last"');
       const events = [...text().matchAll(/^data: (.+)$/gm)].map(([, json]) => JSON.parse(json as string));
       return new Set(events.map(({ namespace }) => namespace));
     };
@@ -216,11 +218,11 @@ describe("the event stream", () => {
   test("ends when its token is revoked, before it shows anything more; streams of other tokens go on", async () => {
     const revoked = await streamFor(reader);
     const stays = await streamFor(readerOfAll);
-    await coordinator.labelNamespace("main", { a: "before" });
+    await leaseTo("before", "main");
     await expect.poll(revoked.text).toContain("before");
     authenticator.replace([readerOfAll.record]);
     // Also with the next event of another namespace.
-    await coordinator.labelNamespace("other", { a: "after" });
+    await leaseTo("after", "other");
     await expect.poll(revoked.hasEnded).toBe(true);
     await expect.poll(stays.text).toContain("after");
     await delay(20);

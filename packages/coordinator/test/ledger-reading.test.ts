@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { exportedSteps, type LedgerFilter, ledgerPage } from "../src/ledger/read-ledger.js";
-import { type LeaseQuery, type LedgerReader, type NamespaceSettings } from "../src/stores/store.js";
+import { type LeaseQuery, type LedgerReader, NO_RETENTION, type Retention } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 
@@ -29,8 +29,8 @@ class ListedLedger implements LedgerReader {
     return found;
   }
 
-  async readSettings(): Promise<NamespaceSettings> {
-    return { labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
+  async readRetention(): Promise<Retention> {
+    return NO_RETENTION;
   }
 }
 

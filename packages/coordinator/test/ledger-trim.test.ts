@@ -44,27 +44,26 @@ describe.each(STORES)("the %s store", (_, open) => {
 
   test("keeps all leases, unless a number of days is set", async () => {
     const { store } = await leased(3);
-    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
-    await store.changeSettings(NAMESPACE, { retentionDays: 90 });
-    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 90, through: 0, leasedAtMs: 0 });
-    await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
-    expect((await store.readSettings(NAMESPACE)).retention.days).toBe(90);
-    await store.changeSettings(NAMESPACE, { retentionDays: 0 });
-    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
-    expect((await store.readSettings(NAMESPACE)).labels).toEqual({ archive: "lists" });
-    expect((await store.readSettings("other")).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    await store.setRetentionDays(NAMESPACE, 90);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 0, leasedAtMs: 0 });
+    await store.setRetentionDays(NAMESPACE, 0);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    expect(await store.readRetention("other")).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
   });
 
   test("trims the oldest leases, and stores up to where", async () => {
     const { store, leases, isTrimmed } = await leased(8);
-    await store.changeSettings(NAMESPACE, { retentionDays: 90 });
+    await store.setRetentionDays(NAMESPACE, 90);
     await isTrimmed(10);
-    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 90, through: 10, leasedAtMs: 10 });
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 10, leasedAtMs: 10 });
     expect(await ledgerOf(store)).toEqual(leases.slice(5));
     for (const run of [1, 3, 5, 10]) expect(await findLease(store, NAMESPACE, run)).toBeUndefined();
     expect(await findLease(store, NAMESPACE, 11)).toEqual(leases[5]);
     await isTrimmed(12);
-    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 90, through: 12, leasedAtMs: 12 });
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 12, leasedAtMs: 12 });
+    await store.setRetentionDays(NAMESPACE, 0);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 12, leasedAtMs: 12 });
   });
 
   test("trims the reports, too, and keeps those on the leases next to them", async () => {
@@ -95,7 +94,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     const before = await ledgerOf(store);
     for (const known of [0, 5]) expect(await trim(known, 6)).toBe(false);
     expect(await ledgerOf(store)).toEqual(before);
-    expect((await store.readSettings(NAMESPACE)).retention).toMatchObject({ through: 4 });
+    expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 4 });
   });
 
   test.each([[[2, 6]], [[4, 6]], [[2, 4]], [[]], [[2, 3, 6]], [[2, 4, 6, 7]]])(
@@ -104,7 +103,7 @@ describe.each(STORES)("the %s store", (_, open) => {
       const { store, leases, trim } = await leased(8);
       expect(await trim(0, 7, ids)).toBe(false);
       expect(await ledgerOf(store)).toEqual(leases);
-      expect((await store.readSettings(NAMESPACE)).retention).toMatchObject({ through: 0 });
+      expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 0 });
     },
   );
 
@@ -132,7 +131,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     const { store, storeId } = await leased(4);
     const asked = { storeId, trimmedThrough: 5, through: 6, leasedAtMs: 0, leases: [] };
     expect(await store.trimLedger("other", asked)).toBe(false);
-    expect((await store.readSettings("other")).retention).toMatchObject({ through: 0 });
+    expect(await store.readRetention("other")).toMatchObject({ through: 0 });
   });
 
   test.each([
@@ -154,14 +153,14 @@ describe.each(STORES)("the %s store", (_, open) => {
     const trim = { storeId: storeIdFrom(1), trimmedThrough: 0, through: 6, leasedAtMs: 7, leases: [] };
     for (const name of [NAMESPACE, "empty"]) {
       if (name === NAMESPACE) await store.importLeases(name, leases.slice(3));
-      await store.changeSettings(name, { retentionDays: 90 });
+      await store.setRetentionDays(name, 90);
       expect(await store.trimLedger(name, trim)).toBe(true);
-      expect((await store.readSettings(name)).retention).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
+      expect(await store.readRetention(name)).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
     }
     expect(await ledgerOf(store)).toEqual(leases.slice(3));
     expect(await store.listNamespaces()).toEqual([]);
     await store.step("empty", commandsFor(storeIdFrom(1)).init());
-    expect((await store.readSettings("empty")).retention).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
+    expect(await store.readRetention("empty")).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
   });
 
   test("finds the first lease of a time or later among those that are left", async () => {

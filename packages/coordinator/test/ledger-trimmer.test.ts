@@ -42,7 +42,7 @@ afterEach(() => {
 async function leased(leaseCount: number, store = new MemoryStore()): Promise<StoreInHand> {
   const own = await withNamespace(store);
   for (let count = 0; count < leaseCount; count++) await own.lease();
-  await store.changeSettings(NAMESPACE, { retentionDays: RETENTION_DAYS });
+  await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
   return own;
 }
 
@@ -52,7 +52,7 @@ async function copyOf({ store, storeId }: StoreInHand): Promise<MemoryStore> {
   await copy.importLeases(NAMESPACE, await ledgerOf(store));
   await recover(copy, storeId);
   await inHand(copy, { storeId }).jump();
-  await copy.changeSettings(NAMESPACE, { retentionDays: RETENTION_DAYS });
+  await copy.setRetentionDays(NAMESPACE, RETENTION_DAYS);
   return copy;
 }
 
@@ -89,7 +89,7 @@ describe("a trim", () => {
     const whole = await ledgerOf(store);
     const now = () => Date.now() + (RETENTION_DAYS - 1) * DAY_MS;
     expect(await trimmed(store, directory, { now })).toEqual([]);
-    await store.changeSettings(NAMESPACE, { retentionDays: 0 });
+    await store.setRetentionDays(NAMESPACE, 0);
     expect(await trimmed(store, directory)).toEqual([]);
     expect(await ledgerOf(store)).toEqual(whole);
     expect(await readdir(directory)).toEqual([]);
@@ -121,9 +121,9 @@ describe("a trim", () => {
     await store.importLeases(NAMESPACE, leases);
     await recover(store, storeId, { floor: 4 });
     await inHand(store, { storeId }).jump();
-    await store.changeSettings(NAMESPACE, { retentionDays: RETENTION_DAYS });
+    await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
     await trimmed(store, directory);
-    expect((await store.readSettings(NAMESPACE)).retention).toMatchObject({ through: 3, leasedAtMs: 3_000 });
+    expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 3, leasedAtMs: 3_000 });
   });
 
   test("runs at the start, and until it is stopped", async () => {
@@ -153,7 +153,7 @@ describe("a trim", () => {
     await trimmed(own.store, directory);
     await trimmed(restored, directory);
     expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
-    expect((await restored.readSettings(NAMESPACE)).retention).toMatchObject({ through: 4 });
+    expect(await restored.readRetention(NAMESPACE)).toMatchObject({ through: 4 });
   });
 });
 
@@ -269,7 +269,7 @@ describe("a run whose lease was trimmed", () => {
   async function coordinatorOfTrimmed() {
     const own = await leased(6);
     await trimmed(own.store, directory);
-    const { leasedAtMs } = (await own.store.readSettings(NAMESPACE)).retention;
+    const { leasedAtMs } = await own.store.readRetention(NAMESPACE);
     const part = { upToRun: 5, lastLeasedAtMs: leasedAtMs };
     return { ...own, part, coordinator: new Coordinator({ store: own.store, name: "test" }) };
   }

@@ -101,9 +101,11 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
 
     // Run again after the new store has leased, it changes nothing.
     const before = await target.readNamespace(NAMESPACE);
+    await target.setRetentionDays(NAMESPACE, RETENTION_DAYS);
     expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "done", storeId: before.storeId });
     expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: undefined, record: before });
     expect(await target.readNamespace(NAMESPACE)).toEqual(before);
+    expect((await target.readRetention(NAMESPACE)).days).toBe(RETENTION_DAYS);
     expect((await leaseOf(current)).firstRun).toBeGreaterThan(fresh.firstRun);
   });
 
@@ -111,16 +113,16 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
     const { to, source, target } = await pair(makeSource, makeTarget);
     const directory = await folderForTest();
     const whole = await ledgerOf(source);
-    await source.changeSettings(NAMESPACE, { retentionDays: RETENTION_DAYS });
+    await source.setRetentionDays(NAMESPACE, RETENTION_DAYS);
     await trimmed(source, directory);
-    const retention = (await source.readSettings(NAMESPACE)).retention;
+    const retention = await source.readRetention(NAMESPACE);
     expect(retention).toEqual({
       days: RETENTION_DAYS,
       through: lastLedgerIdOf(whole.at(-2) as LedgerEntry),
       leasedAtMs: whole.at(-2)?.leasedAtMs,
     });
     await moveNamespace(moving(source, to, target));
-    expect((await target.readSettings(NAMESPACE)).retention).toEqual(retention);
+    expect(await target.readRetention(NAMESPACE)).toEqual(retention);
     expect(await ledgerOf(target)).toEqual(whole.slice(-1));
     const current = coordinatorOf(target);
     await expect(current.run(NAMESPACE, 1)).rejects.toMatchObject({ code: "lease_trimmed" });

@@ -181,7 +181,7 @@ describe("a trim", () => {
       await lease();
       if (count % 3 === 0) await store.report(NAMESPACE, count, reportCommand({ lastSequence: count }));
     }
-    await store.changeSettings(NAMESPACE, { retentionDays: RETENTION_DAYS });
+    await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
     const whole = await ledgerOf(store);
     await store.close();
     return { place, directory, whole };

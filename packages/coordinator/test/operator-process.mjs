@@ -12,7 +12,7 @@ import { openStore } from "../dist/stores/open-store.js";
 import { parseStoreUrl } from "../dist/stores/store-url.js";
 
 /** What changes something outside this process. */
-const CHANGES = new Set(["step", "importLeases", "changeSettings", "trimLedger", "append"]);
+const CHANGES = new Set(["step", "importLeases", "setRetentionDays", "trimLedger", "append"]);
 
 const { storeUrl, bounds, kill, move, trim } = JSON.parse(process.argv[2]);
 const changes = [];

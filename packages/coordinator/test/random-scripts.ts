@@ -120,7 +120,7 @@ const play = namedPlays({
   /** Trims the oldest leases, as the caller knows them. */
   trim: (asked: AskedTrim) => async (store, ids) => {
     const { name, isForeign, leaseCount, missing, isReportMissed, stale } = asked;
-    const { through } = (await store.readSettings(name)).retention;
+    const { through } = await store.readRetention(name);
     const oldest = await store.leases(name, { direction: "oldest_first", limit: leaseCount, withoutRecord: true });
     const last = oldest.at(-1);
     const leases = oldest.map((lease) => ({
@@ -136,8 +136,8 @@ const play = namedPlays({
       leases: known,
     });
   },
-  keep: (name: Name, days: number) => (store) => store.changeSettings(name, { retentionDays: days }),
-  retention: (name: Name) => (store) => store.readSettings(name),
+  keep: (name: Name, days: number) => (store) => store.setRetentionDays(name, days),
+  retention: (name: Name) => (store) => store.readRetention(name),
   read: (name: Name) => (store) => store.readNamespace(name),
 });
 

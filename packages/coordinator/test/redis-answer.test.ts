@@ -61,7 +61,7 @@ test("the reply to a lease is rejected unless every part of it has its form", ()
   const head = [storeId, "0", "1700000000000", "e:r:0:0", "0", "1"];
   const read = (...parts: readonly unknown[]) => stepRepliesIn(parts, [{ namespace: NAMESPACE, command }]);
   expect(read(...head, `${command.nonce} 7 2`)).toMatchObject([{ after: { highWaterMark: 7 }, runCount: 2 }]);
-  expect(read(...head.with(2, ""), `${command.nonce} EXHAUSTED 0`)).toMatchObject([{ word: "EXHAUSTED" }]);
+  expect(read(...head.with(2, ""), `${command.nonce} EXHAUSTED 0`)).toMatchObject([{ code: "EXHAUSTED" }]);
   // JavaScript would make a number of most of them.
   const noMarks = ["", "-", "NaN", "1e1", "0x7", "+7", "007", "7.0", "7\n", "1073741824", "9".repeat(20)];
   for (const mark of noMarks) expect(read(...head, `${command.nonce} ${mark} 2`), mark).toBeUndefined();

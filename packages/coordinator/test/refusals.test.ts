@@ -89,18 +89,18 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["MISUSE", "step x", stops("internal_error"), ["broken invariant", "step x"]],
 ];
 
-test.each(TABLE)("%s %j", (word, detail, fields, fragments) => {
-  const error = refused(word, detail, "main");
+test.each(TABLE)("%s %j", (code, detail, fields, fragments) => {
+  const error = refused(code, detail, "main");
   const absent = { retryAfterMs: undefined, generation: undefined, fault: undefined };
   expect(error).toMatchObject({ ...absent, ...fields });
   for (const fragment of fragments) expect(error.message).toContain(fragment);
 });
 
 test("the table has every refusal", () => {
-  expect(new Set(TABLE.map(([word]) => word))).toEqual(new Set(Object.keys(REFUSAL_RULES)));
+  expect(new Set(TABLE.map(([code]) => code))).toEqual(new Set(Object.keys(REFUSAL_RULES)));
 });
 
-test("only a known word is a refusal", () => {
+test("only a known code is a refusal", () => {
   expect(["EMPTY", "ERR", "constructor", ""].map(isRefusalCode)).toEqual([true, false, false, false]);
 });
 

@@ -144,10 +144,10 @@ function decisionOn(
 ): { readonly name: string; readonly result: StepResult } {
   const written = decide({ namespace: NAMESPACE, keys: foundKeys(state), server, nowMs, bounds }, command);
   if (isRefusal(written)) {
-    const { word, detail } = written;
+    const { code, detail } = written;
     return {
-      name: `${word} ${detail}`,
-      result: { refused: errorFields(refused(word, asRedisReports(detail), NAMESPACE)) },
+      name: `${code} ${detail}`,
+      result: { refused: errorFields(refused(code, asRedisReports(detail), NAMESPACE)) },
     };
   }
   const { record, runCount } = written;

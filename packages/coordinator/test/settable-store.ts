@@ -9,8 +9,9 @@ import { isRefusal, namespaceNotFound, refused } from "../src/guard/refusals.js"
 import {
   type Finding,
   type NamespaceRecord,
-  type NamespaceSettings,
+  NO_RETENTION,
   type Outcome,
+  type Retention,
   type StepCommand,
   type Store,
 } from "../src/stores/store.js";
@@ -63,7 +64,7 @@ export class SettableStore implements Store {
     const { timeMs } = this.clock;
     const server = { ...this.server, timeMs };
     const written = decide({ namespace, keys, server, nowMs: timeMs, bounds: SHORT_BOUNDS }, command);
-    if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+    if (isRefusal(written)) throw refused(written.code, written.detail, namespace);
     this.#records.set(namespace, storedFields(written.record));
     const after = recordAfter(written.record, command.nonce);
     const { role, epoch } = this.server;
@@ -98,10 +99,10 @@ export class SettableStore implements Store {
   report = keepsNoLedger;
   leases = keepsNoLedger;
   importLeases = keepsNoLedger;
-  async readSettings(): Promise<NamespaceSettings> {
-    return { labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
+  async readRetention(): Promise<Retention> {
+    return NO_RETENTION;
   }
-  changeSettings = keepsNoLedger;
+  setRetentionDays = keepsNoLedger;
   trimLedger = keepsNoLedger;
   async preflight(): Promise<readonly Finding[]> {
     return [];

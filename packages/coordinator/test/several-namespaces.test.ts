@@ -142,7 +142,7 @@ async function recover(store: Store, { bounds, url }: Place, folder: string): Pr
 /** The record of another store, with a checksum that is right. */
 function foreign(fields: ObservedFields): ObservedFields {
   const record = readRecord(fields, BAD);
-  if (isRefusal(record)) throw new Error(`not a record: ${record.word}`);
+  if (isRefusal(record)) throw new Error(`not a record: ${record.code}`);
   const [, ...rest] = record.storeId.split("-");
   return storedFields({ ...record, storeId: ["00000000", ...rest].join("-") });
 }

@@ -18,7 +18,7 @@ import {
 import { join } from "node:path";
 import { getuid } from "node:process";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { RestartMark } from "../src/guard/adopt.js";
+import type { RestartMark } from "../src/guard/restart-decision.js";
 import { isMemoryBacked, type Machine, networkFileSystemOf, thisMachine } from "../src/stores/sqlite/machine.js";
 import { openRestartMarker, removeRestartMarker } from "../src/stores/sqlite/restart-marker.js";
 import { NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
@@ -70,7 +70,7 @@ describe("the marker", () => {
     const path = await markerOf(place);
     expect(statSync(path)).toMatchObject({ mode: 0o100600, nlink: 1 });
     const text = await readFile(path, "utf8");
-    expect(text).toContain('"mark":1');
+    expect(text).toContain('"highWaterMark":1');
     expect(text).not.toContain(RECEIPT_KEY);
     expect(text).not.toContain(place.folder);
   });
@@ -231,7 +231,7 @@ describe("the marker", () => {
       namespace: letter.repeat(63),
       storeId: `12345678-1234-1234-1234-123456789012.${2 ** 30 - 1}.${1e15 - 1}.16`,
       version: 7,
-      mark: 2 ** 30 - 1,
+      highWaterMark: 2 ** 30 - 1,
       generation: 1e15 - 1,
       checksum: "f".repeat(40),
     });
@@ -239,7 +239,7 @@ describe("the marker", () => {
     const marker = openRestartMarker(place.path, machine);
     const marks = [longest("a"), longest("b"), longest("c")];
     marker.write(marks);
-    const changed = { ...longest("b"), mark: 1 };
+    const changed = { ...longest("b"), highWaterMark: 1 };
     marker.write([changed]);
     marker.close();
     const again = openRestartMarker(place.path, machine);

@@ -1,6 +1,6 @@
 /**
  * The definition of a store: what every adapter of the port must do, with its reasons. A store of your own passes this suite
- * or is none. Here: namespaces, leases, the ledger, reports, labels; the steps of the guard are in step-contract.ts.
+ * or is none. Here: namespaces, leases, the ledger, reports, the retention; the steps of the guard are in step-contract.ts.
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
@@ -287,37 +287,25 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
 
     describeSteps(opened, traits);
 
-    describe("labels", () => {
-      const labelsIn = async (store: Store, namespace = NAMESPACE) => (await store.readSettings(namespace)).labels;
-
-      test("labels are those that were given last, and none at first", async () => {
-        const { store } = await storeFrom();
-        const labels = { team: "mail", archive: 'Ä "quoted" {brace} 書, a=b' };
-        expect(await labelsIn(store)).toEqual({});
-        for (const given of [labels, { archive: "lists" }, {}]) {
-          await store.changeSettings(NAMESPACE, { labels: given });
-          expect(await labelsIn(store)).toEqual(given);
-        }
-      });
-
-      test("labels belong to one namespace, and make none", async () => {
+    describe("the retention", () => {
+      test("a retention belongs to one namespace, and makes none", async () => {
         const { store } = await storeFrom();
         await withNamespace(store, { namespace: "other", storeId: storeIdFrom(1) });
-        await store.changeSettings("other", { labels: { archive: "lists" } });
-        expect(await labelsIn(store)).toEqual({});
-        await store.changeSettings("unmade", { labels: { archive: "lists" } });
+        await store.setRetentionDays("other", 90);
+        expect((await store.readRetention(NAMESPACE)).days).toBe(0);
+        await store.setRetentionDays("unmade", 90);
         expect(await store.listNamespaces()).toEqual([NAMESPACE, "other"]);
       });
 
-      test("labels change nothing that a step reads, and no step changes them", async () => {
+      test("a retention changes nothing that a step reads, and no step changes it", async () => {
         const { store, lease, read, jump } = await storeFrom();
         await lease({ runCount: 3 });
         const before = await read();
-        await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
+        await store.setRetentionDays(NAMESPACE, 90);
         expect(await read()).toEqual(before);
         expect((await lease()).firstRun).toBe(4);
         await jump();
-        expect(await labelsIn(store)).toEqual({ archive: "lists" });
+        expect((await store.readRetention(NAMESPACE)).days).toBe(90);
       });
     });
 
@@ -463,13 +451,13 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const { storeId, lease } = await withNamespace(store, { storeId: storeIdFrom(5) });
         await lease({ runCount: 3 });
         await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
-        await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
+        await store.setRetentionDays(NAMESPACE, 90);
         const record = await store.readNamespace(NAMESPACE);
         const entry = await findLease(store, NAMESPACE, 6);
         const again = await reopen();
         expect(await again.readNamespace(NAMESPACE)).toEqual(record);
         expect(await findLease(again, NAMESPACE, 6)).toEqual(entry);
-        expect((await again.readSettings(NAMESPACE)).labels).toEqual({ archive: "lists" });
+        expect((await again.readRetention(NAMESPACE)).days).toBe(90);
         expect(await leasedAbove(inHand(again, { storeId }), 7)).toBe(true);
       });
     }

@@ -1,6 +1,6 @@
 /**
- * The call number in what people paste: itself, or the address of a page about it. Pure; has no dependency, so that a page in a
- * browser asks as a terminal does. Whether anybody made the number is another question.
+ * The call number in a pasted text: the text itself, or the URL of a page about it. Pure and without a dependency: the console and the
+ * command line accept the same. A number that is found need not have been issued.
  */
 
 /** Eight base62 characters. Some of them are no call numbers: the codec knows which. */

@@ -6,8 +6,7 @@
  * tables takes half as long again.
  */
 import {
-  BYTE_VALUES,
-  byteTable,
+  CALL_NUMBER_BITS,
   CALL_NUMBER_LENGTH,
   type CallNumber,
   type CallNumberParts,
@@ -22,24 +21,7 @@ import {
 } from "./layout.js";
 import { describe, quote } from "./quoted.js";
 
-export {
-  CALL_NUMBER_BITS,
-  CALL_NUMBER_LENGTH,
-  type CallNumber,
-  type CallNumberParts,
-  DIGITS,
-  NUMBER_MAX,
-  RUN_BITS,
-  RUN_COUNT,
-  RUN_MAX,
-  SEQUENCE_BITS,
-  SEQUENCE_COUNT,
-  SEQUENCE_MAX,
-  SHUFFLE,
-  VERSION_BITS,
-  VERSION_COUNT,
-  VERSION_MAX,
-} from "./layout.js";
+export * from "./layout.js";
 
 /**
  * Encodes a version, run and sequence.
@@ -175,6 +157,8 @@ const pairs = /* @__PURE__ */ Array.from({ length: PAIR_COUNT }, (_, pair) => {
   return DIGITS.charAt(Math.floor(pair / DIGIT_COUNT)) + DIGITS.charAt(pair % DIGIT_COUNT);
 });
 
+/** Of one byte. */
+const BYTE_VALUES = 256;
 const shuffleTables = /* @__PURE__ */ [0, 1, 2, 3, 4, 5].map((byte) => byteTable(byte, (bit) => SHUFFLE.indexOf(bit)));
 
 function encodeNumber(number: number): CallNumber {
@@ -222,6 +206,21 @@ function unshuffle(number: number): number {
 
 function unshuffleTable(byte: number): Float64Array {
   return byteTable(byte, (bit) => SHUFFLE[bit] as number);
+}
+
+/**
+ * Returns the table of one byte of a shuffle, byte 0 the least significant. An entry holds the bits of the byte in their places in the output.
+ * Bytes never share an output bit, so a plain sum of entries is the number: exact in doubles, without a BigInt or a loop over bits.
+ * `destination` counts bits from the most significant, as the layout does. The 48th bit of six bytes is never set.
+ */
+function byteTable(byte: number, destination: (bit: number) => number): Float64Array {
+  const sums = new Float64Array(BYTE_VALUES);
+  for (let value = 1; value < BYTE_VALUES; value++) {
+    const highestBit = 31 - Math.clz32(value);
+    const weight = 2 ** (CALL_NUMBER_BITS - 1 - destination(CALL_NUMBER_BITS - 1 - 8 * byte - highestBit));
+    sums[value] = weight + (sums[value - 2 ** highestBit] as number);
+  }
+  return sums;
 }
 
 function digitTable(): Uint8Array {

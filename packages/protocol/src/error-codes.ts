@@ -1,7 +1,7 @@
 /** The closed list of error codes of the HTTP API, and what each means for a client. Each has a heading in docs/reference/errors.md. */
 
 /** Whether a client may send the same request again: `later`, after a pause; `never`, not before something has changed. */
-export type RetryRule = "never" | "later";
+type RetryRule = "never" | "later";
 
 interface ErrorRule {
   readonly httpStatus: number;

@@ -2,17 +2,9 @@
  * The HTTP API as a client needs it: routes, limits, the shapes of lease and report, and error codes.
  * Imports no library, so that the client stays small. `schemas.ts` has the zod schemas and the shapes of all other responses.
  */
-import { RUN_COUNT } from "./layout.js";
+import { RUN_COUNT, VERSION_COUNT } from "./layout.js";
 
-export {
-  type ClientErrorCode,
-  ERROR_RULES,
-  type ErrorCode,
-  isErrorCode,
-  RECOVERY_REASONS,
-  type RecoveryReason,
-  type RetryRule,
-} from "./error-codes.js";
+export * from "./error-codes.js";
 export { describe } from "./quoted.js";
 
 export const ROUTES = {
@@ -32,7 +24,7 @@ export function pathOf(route: keyof typeof ROUTES, parameters?: PathParameters):
   return filledPath(ROUTES[route], parameters);
 }
 
-export type PathParameters = Readonly<Record<string, string | number>>;
+type PathParameters = Readonly<Record<string, string | number>>;
 
 /** Returns the path of a route of another table. @throws TypeError when a parameter is missing. */
 export function filledPath(path: string, parameters: PathParameters = {}): string {
@@ -68,6 +60,8 @@ export const PAGE_LIMIT_DEFAULT = 50;
 export function ledgerIdOf(version: number, run: number): number {
   return version * RUN_COUNT + run;
 }
+
+export const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
 
 /** Returns the version and run of a ledger id. */
 export function runOfLedgerId(ledgerId: number): { version: number; run: number } {

@@ -56,20 +56,3 @@ mustHold(SHUFFLE.length === CALL_NUMBER_BITS && SHUFFLE.every((_, bit) => SHUFFL
 function mustHold(proof: boolean): asserts proof {
   if (!proof) throw new Error("the layout is broken");
 }
-
-export const BYTE_VALUES = 256;
-
-/**
- * Returns the table of one byte of a shuffle, byte 0 the least significant. An entry holds the bits of the byte in their places in the output.
- * Bytes never share an output bit, so a plain sum of entries is the number: exact in doubles, without a BigInt or a loop over bits.
- * `destination` counts bits from the most significant, as the layout does. The 48th bit of six bytes is never set.
- */
-export function byteTable(byte: number, destination: (bit: number) => number): Float64Array {
-  const sums = new Float64Array(BYTE_VALUES);
-  for (let value = 1; value < BYTE_VALUES; value++) {
-    const highestBit = 31 - Math.clz32(value);
-    const weight = 2 ** (CALL_NUMBER_BITS - 1 - destination(CALL_NUMBER_BITS - 1 - 8 * byte - highestBit));
-    sums[value] = weight + (sums[value - 2 ** highestBit] as number);
-  }
-  return sums;
-}

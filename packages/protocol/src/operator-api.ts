@@ -6,7 +6,6 @@ import type { ErrorCode } from "./error-codes.js";
 
 export const OPERATOR_ROUTES = {
   namespaces: "/v1/namespaces",
-  labels: "/v1/namespaces/:namespace/labels",
   capacity: "/v1/namespaces/:namespace/capacity",
   history: "/v1/namespaces/:namespace/history",
   export: "/v1/namespaces/:namespace/export",
@@ -36,9 +35,6 @@ export type AlarmSeverity = (typeof ALARM_SEVERITIES)[number];
 /** The windows of the history route. */
 export const HISTORY_WINDOWS_MS = [3_600_000, 86_400_000, 604_800_000] as const;
 export const HISTORY_STEP_COUNT = 60;
-
-export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
-export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 export const SETTING_ORIGINS = ["command line", "environment", "default"] as const;
 

@@ -3,20 +3,19 @@
  * commands check responses with them. Needs zod, an optional peer dependency.
  */
 import { z } from "zod";
-import { RUN_MAX, VERSION_MAX } from "./codec.js";
 import {
   ALARM_NAMES,
   ALARM_SEVERITIES,
-  EXPORT_FORMATS,
   HISTORY_STEP_COUNT,
   HISTORY_WINDOWS_MS,
   SETTING_ORIGINS,
 } from "./operator-api.js";
-import { guardStatusSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
+import { guardStatusSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
 
 const count = z.int().min(0);
-const { state, code, reason, sinceMs, explanation } = guardStatusSchema.shape;
-const { version, highWaterMark, rates } = statusResponseSchema.shape;
+const { state, code, reason, sinceMs, explanation, headroomRuns } = guardStatusSchema.shape;
+const { storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, callNumbersLeft, rates } =
+  statusResponseSchema.shape;
 const timeMs = sinceMs;
 /** By how many runs a second the run ceiling rises. */
 const ceilingRunsPerSecond = z.int().min(1);
@@ -24,19 +23,8 @@ const ceilingRunsPerSecond = z.int().min(1);
 /** One namespace in the list of all: enough to see which one needs an operator. */
 export const namespaceDescriptionSchema = z.object({
   namespace: z.string(),
-  labels: labelsSchema,
   /** Null when its record can't be read: `guard` has the reason. */
-  record: z
-    .object({
-      storeId: z.string(),
-      version: z.int().min(0).max(VERSION_MAX),
-      firstRun: z.int().min(0).max(RUN_MAX),
-      highWaterMark: z.int().min(0).max(RUN_MAX),
-      runsUsed: count,
-      runsLeft: count,
-      ceilingRunsPerSecond,
-    })
-    .nullable(),
+  record: z.object({ storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, ceilingRunsPerSecond }).nullable(),
   guard: z.object({ state, code, reason, sinceMs, explanation }),
 });
 export type NamespaceDescription = z.infer<typeof namespaceDescriptionSchema>;
@@ -50,17 +38,12 @@ export const namespacesResponseSchema = z.object({
 });
 export type NamespacesResponse = z.infer<typeof namespacesResponseSchema>;
 
-/** All labels of a namespace: those that are not named are removed. */
-export const labelsRequestSchema = z.strictObject({ labels: labelsSchema });
-export type LabelsRequest = z.infer<typeof labelsRequestSchema>;
-
 /** What an archive's page for missing messages may know about a call number. */
 export const publicCallNumberResponseSchema = z.object({
   callNumber: z.string(),
   /** False only when no message can have it. */
   canExist: z.boolean(),
 });
-export type PublicCallNumberResponse = z.infer<typeof publicCallNumberResponseSchema>;
 
 /** Something that an operator should do before it causes an outage. */
 const alarmSchema = z.object({
@@ -98,13 +81,12 @@ export const capacityResponseSchema = z.object({
   namespace: z.string(),
   version,
   highWaterMark,
-  runsUsed: count,
-  runsLeft: count,
+  runsUsed,
+  runsLeft,
   /** 0 to 1. */
   usedShare: z.number().min(0).max(1),
-  callNumbersLeft: count,
-  /** Runs that may be leased right now before the run ceiling is reached. */
-  headroomRuns: count,
+  callNumbersLeft,
+  headroomRuns,
   ceilingRunsPerSecond,
   /** When the run ceiling reaches the end of the namespace: nothing can use it up before. */
   ceilingEndsAtMs: timeMs,
@@ -133,12 +115,9 @@ export const historyResponseSchema = z.object({
 export type HistoryResponse = z.infer<typeof historyResponseSchema>;
 
 /** Query of the export route. */
-export const exportQuerySchema = z.strictObject({
-  ...ledgerFilterShape,
-  format: z.enum(EXPORT_FORMATS).default("ndjson"),
-});
+export const exportQuerySchema = z.strictObject(ledgerFilterShape);
 
-/** The last line of an export as NDJSON: without it the export is incomplete. */
+/** The last line of an export: without it the export is incomplete. */
 export const exportEndSchema = z.strictObject({
   end: z.literal(true),
   leaseCount: count,
@@ -148,7 +127,7 @@ export const exportEndSchema = z.strictObject({
 export type ExportEnd = z.infer<typeof exportEndSchema>;
 
 /** One option of `serve`, as it is in effect. */
-export const settingSchema = z.object({
+const settingSchema = z.object({
   /** As on the command line, without its dashes. */
   name: z.string(),
   /** As text, without secrets; null when it is not set. */

@@ -1,12 +1,5 @@
 /** What operators request from a coordinator, and the commands that messages print. Loads no zod: the shapes are types only. */
-export {
-  type CommandContext,
-  type CommandOptions,
-  commandLine,
-  filledCommands,
-  STORE_URL,
-  shellWord,
-} from "./command-line.js";
+export * from "./command-line.js";
 export * from "./operator-api.js";
 export type {
   Alarm,
@@ -15,10 +8,8 @@ export type {
   Finding,
   HistoryResponse,
   HolderUse,
-  LabelsRequest,
   NamespaceDescription,
   NamespacesResponse,
-  PublicCallNumberResponse,
   Setting,
   SettingsResponse,
 } from "./operator-schemas.js";

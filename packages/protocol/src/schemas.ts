@@ -5,22 +5,25 @@ import {
   type CallNumberParts,
   isCallNumber,
   NUMBER_MAX,
-  RUN_COUNT,
   RUN_MAX,
   SEQUENCE_MAX,
-  VERSION_COUNT,
   VERSION_MAX,
 } from "./codec.js";
-import type { ErrorCode, ErrorResponse, Holder, Lease, LeaseRequest, ReportRequest } from "./http-api.js";
 import {
   ERROR_RULES,
+  type ErrorCode,
+  type ErrorResponse,
   HOLDER_NAME_LENGTH_MAX,
   HOST_LENGTH_MAX,
+  type Holder,
   INSTANT_MAX_MS,
   LABEL_COUNT_MAX,
   LABEL_NAME_PATTERN,
   LABEL_VALUE_LENGTH_MAX,
   LEASE_RUN_COUNT_MAX,
+  LEDGER_ID_MAX,
+  type Lease,
+  type LeaseRequest,
   labelIn,
   NAMESPACE_PATTERN,
   NONCE_PATTERN,
@@ -30,6 +33,7 @@ import {
   PRINTABLE_PATTERN,
   RECEIPT_PATTERN,
   RECOVERY_REASONS,
+  type ReportRequest,
 } from "./http-api.js";
 
 /** A call number in a schema of a user: parses to the branded `CallNumber`, rejects every other text. */
@@ -60,7 +64,6 @@ export const namespaceSchema = z
     "a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit",
   );
 
-const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
 export const ledgerIdSchema = z.int().min(0).max(LEDGER_ID_MAX);
 
 const labelName = z
@@ -69,7 +72,7 @@ const labelName = z
 const labelValue = printable(LABEL_VALUE_LENGTH_MAX);
 
 /** Of a holder or of a namespace. */
-export const labelsSchema = z
+const labelsSchema = z
   .record(labelName, labelValue)
   .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`);
 

@@ -38,10 +38,7 @@ export function drawsForChance(space: number, chance: number): number {
  * cell on average: e^-x (1 + x) for each cell.
  */
 export function logOfNoCellTwice(cells: number, mean: number): number {
-  if (mean > SERIES_BELOW) return cells * (Math.log1p(mean) - mean);
-  let sum = 0;
-  for (let power = TERM_COUNT; power >= 2; power--) sum = mean * (sum + (power % 2 === 0 ? -1 : 1) / power);
-  return cells * mean * sum;
+  return cells * log1pLess(mean);
 }
 
 /** The chance of at least one, where `logOfNone` is the logarithm of the chance of none. Never -0. */
@@ -49,11 +46,28 @@ export function atLeastOne(logOfNone: number): number {
   return 0 - Math.expm1(logOfNone);
 }
 
-/** Up to here logarithms are summed one by one; for more draws, Stirling's series is as exact. */
-const SUMMED_UP_TO = 100_000;
-/** Below, the difference of two nearly equal logarithms has lost its digits, and their series ends early. */
+/** Near 0, the difference of two nearly equal terms has lost its digits, and their series ends early. */
 const SERIES_BELOW = 0.1;
 const TERM_COUNT = 20;
+
+/** ln(1 + x) - x. */
+export function log1pLess(x: number): number {
+  if (Math.abs(x) > SERIES_BELOW) return Math.log1p(x) - x;
+  let sum = 0;
+  for (let power = TERM_COUNT; power >= 2; power--) sum = x * (sum + (power % 2 === 0 ? -1 : 1) / power);
+  return x * sum;
+}
+
+/** e^x - 1 - x. */
+export function expm1Less(x: number): number {
+  if (Math.abs(x) > SERIES_BELOW) return Math.expm1(x) - x;
+  let sum = 0;
+  for (let power = TERM_COUNT; power >= 2; power--) sum = (x / power) * (1 + sum);
+  return x * sum;
+}
+
+/** Up to here logarithms are summed one by one; for more draws, Stirling's series is as exact. */
+const SUMMED_UP_TO = 100_000;
 
 /** The smallest terms come first, so that they count. */
 function sumOfLogs(space: number, drawn: number): number {
@@ -72,9 +86,5 @@ function sumOfLogs(space: number, drawn: number): number {
 function stirling(space: number, drawn: number): number {
   const part = drawn / space;
   if (part === 1) return Number.NEGATIVE_INFINITY;
-  const half = Math.log1p(-part) / 2;
-  if (part >= SERIES_BELOW) return -space * ((1 - part) * Math.log1p(-part) + part) - half;
-  let sum = 0;
-  for (let power = TERM_COUNT; power >= 2; power--) sum = part * (sum + 1 / (power * (power - 1)));
-  return -drawn * sum - half;
+  return -space * ((1 - part) * log1pLess(-part) + part ** 2) - Math.log1p(-part) / 2;
 }

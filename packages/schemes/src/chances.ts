@@ -1,5 +1,5 @@
 /** The probabilities that the comparison shows: of a repeat, and of naming a number that was made. Each for the shape of a scheme, and a load. */
-import { atLeastOne, chanceOfRepeat, logOfNoCellTwice } from "./birthday.js";
+import { atLeastOne, chanceOfRepeat, expm1Less, logOfNoCellTwice } from "./birthday.js";
 import type { SequenceScope } from "./fields.js";
 import type { Shape } from "./shape.js";
 
@@ -88,12 +88,9 @@ const NEIGHBOR_WITHIN: Readonly<Record<SequenceScope, (perUnit: number, load: Lo
   run: () => 1,
 };
 
-/** Below, the difference of two nearly equal figures has lost its digits. */
-const SERIES_BELOW = 1e-5;
-
 /** The part of a node's numbers that are not the first of their unit: 1 - (1 - e^-x) / x for x numbers in a unit. */
 function notFirst(perUnit: number): number {
-  return perUnit < SERIES_BELOW ? perUnit / 2 - (perUnit * perUnit) / 6 : 1 - atLeastOne(-perUnit) / perUnit;
+  return expm1Less(-perUnit) / perUnit;
 }
 
 function drawnByOneOf(shape: Shape, draws: number): number {

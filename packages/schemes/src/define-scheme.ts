@@ -5,12 +5,7 @@ import { type Field, fieldsOfKind, greatestOf, joinValues, splitNumber, type Val
 import { minterOf } from "./minting.js";
 import { type Reading, type Scheme, SchemeError } from "./scheme.js";
 
-export interface Declaration {
-  /** Lower case, with hyphens. Never changes. */
-  readonly name: string;
-  readonly title: string;
-  /** Most significant first. */
-  readonly fields: readonly Field[];
+export interface Declaration extends Pick<Scheme, "name" | "title" | "fields"> {
   /** The one to use today first; then others, among them those that were published and were wrong. */
   readonly encodings: readonly [EncodingRule, ...EncodingRule[]];
   /** The greatest number, where it is less than the fields could write. */

@@ -4,104 +4,70 @@ import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
 import { candidatesOf, numberIn } from "../src/commands/candidates.js";
 import { candidatesInFull } from "../src/commands/parse.js";
-import { type Field, type Reading, SCHEMES, type Scheme } from "../src/index.js";
+import { SCHEMES } from "../src/index.js";
+import { contextWith, minted, schemeNamed } from "./helpers.js";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const DAY_MS = 86_400_000;
 
-interface MadeUp {
-  readonly name: string;
-  readonly fields?: readonly Field[];
-  readonly today?: string;
-  readonly readings: readonly Partial<Reading>[];
-}
-
-/** A scheme of which every text is a number, with these readings. */
-function madeUp({ name, fields = [], today = "x", readings }: MadeUp): Scheme {
-  const [first, ...otherReadings] = readings.map((reading) => ({
-    values: {},
-    number: 1n,
-    encoding: "decimal",
-    notes: {},
-    ...reading,
-  }));
-  if (first === undefined) throw new Error("a number has at least one reading");
-  return {
-    name,
-    title: name,
-    fields,
-    mint: () => ({ outcome: "wait", untilMs: 0 }),
-    parse: () => ({ matches: true, ...first, otherReadings }),
-    format: () => today,
-    encodings: () => ({}),
-    facts: {} as Scheme["facts"],
-  };
-}
-
-const clock = (epochMs: number): Field => ({
-  name: "time",
-  width: { bits: 41 },
-  source: { kind: "clock", unitMs: 1, epochMs },
-});
-const version = (others: "read" | "refused"): Field => ({
-  name: "version",
-  width: { bits: 3 },
-  source: { kind: "fixed", value: 0, others },
-});
-const timed = (name: string, timeMs: number, epochMs = Date.UTC(2010, 10, 4)) =>
-  madeUp({ name, fields: [clock(epochMs)], readings: [{ timeMs }] });
-const order = (...schemes: readonly Scheme[]) => candidatesOf("x", schemes, NOW_MS).map(({ scheme }) => scheme.name);
+const TWITTER_EPOCH_MS = 1_288_834_974_657;
 
 describe("the likeliest scheme", () => {
-  test("has a plausible time; then come schemes without a time, then those with an implausible one", () => {
-    const future = timed("future", NOW_MS + 2 * DAY_MS);
-    const none = madeUp({ name: "none", readings: [{}] });
-    const plausible = timed("plausible", Date.UTC(2018, 5, 9));
-    expect(order(future, none, plausible)).toEqual(["plausible", "none", "future"]);
+  test("has a right time and few bits; then come former forms, what has no time, and wrong times", () => {
+    const candidates = candidatesOf("454947766275222906", SCHEMES, NOW_MS);
+    expect(candidates.map(({ scheme, isPlausible, isToday }) => [scheme.name, isPlausible, isToday])).toEqual([
+      ["snowflake-2015", true, true],
+      ["twitter-snowflake", true, true],
+      ["mysql-13-6-1", true, true],
+      ["mysql-11-9", true, false],
+      ["tickets", undefined, true],
+      ["millis-41-10-13", false, true],
+      ["mysql-11-9", false, false],
+      ["mysql-11-9", false, false],
+    ]);
+  });
+
+  test("is the first of the list where nothing can be checked, if it writes so today", () => {
+    const found = (text: string) => {
+      const unchecked = candidatesOf(text, SCHEMES, NOW_MS).filter(({ isPlausible }) => isPlausible === undefined);
+      return unchecked.map(({ scheme, reading }) => `${scheme.name} ${reading.encoding}`);
+    };
+    expect(found("03KOE60u")).toEqual([
+      "call-number call number",
+      "chibrary-4-16-20 base62",
+      "call-number before the table change of 2014-10-20",
+      "chibrary-4-16-20 base62_2014feb",
+      "chibrary-4-16-20 base64_2007",
+    ]);
+    expect(found("42")).toEqual(["tickets decimal", "call-number number", "chibrary-4-16-20 decimal"]);
   });
 
   test.each([
-    ["is still to come", NOW_MS + DAY_MS + 1, Date.UTC(2010, 0, 1), false],
-    ["is tomorrow, as clocks differ", NOW_MS + DAY_MS, Date.UTC(2010, 0, 1), true],
+    ["is still to come", "twitter-snowflake", NOW_MS + DAY_MS + 1, false],
+    ["is tomorrow, as clocks differ", "twitter-snowflake", NOW_MS + DAY_MS, true],
     [
       "is on the first day of its scheme, as that of every small number",
-      Date.UTC(2010, 0, 1, 23),
-      Date.UTC(2010, 0, 1),
+      "twitter-snowflake",
+      TWITTER_EPOCH_MS + DAY_MS - 1,
       false,
     ],
-    ["is on the second day of its scheme", Date.UTC(2010, 0, 2), Date.UTC(2010, 0, 1), true],
-    ["is of 1984, in a scheme that counts from 1970", Date.UTC(1984, 0, 1), 0, false],
-  ])("needs a plausible time: one that %s", (_, timeMs, epochMs, isPlausible) => {
-    expect(candidatesOf("x", [timed("a", timeMs, epochMs)], NOW_MS)[0]).toMatchObject({
+    ["is on the second day of its scheme", "twitter-snowflake", TWITTER_EPOCH_MS + DAY_MS, true],
+    ["is of 1984, in a scheme that counts from 1970", "millis-41-10-13", Date.UTC(1984, 0, 1), false],
+  ])("needs a plausible time: one that %s", (_, name, nowMs, isPlausible) => {
+    const text = minted(schemeNamed(name), contextWith({ nowMs }));
+    expect(candidatesOf(text, [schemeNamed(name)], NOW_MS)[0]).toMatchObject({
       isPlausible,
       mismatch: isPlausible ? "" : expect.stringContaining("its time"),
     });
   });
 
-  test("has the usual value of a fixed field, unless other values are rejected anyway", () => {
-    const made = (name: string, value: number, others: "read" | "refused") =>
-      madeUp({ name, fields: [version(others)], readings: [{ values: { version: value } }] });
-    expect(order(made("another", 1, "read"), made("refusing", 0, "refused"), made("same", 0, "read"))).toEqual([
-      "same",
-      "refusing",
-      "another",
-    ]);
-  });
-
-  test("is among equals the one that writes its numbers so today, then the first of the list", () => {
-    const former = madeUp({ name: "former", today: "y", readings: [{}] });
-    const first = madeUp({ name: "first", readings: [{}] });
-    const second = madeUp({ name: "second", readings: [{}] });
-    expect(order(former, first, second)).toEqual(["first", "second", "former"]);
-  });
-
-  test("is found by each reading of the text", () => {
-    const scheme = madeUp({
-      name: "two",
-      fields: [clock(Date.UTC(2010, 0, 1))],
-      readings: [{ timeMs: NOW_MS + 9 * DAY_MS }, { timeMs: NOW_MS - 9 * DAY_MS, encoding: "former" }],
-    });
-    expect(candidatesOf("x", [scheme], NOW_MS).map(({ reading }) => reading.encoding)).toEqual(["former", "decimal"]);
+  test("has the usual value of a fixed field", () => {
+    const scheme = schemeNamed("chibrary-3-32-8-4");
+    const mismatchOf = (version: number) => {
+      const text = scheme.format({ version, timestamp: NOW_MS / 1_000, sequence: 0, parallel: 0 });
+      return candidatesOf(text, [scheme], NOW_MS)[0]?.mismatch;
+    };
+    expect([mismatchOf(0), mismatchOf(1)]).toEqual(["", "version is 1, and today always 0"]);
   });
 });
 

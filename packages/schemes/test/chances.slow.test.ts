@@ -57,12 +57,8 @@ describe("the chance to name another number", () => {
 });
 
 describe("the chance to guess a number", () => {
-  test("is certain for the first of a counter, and that a node exists for a sequence that it keeps", () => {
-    for (const name of ["call-number", "tickets"]) expect(schemeNamed(name).facts.guessed(LOAD)).toBe(1);
+  test("is that a node exists for a sequence that it keeps, and its share of all numbers for a drawn one", () => {
     expect(schemeNamed("chibrary-4-16-20").facts.guessed(LOAD)).toBe(10 / 2 ** 20);
-  });
-
-  test("of a drawn one is its share of all numbers", () => {
     expect((schemeNamed("uuid").facts.guessed(LOAD) * 2 ** 122) / (LOAD.perSecond * LOAD.seconds)).toBeCloseTo(1, 9);
   });
 });

@@ -1,9 +1,9 @@
-/** The call number and Chibrary's two schemes before it: their runs, the kept sequence, the full second, and texts that are none. */
+/** The call number and Chibrary's first scheme: their runs, the kept sequence, and texts that are none. */
 import { CALL_NUMBER_BITS, SHUFFLE } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { callNumber } from "../src/schemes/call-number.js";
-import { chibrary33284, chibrary41620 } from "../src/schemes/chibrary.js";
-import { contextWith, fieldsOf, memoryFailingAt, minted, vectorsOf } from "./helpers.js";
+import { chibrary41620 } from "../src/schemes/chibrary.js";
+import { contextWith, fieldsOf, minted, vectorsOf } from "./helpers.js";
 
 const { table, notCallNumbers, matchesPatternButNotReachable } = vectorsOf<{
   readonly table: readonly number[];
@@ -31,23 +31,6 @@ describe("the call number", () => {
     expect(fieldsOf(callNumber, minted(callNumber, context))).toEqual({ version: 0, run: 2, sequence: 0 });
   });
 
-  test("is never repeated when the memory fails around the end of a run", () => {
-    for (let failing = 2; failing <= 12; failing++) {
-      const context = contextWith({ memory: memoryFailingAt(failing) });
-      const texts: string[] = [];
-      for (let step = 0; step < 8; step++) {
-        if (step === 3) Map.prototype.set.call(context.memory, "call-number/sequence", 16_382n);
-        try {
-          texts.push(minted(callNumber, context));
-        } catch {
-          // The write failed: no number was returned.
-        }
-      }
-      expect(texts.length).toBeGreaterThan(5);
-      expect(new Set(texts).size).toBe(texts.length);
-    }
-  });
-
   test("continues in the next version after the last run, and fails after the last version", () => {
     const answers = [2n ** 30n - 1n, 2n ** 30n, 2n ** 33n - 1n, 2n ** 33n];
     const runs = answers.map((run) => () => callNumber.mint(contextWith({ counter: { next: () => run } })));
@@ -59,13 +42,6 @@ describe("the call number", () => {
 });
 
 describe("4 server, 16 pid, 20 sequence", () => {
-  test("rejects a pid or a server that does not fit", () => {
-    expect(() => chibrary41620.mint(contextWith({ node: { pid: 70_000 } }))).toThrow(
-      "pid must be a whole number from 0 to 65535, not 70000",
-    );
-    expect(() => chibrary41620.mint(contextWith({ node: { server: 16 } }))).toThrow("not 16");
-  });
-
   test("continues after the sequence that the disk has kept for each server and pid", () => {
     const disk = new Map<string, bigint>();
     const mint = (pid: number, server: number) =>
@@ -89,24 +65,5 @@ describe("4 server, 16 pid, 20 sequence", () => {
         expect.objectContaining({ code: "number_space_exhausted" }),
       );
     }
-  });
-});
-
-describe("3 version, 32 seconds, 8 sequence, 4 parallel", () => {
-  test("waits for the next second when the 256 of this one are used", () => {
-    const context = contextWith({ nowMs: 5_400 });
-    const texts = Array.from({ length: 256 }, () => minted(chibrary33284, context));
-    expect(chibrary33284.mint(context)).toEqual({ outcome: "wait", untilMs: 6_000 });
-    context.clock.at = 5_999;
-    expect(chibrary33284.mint(context)).toEqual({ outcome: "wait", untilMs: 6_000 });
-    context.clock.at = 6_000;
-    texts.push(minted(chibrary33284, context));
-    expect(new Set(texts).size).toBe(257);
-    expect(fieldsOf(chibrary33284, texts.at(-1) as string)).toEqual({
-      version: 0,
-      timestamp: 6,
-      sequence: 0,
-      parallel: 1,
-    });
   });
 });

@@ -8,6 +8,7 @@ import { sized } from "../../../test/size-of-run.js";
 import { chanceOfRepeat } from "../src/birthday.js";
 import { defineScheme } from "../src/define-scheme.js";
 import { decimal } from "../src/encodings.js";
+import { nodeSourcesOf } from "../src/fields.js";
 import { type Field, type Load, SCHEMES, type Scheme, type SequenceScope, type Source } from "../src/index.js";
 import { contextWith, mintedStep, mustMatch, schemeNamed } from "./helpers.js";
 
@@ -15,6 +16,10 @@ const DAY_SECONDS = 86_400;
 const YEAR_SECONDS = 365.25 * DAY_SECONDS;
 const byName = SCHEMES.map((scheme) => [scheme.name, scheme] as const);
 const withClock = byName.filter(([, { facts }]) => facts.endsMs !== undefined);
+
+const clock = { kind: "clock", unitMs: 1_000, epochMs: 0 } as const;
+const node = { kind: "node", from: "given" } as const;
+const hashed = { kind: "node", from: "mac hash" } as const;
 
 describe("figures that are known", () => {
   const facts = (name: string) => schemeNamed(name).facts;
@@ -108,11 +113,7 @@ describe("figures that minting shows", () => {
 
 describe("a tiny scheme", () => {
   test("has as many bits as there are different numbers", () => {
-    const scheme = tiny(
-      { kind: "clock", unitMs: 1_000, epochMs: 0 },
-      { kind: "node", from: "given" },
-      { kind: "random", from: 1, to: 7 },
-    );
+    const scheme = tiny(clock, node, drawn(1, 7));
     const texts = new Set<string>();
     for (let second = 0; second < 8; second++) {
       for (let given = 0; given < 8; given++) {
@@ -140,32 +141,19 @@ describe("a tiny scheme", () => {
   });
 
   test("has the chance of a guess that a sum over all counts of numbers gives", () => {
-    const drawn = tiny(
-      { kind: "clock", unitMs: 500, epochMs: 0 },
-      { kind: "node", from: "given" },
-      { kind: "random", from: 0, to: 7 },
-    );
-    const counted = tiny(
-      { kind: "clock", unitMs: 500, epochMs: 0 },
-      { kind: "node", from: "given" },
-      sequence("clock unit"),
-    );
-    const rest = tiny({ kind: "clock", unitMs: 1_000, epochMs: 0 }, { kind: "remainder", drawnBelow: 20 });
+    const halfSecond = { ...clock, unitMs: 500 };
+    const random = tiny(halfSecond, node, drawn(0, 7)).facts;
+    const counted = tiny(halfSecond, node, sequence("clock unit")).facts;
+    const rest = tiny(clock, { kind: "remainder", drawnBelow: 20 }).facts;
     for (const perSecond of [0.1, 3, 40]) {
       // In each of 2 units and 8 nodes: the guess is one of 8 values, or the first of the sequence.
-      expect(drawn.facts.guessed(ofASecond(perSecond))).toBeCloseTo(
-        poisson(perSecond / 16, (came) => 1 - (7 / 8) ** came),
-        12,
-      );
-      expect(counted.facts.guessed(ofASecond(perSecond))).toBeCloseTo(
-        poisson(perSecond / 16, (came) => (came > 0 ? 1 : 0)),
-        12,
-      );
+      const drawnInOne = poisson(perSecond / 16, (came) => 1 - (7 / 8) ** came);
+      expect(random.guessed(ofASecond(perSecond))).toBeCloseTo(drawnInOne, 12);
+      const madeInOne = poisson(perSecond / 16, (came) => (came > 0 ? 1 : 0));
+      expect(counted.guessed(ofASecond(perSecond))).toBeCloseTo(madeInOne, 12);
       // 0 to 3 have three of the 20 draws each, 4 to 7 have two.
-      expect(rest.facts.guessed(ofASecond(perSecond))).toBeCloseTo(
-        poisson(perSecond, (came) => 1 - (17 / 20) ** came),
-        12,
-      );
+      const leastInOne = poisson(perSecond, (came) => 1 - (17 / 20) ** came);
+      expect(rest.guessed(ofASecond(perSecond))).toBeCloseTo(leastInOne, 12);
     }
     const counter = tiny({ kind: "counter", asked: "for each number" });
     // The first of a count is certain.
@@ -174,38 +162,24 @@ describe("a tiny scheme", () => {
     expect(counter.facts.order).toBe("strict");
   });
 
-  const clock = { kind: "clock", unitMs: 1_000, epochMs: 0 } as const;
   test.each<readonly [string, Scheme, number]>([
-    ["random values", tiny(clock, { kind: "node", from: "given" }, { kind: "random", from: 0, to: 7 }), 2],
-    ["random values of more nodes than there are", tiny(clock, { kind: "random", from: 0, to: 6 }), 3],
+    ["random values", tiny(clock, node, drawn(0, 7)), 2],
+    ["random values of more nodes than there are", tiny(clock, drawn(0, 6)), 3],
     ["values that come more often than others", tiny(clock, { kind: "remainder", drawnBelow: 11 }), 1],
-    [
-      "sequences of nodes that draw their numbers",
-      tiny(clock, { kind: "node", from: "mac hash" }, sequence("clock unit")),
-      2,
-    ],
-    [
-      "counters that began anywhere",
-      tiny(clock, { kind: "node", from: "mac hash" }, { ...sequence("process"), first: "random" }, 5),
-      2,
-    ],
-    ["values drawn without a clock", tiny({ kind: "random", from: 0, to: 7 }), 1],
+    ["sequences of nodes that draw their numbers", tiny(clock, hashed, sequence("clock unit")), 2],
+    ["counters that began anywhere", tiny(clock, hashed, { ...sequence("process"), first: "random" }, 5), 2],
   ])("has the chance of a repeat that simulated histories show: %s", (what, scheme, nodes) => {
     const seconds = what.startsWith("counters") ? 1 : 3;
     const random = seededRandom(inject("seed"));
     const below = (bound: number) => Math.floor(random() * bound);
     for (const perSecond of what.startsWith("counters") ? [1.5, 6] : [0.5, 1.5]) {
-      // Without a clock the figure is of a number of draws, not of moments.
-      const exactly = scheme.facts.endsMs === undefined ? Math.round(perSecond * seconds) : undefined;
       let repeated = 0;
       for (let history = 0; history < HISTORIES; history++) {
-        const hashed = scheme.fields.some(({ source }) => source.kind === "node" && source.from === "mac hash");
-        const contexts = Array.from({ length: nodes }, (_, index) => {
-          return contextWith({ nowMs: 0, node: { given: hashed ? below(8) : index }, random: { below } });
-        });
         const texts: string[] = [];
-        for (const context of contexts) {
-          for (const atMs of moments(random, perSecond / nodes, seconds, exactly)) {
+        for (let index = 0; index < nodes; index++) {
+          const given = nodeSourcesOf(scheme.fields).includes("mac hash") ? below(8) : index;
+          const context = contextWith({ nowMs: 0, node: { given }, random: { below } });
+          for (const atMs of moments(random, perSecond / nodes, seconds)) {
             context.clock.at = atMs;
             const step = scheme.mint(context);
             if (step.outcome === "minted") texts.push(step.text);
@@ -244,6 +218,10 @@ function tiny(...given: readonly (Source | number)[]): Scheme {
   return defineScheme({ name: "tiny", title: "Tiny", fields, encodings: [decimal("decimal", 9)] });
 }
 
+function drawn(from: number, to: number): Source {
+  return { kind: "random", from, to };
+}
+
 function sequence(within: SequenceScope): Extract<Source, { kind: "sequence" }> {
   return { kind: "sequence", within, first: 0 };
 }
@@ -259,14 +237,8 @@ function poisson(mean: number, of: (came: number) => number): number {
   return sum;
 }
 
-/** Moments at random, in their order; or exactly so many. */
-function moments(
-  random: () => number,
-  perSecond: number,
-  seconds: number,
-  exactly: number | undefined,
-): readonly number[] {
-  if (exactly !== undefined) return Array.from({ length: exactly }, () => 0);
+/** Moments at random, in their order. */
+function moments(random: () => number, perSecond: number, seconds: number): readonly number[] {
   const found: number[] = [];
   for (let at = 0; ; ) {
     at -= Math.log(1 - random()) / perSecond;

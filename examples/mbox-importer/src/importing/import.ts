@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { httpSource } from "@callnumber/client";
 import { Archive } from "../archive.js";
 import { errorDetails, ImporterError } from "../errors.js";
 import { type MailSource, openMailSource, type Problem, planRanges } from "../sources/source.js";
@@ -89,16 +90,19 @@ export async function importMail(
 async function prepare(paths: readonly string[], settings: WorkerSettings): Promise<MailSource[]> {
   const sources: MailSource[] = [];
   for (const path of paths) sources.push(await openMailSource(path));
-  assertUsableToken(settings);
+  assertUsableCoordinator(settings);
   using archive = new Archive(settings.archive);
   archive.assertOrigin({ namespace: settings.namespace });
   return sources;
 }
 
-/** What RFC 6750 allows in a token, and white space around it. */
-const TOKEN_PATTERN = /^\s*[\w.~+/-]+=*\s*$/;
-
-function assertUsableToken({ token, tokenFile }: WorkerSettings): void {
+/** URL and token, by the rules of the client. */
+function assertUsableCoordinator({ coordinator, token, tokenFile }: WorkerSettings): void {
+  try {
+    httpSource({ coordinator });
+  } catch (error) {
+    throw new ImporterError("bad_usage", (error as Error).message, { cause: error });
+  }
   let text = token;
   try {
     if (tokenFile !== undefined) text = readFileSync(tokenFile, "utf8");
@@ -106,7 +110,10 @@ function assertUsableToken({ token, tokenFile }: WorkerSettings): void {
     const message = `The token file can't be read: ${(error as Error).message}. Check the path and its permissions.`;
     throw new ImporterError("token_invalid", message, { cause: error });
   }
-  if (text === undefined || TOKEN_PATTERN.test(text)) return;
-  const place = tokenFile ?? "CALLNUMBER_TOKEN";
-  throw new ImporterError("token_invalid", `${place} is not a token. Use what callnumber token create printed, alone.`);
+  try {
+    httpSource({ coordinator, token: text });
+  } catch (error) {
+    const message = `${tokenFile ?? "CALLNUMBER_TOKEN"} is not a token. Use what callnumber token create printed, alone.`;
+    throw new ImporterError("token_invalid", message, { cause: error });
+  }
 }

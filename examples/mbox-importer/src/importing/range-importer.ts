@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Archive, MessageKey, NewMessage } from "../archive.js";
-import { parseMessage } from "../parse-message.js";
+import { joinProblems, parseMessage } from "../parse-message.js";
 import { readRange, type SourceMessage } from "../sources/read-range.js";
 import type { Problem, Range } from "../sources/source.js";
 
@@ -47,10 +47,13 @@ export class RangeImporter {
    * @throws what `numbers.take` throws, and what `Archive.store` throws. Nothing of the range is stored then.
    */
   async import(range: Range): Promise<RangeResult> {
-    const { messages, unread } = await readRange(range);
-    const problems: Problem[] = [...unread];
+    const problems: Problem[] = [];
     const fresh: NewMessage[] = [];
-    for (const message of messages) {
+    for await (const message of readRange(range)) {
+      if (!("raw" in message)) {
+        problems.push(message);
+        continue;
+      }
       const key = messageKey(message);
       let row: { readonly problem: string | null } | undefined = this.#archive.find(key);
       if (row === undefined) {
@@ -62,7 +65,8 @@ export class RangeImporter {
       if (row.problem !== null) problems.push({ source, number, byteOffset, reason: row.problem, stored: true });
     }
     const stored = fresh.length === 0 ? 0 : await this.#store(fresh);
-    return { stored, alreadyThere: messages.length - stored, notStored: unread.length, problems };
+    const notStored = problems.filter((problem) => !problem.stored).length;
+    return { stored, alreadyThere: range.items.length - notStored - stored, notStored, problems };
   }
 
   async #store(fresh: readonly NewMessage[]): Promise<number> {
@@ -83,6 +87,5 @@ function messageKey({ source, byteOffset, raw }: SourceMessage): MessageKey {
 async function newMessage(message: SourceMessage, key: MessageKey): Promise<NewMessage> {
   const { number, fromLine, raw } = message;
   const fields = await parseMessage(raw);
-  const problems = [message.problem, fields.problem].filter((problem) => problem !== null);
-  return { ...key, ...fields, number, fromLine, raw, problem: problems.length === 0 ? null : problems.join("; ") };
+  return { ...key, ...fields, number, fromLine, raw, problem: joinProblems([message.problem, fields.problem]) };
 }

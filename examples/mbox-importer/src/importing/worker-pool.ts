@@ -57,20 +57,17 @@ export async function importWithWorkers(
   signal: AbortSignal,
 ): Promise<void> {
   const workers: WorkerProcess[] = [];
-  const stopping = new AbortController();
-  let failure: unknown;
-  const stop = () => {
-    stopping.abort();
+  const failing = new AbortController();
+  const stopping = AbortSignal.any([signal, failing.signal]);
+  stopping.addEventListener("abort", () => {
     for (const worker of workers) worker.stop();
-  };
-  signal.addEventListener("abort", stop);
-  if (signal.aborted) stop();
+  });
   const importWith = async (workerNumber: number) => {
     let worker: WorkerProcess | undefined;
     try {
-      while (!stopping.signal.aborted) {
+      while (!stopping.aborted) {
         const next = await ranges.next();
-        if (next.done === true || stopping.signal.aborted) break;
+        if (next.done === true || stopping.aborted) break;
         if (worker === undefined) {
           worker = new WorkerProcess({ workerNumber, settings }, listener);
           workers.push(worker);
@@ -79,16 +76,15 @@ export async function importWithWorkers(
       }
     } catch (error) {
       // A stopped worker gives up a range that waits for numbers: no failure, the next import stores it.
-      const isGivenUp = stopping.signal.aborted && error instanceof ImporterError && error.code === STOPPED.code;
-      if (!isGivenUp) failure ??= error;
-      stop();
+      const isGivenUp = stopping.aborted && error instanceof ImporterError && error.code === STOPPED.code;
+      if (!isGivenUp) failing.abort(error);
     }
     worker?.stop();
     await worker?.ended;
   };
   await Promise.all(Array.from({ length: processCount }, (_, index) => importWith(index + 1)));
   await ranges.return();
-  if (failure !== undefined) throw failure;
+  failing.signal.throwIfAborted();
 }
 
 const WORKER_PROGRAM = fileURLToPath(new URL("./worker.js", import.meta.url));

@@ -4,9 +4,9 @@
  */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { type Client, type ClientOptions, createClient } from "@callnumber/client";
+import { type Client, createClient } from "@callnumber/client";
 import { Archive } from "../archive.js";
-import { errorDetails, ImporterError } from "../errors.js";
+import { errorDetails } from "../errors.js";
 import type { Range } from "../sources/source.js";
 import { printable } from "../terminal.js";
 import { RangeImporter } from "./range-importer.js";
@@ -23,7 +23,7 @@ function open({ workerNumber, settings }: WorkerStart) {
   const archive = new Archive(settings.archive);
   archive.assertOrigin({ namespace });
   const labels = { archive: printable(basename(settings.archive), 64), process: String(workerNumber) };
-  const client = newClient({
+  const client = createClient({
     coordinator,
     namespace,
     holder: { name: "mbox-importer", labels },
@@ -44,15 +44,6 @@ function open({ workerNumber, settings }: WorkerStart) {
     },
   });
   return { archive, client, importer: new RangeImporter(archive, client, namespace) };
-}
-
-/** @throws ImporterError `bad_usage` for a setting that only the client checks, as a URL with a password. */
-function newClient(options: ClientOptions): Client {
-  try {
-    return createClient(options);
-  } catch (error) {
-    throw new ImporterError("bad_usage", (error as Error).message, { cause: error });
-  }
 }
 
 async function importRange(range: Range): Promise<void> {

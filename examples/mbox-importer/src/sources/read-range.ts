@@ -1,6 +1,5 @@
 /**
  * Reads the messages of a range. Knows mboxes and maildirs, and nothing of numbers or archives.
- * A message that can't be read is reported, and the others follow.
  */
 import { open } from "node:fs/promises";
 import { beginsWithHeaderField } from "../parse-message.js";
@@ -24,19 +23,9 @@ export interface SourceMessage {
   readonly problem: string | null;
 }
 
-export interface ReadRange {
-  readonly messages: readonly SourceMessage[];
-  readonly unread: readonly Problem[];
-}
-
-export async function readRange(range: Range): Promise<ReadRange> {
-  const messages: SourceMessage[] = [];
-  const unread: Problem[] = [];
-  for await (const item of range.kind === "mbox" ? readMbox(range) : readMaildir(range)) {
-    if ("raw" in item) messages.push(item);
-    else unread.push(item);
-  }
-  return { messages, unread };
+/** Yields each message of the range in its order, or the reason why it can't be read. */
+export function readRange(range: Range): AsyncGenerator<SourceMessage | Problem, void> {
+  return range.kind === "mbox" ? readMbox(range) : readMaildir(range);
 }
 
 /** One read for the whole range: it is small, or has a single message. */

@@ -1,12 +1,11 @@
 /** `export`: the ledger, or a part of it, on standard output. */
-import { EXPORT_FORMATS, type ExportFormat, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { filledPath } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { invocation } from "../invocation.js";
 import {
   addOptions,
-  choiceOption,
   coordinatorOptions,
   type FilterOptions,
   filterOptions,
@@ -16,46 +15,37 @@ import {
 } from "../options.js";
 import { RequestError, requestStream } from "../requests.js";
 
-interface Options extends FilterOptions, NamespaceOptions {
-  readonly format?: ExportFormat;
-}
+type Options = FilterOptions & NamespaceOptions;
 
 /** More than the end of an export takes. */
 const TAIL_BYTES = 256;
 
 export function exportCommand(): Command {
   const command = new Command("export")
-    .summary("write the ledger as CSV or NDJSON")
+    .summary("write the ledger as NDJSON")
     .description(
-      "Writes leases to standard output, oldest first: CSV with a row of headings, or NDJSON, a lease on each line and a last line that " +
-        "marks a complete export. The exit code is 1 when the export is incomplete.",
+      "Writes leases to standard output as NDJSON, oldest first: a lease on each line, and a last line that marks a complete export. The " +
+        "exit code is 1 when the export is incomplete.",
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber export > leases.csv\n  $ callnumber export --format ndjson --from 2026-11-16 --to 2026-11-23 | gzip > week.ndjson.gz",
+      "\nExamples:\n  $ callnumber export > leases.ndjson\n" +
+        "  $ callnumber export --from 2026-11-16 --to 2026-11-23 | gzip > week.ndjson.gz",
     )
     .action(exportLeases);
-  return addOptions(command, [
-    choiceOption("--format <format>", "format; --json means ndjson, too", EXPORT_FORMATS),
-    ...filterOptions(),
-    ...coordinatorOptions(),
-    namespaceOption(),
-  ]);
+  return addOptions(command, [...filterOptions(), ...coordinatorOptions(), namespaceOption()]);
 }
 
 /** @throws RequestError with the coordinator's own code; `export_incomplete` when it is incomplete. */
 async function exportLeases(options: Options): Promise<void> {
-  const format = options.format ?? (options.json ? "ndjson" : "csv");
   const command = invocation();
-  const query = filterQuery(options);
-  query.set("format", format);
-  const path = `${filledPath(OPERATOR_ROUTES.export, { namespace: options.namespace })}?${query}`;
+  const path = `${filledPath(OPERATOR_ROUTES.export, { namespace: options.namespace })}?${filterQuery(options)}`;
   let tail = Buffer.alloc(0);
   for await (const piece of completely(await requestStream(options, path))) {
     tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
     await command.write(piece);
   }
-  if (format === "ndjson" && !isEnd(tail)) throw incomplete("its last line is missing");
+  if (!isEnd(tail)) throw incomplete("its last line is missing");
 }
 
 /** Only what fails while it is read makes the export incomplete: writing may fail, too. */

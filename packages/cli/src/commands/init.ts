@@ -8,10 +8,8 @@ import {
   RATE_MAX,
 } from "@callnumber/coordinator/operator";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { labelsSchema } from "@callnumber/protocol/schemas";
-import { type Holder, labelIn } from "@callnumber/protocol/wire";
-import { Command, Option } from "commander";
-import { checked, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { Command } from "commander";
+import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { print, printJson } from "../output.js";
 import {
   addStoreOptions,
@@ -22,10 +20,7 @@ import {
   type StoreNamespaceOptions,
 } from "../store-options.js";
 
-type Labels = Holder["labels"];
-
 interface Options extends StoreNamespaceOptions {
-  readonly label?: Labels;
   readonly firstRun: number;
   readonly rate: number;
   readonly nodes: number;
@@ -42,17 +37,12 @@ export function initCommand(): Command {
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber init --store redis://127.0.0.1:6379\n" +
-        "  $ callnumber init --namespace lists --label archive=lists --first-run 200000",
+        "  $ callnumber init --namespace lists --first-run 200000",
     )
     .action(init);
-  const label = "a label of the namespace, for people; may be given up to 8 times";
   const rate = "runs per second by which the run ceiling rises, 16,384 numbers each; never changes";
   return addStoreOptions(command, [
     namespaceOption(),
-    new Option("--label <name=value>", label).argParser((text: string, before: Labels = {}) => {
-      const [name, value] = labelIn(text);
-      return checked(labelsSchema, { ...before, [name]: value });
-    }),
     switchOption("create", "make the file of the default store (a store that is named needs no flag)"),
     checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1),
     checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),
@@ -63,7 +53,7 @@ export function initCommand(): Command {
 
 /** @throws TypeError for a memory store. CoordinatorError as `Coordinator.initNamespace`. */
 async function init(options: Options, command: Command): Promise<void> {
-  const { namespace, label: labels = {}, firstRun, rate, nodes, checkpointDir } = options;
+  const { namespace, firstRun, rate, nodes, checkpointDir } = options;
   const address = persistentAddress(options.store, "there is nothing to init");
   const checkpoints = checkpointsOf(address, checkpointDir);
   const create = options.create ?? command.getOptionValueSource("store") !== "default";
@@ -72,10 +62,9 @@ async function init(options: Options, command: Command): Promise<void> {
     const { checkpointFileOf } = checkpoints;
     const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf });
     const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
-    if (Object.keys(labels).length > 0) await store.changeSettings(namespace, { labels });
     // The key of the lease proofs is secret.
     const { receiptKey: _, ...rest } = record;
-    if (options.json) printJson({ store: describeStore(address), ...rest, labels });
+    if (options.json) printJson({ store: describeStore(address), ...rest });
     else print(formatNewNamespace(record, describeStore(address)));
   } finally {
     await store.close();

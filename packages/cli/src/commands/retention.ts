@@ -40,8 +40,8 @@ async function retention({ namespace, days, keepAll, json, ...place }: Options):
   try {
     await store.readNamespace(namespace);
     const wanted = keepAll ? 0 : days;
-    if (wanted !== undefined) await store.changeSettings(namespace, { retentionDays: wanted });
-    const { retention: found } = await store.readSettings(namespace);
+    if (wanted !== undefined) await store.setRetentionDays(namespace, wanted);
+    const found = await store.readRetention(namespace);
     if (json) printJson(asJson(namespace, found));
     else print(formatRetention(namespace, found));
   } finally {

@@ -15,7 +15,6 @@ import {
   escapeFields,
   failureText,
   formatCount,
-  formatLabels,
   formatTime,
   jsonLine,
   type Paint,
@@ -157,7 +156,6 @@ const COLUMNS: readonly Column<NamespaceDescription>[] = [
     styleOf: ({ guard }) => GUARD_STYLES[guard.state],
     expendability: 0,
   },
-  { heading: "LABELS", cellOf: formatLabels, shrinksTo: 10, expendability: 3 },
 ];
 
 /** The capacity is null where it is not known. */

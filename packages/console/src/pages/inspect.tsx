@@ -85,7 +85,7 @@ function Known({ namespace, callNumber }: { namespace: string; callNumber: strin
   return (
     <section aria-label="What the coordinator knows">
       <Loaded from={response} what="response of the coordinator">
-        {(data) => <Verdict answer={data} />}
+        {(data) => <Verdict response={data} />}
       </Loaded>
     </section>
   );
@@ -100,8 +100,8 @@ const VERDICTS: Readonly<Record<InspectResponse["verdict"], readonly [NoticeKind
   unreported: ["notice", "Leased, but not reported"],
 };
 
-function Verdict({ answer }: { answer: InspectResponse }) {
-  const { namespace, verdict, explanation } = answer;
+function Verdict({ response }: { response: InspectResponse }) {
+  const { namespace, verdict, explanation } = response;
   const [kind, title] = VERDICTS[verdict];
   return (
     <>
@@ -111,14 +111,14 @@ function Verdict({ answer }: { answer: InspectResponse }) {
           <p>{formatMessage(explanation)}</p>
         </Notice>
       </div>
-      {"hints" in answer && <Hints namespace={namespace} hints={answer.hints} />}
-      {"lease" in answer && (
+      {"hints" in response && <Hints namespace={namespace} hints={response.hints} />}
+      {"lease" in response && (
         <>
-          <RunBar state={answer.state} lastSequence={answer.lastSequence} marked={answer.sequence} />
-          <LeaseFields lease={answer.lease} />
+          <RunBar state={response.state} lastSequence={response.lastSequence} marked={response.sequence} />
+          <LeaseFields lease={response.lease} />
           <p>
-            <a href={urlOf(namespace, "runs", ledgerIdOf(answer.version, answer.run))}>
-              All about run {formatNumber(answer.run)}
+            <a href={urlOf(namespace, "runs", ledgerIdOf(response.version, response.run))}>
+              All about run {formatNumber(response.run)}
             </a>
           </p>
         </>

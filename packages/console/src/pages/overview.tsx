@@ -12,10 +12,7 @@ import { NamespacesTable } from "../parts/namespaces.js";
 import { GuardNotice, Loaded, Notice } from "../parts/notices.js";
 import { Instant, useNow } from "../parts/time.js";
 import { urlOf } from "../route.js";
-import { useNamespaces, useResponse, useStatus } from "../use-response.js";
-
-/** Requests that read thousands of leases are not repeated with each of them. */
-const REST_MS = 5_000;
+import { REST_MS, useNamespaces, useResponse, useStatus } from "../use-response.js";
 
 export function OverviewPage({ namespace }: { namespace: string }) {
   const status = useStatus(namespace);
@@ -121,7 +118,7 @@ function Figures({ status, rates }: Pick<StatusResponse, "rates"> & { status: St
     <dl class="figures">
       {figures.map(([name, value, detail]) => (
         <div key={name}>
-          <dt>{name}</dt>
+          <dt class="quiet">{name}</dt>
           <dd>
             <b>{formatNumber(value)}</b>
             <small>{detail}</small>
@@ -131,7 +128,7 @@ function Figures({ status, rates }: Pick<StatusResponse, "rates"> & { status: St
       <Forecast rates={rates} />
       {guard.lastRecovery !== null && (
         <div class="wide">
-          <dt>Last recovery</dt>
+          <dt class="quiet">Last recovery</dt>
           <dd>
             <small>
               {guard.lastRecovery.explanation}, <Instant atMs={guard.lastRecovery.atMs} />
@@ -149,7 +146,7 @@ function Forecast({ rates }: Pick<StatusResponse, "rates">) {
   const used = rates.filter(({ runs }) => runs > 0);
   return (
     <div class="wide">
-      <dt>At this rate they end</dt>
+      <dt class="quiet">At this rate they end</dt>
       <dd>
         {used.length === 0 ? (
           <small>Nothing was leased lately: there is no rate.</small>

@@ -1,8 +1,8 @@
 /** One run: the fields of its lease, how far each run of the lease got, and the leases next to it. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { type LedgerEntry, ledgerIdOf, pathOf, type RunResponse } from "@callnumber/protocol/wire";
+import { type LedgerEntry, ledgerIdOf, pathOf, type RunResponse, runStateIn } from "@callnumber/protocol/wire";
 import { formatCount, formatMessage, formatNumber, formatRuns } from "../format.js";
-import { LeaseFields, progressOfRun, RunBar } from "../parts/lease.js";
+import { LeaseFields, RunBar } from "../parts/lease.js";
 import { Loaded } from "../parts/notices.js";
 import { Instant } from "../parts/time.js";
 import { urlOf } from "../route.js";
@@ -25,15 +25,15 @@ export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: 
         <p>{formatMessage(response.error.message)}</p>
       ) : (
         <Loaded from={response} what="run">
-          {(data) => <Details answer={data} />}
+          {(data) => <Details response={data} />}
         </Loaded>
       )}
     </>
   );
 }
 
-function Details({ answer }: { answer: RunResponse }) {
-  const { namespace, version, run, state, lastSequence, lease } = answer;
+function Details({ response }: { response: RunResponse }) {
+  const { namespace, version, run, state, lastSequence, lease } = response;
   return (
     <>
       <RunBar state={state} lastSequence={lastSequence} />
@@ -66,7 +66,7 @@ function RunsOfLease({ namespace, lease, present }: { namespace: string; lease: 
             >
               {formatNumber(run)}
             </a>
-            <RunBar isSmall {...progressOfRun(lease, run)} />
+            <RunBar isSmall {...runStateIn(lease, run)} />
           </li>
         ))}
       </ol>

@@ -10,7 +10,7 @@ import {
 } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
 import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
-import { formatDateTime, formatLabels, formatRuns } from "../format.js";
+import { formatDateTime, formatLabels, formatRange } from "../format.js";
 import { LeaseBar } from "../parts/lease.js";
 import { Loaded } from "../parts/notices.js";
 import { filtersIn, RunFilterForm } from "../parts/run-filters.js";
@@ -69,12 +69,11 @@ function LeasesTable({ namespace, leases }: { namespace: string; leases: readonl
       <tbody>
         {leases.map((lease) => {
           const { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress } = lease;
+          const state = progress?.state ?? "unreported";
           return (
             <tr key={ledgerIdOf(version, firstRun)}>
               <th scope="row">
-                <a href={urlOf(namespace, "runs", ledgerIdOf(version, firstRun))}>
-                  {formatRuns(firstRun, runCount).replace(/^runs? /, "")}
-                </a>
+                <a href={urlOf(namespace, "runs", ledgerIdOf(version, firstRun))}>{formatRange(firstRun, runCount)}</a>
                 {version > 0 && <small>version {version}</small>}
               </th>
               <td>
@@ -87,10 +86,10 @@ function LeasesTable({ namespace, leases }: { namespace: string; leases: readonl
               <td>
                 <Instant atMs={leasedAtMs} />
                 <small class="more">{formatDateTime(leasedAtMs)}</small>
-                <small class="less">{progress?.state ?? "unreported"}</small>
+                <small class="less">{state}</small>
               </td>
               <td class="more">
-                <span class={`badge ${progress?.state ?? "unreported"}`}>{progress?.state ?? "unreported"}</span>
+                <span class={`badge ${state}`}>{state}</span>
                 <LeaseBar lease={lease} />
               </td>
               <td class="more">{coordinator}</td>
@@ -126,24 +125,20 @@ interface ExportProperties {
 
 function Export({ namespace, filters, isFiltered }: ExportProperties) {
   const [reason, setReason] = useState("");
-  const link = (format: "csv" | "ndjson") => {
-    const path = `${filledPath(OPERATOR_ROUTES.export, { namespace })}?${new URLSearchParams({ format, ...filters })}`;
-    const fileName = `${namespace}.${format}`;
-    const save = (event: MouseEvent) => {
-      if (!isSignedIn()) return;
-      event.preventDefault();
-      setReason("");
-      download(path, fileName).catch(({ message }: RequestError) => setReason(`Not exported: ${message}`));
-    };
-    return (
-      <a href={coordinatorUrl(path)} download={fileName} onClick={save}>
-        {format.toUpperCase()}
-      </a>
-    );
+  const path = `${filledPath(OPERATOR_ROUTES.export, { namespace })}?${new URLSearchParams(filters)}`;
+  const fileName = `${namespace}.ndjson`;
+  const save = (event: MouseEvent) => {
+    if (!isSignedIn()) return;
+    event.preventDefault();
+    setReason("");
+    download(path, fileName).catch(({ message }: RequestError) => setReason(`Not exported: ${message}`));
   };
   return (
     <p class="quiet">
-      Export {isFiltered ? "all leases that match" : "the whole ledger"}: {link("csv")}, {link("ndjson")}{" "}
+      Export {isFiltered ? "all leases that match" : "the whole ledger"}:{" "}
+      <a href={coordinatorUrl(path)} download={fileName} onClick={save}>
+        NDJSON
+      </a>{" "}
       <span role="alert">{reason}</span>
     </p>
   );

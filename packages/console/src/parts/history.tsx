@@ -3,10 +3,8 @@ import { HISTORY_WINDOWS_MS, type HistoryResponse, OPERATOR_ROUTES } from "@call
 import { filledPath } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
 import { formatCount, formatDateTime, formatDuration, formatNumber, formatWindow } from "../format.js";
-import { useResponse } from "../use-response.js";
+import { REST_MS, useResponse } from "../use-response.js";
 import { Loaded } from "./notices.js";
-
-const REST_MS = 5_000;
 
 export function History({ namespace }: { namespace: string }) {
   const [windowMs, setWindowMs] = useState<number>(HISTORY_WINDOWS_MS[0]);

@@ -1,8 +1,8 @@
 /** A lease: its fields, and bars that show how far its holder got in its runs. */
-import { SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { KnownRunState, LedgerEntry, RunResponse } from "@callnumber/protocol/wire";
 import type { ComponentChildren } from "preact";
-import { formatLabels, formatNumber, formatRuns } from "../format.js";
+import { formatLabels, formatNumber, formatRange } from "../format.js";
 import { Instant } from "./time.js";
 
 export function LeaseFields({ lease }: { lease: LedgerEntry }) {
@@ -13,7 +13,7 @@ export function LeaseFields({ lease }: { lease: LedgerEntry }) {
     ["Process", holder.pid],
     ["Labels", formatLabels(holder.labels) || "none"],
     ["Leased", <Instant key="leased" atMs={leasedAtMs} isFull />],
-    ["Runs", formatRuns(firstRun, runCount).replace(/^runs? /, "")],
+    ["Runs", formatRange(firstRun, runCount)],
     ["Version", version],
     ["Coordinator", coordinator],
     ...(tokenId === undefined ? [] : [["Token", <code key="token">{tokenId}</code>] as const]),
@@ -75,15 +75,6 @@ export function LeaseBar({ lease: { firstRun, runCount, progress } }: { lease: L
   const made = progress === null ? 0 : (progress.run - firstRun) * SEQUENCE_COUNT + (progress.lastSequence ?? -1) + 1;
   const text = progress === null ? "nothing was reported yet" : `${formatNumber(made)} of ${formatNumber(all)} numbers`;
   return <Bar state={progress?.state ?? "unreported"} share={made / all} text={text} isSmall />;
-}
-
-/** As the coordinator reads a lease: runs before the reported one are used up, those after it unused; a lease is discarded as a whole. */
-export function progressOfRun({ progress }: LedgerEntry, run: number): RunProgress {
-  if (progress === null) return { state: "unreported", lastSequence: null };
-  if (progress.state === "discarded") return { state: "discarded", lastSequence: null };
-  if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
-  if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
-  return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };
 }
 
 function formatProgress(state: KnownRunState, lastSequence: number | null): string {

@@ -1,6 +1,6 @@
 /** The namespaces of the store: a switch in the header, and a table. Each has a color, made from its name, so that they are not mixed up. */
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
-import { formatLabels, formatNumber } from "../format.js";
+import { formatNumber } from "../format.js";
 import { go, type Route, urlOf } from "../route.js";
 import { STATE_KINDS, STATE_TITLES } from "./notices.js";
 import { TableHead } from "./table.js";
@@ -26,7 +26,6 @@ interface Properties {
 /** One namespace alone is only named. */
 export function NamespaceSwitch({ namespaces, route: { namespace, page } }: Properties) {
   const names = [...new Set([...namespaces.map((one) => one.namespace), namespace])];
-  const labels = formatLabels(namespaces.find((one) => one.namespace === namespace)?.labels ?? {});
   return (
     <div class="namespace-switch">
       <span class="swatch" aria-hidden="true" />
@@ -44,7 +43,6 @@ export function NamespaceSwitch({ namespaces, route: { namespace, page } }: Prop
           </select>
         </label>
       )}
-      {labels !== "" && <span class="quiet labels">{labels}</span>}
     </div>
   );
 }
@@ -64,14 +62,13 @@ export function NamespacesTable({
           columns={[["Namespace"], ["Leasing"], ["High-water mark", "number"], ["Runs left", "number more"]]}
         />
         <tbody>
-          {namespaces.map(({ namespace, labels, record, guard }) => (
+          {namespaces.map(({ namespace, record, guard }) => (
             <tr key={namespace} style={{ "--hue": String(hueOf(namespace)) }}>
               <th scope="row">
                 <span class="swatch" aria-hidden="true" />
                 <a href={urlOf(namespace)} aria-current={namespace === present ? "true" : undefined}>
                   {namespace}
                 </a>
-                <small>{formatLabels(labels)}</small>
               </th>
               <td>
                 <span class={`badge ${STATE_KINDS[guard.state]}`}>

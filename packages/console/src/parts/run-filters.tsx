@@ -1,5 +1,5 @@
 /** The filters of the runs page: in the URL of the page, in requests, and as a form. */
-import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { type KnownRunState, LEDGER_ID_MAX } from "@callnumber/protocol/wire";
 import { go, urlOf } from "../route.js";
 
 interface RunFilter {
@@ -18,10 +18,7 @@ const RUN_FILTERS: readonly RunFilter[] = [
   { name: "fromRun", title: "Run from", kind: "run" },
   { name: "toRun", title: "Run to", kind: "run" },
 ];
-const STATES = ["open", "exhausted", "closed", "discarded", "unreported"];
-
-/** Runs are named by their ledger ids, which increase over all versions. */
-const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
+const STATES: readonly KnownRunState[] = ["open", "exhausted", "closed", "discarded", "unreported"];
 
 interface Properties {
   readonly namespace: string;
@@ -52,7 +49,7 @@ export function RunFilterForm({ namespace, filters }: Properties) {
       <form onSubmit={submit}>
         {RUN_FILTERS.map((filter) => (
           <label key={filter.name}>
-            <span>{filter.title}</span>
+            <small>{filter.title}</small>
             <Field filter={filter} value={filters[filter.name] ?? ""} />
           </label>
         ))}

@@ -159,7 +159,7 @@ function recordToKeep({ keys, namespace }: StepContext, storeId: string): Namesp
   if (keys.record !== "hash") return undefined;
   const found = readRecord(keys.fields, namespace);
   if (!isRefusal(found)) return found.storeId === storeId ? found : refusal("FOREIGN", found.storeId);
-  if (found.word !== "CORRUPT") return found;
+  if (found.code !== "CORRUPT") return found;
   // An edited record may be recovered only as the store that it still names.
   const named = keys.fields["sid"] ?? "";
   return isOfAnyStore(keys.fields) && named !== storeId ? refusal("FOREIGN", named) : undefined;
@@ -235,7 +235,7 @@ function decideAdvance(context: StepContext, step: AdvanceStep): Written | Refus
   if (earlyMs > 0) return refusal("EARLY", earlyMs);
   const fault = checkCheckpoint(context, record, step);
   // No recovery ends this.
-  if (fault?.word === "OPERATOR") return fault;
+  if (fault?.code === "OPERATOR") return fault;
   const generation = Math.max(record.generation, step.generationMin) + 1;
   if (generation > GENERATION_MAX) return refuseGeneration();
   const phase = fault === undefined ? PHASES.open : PHASES.claimed;

@@ -39,16 +39,16 @@ export type RefusalCode =
 
 /** A step that was refused: nothing was changed. The codes are the same here and in the scripts of lua/. */
 export interface Refusal {
-  readonly word: RefusalCode;
+  readonly code: RefusalCode;
   readonly detail: string;
 }
 
-export function refusal(word: RefusalCode, detail: string | number = ""): Refusal {
-  return { word, detail: String(detail) };
+export function refusal(code: RefusalCode, detail: string | number = ""): Refusal {
+  return { code, detail: String(detail) };
 }
 
 export function isRefusal(answer: object): answer is Refusal {
-  return "word" in answer;
+  return "code" in answer;
 }
 
 interface Rule {
@@ -224,17 +224,17 @@ const OPERATOR_REASONS: Readonly<Record<string, string>> = {
   line: "the high-water mark is above the run ceiling: a clock is behind or was ahead, or another program wrote the record",
 };
 
-export function isRefusalCode(word: string): word is RefusalCode {
-  return Object.hasOwn(REFUSAL_RULES, word);
+export function isRefusalCode(text: string): text is RefusalCode {
+  return Object.hasOwn(REFUSAL_RULES, text);
 }
 
 /** Returns the error for a refusal. `detail` may come from a store: it is shortened, so that the message still has its remedy. */
-export function refused(word: RefusalCode, detail: string, namespace: string): CoordinatorError {
-  const { code, reason, detail: kind, message } = REFUSAL_RULES[word];
+export function refused(refusalCode: RefusalCode, detail: string, namespace: string): CoordinatorError {
+  const { code, reason, detail: kind, message } = REFUSAL_RULES[refusalCode];
   return new CoordinatorError(code, message(namespace, escapeAndShorten(detail)), {
     reason,
     ...(kind === "generation" ? { generation: Number(detail) } : {}),
-    ...(word === "CORRUPT" ? { fault: escapeAndShorten(detail) } : {}),
+    ...(refusalCode === "CORRUPT" ? { fault: escapeAndShorten(detail) } : {}),
     ...(kind === "waitMs" ? { retryAfterMs: Math.max(Number(detail), 1) } : {}),
   });
 }

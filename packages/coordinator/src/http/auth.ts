@@ -7,15 +7,15 @@ import type { FastifyRequest } from "fastify";
 import { CoordinatorError } from "../errors.js";
 import type { TypedApp } from "./app.js";
 
-/** Roles of tokens. `lease`: an importer · `read`: reads · `operator`: reads, and changes what operators write. */
+/** Roles of tokens. `lease`: an importer · `read`: reads · `operator`: reads, also how the coordinator was started. */
 export const ROLES = ["lease", "read", "operator"] as const;
 export type Role = (typeof ROLES)[number];
 
 /**
- * `public`: every client · `lease`: leases runs and reports on them · `read`: reads · `change`: changes what operators write · `settings`:
- * reads how the coordinator was started.
+ * `public`: every client · `lease`: leases runs and reports on them · `read`: reads · `settings`: reads how the coordinator was
+ * started.
  */
-export type Permission = "public" | "lease" | "read" | "change" | "settings";
+export type Permission = "public" | "lease" | "read" | "settings";
 
 /** The client behind a request, as far as its token identifies it. */
 export interface Principal {
@@ -29,13 +29,13 @@ export interface Principal {
 export const PERMISSIONS_OF: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   lease: new Set(["public", "lease"]),
   read: new Set(["public", "read"]),
-  operator: new Set(["public", "read", "change", "settings"]),
+  operator: new Set(["public", "read", "settings"]),
 };
 
 /** Every client, where no token is required. */
 export const UNRESTRICTED: Principal = {
   tokenId: null,
-  permissions: new Set(["public", "lease", "read", "change", "settings"]),
+  permissions: new Set(["public", "lease", "read", "settings"]),
   namespaces: "all",
 };
 

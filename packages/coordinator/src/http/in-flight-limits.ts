@@ -44,7 +44,6 @@ const KIND_OF: Readonly<Record<Permission, Kind | undefined>> = {
   public: undefined,
   lease: "leases",
   read: "reads",
-  change: "reads",
   settings: "reads",
 };
 

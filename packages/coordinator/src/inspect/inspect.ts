@@ -58,7 +58,7 @@ export async function inspectCallNumber(
     return inspectLeased(numbered, lease, withNeighbors ? await neighborsOf(ledger, namespace, lease) : null);
   }
   // Read only now: a lease that was trimmed while it was looked for is known to be by then.
-  const retention = isAboveMark ? undefined : (await ledger.readSettings(namespace)).retention;
+  const retention = isAboveMark ? undefined : await ledger.readRetention(namespace);
   if (retention !== undefined && isTrimmed(retention, record, ledgerId)) return inspectTrimmed(numbered, retention);
   return inspectNeverLeased(numbered, record, await hintsFor(record));
 }

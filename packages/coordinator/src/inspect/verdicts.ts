@@ -2,15 +2,14 @@
  * The verdicts on a call number, each with a sentence for people, and whether a message can have it. Pure. Terminal, HTTP and console show
  * the same sentences.
  */
-import { CallNumberError, type CallNumberParts, decodeCallNumber, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { CallNumberError, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
 import {
-  type CallNumberFields,
   type CallNumberHint,
   type InspectResponse,
-  type KnownRunState,
   type LeaseNeighbors,
   type LedgerEntry,
   ledgerIdOf,
+  runStateIn,
 } from "@callnumber/protocol/wire";
 import { trimmedIn } from "../retention/trimmed-leases.js";
 import { type NamespaceRecord, type Retention } from "../stores/store.js";
@@ -41,7 +40,7 @@ export function inspectMalformed(
 }
 
 export function inspectOtherVersion(
-  subject: Subject & CallNumberFields,
+  subject: Subject & CallNumberParts,
   { namespace, version }: NamespaceRecord,
   hints: readonly CallNumberHint[],
 ): InspectResponse {
@@ -50,7 +49,7 @@ export function inspectOtherVersion(
 }
 
 export function inspectNeverLeased(
-  subject: Subject & CallNumberFields,
+  subject: Subject & CallNumberParts,
   record: NamespaceRecord,
   hints: readonly CallNumberHint[],
 ): InspectResponse {
@@ -78,7 +77,7 @@ export function inspectNeverLeased(
 }
 
 /** Whether the run was leased or skipped is in the files alone. */
-export function inspectTrimmed(subject: Subject & CallNumberFields, retention: Retention): InspectResponse {
+export function inspectTrimmed(subject: Subject & CallNumberParts, retention: Retention): InspectResponse {
   const explanation =
     `run ${subject.run} was leased at or before ${new Date(retention.leasedAtMs).toISOString()}, unless it was skipped. Its lease was trimmed ` +
     "from the store: search the files of --ledger-dir. This number may exist";
@@ -86,7 +85,7 @@ export function inspectTrimmed(subject: Subject & CallNumberFields, retention: R
 }
 
 export function inspectLeased(
-  subject: Subject & CallNumberFields,
+  subject: Subject & CallNumberParts,
   lease: LedgerEntry,
   neighbors: LeaseNeighbors | null,
 ): LeasedAnswer {
@@ -127,22 +126,4 @@ function whyNot(state: string, lastSequence: number | null): string {
 
 function reached(lastSequence: number | null): string {
   return lastSequence === null ? "no sequence" : `sequence ${lastSequence}`;
-}
-
-/** What the ledger entry of a lease says about one of its runs. */
-interface RunState {
-  readonly state: KnownRunState;
-  readonly lastSequence: number | null;
-}
-
-/**
- * A holder uses the runs of a lease in their order: those before the reported one are used up, those after it untouched. A lease
- * is discarded as a whole.
- */
-export function runStateIn({ progress }: LedgerEntry, run: number): RunState {
-  if (progress === null) return { state: "unreported", lastSequence: null };
-  if (progress.state === "discarded") return { state: "discarded", lastSequence: null };
-  if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
-  if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
-  return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };
 }

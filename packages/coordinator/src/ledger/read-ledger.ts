@@ -91,7 +91,7 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
         return { leases, nextCursor: String(lastLedgerIdOf(entry)), trimmed: null };
     }
   }
-  const trimmed = trimmedWithin(query, (await ledger.readSettings(namespace)).retention);
+  const trimmed = trimmedWithin(query, await ledger.readRetention(namespace));
   return { leases, nextCursor: null, trimmed };
 }
 
@@ -165,7 +165,7 @@ async function ledgerIdSince(ledger: LedgerReader, namespace: string, timeMs: nu
 }
 
 /** Returns the state of a lease as a whole, as its holder last reported it. */
-export function stateOf({ progress }: LedgerEntry): KnownRunState {
+function stateOf({ progress }: LedgerEntry): KnownRunState {
   return progress?.state ?? "unreported";
 }
 

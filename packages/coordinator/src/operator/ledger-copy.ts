@@ -52,25 +52,17 @@ export async function copyLedger(
 }
 
 /**
- * Copies labels and retention, and how far leases were trimmed. Labels that the target was given since stay; some that can't be read do
- * not stop a move. The files stay in place: they are named by the UUID of the store id, which a move keeps.
+ * Copies the retention, and how far leases were trimmed. The files stay in place: they are named by the UUID of the store id, which a
+ * move keeps.
  * @throws CoordinatorError as `Store.trimLedger`.
  */
-export async function copySettings({ namespace, source, target }: LedgerPair, storeId: string): Promise<void> {
-  const { labels = {}, retention } = await source.readSettings(namespace);
-  const there = await target.readSettings(namespace);
-  await target.changeSettings(namespace, {
-    ...(isEmpty(there.labels ?? {}) && !isEmpty(labels) && { labels }),
-    ...(there.retention.days !== retention.days && { retentionDays: retention.days }),
-  });
-  const { through, leasedAtMs } = retention;
-  const trimmedThrough = there.retention.through;
+export async function copyRetention({ namespace, source, target }: LedgerPair, storeId: string): Promise<void> {
+  const { days, through, leasedAtMs } = await source.readRetention(namespace);
+  const there = await target.readRetention(namespace);
+  if (there.days !== days) await target.setRetentionDays(namespace, days);
+  const trimmedThrough = there.through;
   if (trimmedThrough >= through) return;
   await target.trimLedger(namespace, { storeId, trimmedThrough, through, leasedAtMs, leases: [] });
-}
-
-function isEmpty(labels: object): boolean {
-  return Object.keys(labels).length === 0;
 }
 
 async function* leasesOf(store: Store, namespace: string, limit: number): AsyncGenerator<LedgerEntry, undefined> {

@@ -4,7 +4,7 @@
  * was killed, because it works in this order:
  *
  *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete
- *   2 the ledger is copied, and compared, into a place without a record; so are labels and retention, and how far it was trimmed
+ *   2 the ledger is copied, and compared, into a place without a record; so is the retention, with how far it was trimmed
  *   3 the target's record is made at the ceiling of the new store, to be claimed by a coordinator
  *
  * Guarantees: G13 (docs/guarantees.md).
@@ -24,7 +24,7 @@ import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../
 import { nextStoreId, parseStoreId } from "../guard/store-id.js";
 import { doStep } from "../guard/verify-outcome.js";
 import type { NamespaceRecord, RecoverStep, Store } from "../stores/store.js";
-import { compareLedgers, copyLedger, copySettings, type LedgerComparison } from "./ledger-copy.js";
+import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
 
 /** The store that the namespace moves to. */
 interface MoveTarget {
@@ -171,7 +171,7 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
     await assertTargetIsFit(options, storeId);
     await sealSource(options, storeId);
     await copyLedger(ledgersOf(options), ledger.copiedUpTo);
-    await copySettings(ledgersOf(options), storeId);
+    await copyRetention(ledgersOf(options), storeId);
     leaseCount = await verifyCopy(options);
     await makeRecord(options, storeId);
   }

@@ -89,7 +89,7 @@ export class LedgerTrimmer {
     const nowMs = now();
     // There is a heartbeat every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use seem old.
     if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return [];
-    const { days, ...known } = (await store.readSettings(namespace)).retention;
+    const { days, ...known } = await store.readRetention(namespace);
     if (days === 0) return [];
     if (files === undefined) {
       this.#warn(namespace, days);

@@ -20,7 +20,7 @@ export function isTrimmed(
 
 /** The error for a run that has no lease in the store. */
 export async function withoutLease(store: Store, namespace: string, ledgerId: number): Promise<CoordinatorError> {
-  const [{ retention }, record] = await Promise.all([store.readSettings(namespace), store.readNamespace(namespace)]);
+  const [retention, record] = await Promise.all([store.readRetention(namespace), store.readNamespace(namespace)]);
   if (!isTrimmed(retention, record, ledgerId)) return notLeased(namespace, ledgerId);
   return new CoordinatorError(
     "lease_trimmed",

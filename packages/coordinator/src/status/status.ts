@@ -9,7 +9,7 @@ import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceGuards } from "../guard/namespace-guards.js";
 import type { PreflightWatch } from "../guard/preflight.js";
 import { parseStoreId, type StoreIdFields } from "../guard/store-id.js";
-import type { NamespaceRecord, Store } from "../stores/store.js";
+import type { NamespaceRecord } from "../stores/store.js";
 
 /** What follows from the record alone. */
 export type RunSpace = ReturnType<typeof runSpaceOf>;
@@ -57,22 +57,17 @@ export function statusOf(
 
 /** What the state of all namespaces is read from. */
 export interface StatusSources {
-  readonly store: Store;
   readonly guards: NamespaceGuards;
   readonly preflight: PreflightWatch;
   readonly now: () => number;
 }
-
-/** Nothing else depends on labels: some that can't be read hide nothing else. */
-const LABELS_CHANGED =
-  'its labels were changed by another program. Set new ones: POST {"labels":{}} to /v1/namespaces/NAMESPACE/labels';
 
 /**
  * Describes a namespace for the list of all; one whose record can't be read by the state of its guard. Undefined for a name that has neither
  * a record nor a checkpoint.
  */
 export async function describeNamespace(
-  { store, guards, preflight, now }: StatusSources,
+  { guards, preflight, now }: StatusSources,
   namespace: string,
 ): Promise<NamespaceDescription | undefined> {
   const refused = guards.refused().find((one) => one.namespace === namespace)?.guard;
@@ -80,21 +75,17 @@ export async function describeNamespace(
   try {
     guard = await guards.of(namespace);
     const record = await guard.readRecord();
-    const { labels } = await store.readSettings(namespace);
-    const state = preflight.effectiveState(namespace, guard.state);
-    const explanation = labels === undefined ? `${state.explanation}; but ${LABELS_CHANGED}` : state.explanation;
     const { runsUsed, runsLeft, ceilingRunsPerSecond } = runSpaceOf(record, now());
     return {
       namespace,
-      labels: labels ?? {},
       record: { ...positionOf(record), runsUsed, runsLeft, ceilingRunsPerSecond },
-      guard: { ...state, explanation },
+      guard: preflight.effectiveState(namespace, guard.state),
     };
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     if (error.code === "namespace_not_found") return undefined;
     const nowMs = now();
     const state = nextState(error, guard?.state ?? refused ?? activeSince(nowMs), nowMs);
-    return { namespace, labels: {}, record: null, guard: state };
+    return { namespace, record: null, guard: state };
   }
 }

@@ -109,7 +109,7 @@ export function decideTrim(found: LedgerToTrim, trim: LedgerTrim): boolean {
 
 function mustBeTrimmable(fields: ObservedFields, expectedStoreId: string, namespace: string): void {
   const record = readRecord(fields, namespace);
-  if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
+  if (isRefusal(record)) throw refused(record.code, record.detail, namespace);
   const { storeId, phase, seal } = record;
   if (storeId !== expectedStoreId) throw refused("FOREIGN", storeId, namespace);
   if (phase === PHASES.sealed && isMovedSeal(seal)) throw refused("MOVED", textOfMove(seal), namespace);

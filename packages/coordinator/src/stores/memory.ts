@@ -3,7 +3,7 @@
  * archive.
  */
 import { randomUUID } from "node:crypto";
-import { type Holder, type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { type StoredFields, storedFields } from "../guard/record.js";
 import { namespaceNotFound, notLeased } from "../guard/refusals.js";
@@ -15,12 +15,10 @@ import {
   type LeaseStep,
   type LedgerTrim,
   type NamespaceRecord,
-  type NamespaceSettings,
   NO_RETENTION,
   type Outcome,
   type ReportCommand,
   type Retention,
-  type SettingsChange,
   type StepCommand,
   type Store,
 } from "./store.js";
@@ -31,7 +29,6 @@ interface KeptNamespace {
   readonly fields: StoredFields | undefined;
   /** By rising ledger id. */
   readonly ledger: LedgerEntry[];
-  readonly labels: Holder["labels"];
   readonly retention: Retention;
 }
 
@@ -121,15 +118,13 @@ export class MemoryStore implements Store {
     if (ledger.length > 0) this.#namespaces.set(namespace, kept);
   }
 
-  async readSettings(namespace: string): Promise<NamespaceSettings> {
-    const { labels, retention } = this.#kept(namespace);
-    return { labels, retention };
+  async readRetention(namespace: string): Promise<Retention> {
+    return this.#kept(namespace).retention;
   }
 
-  async changeSettings(namespace: string, { labels, retentionDays }: SettingsChange): Promise<void> {
+  async setRetentionDays(namespace: string, days: number): Promise<void> {
     const kept = this.#kept(namespace);
-    const retention = { ...kept.retention, ...(retentionDays !== undefined && { days: retentionDays }) };
-    this.#namespaces.set(namespace, { ...kept, labels: labels ?? kept.labels, retention });
+    this.#namespaces.set(namespace, { ...kept, retention: { ...kept.retention, days } });
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
@@ -150,8 +145,7 @@ export class MemoryStore implements Store {
   async close(): Promise<void> {}
 
   #kept(namespace: string): KeptNamespace {
-    const nothing = { fields: undefined, ledger: [], labels: {}, retention: NO_RETENTION };
-    return this.#namespaces.get(namespace) ?? nothing;
+    return this.#namespaces.get(namespace) ?? { fields: undefined, ledger: [], retention: NO_RETENTION };
   }
 
   /** @throws CoordinatorError `namespace_not_found` when it has no record. */

@@ -133,7 +133,7 @@ export interface Outcome {
   readonly movedAside?: readonly string[];
 }
 
-/** How long the leases of a namespace stay in the store, and which were trimmed. */
+/** How long the leases of a namespace stay in the store, and which were trimmed. No step reads it. */
 export interface Retention {
   /** 0: all leases stay. */
   readonly days: number;
@@ -145,19 +145,6 @@ export interface Retention {
 
 /** All leases are kept, and none was trimmed. */
 export const NO_RETENTION: Retention = { days: 0, through: 0, leasedAtMs: 0 };
-
-/** What operators set for a namespace. No step reads it. */
-export interface NamespaceSettings {
-  /** Undefined when another program has changed them. */
-  readonly labels: Holder["labels"] | undefined;
-  readonly retention: Retention;
-}
-
-export interface SettingsChange {
-  readonly labels?: Holder["labels"];
-  /** 0 keeps all leases. */
-  readonly retentionDays?: number;
-}
 
 /** The most leases that one step trims: lease requests wait meanwhile. */
 export const LEDGER_TRIM_LEASES_MAX = 500;
@@ -244,11 +231,11 @@ export interface Store {
    */
   importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void>;
 
-  /** Needs no record. @throws CoordinatorError `store_corrupt` when the retention can't be read, `store_unavailable`. */
-  readSettings(namespace: string): Promise<NamespaceSettings>;
+  /** Needs no record. @throws CoordinatorError `store_corrupt` when it can't be read, `store_unavailable`. */
+  readRetention(namespace: string): Promise<Retention>;
 
-  /** Changes what is given: replaces all labels, or sets for how many days leases stay. Needs no record. @throws CoordinatorError `store_unavailable`. */
-  changeSettings(namespace: string, change: SettingsChange): Promise<void>;
+  /** Sets for how many days leases stay; 0 keeps all. Needs no record. @throws CoordinatorError `store_unavailable`. */
+  setRetentionDays(namespace: string, days: number): Promise<void>;
 
   /**
    * Trims the oldest leases, in one atomic step. Without a record, it stores how far another store was trimmed.
@@ -263,7 +250,7 @@ export interface Store {
 }
 
 /** The reading part of a store, for a ledger. */
-export type LedgerReader = Pick<Store, "leases" | "readSettings">;
+export type LedgerReader = Pick<Store, "leases" | "readRetention">;
 
 /** With the record of the leases. */
 export type RecordedLedger = LedgerReader & Pick<Store, "readNamespace">;

@@ -1,8 +1,8 @@
 /**
  * From what a store keeps to the shapes of the port: records, steps of the stores in this process, and for the stores that outlive it
- * leases and labels, which they keep as text. Pure.
+ * leases, whose holders they keep as text. Pure.
  */
-import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Bounds } from "../guard/bounds.js";
 import { decide } from "../guard/decide.js";
 import { type NamespaceState, type ObservedFields, readRecord } from "../guard/record.js";
@@ -12,7 +12,7 @@ import type { NamespaceRecord, Outcome, RecordAfter, StepCommand } from "./store
 /** @throws CoordinatorError `store_corrupt`, `store_schema_unsupported`, `store_id_mismatch` when what was found is no record of ours. */
 export function namespaceRecordIn(found: ObservedFields, namespace: string): NamespaceRecord {
   const record = readRecord(found, namespace);
-  if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
+  if (isRefusal(record)) throw refused(record.code, record.detail, namespace);
   const { id, epoch: _, ...others } = record;
   return { ...others, firstVersion: id.firstVersion, firstRun: id.firstRun };
 }
@@ -43,7 +43,7 @@ export function decideLocally(
   const keys = { record, fields, expires: false, ledger, ledgerMark, holders: "hash" } as const;
   const server = { timeMs: nowMs, role: "master", epoch, connectedReplicas: 0 };
   const written = decide({ namespace, keys, server, nowMs, bounds }, command);
-  if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+  if (isRefusal(written)) throw refused(written.code, written.detail, namespace);
   const { nonce } = command;
   const check = { nonce, role: "master", epoch, generation: written.record.generation };
   const after = recordAfter(written.record, nonce);
@@ -91,25 +91,4 @@ export function holderJsonOf({ holder, coordinator, tokenId }: Grantee): string 
 function granteeIn(holderJson: string): Grantee {
   const { holder, coordinator, tokenId } = JSON.parse(holderJson) as Grantee;
   return tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
-}
-
-type Labels = Holder["labels"];
-
-/** The labels of a namespace as JSON, sorted by name, so that the same labels are the same text. */
-export function labelsText(labels: Labels): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))));
-}
-
-/** Undefined when another program has written the text. */
-export function labelsIn(text: string): Labels | undefined {
-  let labels: unknown;
-  try {
-    labels = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const isObject = typeof labels === "object" && labels !== null && !Array.isArray(labels);
-  return isObject && Object.values(labels as object).every((value) => typeof value === "string")
-    ? (labels as Labels)
-    : undefined;
 }

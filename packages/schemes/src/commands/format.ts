@@ -1,6 +1,8 @@
 /** Counts, chances, times and lines of text as people read them in a terminal; and values as JSON for programs. */
 import type { Load } from "../chances.js";
-import type { Values } from "../fields.js";
+import { BASE62, inDigits } from "../encodings.js";
+import type { Field, Values } from "../fields.js";
+import type { Scheme } from "../scheme.js";
 import type { SchemesIo } from "./io.js";
 
 const MILLION = 1e6;
@@ -82,7 +84,7 @@ export function formatLoad({ perSecond, nodes, seconds }: Load): string {
   return `${formatRate(perSecond)} from ${from}, for ${formatSpan(seconds)}`;
 }
 
-export const INDENT = "  ";
+const INDENT = "  ";
 
 export type LabeledRows = readonly (readonly [label: string, text: string])[];
 
@@ -106,6 +108,28 @@ export function wrapped(text: string, width: number): readonly string[] {
     else lines.push(word);
   }
   return lines;
+}
+
+/** The digits of each field, most significant first, with its name beneath; in as many lines of `width` as they need. */
+export function fieldDigits({ fields }: Scheme, values: Values, width: number): readonly string[] {
+  const lines: string[] = [];
+  let [digits, names] = ["", ""];
+  for (const field of fields) {
+    const text = digitsOf(field, BigInt(values[field.name] ?? 0));
+    const columnWidth = Math.max(text.length, field.name.length);
+    if (digits !== "" && digits.length + columnWidth > width) {
+      lines.push(digits, names);
+      [digits, names] = ["", ""];
+    }
+    digits = `${digits || INDENT}${text.padEnd(columnWidth)} `;
+    names = `${names || INDENT}${field.name.padEnd(columnWidth)} `;
+  }
+  return [...lines, digits, names].map((line) => line.trimEnd());
+}
+
+function digitsOf({ width }: Field, value: bigint): string {
+  if ("bits" in width) return inDigits(value, "01", width.bits);
+  return "digits" in width ? inDigits(value, "0123456789", width.digits) : inDigits(value, BASE62, width.base62);
 }
 
 const WIDTH_MIN = 40;

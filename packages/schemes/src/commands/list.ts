@@ -3,23 +3,11 @@ import { Command, Option } from "commander";
 import type { Load } from "../chances.js";
 import type { Facts } from "../facts.js";
 import { capacityOf } from "../fields.js";
+import { SCHEMES } from "../index.js";
 import type { Minted, Scheme } from "../scheme.js";
-import { SCHEMES } from "../schemes.js";
 import { seededRandom } from "../simulation/random.js";
-import { factRows } from "./describe-facts.js";
-import { fieldDigits, fieldRows } from "./describe-fields.js";
-import {
-  formatChance,
-  formatCount,
-  formatDay,
-  formatLoad,
-  formatSpan,
-  labeledLines,
-  lineWidth,
-  valuesAsJson,
-  wrapped,
-  YEAR_S,
-} from "./format.js";
+import { schemeInFull } from "./describe-scheme.js";
+import { formatChance, formatCount, formatDay, formatLoad, formatSpan, valuesAsJson, YEAR_S } from "./format.js";
 import type { Column, SchemesIo } from "./io.js";
 import { integerBetween, oneScheme, parseSpan, rateOption, someSchemes } from "./options.js";
 
@@ -54,7 +42,7 @@ export function listCommand(io: SchemesIo): Command {
       const load = { perSecond: rate, nodes, seconds };
       const listed = one === undefined ? only : [one];
       if (json) io.printJson({ load, schemes: listed.map((scheme) => schemeAsJson(scheme, load)) });
-      else if (one !== undefined) io.printPainted(schemeInFull(one, load, io));
+      else if (one !== undefined) io.printPainted(schemeInFull(one, sampleOf(one).values, load, io));
       else printTables(only, load, io);
     });
 }
@@ -115,25 +103,6 @@ function formatEnd({ endsMs, lastsSeconds }: Facts, perSecond: number): string {
 function firstFailure({ facts: { failures } }: Scheme): string {
   const [first = "", ...others] = failures;
   return others.length === 0 ? first : `${first} +${others.length}`;
-}
-
-function schemeInFull(scheme: Scheme, load: Load, io: SchemesIo): string {
-  const width = lineWidth(io);
-  const { values } = sampleOf(scheme);
-  return [
-    io.paint("bold", scheme.name),
-    ...wrapped(scheme.title, width),
-    "",
-    ...labeledLines(fieldRows(scheme), width),
-    "",
-    io.paint("bold", "A sample, field by field, and as it is written"),
-    ...fieldDigits(scheme, values, width),
-    "",
-    ...labeledLines(Object.entries(scheme.encodings(values)), width),
-    "",
-    io.paint("bold", `At ${formatLoad(load)}`),
-    ...labeledLines(factRows(scheme, load), width),
-  ].join("\n");
 }
 
 /** What has no bound is null: JSON has no Infinity. */

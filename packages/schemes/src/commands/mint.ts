@@ -82,7 +82,7 @@ function assertMintable({ name, fields }: Scheme): void {
 }
 
 /** Whether minting needs what outlives the process. */
-export function needsState({ fields }: Scheme): boolean {
+function needsState({ fields }: Scheme): boolean {
   const isKept = fieldsOfKind(fields, "sequence").some(({ source }) => source.within === "kept");
   return isKept || fieldsOfKind(fields, "counter").length > 0;
 }

@@ -1,6 +1,6 @@
 /** Parses the options of these commands. They start at once, so no schema library is loaded for them. */
 import { InvalidArgumentError, Option } from "commander";
-import { SCHEMES } from "../schemes.js";
+import { SCHEMES } from "../index.js";
 import { YEAR_S } from "./format.js";
 
 export function rateOption(description: string): Option {

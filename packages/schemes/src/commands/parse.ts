@@ -1,10 +1,9 @@
 /** `schemes parse`: which scheme is a number of, and what is in it? */
 import { Command } from "commander";
+import { SCHEMES } from "../index.js";
 import type { Reading, Scheme } from "../scheme.js";
-import { SCHEMES } from "../schemes.js";
 import { type Candidate, candidatesOf, numberIn } from "./candidates.js";
-import { fieldDigits } from "./describe-fields.js";
-import { formatTime, type LabeledRows, labeledLines, lineWidth, valuesAsJson, wrapped } from "./format.js";
+import { fieldDigits, formatTime, type LabeledRows, labeledLines, lineWidth, valuesAsJson, wrapped } from "./format.js";
 import type { SchemesIo } from "./io.js";
 import { oneScheme, quoted } from "./options.js";
 

@@ -2,8 +2,8 @@
 import { randomInt } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Command } from "commander";
+import { SCHEMES } from "../index.js";
 import type { Scheme } from "../scheme.js";
-import { SCHEMES } from "../schemes.js";
 import { NODES_MAX, type Outcome, SCENARIOS, type Scenario, simulate } from "../simulation/simulate.js";
 import { formatCount, formatRate, grouped, labeledLines, lineWidth, wrapped } from "./format.js";
 import type { Column, SchemesIo } from "./io.js";

@@ -138,8 +138,13 @@ function valuesIn(text: string): Map<string, bigint> | undefined {
 function replaceFile(path: string, text: string): void {
   const unfinished = `${path}.unfinished`;
   rmSync(unfinished, { force: true });
-  writeFileSync(unfinished, text, { mode: FILE_MODE, flag: "wx", flush: true });
-  renameSync(unfinished, path);
+  try {
+    writeFileSync(unfinished, text, { mode: FILE_MODE, flag: "wx", flush: true });
+    renameSync(unfinished, path);
+  } catch (error) {
+    rmSync(unfinished, { force: true });
+    throw error;
+  }
   const directory = openSync(dirname(path), "r");
   fsyncSync(directory);
   closeSync(directory);

@@ -14,6 +14,8 @@ export class SimulatedNode {
   trueMs = 0;
   /** Clock milliseconds in one of true time. */
   clockRate = 1;
+  /** How far the clock was set forward; negative where it was set back. */
+  clockStepMs = 0;
   /** The last reading of the clock: whole milliseconds since 1970. */
   readMs = Number.NaN;
   /** Counts the processes of this node; each starts with an empty memory. */
@@ -24,18 +26,17 @@ export class SimulatedNode {
   counted: { readonly value: bigint; readonly request: number } | undefined;
   memory: Memory = new Map();
   disk: Memory = new Map();
-  readonly clock: Clock = { nowMs: () => this.#readClock() };
-  #steppedMs = 0;
+  readonly clock: Clock = {
+    nowMs: () => {
+      this.readMs = Math.floor(START_MS + this.trueMs * this.clockRate + this.clockStepMs);
+      return this.readMs;
+    },
+  };
 
   constructor(
     readonly index: number,
     public identity: NodeIdentity,
   ) {}
-
-  /** Forward where `ms` is negative. */
-  stepClockBack(ms: number): void {
-    this.#steppedMs -= ms;
-  }
 
   /** The memory is lost, the disk stays. `pid` is that of the new process. */
   restart({ tookMs, pid }: { readonly tookMs: number; readonly pid: number }): void {
@@ -48,11 +49,6 @@ export class SimulatedNode {
   loseDisk(): void {
     this.disks++;
     this.disk = new Map();
-  }
-
-  #readClock(): number {
-    this.readMs = Math.floor(START_MS + this.trueMs * this.clockRate + this.#steppedMs);
-    return this.readMs;
   }
 }
 

@@ -22,14 +22,11 @@ export interface Scenario {
   readonly times: { readonly asFast: number; readonly asMany: number };
   /** The MAC addresses of the first nodes. Those of all others are drawn. */
   readonly macs: readonly string[];
-  readonly begin: (stage: Stage) => void;
-  readonly events: readonly ScenarioEvent[];
-}
-
-interface ScenarioEvent {
-  /** The event comes when every node has requested this share of its numbers: above 0, below 1. */
-  readonly afterShare: number;
-  readonly happen: (stage: Stage) => void;
+  /** Before the first number. */
+  readonly atBegin?: (stage: Stage) => void;
+  /** When every node has requested a quarter of its numbers. */
+  readonly atQuarter?: (stage: Stage) => void;
+  readonly atHalf?: (stage: Stage) => void;
 }
 
 /** A restart takes longer than any unit of a clock; a quick one does not. */
@@ -45,58 +42,54 @@ export const MACS_WITH_ONE_HASH = ["a0:23:df:86:c5:a7", "f8:38:c6:a0:d1:0b"] as 
 export const SCENARIOS: readonly Scenario[] = [
   scenario("good-clocks", "Every clock is right, and every node has numbers of its own"),
   scenario("clocks-apart", "One clock runs fast, one slow, by a tenth", {
-    begin: ({ nodes: [first, second] }) => {
+    atBegin: ({ nodes: [first, second] }) => {
       first.clockRate += CLOCK_RATE_ERROR;
       second.clockRate -= CLOCK_RATE_ERROR;
     },
   }),
   scenario("clock-back", "One clock is set back by a quarter of the time, while its process runs", {
-    events: [after(1 / 2, ({ nodes: [first], spanMs }) => first.stepClockBack(spanMs * STEP_SHARE))],
+    atHalf: ({ nodes: [first], spanMs }) => {
+      first.clockStepMs -= spanMs * STEP_SHARE;
+    },
   }),
   scenario("clock-back-restart", "One clock is set back by a quarter of the time, while its process restarts", {
-    events: [
-      after(1 / 2, ({ nodes: [first], spanMs, newPid }) => {
-        first.restart({ tookMs: RESTART_MS, pid: newPid() });
-        first.stepClockBack(spanMs * STEP_SHARE + RESTART_MS);
-      }),
-    ],
+    atHalf: ({ nodes: [first], spanMs, newPid }) => {
+      first.restart({ tookMs: RESTART_MS, pid: newPid() });
+      first.clockStepMs -= spanMs * STEP_SHARE + RESTART_MS;
+    },
   }),
   scenario("quick-restart", "All processes restart, within a tenth of a second", {
-    events: [after(1 / 2, (stage) => restartAll(stage, QUICK_RESTART_MS))],
+    atHalf: (stage) => restartAll(stage, QUICK_RESTART_MS),
   }),
   scenario("one-hash", "Two nodes have MAC addresses with the same hash", {
     macs: MACS_WITH_ONE_HASH,
   }),
   scenario("one-number", "Two nodes were given the same number", {
-    begin: ({ nodes: [first, second] }) => {
+    atBegin: ({ nodes: [first, second] }) => {
       const { given, server } = first.identity;
       second.identity = { ...second.identity, given, server };
     },
   }),
   scenario("cloned", "One node is a copy of another, process id and all; both started after it", {
-    begin: ({ nodes: [first, second] }) => {
+    atBegin: ({ nodes: [first, second] }) => {
       second.identity = first.identity;
     },
   }),
   scenario("disk-lost", "One process restarts with its old process id, and its disk is lost", {
-    events: [
-      after(1 / 2, ({ nodes: [first] }) => {
-        first.restart({ tookMs: RESTART_MS, pid: first.identity.pid });
-        first.loseDisk();
-      }),
-    ],
+    atHalf: ({ nodes: [first] }) => {
+      first.restart({ tookMs: RESTART_MS, pid: first.identity.pid });
+      first.loseDisk();
+    },
   }),
   scenario("counter-back", "The central counter is set back to its backup, and all processes restart", {
-    events: [
-      after(1 / 4, (stage) => {
-        stage.counters.backUp();
-        restartAll(stage, RESTART_MS);
-      }),
-      after(1 / 2, (stage) => {
-        stage.counters.restore();
-        restartAll(stage, RESTART_MS);
-      }),
-    ],
+    atQuarter: (stage) => {
+      stage.counters.backUp();
+      restartAll(stage, RESTART_MS);
+    },
+    atHalf: (stage) => {
+      stage.counters.restore();
+      restartAll(stage, RESTART_MS);
+    },
   }),
   scenario("heavy-rate", "A thousand times as fast, and five times as many", {
     times: { asFast: 1_000, asMany: 5 },
@@ -106,13 +99,9 @@ export const SCENARIOS: readonly Scenario[] = [
 function scenario(
   name: string,
   title: string,
-  { times = { asFast: 1, asMany: 1 }, macs = [], begin = () => {}, events = [] }: Partial<Scenario> = {},
+  { times = { asFast: 1, asMany: 1 }, macs = [], ...events }: Partial<Scenario> = {},
 ): Scenario {
-  return { name, title, times, macs, begin, events };
-}
-
-function after(share: number, happen: (stage: Stage) => void): ScenarioEvent {
-  return { afterShare: share, happen };
+  return { ...events, name, title, times, macs };
 }
 
 function restartAll({ nodes, newPid }: Stage, tookMs: number): void {

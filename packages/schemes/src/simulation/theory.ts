@@ -2,6 +2,7 @@
  * How many repeats must or may occur, computed from which process made how many numbers when: from the clocks, counters and processes of the
  * simulation, never from a number, so that a bug in a scheme can't hide in the theory.
  */
+import { expm1Less, log1pLess } from "../birthday.js";
 import { capacityOf, type Field, fieldsOfKind, nodeFields, nodeSourcesOf, type SequenceScope } from "../fields.js";
 import { hashOfMacs } from "../minting.js";
 import type { NodeIdentity } from "../scheme.js";
@@ -19,68 +20,61 @@ export interface Expectation {
   readonly together: number;
 }
 
-/** What decides between two numbers of one cell: a cell holds the numbers that differ only in what is counted or drawn. */
-type Rule =
-  /** Each process counts from the same first value, so where two have counted, the shorter count is made twice. */
-  | "same start"
-  /** Each process counts from a random value of a ring. */
-  | "random start"
-  | "drawn";
-
+/** A cell holds the numbers that differ only in what is counted or drawn. */
 interface Counting {
-  readonly rule: Rule;
   /** Names the cell of a number that this node made, and what counted it: a process, a disk, one request of a counter. */
   readonly keyOf: (node: SimulatedNode, identity: string, unit: number) => readonly [cell: string, counter: string];
+  /** What to expect where each counter made so many numbers of each cell. */
+  readonly expectation: (cells: Cells, fields: readonly Field[]) => Expectation;
 }
 
-export interface RepeatTheory {
-  /** Records a number that this node made just now. */
-  add(node: SimulatedNode): void;
-  /** Returns what to expect from all numbers. */
-  expectation(): Expectation;
-}
+/** How many numbers each counter made, for each cell. */
+type Cells = readonly (readonly number[])[];
 
-export function repeatTheory(fields: readonly Field[]): RepeatTheory {
-  const { rule, keyOf } = COUNTINGS[countedWithin(fields)];
+export function repeatTheory(fields: readonly Field[]) {
+  const { keyOf, expectation } = COUNTINGS[countedWithin(fields)];
   const unitOf = unitReader(fields);
   const identities = new Map<NodeIdentity, string>();
   /** How many numbers were made, by cell and what counted. Most cells have one counter: a map of maps would be several times as large. */
   const made = new Map<string, number>();
   return {
-    add: (node) => {
+    /** Records a number that this node made just now. */
+    add: (node: SimulatedNode): void => {
       const identity = identities.get(node.identity) ?? identityIn(fields, node.identity);
       identities.set(node.identity, identity);
       const key = keyOf(node, identity, unitOf(node)).join(SEPARATOR);
       made.set(key, (made.get(key) ?? 0) + 1);
     },
-    expectation: () => expectationOf(fields, rule, countsByCell(made)),
+    /** Returns what to expect from all numbers. */
+    expectation: (): Expectation => expectation(countsByCell(made), fields),
   };
 }
 
-/** @param cells for each cell, how many numbers each counter made. */
-function expectationOf(fields: readonly Field[], rule: Rule, cells: readonly (readonly number[])[]): Expectation {
-  if (rule === "same start") {
-    const expected = sum(cells.map(madeAgain));
-    return { kind: expected === 0 ? "none" : "overlap", expected, together: 1 };
-  }
-  if (rule === "drawn") {
-    const drawn = drawnOf(fields);
-    const expected = sum(cells.map((counts) => expectedRepeats(drawn, sum(counts))));
-    return { kind: "birthday", expected, together: 1 };
-  }
+/** Each process counts from the same first value, so where two have counted, the shorter count is made twice. */
+function sameStart(cells: Cells): Expectation {
+  const expected = sum(cells.map(madeAgain));
+  return { kind: expected === 0 ? "none" : "overlap", expected, together: 1 };
+}
+
+/** Each process counts from a random value of a ring. */
+function randomStart(cells: Cells, fields: readonly Field[]): Expectation {
   const pairCount = sum(cells.map((counts) => (sum(counts) ** 2 - sum(counts.map((made) => made ** 2))) / 2));
   if (pairCount === 0) return { kind: "none", expected: 0, together: 1 };
   const ring = Number(capacityOf(...fieldsOfKind(fields, "sequence")));
   return { kind: "birthday", expected: pairCount / ring, together: sum(cells.map(madeAgain)) };
 }
 
-function countsByCell(made: ReadonlyMap<string, number>): readonly (readonly number[])[] {
+function drawn(cells: Cells, fields: readonly Field[]): Expectation {
+  const classes = drawnOf(fields);
+  const expected = sum(cells.map((counts) => expectedRepeats(classes, sum(counts))));
+  return { kind: "birthday", expected, together: 1 };
+}
+
+function countsByCell(made: ReadonlyMap<string, number>): Cells {
   const cells = new Map<string, number[]>();
   for (const [key, count] of made) {
     const cell = key.slice(0, key.indexOf(SEPARATOR));
-    const counts = cells.get(cell);
-    if (counts === undefined) cells.set(cell, [count]);
-    else counts.push(count);
+    cells.set(cell, [...(cells.get(cell) ?? []), count]);
   }
   return [...cells.values()];
 }
@@ -93,15 +87,15 @@ const byProcess: Counting["keyOf"] = ({ index, process }, identity, unit) => [
 ];
 
 const COUNTINGS: Readonly<Record<Exclude<SequenceScope, "run"> | "counter" | "nothing", Counting>> = {
-  "clock unit": { rule: "same start", keyOf: byProcess },
-  process: { rule: "random start", keyOf: byProcess },
-  kept: { rule: "same start", keyOf: ({ index, disks }, identity) => [identity, `${index} ${disks}`] },
+  "clock unit": { keyOf: byProcess, expectation: sameStart },
+  process: { keyOf: byProcess, expectation: randomStart },
+  kept: { keyOf: ({ index, disks }, identity) => [identity, `${index} ${disks}`], expectation: sameStart },
   /** A number or a run of the central counter: counted alike if it is the same one, by each request that got it. */
   counter: {
-    rule: "same start",
     keyOf: ({ counted }, identity) => [`${identity} ${counted?.value}`, `${counted?.request}`],
+    expectation: sameStart,
   },
-  nothing: { rule: "drawn", keyOf: (_, identity, unit) => [`${identity} ${unit}`, ""] },
+  nothing: { keyOf: (_, identity, unit) => [`${identity} ${unit}`, ""], expectation: drawn },
 };
 
 function countedWithin(fields: readonly Field[]): keyof typeof COUNTINGS {
@@ -138,21 +132,10 @@ export function expectedRepeats(classes: readonly ValueClass[], drawn: number): 
   return sum(classes.map(({ count, share }) => count * repeatsOfOne(share, drawn)));
 }
 
-/** Below, the difference of two nearly equal terms has lost its digits, and their series ends early. */
-const SERIES_BELOW = 0.1;
-const TERM_COUNT = 20;
-
 /** Of one value: how often it is drawn, less the chance that it is drawn at all; np - 1 + (1-p)^n. */
 function repeatsOfOne(share: number, drawn: number): number {
-  const mean = drawn * share;
-  if (mean > SERIES_BELOW) return mean + Math.expm1(drawn * Math.log1p(-share));
-  let result = 0;
-  let term = mean;
-  for (let power = 2; power <= TERM_COUNT && power <= drawn; power++) {
-    term *= (-share * (drawn - power + 1)) / power;
-    result -= term;
-  }
-  return result;
+  if (share === 1) return Math.max(0, drawn - 1);
+  return expm1Less(drawn * Math.log1p(-share)) + drawn * log1pLess(-share);
 }
 
 /** Further away is rarer than about one in a million, whatever the mean. */

@@ -1,11 +1,9 @@
-/** What is read about the namespaces: all of them; status, capacity, history, leases and call numbers of one. And its labels. */
+/** What is read about the namespaces: all of them; status, capacity, history, leases and call numbers of one. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import {
   capacityResponseSchema,
   historyQuerySchema,
   historyResponseSchema,
-  labelsRequestSchema,
-  namespaceDescriptionSchema,
   namespacesResponseSchema,
   publicCallNumberResponseSchema,
 } from "@callnumber/protocol/operator-schemas";
@@ -43,16 +41,6 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
       const readable = namespaces.filter(({ namespace }) => canRead(principal, namespace));
       return { store, coordinator: name, release, namespaces: readable };
     },
-  );
-  app.post(
-    OPERATOR_ROUTES.labels,
-    described(
-      "change",
-      "Give a namespace its labels, instead of those it had",
-      { params: inNamespace, body: labelsRequestSchema },
-      namespaceDescriptionSchema,
-    ),
-    async ({ params, body }) => coordinator.labelNamespace(params.namespace, body.labels),
   );
   app.get(
     ROUTES.status,

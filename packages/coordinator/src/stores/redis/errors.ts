@@ -27,7 +27,7 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
 /** A script ran a command that the user may not run; Redis 7 and 6 report it so. */
 const SCRIPT_NOT_PERMITTED = /user executing the script can't|ACL failure in script/;
 
-/** Redis's own reply, which names a slot and an address; one of our words is the same. */
+/** Redis's own reply, which names a slot and an address; one of our codes is the same. */
 const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
 /** Redis repeats the arguments of a command that it does not know, and the command may have been AUTH. */
@@ -42,7 +42,7 @@ export function asStoreError(error: unknown, namespace: string, server: string):
   const { name, message: reply } = error as Error;
   const text = reply.replace(REPEATED_ARGUMENTS, "");
   const refusal = scriptRefusalIn(text);
-  if (refusal !== undefined) return refused(refusal.word, refusal.detail, namespace);
+  if (refusal !== undefined) return refused(refusal.code, refusal.detail, namespace);
   const message = escapeAndShorten(text);
   const word = SCRIPT_NOT_PERMITTED.test(text) ? "NOPERM" : (text.split(" ", 1)[0] ?? "");
   const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
@@ -58,7 +58,7 @@ export function asStoreError(error: unknown, namespace: string, server: string):
 /** The refusal of one of our scripts in an error reply; undefined for any other error. */
 export function scriptRefusalIn(
   reply: string,
-): { readonly word: RefusalCode; readonly nonce: string; readonly detail: string } | undefined {
-  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(reply) ?? [];
-  return isRefusalCode(word) && !REDIRECTION.test(reply) ? { word, nonce, detail } : undefined;
+): { readonly code: RefusalCode; readonly nonce: string; readonly detail: string } | undefined {
+  const [, code = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(reply) ?? [];
+  return isRefusalCode(code) && !REDIRECTION.test(reply) ? { code, nonce, detail } : undefined;
 }

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-const KEY_NAMES = ["record", "ledger", "holders", "reports", "labels", "retention"] as const;
+const KEY_NAMES = ["record", "ledger", "holders", "reports", "retention"] as const;
 export type NamespaceKeys = Readonly<Record<(typeof KEY_NAMES)[number], string>>;
 
 /** The braces put all keys of a namespace in one hash slot, so that one script may touch them in a Cluster. */

@@ -116,7 +116,7 @@ export class RedisSteps {
     const acknowledgedCount = Number(replies.acknowledged);
     for (const [index, { namespace, command, resolve, reject }] of call.entries()) {
       const reply = stepReplies[index] as StepReply;
-      if (isRefusal(reply)) reject(refused(reply.word, reply.detail, namespace));
+      if (isRefusal(reply)) reject(refused(reply.code, reply.detail, namespace));
       else if (check === undefined || check instanceof Error) reject(check);
       // One check serves all steps of a batch on a namespace.
       else resolve({ ...reply, acknowledgedCount, check: { ...check, nonce: command.nonce } });

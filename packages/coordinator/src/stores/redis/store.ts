@@ -12,14 +12,12 @@ import {
   type LeaseQuery,
   type LedgerTrim,
   type NamespaceRecord,
-  type NamespaceSettings,
   type Outcome,
   type ReportCommand,
-  type SettingsChange,
+  type Retention,
   type StepCommand,
   type Store,
 } from "../store.js";
-import { labelsIn, labelsText } from "../stored-shapes.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./address.js";
 import type { RedisConnection } from "./connection.js";
 import { PURPOSES, RedisConnections } from "./connections.js";
@@ -41,8 +39,6 @@ const QUORUM_TIMEOUT_MS = 1_000;
 /** A larger import would block the server for other clients. */
 const IMPORT_LEASES_MAX = 256;
 const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
-/** All labels in one field, so that no right to delete is needed. */
-const LABELS_FIELD = "json";
 
 /** Of the scripts that read or write leases, in their order. */
 const LEDGER_KEYS = ["record", "ledger", "holders", "reports"] as const;
@@ -166,22 +162,14 @@ export class RedisStore implements Store {
     }
   }
 
-  async readSettings(namespace: string): Promise<NamespaceSettings> {
-    const keys = this.#keys(namespace);
-    const [labels, retention] = await Promise.all([
-      this.#send(namespace, keys.labels, (redis) => redis.hget(keys.labels, LABELS_FIELD)),
-      this.#send(namespace, keys.retention, (redis) => redis.hmget(keys.retention, ...RETENTION_FIELDS)),
-    ]);
-    return { labels: labelsIn(labels ?? "{}"), retention: retentionIn(retention) };
+  async readRetention(namespace: string): Promise<Retention> {
+    const key = this.#keys(namespace).retention;
+    return retentionIn(await this.#send(namespace, key, (redis) => redis.hmget(key, ...RETENTION_FIELDS)));
   }
 
-  async changeSettings(namespace: string, { labels, retentionDays: days }: SettingsChange): Promise<void> {
-    const keys = this.#keys(namespace);
-    if (labels !== undefined) {
-      await this.#send(namespace, keys.labels, (redis) => redis.hset(keys.labels, LABELS_FIELD, labelsText(labels)));
-    }
-    if (days !== undefined)
-      await this.#send(namespace, keys.retention, (redis) => redis.hset(keys.retention, { days }));
+  async setRetentionDays(namespace: string, days: number): Promise<void> {
+    const key = this.#keys(namespace).retention;
+    await this.#send(namespace, key, (redis) => redis.hset(key, { days }));
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {

@@ -3,7 +3,7 @@
  * the old one, is another file; while the original may be in use, the copy must not lease.
  *
  * A file that is moved within its file system stays the same file, and so does one that is overwritten in place: whether it was
- * rolled back is decided elsewhere (guard/adopt.ts). Where a file system has no birth time, inodes alone are compared.
+ * rolled back is decided elsewhere (guard/restart-decision.ts). Where a file system has no birth time, inodes alone are compared.
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { chmodSync, statSync } from "node:fs";

@@ -3,7 +3,7 @@
  * opened, and in each transaction.
  */
 import { shellWord } from "@callnumber/protocol/operator";
-import { type Restart } from "../../guard/adopt.js";
+import { type Restart } from "../../guard/restart-decision.js";
 import { octalOf } from "../../platform/private-file.js";
 import type { Finding } from "../store.js";
 

@@ -28,11 +28,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import type { RestartMark } from "../../guard/adopt.js";
+import type { RestartMark } from "../../guard/restart-decision.js";
 import { storePathOf } from "./file-checks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";
 
-/** Each namespace has a slot, which is written as a whole. The longest mark has about 420 characters. */
+/** Each namespace has a slot, which is written as a whole. The longest mark has about 430 characters. */
 const SLOT_BYTES = 512;
 const SLOT_COUNT_MAX = 4_096;
 /**

@@ -6,7 +6,7 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../../errors.js";
-import type { Restart } from "../../guard/adopt.js";
+import type { Restart } from "../../guard/restart-decision.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
 import { notLeased } from "../../guard/refusals.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
@@ -17,11 +17,10 @@ import {
   type LeaseQuery,
   type LedgerTrim,
   type NamespaceRecord,
-  type NamespaceSettings,
   NO_RETENTION,
   type Outcome,
   type ReportCommand,
-  type SettingsChange,
+  type Retention,
   type StepCommand,
   type Store,
 } from "../store.js";
@@ -198,20 +197,15 @@ export class SqliteStore implements Store {
     });
   }
 
-  async readSettings(namespace: string): Promise<NamespaceSettings> {
+  async readRetention(namespace: string): Promise<Retention> {
     return this.#transactions.read(() => {
       const id = this.#namespaces.ifThere(namespace)?.id;
-      if (id === undefined) return { labels: {}, retention: NO_RETENTION };
-      return { labels: this.#namespaces.labels(id), retention: this.#ledger.retention(id) };
+      return id === undefined ? NO_RETENTION : this.#ledger.retention(id);
     });
   }
 
-  changeSettings(namespace: string, { labels, retentionDays }: SettingsChange): Promise<void> {
-    return this.#write(() => {
-      const id = this.#namespaces.idOf(namespace);
-      if (labels !== undefined) this.#namespaces.setLabels(id, labels);
-      if (retentionDays !== undefined) this.#ledger.setRetention(id, retentionDays);
-    });
+  setRetentionDays(namespace: string, days: number): Promise<void> {
+    return this.#write(() => this.#ledger.setRetention(this.#namespaces.idOf(namespace), days));
   }
 
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {

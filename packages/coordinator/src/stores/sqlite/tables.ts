@@ -1,9 +1,9 @@
 /**
- * The tables of the embedded store: namespaces with their records and labels, and the ledger, a row for each lease, its holder once
+ * The tables of the embedded store: namespaces with their records, and the ledger, a row for each lease, its holder once
  * for many leases. However many steps of one transaction change a record, it is written once, before the commit; until then each step
  * reads what the step before it has left. Reads and writes within the caller's transaction.
  */
-import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import {
   type NamespaceState,
@@ -15,7 +15,7 @@ import {
 import { namespaceNotFound } from "../../guard/refusals.js";
 import { lastLedgerIdOf, leaseHoldsRun } from "../../ledger/lease-identity.js";
 import { type LeaseQuery, type LedgerTrim, NO_RETENTION, type Retention, type TrimmableLease } from "../store.js";
-import { hasRecord, holderJsonOf, labelsIn, labelsText, ledgerEntriesOf, type StoredLease } from "../stored-shapes.js";
+import { hasRecord, holderJsonOf, ledgerEntriesOf, type StoredLease } from "../stored-shapes.js";
 import { preparedAll } from "./transactions.js";
 
 /** All fields are null while the ledger is imported from another store: the record comes last. */
@@ -40,25 +40,12 @@ const RECORD_STATEMENTS = {
   write: `UPDATE namespaces SET ${KEPT_COLUMNS.map((name) => `${name} = ?`).join(", ")} WHERE id = ?`,
 } as const;
 
-/**
- * A table of their own, made when the first labels are given: a store of a release without labels opens as it is, and goes back to
- * that release.
- */
-const LABELS_TABLE = `
-  CREATE TABLE IF NOT EXISTS namespace_labels (
-    namespace_id INTEGER PRIMARY KEY REFERENCES namespaces,
-    json TEXT NOT NULL
-  ) STRICT`;
-const HAS_LABELS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'namespace_labels'";
-
 export class SqliteNamespaces {
-  readonly #database: DatabaseSyncInstance;
   readonly #statements: Record<keyof typeof RECORD_STATEMENTS, StatementSyncInstance>;
   /** Records that the current transaction has changed, and that are not written yet. */
   readonly #saved = new Map<string, { readonly id: number; readonly fields: StoredFields }>();
 
   constructor(database: DatabaseSyncInstance) {
-    this.#database = database;
     this.#statements = preparedAll(database, RECORD_STATEMENTS);
   }
 
@@ -107,21 +94,6 @@ export class SqliteNamespaces {
   /** After a commit or a rollback. */
   forget(): void {
     this.#saved.clear();
-  }
-
-  setLabels(namespaceId: number, labels: Holder["labels"]): void {
-    const text = labelsText(labels);
-    this.#database.exec(LABELS_TABLE);
-    this.#database
-      .prepare("INSERT INTO namespace_labels VALUES (?, ?) ON CONFLICT DO UPDATE SET json = excluded.json")
-      .run(namespaceId, text);
-  }
-
-  /** Undefined when another program wrote them. */
-  labels(namespaceId: number): Holder["labels"] | undefined {
-    if (this.#database.prepare(HAS_LABELS_TABLE).get() === undefined) return {};
-    const row = this.#database.prepare("SELECT json FROM namespace_labels WHERE namespace_id = ?").get(namespaceId);
-    return labelsIn((row as { readonly json: string } | undefined)?.json ?? "{}");
   }
 }
 

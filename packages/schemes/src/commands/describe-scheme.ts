@@ -1,12 +1,91 @@
-/** Describes the facts of a scheme in sentences, each with its figures, for one load. */
+/** Describes one scheme in full: its fields, a sample, and its facts for one load in sentences. */
 import { chanceOfRepeat } from "../birthday.js";
 import type { Load } from "../chances.js";
 import { COORDINATIONS, type Facts, type Failure, ORDERS, REVEALED } from "../facts.js";
-import { fieldsOfKind, nodeSourcesOf } from "../fields.js";
+import {
+  type Field,
+  fieldsOfKind,
+  fieldsSharing,
+  NODE_SOURCES,
+  nodeSourcesOf,
+  SEQUENCE_SCOPES,
+  type Source,
+  type Values,
+} from "../fields.js";
 import type { Scheme } from "../scheme.js";
-import { formatChance, formatCount, formatDay, formatRate, formatSpan, type LabeledRows } from "./format.js";
+import {
+  fieldDigits,
+  formatChance,
+  formatCount,
+  formatDay,
+  formatLoad,
+  formatRate,
+  formatSpan,
+  formatTime,
+  grouped,
+  type LabeledRows,
+  labeledLines,
+  lineWidth,
+  wrapped,
+} from "./format.js";
+import type { SchemesIo } from "./io.js";
 
-export function factRows(scheme: Scheme, load: Load): LabeledRows {
+/** @param values those of the sample. */
+export function schemeInFull(scheme: Scheme, values: Values, load: Load, io: SchemesIo): string {
+  const width = lineWidth(io);
+  return [
+    io.paint("bold", scheme.name),
+    ...wrapped(scheme.title, width),
+    "",
+    ...labeledLines(fieldRows(scheme), width),
+    "",
+    io.paint("bold", "A sample, field by field, and as it is written"),
+    ...fieldDigits(scheme, values, width),
+    "",
+    ...labeledLines(Object.entries(scheme.encodings(values)), width),
+    "",
+    io.paint("bold", `At ${formatLoad(load)}`),
+    ...labeledLines(factRows(scheme, load), width),
+  ].join("\n");
+}
+
+/** A row for each field: its name and width, and what fills it. */
+function fieldRows({ fields }: Scheme): LabeledRows {
+  const nameWidth = Math.max(...fields.map(({ name }) => name.length));
+  return fields.map((field) => {
+    const sharing = fieldsSharing(fields, field);
+    const part = sharing.length === 1 ? "" : `; the ${sharing[0] === field ? "first" : "next"} part of it`;
+    return [`${field.name.padEnd(nameWidth)}  ${formatWidth(field)}`, `${sourceText(field.source)}${part}`];
+  });
+}
+
+function formatWidth({ width }: Field): string {
+  const [count, unit] =
+    "bits" in width ? [width.bits, "bit"] : "digits" in width ? [width.digits, "digit"] : [width.base62, "character"];
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+function sourceText(source: Source): string {
+  switch (source.kind) {
+    case "fixed":
+      return `always ${source.value}`;
+    case "clock":
+      return `${source.unitMs === 1 ? "milliseconds" : "seconds"} since ${formatTime(source.epochMs)}`;
+    case "node":
+      return NODE_SOURCES[source.from];
+    case "remainder":
+      return `the last digits of a number drawn below ${grouped(source.drawnBelow)}`;
+    case "random":
+      return `drawn from ${grouped(source.from)} to ${grouped(source.to)}`;
+    case "sequence":
+      return `rises by one from ${source.first === "random" ? "a random value" : source.first} ${SEQUENCE_SCOPES[source.within]}`;
+    case "counter":
+      return `requested from one central counter, ${source.asked}`;
+  }
+}
+
+/** A row for each fact. */
+function factRows(scheme: Scheme, load: Load): LabeledRows {
   const { facts } = scheme;
   const { bits, characters, order, coordination, reveals, endsMs, failures } = facts;
   const [and, then] = endsMs === undefined ? ["", ""] : [" and the second", " then"];

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/adopt.js";
+import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/restart-decision.js";
 import { type NamespaceState, PHASES, storedFields } from "../src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
@@ -60,7 +60,7 @@ test.each<Partial<NamespaceState>>([
   expect(judged(mark, { ...record, ...changed })).toBe("other_record");
 });
 
-test.each(["storeId", "namespace", "version", "mark", "generation", "checksum"] as const)(
+test.each(["storeId", "namespace", "version", "highWaterMark", "generation", "checksum"] as const)(
   "a restart is broken when the mark alone has another %s",
   (name) => {
     const changed = { ...mark, [name]: typeof mark[name] === "number" ? mark[name] + 1 : "x" } as RestartMark;

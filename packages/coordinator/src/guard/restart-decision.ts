@@ -14,7 +14,7 @@ export interface RestartMark {
   readonly namespace: string;
   readonly storeId: string;
   readonly version: number;
-  readonly mark: number;
+  readonly highWaterMark: number;
   readonly generation: number;
   /** The record's, over all its fields. */
   readonly checksum: string;
@@ -26,12 +26,12 @@ export type Present = Pick<RestartMark, "bootId" | "clockOffsetMs">;
 /** The result for a start: `unbroken`, or why the store may have rolled back. */
 export type Restart = "unbroken" | "no_mark" | "other_boot" | "clock_leapt" | "other_record" | "not_open";
 
-const SAME_RECORD = ["namespace", "storeId", "version", "mark", "generation", "checksum"] as const;
+const SAME_RECORD = ["namespace", "storeId", "version", "highWaterMark", "generation", "checksum"] as const;
 
 /** `checksum` is the record's, as it is kept. */
 export function restartMarkOf(record: NamespaceState, checksum: string, present: Present): RestartMark {
-  const { namespace, storeId, version, highWaterMark: mark, generation } = record;
-  return { ...present, namespace, storeId, version, mark, generation, checksum };
+  const { namespace, storeId, version, highWaterMark, generation } = record;
+  return { ...present, namespace, storeId, version, highWaterMark, generation, checksum };
 }
 
 /**
