@@ -10,7 +10,8 @@ import { RecentEvents } from "../../packages/coordinator/src/events/recent-event
 import { createServer } from "../../packages/coordinator/src/http/server.js";
 import { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 import { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
-import { TokensInHand } from "../../packages/coordinator/test/tokens-in-hand.js";
+import { digestOf, type TokenRecord, tokenIdOf } from "../../packages/coordinator/src/tokens/token.js";
+import { TokenAuthenticator } from "../../packages/coordinator/src/tokens/token-auth.js";
 import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
 import { heading, newPage } from "./browser.js";
 
@@ -49,19 +50,33 @@ export const IMPORTER = `cn_${"i".repeat(43)}`;
 /** Grants access to the namespace `lists` alone. */
 export const OF_LISTS = `cn_${"l".repeat(43)}`;
 
+const sha256Of = (token: string) => digestOf(token).toString("hex");
+
+function recordOf(
+  token: string,
+  role: TokenRecord["role"],
+  namespaces: TokenRecord["namespaces"] = "all",
+): TokenRecord {
+  const sha256 = sha256Of(token);
+  return { id: tokenIdOf(sha256), sha256, role, namespaces, createdAtMs: 1 };
+}
+
 /** Starts a coordinator that requires tokens, in this process, with the namespaces `main` and `lists`, and opens its console. */
 export async function openConsoleWithTokens(browser: Browser, options: BrowserContextOptions = {}) {
-  const tokens = new TokensInHand();
-  tokens.add(READER, "read");
-  tokens.add(OPERATOR, "operator");
-  tokens.add(IMPORTER, "lease");
-  tokens.add(OF_LISTS, "read", ["lists"]);
+  const records = [
+    recordOf(READER, "read"),
+    recordOf(OPERATOR, "operator"),
+    recordOf(IMPORTER, "lease"),
+    recordOf(OF_LISTS, "read", ["lists"]),
+  ];
+  const authenticator = new TokenAuthenticator(records);
+  const revoke = (token: string) => authenticator.replace(records.filter(({ sha256 }) => sha256 !== sha256Of(token)));
   const events = new EventHub(SILENT_LOG);
   const recentEvents = new RecentEvents();
   events.subscribe(recentEvents.take);
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "mail-1", log: events });
   for (const namespace of ["main", "lists"]) await coordinator.initNamespace(namespace);
-  const newServer = () => createServer({ coordinator, release: "0.0.0", events, recentEvents, authenticator: tokens });
+  const newServer = () => createServer({ coordinator, release: "0.0.0", events, recentEvents, authenticator });
   let server = await newServer();
   onTestFinished(() => server.stop());
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
@@ -72,7 +87,7 @@ export async function openConsoleWithTokens(browser: Browser, options: BrowserCo
     await server.listen({ host: "127.0.0.1", port: Number(new URL(url).port) });
   };
   const page = await newPage(browser, url, options);
-  return { page, url, tokens, coordinator, restart, visit: visitor(page, url) };
+  return { page, url, revoke, coordinator, restart, visit: visitor(page, url) };
 }
 
 export async function signIn(page: Page, token: string): Promise<void> {

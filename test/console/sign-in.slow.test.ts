@@ -63,7 +63,7 @@ test("the console shows nothing after signing out, and the history leads back to
 });
 
 test("the console follows events, exports with the token, survives a restart, and asks again when the token is revoked", async () => {
-  const { page, visit, tokens, coordinator, restart } = await openConsoleWithTokens(browser());
+  const { page, visit, revoke, coordinator, restart } = await openConsoleWithTokens(browser());
   await visit("/main/runs");
   await signIn(page, OPERATOR);
   await expectHeading(page, "Runs");
@@ -75,7 +75,7 @@ test("the console follows events, exports with the token, survives a restart, an
   await page.locator(".connection.connected").waitFor({ state: "attached" });
   await leaseTo(coordinator, "one");
   await page.getByText("run 1 leased to one").waitFor();
-  tokens.revoke(OPERATOR);
+  revoke(OPERATOR);
   await leaseTo(coordinator, "two");
   await expectHeading(page, "Sign in");
   await signIn(page, OPERATOR);
@@ -90,7 +90,7 @@ test("the console opens at a namespace that the token grants access to, and reje
   await expect.poll(() => page.url()).toMatch(/#\/lists$/);
   await page.getByRole("combobox", { name: "Namespace" }).waitFor({ state: "detached" });
   await page.evaluate("location.hash = '#/main/runs'");
-  await page.getByText("The token is not good for this").waitFor();
+  await page.getByText("The token does not grant access to this").waitFor();
   await expectAccessible(page, "other namespace");
   await page.getByRole("combobox", { name: "Namespace" }).selectOption("lists");
   await page.getByText("No run was leased yet.").waitFor();

@@ -38,7 +38,7 @@ async function* batchesOf(chunks: AsyncIterable<string>, name: string): AsyncGen
 
 /**
  * Answers each line of standard input on standard output, as soon as it is whole. A line for which `answer` throws is reported on
- * standard error with its number; the rest goes on, and the exit code is 1.
+ * standard error with its number; the rest is answered, and the exit code is 1.
  * @throws RangeError for a line of more than a million characters, when all lines before it are answered.
  */
 export async function answerLines(answer: (line: string) => string): Promise<void> {

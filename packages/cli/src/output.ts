@@ -108,3 +108,13 @@ export function formatCount(value: number): string {
 export function formatTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
+
+/** Formats the record of a namespace. */
+export function formatRecord(record: {
+  readonly highWaterMark: number;
+  readonly generation: number;
+  readonly changedAtMs: number;
+}): string {
+  const { highWaterMark, generation, changedAtMs } = record;
+  return `high-water mark ${formatCount(highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`;
+}

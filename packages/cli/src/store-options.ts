@@ -5,10 +5,12 @@ import { platform } from "node:process";
 import { readPrivateFile } from "@callnumber/coordinator/machine";
 import {
   areSamePlace,
+  type Checkpoints,
   checkpointsOf,
   commandUrlOf,
   hasNoLogin,
   NODE_COUNT_MAX,
+  type OpenStore,
   openStore,
   parseStoreUrl,
   type StoreAddress,
@@ -39,9 +41,8 @@ export function addStoreOptions(command: Command, options: readonly Option[]): C
   const store = setting(checkedOption("--store <url>", description)).default(
     `sqlite:${join(stateHome(), "callnumber", "store.db")}`,
   );
-  addOptions(command, [store, ...options, setting(urlFileOption("store"))]);
-  readUrlFile(command, "store");
-  return command.hook("preAction", (_, action) => {
+  return addOptions(command, [store, ...options, setting(urlFileOption("store"))]).hook("preAction", (_, action) => {
+    for (const name of ["store", "to"]) readUrlFile(action, name);
     try {
       invocation().context = commandContextOf(action);
     } catch {
@@ -86,11 +87,27 @@ export function ignoreFindingsOption(): Option {
   return checkedOption("--ignore-findings <names>", description, names).default([], "none");
 }
 
+/**
+ * Opens a store. Fails where there is none, but checkpoints have runs of it. With `create` makes what is missing, the checkpoint directory
+ * first: no store is made that could not be remembered.
+ */
+export function openRemembered(
+  address: StoreAddress,
+  checkpoints: Checkpoints,
+  { create = false, ...options }: { readonly create?: boolean; readonly allowNetworkFileSystem?: boolean } = {},
+): Promise<OpenStore> {
+  const mustNotBeLost = () => {
+    checkpoints.mustNotBeLost();
+    if (create) checkpoints.makeDirectory();
+  };
+  return openStore(address, { create, mustNotBeLost, ...options });
+}
+
 /** Opens a store that must exist. @throws TypeError for a memory store, with the reason `whyNoMemory`. */
 export async function openExistingStore({ store: url, checkpointDir }: StoreOptions, whyNoMemory: string) {
   const address = persistentAddress(url, whyNoMemory);
   const checkpoints = checkpointsOf(address, checkpointDir);
-  const { store } = await openStore(address, { create: false, mustNotBeLost: checkpoints.mustNotBeLost });
+  const { store } = await openRemembered(address, checkpoints);
   return { address, store, checkpoints };
 }
 
@@ -100,31 +117,24 @@ export function persistentAddress(url: string, whyNoMemory: string): StoreAddres
   return address;
 }
 
-/** Adds `--to-file` to `move`. */
-export function addTargetFileOption(command: Command): Command {
-  readUrlFile(command.addOption(urlFileOption("to")), "to");
-  return command;
-}
-
-function urlFileOption(name: string): Option {
+/** `--NAME-file`: before the action, the URL in the file replaces the option `--NAME`. */
+export function urlFileOption(name: string): Option {
   return checkedOption(`--${name}-file <path>`, `file that holds the URL of --${name}; others may not read it`);
 }
 
-/** Before the action, the URL in the file replaces the option: passwords stay off the command line. */
-function readUrlFile(command: Command, name: string): void {
-  command.hook("preAction", (_, action) => {
-    const path: unknown = action.getOptionValue(`${name}File`);
-    const [fileSource, urlSource] = [action.getOptionValueSource(`${name}File`), action.getOptionValueSource(name)];
-    if (urlSource === "cli" && fileSource !== "cli") {
-      if (name === "store") action.setOptionValueWithSource(name, withLogin(action.getOptionValue(name), path), "cli");
-      return;
-    }
-    if (typeof path !== "string") return;
-    if (fileSource === urlSource) {
-      throw new TypeError(`--${name} and --${name}-file both name the store: give one of them`);
-    }
-    action.setOptionValueWithSource(name, storeUrlIn(path), fileSource === "cli" ? "file" : fileSource);
-  });
+/** Passwords stay off the command line. */
+function readUrlFile(action: Command, name: string): void {
+  const path: unknown = action.getOptionValue(`${name}File`);
+  const [fileSource, urlSource] = [action.getOptionValueSource(`${name}File`), action.getOptionValueSource(name)];
+  if (urlSource === "cli" && fileSource !== "cli") {
+    if (name === "store") action.setOptionValueWithSource(name, withLogin(action.getOptionValue(name), path), "cli");
+    return;
+  }
+  if (typeof path !== "string") return;
+  if (fileSource === urlSource) {
+    throw new TypeError(`--${name} and --${name}-file both name the store: give one of them`);
+  }
+  action.setOptionValueWithSource(name, storeUrlIn(path), fileSource === "cli" ? "file" : fileSource);
 }
 
 /**

@@ -89,17 +89,3 @@ test("advance-version waits for the coordinator of an embedded store to stop, an
   const inspected = await done("inspect", last as string, "--coordinator", after.url);
   expect(inspected.stdout).toContain("leased to");
 });
-
-test("advance-version fails before the run ceiling has reached the last run, also with --force-early", async () => {
-  const store = sharedRedis().storeUrl;
-  const checkpoint = ["--checkpoint-dir", await folderForTest()];
-  await done("init", "--store", store);
-  const advance = ["advance-version", "--store", store, ...checkpoint];
-  for (const more of [[], ["--yes"], ["--force-early", "--yes"]]) {
-    await expectFailure(
-      [...advance, ...more],
-      1,
-      /run ceiling reaches its last run at 20\d\d-.*\(version_still_active\)/s,
-    );
-  }
-});

@@ -6,6 +6,7 @@ import { command } from "../../../test/redis/redis-command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
+import { nearExpiry } from "../src/certificate-expiry.js";
 import { done, expectFailure, jsonOf } from "./commands-for-test.js";
 
 const DAY_MS = 24 * 3_600_000;
@@ -141,6 +142,17 @@ describe("doctor", () => {
     }
     expect(await jsonOf(...doctor)).toMatchObject({ running: null, notRunning: { url, code: "unauthorized" } });
   });
+});
+
+test.each([
+  [14.1, undefined],
+  [13.5, "expires in 13 days"],
+  [1.5, "expires in 1 day,"],
+  [0.5, "expires in less than a day"],
+  [0, "expired on"],
+])("a certificate with %d days left is described as: %s", (daysLeft, text) => {
+  const expiry = nearExpiry(Date.UTC(2026, 0) + daysLeft * DAY_MS, Date.UTC(2026, 0));
+  expect(expiry?.description).toEqual(text === undefined ? undefined : expect.stringContaining(text));
 });
 
 test("doctor warns of a certificate of the coordinator that expires soon", async () => {

@@ -1,18 +1,16 @@
 /**
- * Text of a hostile coordinator, store, Redis server or file name acts on no terminal: every command escapes what it prints of it.
+ * Text of a hostile coordinator, store or file name acts on no terminal: every command escapes what it prints of it.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { callnumber, type Finished, folderForTest, serve } from "../../../test/processes/command.js";
 import { command } from "../../../test/redis/redis-command.js";
-import { startRespServer } from "../../../test/redis/resp-server.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { done, expectFailure, httpServer, lease, NOWHERE } from "./commands-for-test.js";
+import { done, expectFailure, httpServer, lease } from "./commands-for-test.js";
 
 /** Title, screen and colors, in both encodings of escape; reversed text; and a line that looks like one of ours. */
 const BAD = "BAD\u001b]0;OWNED\u0007\u001b[2J\u009b32m\u202egpj.exe\u2028\nCALLNUMBER OK";
-const BAD_LINE = BAD.replace("\n", "");
 const ACTS_ON_TERMINAL = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/u;
 const OUR_COLORS = /\p{Cc}\[(?:1|2|22|31|32|33|39)m/gu;
 const LIKE_OUR_OWN = /^CALLNUMBER OK/m;
@@ -121,32 +119,6 @@ test("no command, response or log has text of a store that acts on a terminal, o
   expect(output().stdout.length - before).toBeLessThan(20_000);
   await command({ url: admin }, "HSET", key, "v", version);
 });
-
-test.each<[string, (words: readonly string[]) => string, readonly string[]]>([
-  ["in an error", () => `-ERR ${BAD_LINE}\r\n`, ["init"]],
-  ["as a script's error", () => `-CORRUPT - ${BAD_LINE}\r\n`, ["init"]],
-  ["in its INFO", (words) => (words[0]?.toLowerCase() === "info" ? bulk(BAD_INFO) : well(words)), ["doctor"]],
-])("no command prints text of Redis that acts on a terminal: %s", async (_, replyTo, words) => {
-  const redis = await startRespServer((sent, socket) => void socket.write(replyTo(sent)));
-  onTestFinished(() => redis.close());
-  const store = `redis://127.0.0.1:${redis.port}`;
-  const nowhere = ["--coordinator", NOWHERE];
-  for (const more of [[], ["--json"]]) {
-    const run = [...words, "--store", store, ...(words[0] === "doctor" ? nowhere : []), ...more];
-    expectHarmless(await callnumber(run), run.join(" "));
-  }
-});
-
-const BAD_INFO = `redis_version:5.0${BAD_LINE}\r\nrole:master\r\nmaxmemory:5\r\nmaxmemory_policy:allkeys-${BAD_LINE}\r\n`;
-
-function bulk(text: string): string {
-  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
-}
-
-function well([name = "", word]: readonly string[]): string {
-  if (name.toLowerCase() === "ping") return word === undefined ? "+PONG\r\n" : bulk(word);
-  return /^(?:auth|select|hello|client)$/i.test(name) ? "+OK\r\n" : "*0\r\n";
-}
 
 test("recover prints no name or text of a list of call numbers that acts on a terminal", async () => {
   const folder = await folderForTest();

@@ -57,7 +57,7 @@ test("inspect points at a malformed character, and suggests a number", async () 
     code: 1,
     stdout:
       `${typo}  malformed: "${typo}" has 9 characters; a call number has 8\n` +
-      `  perhaps ${callNumber}: without what stands around it; leased to callnumber-next, reported\n`,
+      `  perhaps ${callNumber}: without the text around it; leased to callnumber-next, reported\n`,
   });
   const pointed = await callnumber(["inspect", "2Vz_\u202eE2i", ...to]);
   expect(pointed.stdout).toContain("\n   ^\n");

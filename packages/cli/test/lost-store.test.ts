@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { callnumber, type Finished, folderForTest, serve, shell } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { done } from "./commands-for-test.js";
+import { done, expectFailure } from "./commands-for-test.js";
 
 let folder: string;
 let checkpointDir: string;
@@ -93,11 +93,14 @@ describe("an embedded store that is gone", () => {
   });
 });
 
-test("serve without a usable checkpoint directory makes no store", async () => {
-  await writeFile(checkpointDir, "no directory");
-  const started = await onStore(`sqlite:${folder}/store.db`, ...SERVE, "--create");
-  expect(started).toMatchObject({ code: 1, stderr: expect.stringContaining("checkpoint_unavailable") });
-  expect(await readdir(folder)).toEqual(["checkpoint"]);
+test.each([
+  ["is a file", () => writeFile(checkpointDir, "no directory"), () => checkpointDir, ["checkpoint"]],
+  ["can't be made", async () => {}, () => "/proc/none/checkpoint", []],
+])("init makes no store when the checkpoint directory %s", async (_, prepare, directory, left) => {
+  await prepare();
+  const store = ["--store", `sqlite:${folder}/store.db`, "--checkpoint-dir", directory()];
+  await expectFailure(["init", "--create", ...store], 1, "checkpoint_unavailable");
+  expect(await readdir(folder)).toEqual(left);
 });
 
 test("serve rejects a checkpoint directory that is the store's own, and makes no store", async () => {

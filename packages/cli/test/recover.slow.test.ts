@@ -47,7 +47,7 @@ describe.each<[string, () => Promise<string>]>([
     const list = await listOf(3, FORGOTTEN_RUN, 12);
     const { stdout } = await done("recover", "--store", url, "--numbers", list, "--apply");
     expect(stdout).toMatch(
-      /the record +mark 0,.*--numbers +greatest run 70,000 \(\S{8}, line 2\) of 3 call numbers in .*recovering sets/s,
+      /the record +high-water mark 0,.*--numbers +greatest run 70,000 \(\S{8}, line 2\) of 3 call numbers in .*recovering sets/s,
     );
     const { url: coordinator } = await serve(url);
     const made = await done("next", "--coordinator", coordinator);

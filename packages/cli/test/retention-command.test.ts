@@ -91,18 +91,3 @@ test("a coordinator with a directory trims older leases into a file, and every c
     trimmed: { upToRun: last.firstRun, lastLeasedAtMs: last.leasedAtMs },
   });
 });
-
-test("a coordinator without a directory, or whose directory is missing, trims nothing and leases", async () => {
-  await done(...retention, "--days", String(RETENTION_DAYS));
-  const missing = join(await folderForTest(), "missing");
-  for (const [words, event] of [
-    [[], "ledger_not_trimmed"],
-    [["--ledger-dir", missing], "ledger_trim_failed"],
-  ] as const) {
-    const coordinator = await serve(url, ...words);
-    await untilLogged(coordinator, event);
-    await done("next", "--coordinator", coordinator.url);
-    expect(await coordinator.stop()).toBe(0);
-  }
-  expect(await jsonOf(...retention)).toMatchObject({ trimmed: null });
-});

@@ -76,7 +76,7 @@ test("lines wait for a reader that stalls, and are written in order when it read
 test("lines beyond the bound are dropped, counted, and reported once a minute", async () => {
   const { log, printed, dropped, clock, numbers } = await logInPipe({ waitingBytesMax: 80_000 });
   for (const number of upTo(300)) log.stream.write(line("lease", number));
-  expect(printed).toEqual(["Can't write the log, and leasing goes on: its reader stalls. Lines dropped: 1"]);
+  expect(printed).toEqual(["Can't write the log, and leasing continues: its reader stalls. Lines dropped: 1"]);
   expect(dropped).toEqual([{ lineCount: 1, reason: "its reader stalls" }]);
   clock.ms = 59_999;
   log.stream.write(line("lease", 300));

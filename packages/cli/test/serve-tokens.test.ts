@@ -44,7 +44,8 @@ async function hangUp(coordinator: RunningCoordinator, event: string): Promise<L
 describe("with a tokens file", () => {
   test("SIGHUP rotates and revokes tokens without a restart, and no moment has neither token accepted", async () => {
     const old = await newToken(...READ);
-    const coordinator = await serveWithTokens();
+    const coordinator = await serveWithTokens("--host", "0.0.0.0", "--listen-without-tls");
+    expect(coordinator.output().stderr).not.toContain("no token is required");
     expect(coordinator.output().stderr).toContain(`1 token in ${tokensFile}: ${(await idsInFile())[0]}`);
     const statuses = async () => [await statusOf(coordinator, old), await statusOf(coordinator, fresh)];
     expect(await statusOf(coordinator)).toBe(401);
@@ -91,31 +92,10 @@ describe("with a tokens file", () => {
   });
 
   test("serve with a bad tokens file makes no store", async () => {
-    const words = ["serve", "--port", "0", "--create", "--store", store, "--tokens-file"];
     await writeFile(tokensFile, "{}\n", { mode: 0o600 });
-    await expectFailure([...words, tokensFile], 1, "tokens, line 1: ");
-    await chmod(tokensFile, 0o666);
-    await expectFailure([...words, tokensFile], 1, "mode is 0666");
-    await expectFailure([...words, `${tokensFile}-not`], 1, "is not there");
+    const words = ["serve", "--port", "0", "--create", "--store", store, "--tokens-file", tokensFile];
+    await expectFailure(words, 1, "tokens, line 1: ");
     await expect(readFile(join(folder, "store.db"))).rejects.toMatchObject({ code: "ENOENT" });
-  });
-
-  test("serve with an empty tokens file rejects every request, and prints so", async () => {
-    await writeFile(tokensFile, "", { mode: 0o600 });
-    const coordinator = await serveWithTokens();
-    expect(coordinator.output().stderr).toContain("every request is rejected");
-    expect(await statusOf(coordinator, `cn_${"A".repeat(43)}`)).toBe(401);
-    expect(await statusOf(coordinator, undefined, "/healthz")).toBe(200);
-  });
-
-  test("serve listens on any address with tokens; without them only on request, and not with both", async () => {
-    await newToken(...READ);
-    const anywhere = ["--host", "0.0.0.0", "--listen-without-tls"];
-    const coordinator = await serveWithTokens(...anywhere);
-    expect(coordinator.output().stderr).not.toContain("no token is required");
-    const words = ["serve", "--port", "0", "--store", "memory:", ...anywhere];
-    await expectFailure(words, 2, "--tokens-file");
-    await expectFailure([...words, "--listen-without-tokens", "--tokens-file", tokensFile], 2, "exclude each other");
   });
 });
 
@@ -129,29 +109,17 @@ describe("without tokens", () => {
       sent.on("error", reject).end();
     });
 
-  test("serve listens to this machine only, and rejects a page under another name", async () => {
-    const coordinator = await serve("memory:");
-    expect(coordinator.output().stderr).toContain("it listens to this machine only");
-    expect(await statusUnder(coordinator.url, "rebound.example")).toBe(403);
-    expect(await statusUnder(coordinator.url, "localhost")).toBe(200);
-  });
-
-  test("serve with --listen-without-tokens accepts any address and the names of --allow-host", async () => {
-    const names = ["--allow-host", "coordinator,Numbers.example"];
-    const coordinator = await serve("memory:", "--listen-without-tokens", ...names);
-    expect(coordinator.output().stderr).toContain("every client that reaches the port may do everything");
-    for (const host of ["10.1.2.3:7300", "[fd00::5]:7300", "localhost", "coordinator:7300", "numbers.example"]) {
-      expect(await statusUnder(coordinator.url, host), host).toBe(200);
+  test("serve listens to this machine only; with --listen-without-tokens it accepts any address and the names of --allow-host", async () => {
+    const own = await serve("memory:");
+    expect(own.output().stderr).toContain("it listens to this machine only");
+    expect(await statusUnder(own.url, "10.1.2.3")).toBe(403);
+    expect(await statusUnder(own.url, "localhost")).toBe(200);
+    const open = await serve("memory:", "--listen-without-tokens", "--allow-host", "coordinator,Numbers.example");
+    expect(open.output().stderr).toContain("every client that reaches the port may do everything");
+    for (const host of ["10.1.2.3:7300", "localhost", "coordinator:7300", "numbers.example"]) {
+      expect(await statusUnder(open.url, host), host).toBe(200);
     }
-    expect(await statusUnder(coordinator.url, "rebound.example")).toBe(403);
-  });
-
-  test("--allow-host is rejected with anything but names, and with tokens", async () => {
-    const words = ["serve", "--store", "memory:", "--port", "0", "--allow-host"];
-    for (const wrong of ["http://a", "a:80", "a,,b", ""]) {
-      await expectFailure([...words, wrong], 2, "must be names of hosts");
-    }
-    await expectFailure([...words, "a", "--tokens-file", "none"], 2, "--allow-host is for");
+    expect(await statusUnder(open.url, "rebound.example")).toBe(403);
   });
 });
 

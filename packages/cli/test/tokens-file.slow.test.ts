@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { folderForTest, shell } from "../../../test/processes/command.js";
-import { changeTokensFile } from "../src/change-tokens-file.js";
+import { changeTokensFile } from "../src/commands/token.js";
 import { done, jsonLines } from "./commands-for-test.js";
 
 let file: string;

@@ -10,7 +10,6 @@ export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
 export { RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 export { ROLES, type Role } from "./http/auth.js";
 export { CONCURRENT_LEASES_DEFAULT } from "./http/in-flight-limits.js";
-export { describeExpiry, nearExpiry } from "./http/tls.js";
 export { canExist, inspectMalformed } from "./inspect/verdicts.js";
 export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
 export {
@@ -24,7 +23,7 @@ export { NO_NAMESPACE, recordFindings } from "./operator/record-findings.js";
 export type { Floor, RecoverPlan } from "./operator/recover.js";
 export { planRecovery, recoverNamespace, refusalOf as refusalOfRecovery } from "./operator/recover.js";
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
-export { openStore } from "./stores/open-store.js";
+export { type OpenStore, openStore } from "./stores/open-store.js";
 export type { Finding, NamespaceRecord, Retention, Store } from "./stores/store.js";
 export {
   areSamePlace,
@@ -44,7 +43,7 @@ export {
   type TokenRecord,
   TokensFileError,
 } from "./tokens/token.js";
-export { readIfThere, readKeptTokensFile, type TokensFile } from "./tokens/tokens-file.js";
+export { readTokensFile, readTokensFileIfThere } from "./tokens/tokens-file.js";
 
 /** Writes a backup of an embedded store into a new file, as `stores/sqlite/backup.ts` does. Loads SQLite when it is called. */
 export async function backupSqliteFile(storePath: string, to: string): Promise<SqliteBackup> {

@@ -1,8 +1,12 @@
-/** Under which hosts requests are answered where no token is required, and that a page under another name reads nothing. */
+/**
+ * What a server without tokens or TLS does not expose: where it listens, under which hosts it responds, and that a page under another name
+ * reads nothing.
+ */
 import { once } from "node:events";
 import { type IncomingMessage, get as request } from "node:http";
 import { describe, expect, test } from "vitest";
 import { type HostNames, isAllowedHost } from "../src/http/browser-requests.js";
+import { TokenAuthenticator } from "../src/tokens/token-auth.js";
 import { served } from "./served.js";
 
 const LOOPBACK: HostNames = { addresses: "loopback", names: new Set() };
@@ -34,7 +38,23 @@ test.each([
   expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual(expected);
 });
 
-describe("a coordinator that requires no token", () => {
+const WITH_TOKENS = { authenticator: new TokenAuthenticator([]) };
+
+test.each([
+  ["without tokens and TLS", {}, "listenWithoutTokens"],
+  ["without tokens", { listenWithoutTls: true }, "listenWithoutTokens"],
+  ["without TLS", { listenWithoutTokens: true }, "listenWithoutTls"],
+  ["with tokens, without TLS", WITH_TOKENS, "listenWithoutTls"],
+  ["with tokens, without TLS, and the other option", { ...WITH_TOKENS, listenWithoutTokens: true }, "listenWithoutTls"],
+])("a server %s does not listen on an address that other machines reach", async (_, options, option) => {
+  const listening = served({ host: "0.0.0.0", ...options });
+  await expect(listening).rejects.toThrow(TypeError);
+  await expect(listening).rejects.toThrow(`${option}: true`);
+});
+
+describe("a server", () => {
+  const BY_NAME = { listenWithoutTokens: true, listenWithoutTls: true, allowedHosts: ["coordinator"] };
+
   async function responseUnder(port: number, path: string, host: string) {
     const [response] = (await once(request({ host: "127.0.0.1", port, path, headers: { host } }), "response")) as [
       IncomingMessage,
@@ -44,28 +64,29 @@ describe("a coordinator that requires no token", () => {
     return { status: response.statusCode, body };
   }
 
-  test.each([LOOPBACK, ANY, NAMED])(
-    "returns nothing to a page that gave its own name our address: %o",
-    async (hostNames) => {
-      const { port } = await served({ hostNames });
-      const paths = ["/v1/namespaces", "/v1/events", "/metrics", "/healthz", "/openapi.json", "/console/", "/nothing"];
-      for (const path of paths) {
-        const { status, body } = await responseUnder(port, path, "evil.example:7300");
-        expect([path, status]).toEqual([path, 403]);
-        expect(JSON.parse(body)).toMatchObject({ code: "forbidden", message: expect.stringContaining("--allow-host") });
-        expect(body).not.toContain("main");
-      }
-    },
-  );
-
   test.each([
-    [NAMED, "localhost:7300", 200],
-    [NAMED, "[::1]:7300", 200],
-    [NAMED, "coordinator:7300", 200],
-    [undefined, "coordinator.example", 403],
-    [undefined, "localhost", 200],
-  ])("allows by %o the host %s: %i", async (hostNames, host, status) => {
-    const { port } = await served({ hostNames });
+    [{}, "localhost:7300", 200],
+    [{}, "10.1.2.3", 403],
+    [{}, "coordinator", 403],
+    [{ allowedHosts: ["coordinator"] }, "coordinator:7300", 200],
+    [{ allowedHosts: ["coordinator"] }, "10.1.2.3", 403],
+    [{ ...BY_NAME, host: "0.0.0.0" }, "10.1.2.3", 200],
+    [{ ...BY_NAME, host: "0.0.0.0" }, "coordinator", 200],
+    [{ ...BY_NAME, host: "0.0.0.0" }, "coordinator.example", 403],
+    [{ ...WITH_TOKENS, listenWithoutTls: true, host: "0.0.0.0" }, "coordinator.example", 401],
+  ])("with %o responds under the host %s with %i", async (options, host, status) => {
+    const { port } = await served(options);
     expect(await responseUnder(port, "/v1/namespaces", host)).toMatchObject({ status });
+  });
+
+  test("returns nothing to a page that gave its own name our address", async () => {
+    const { port } = await served(BY_NAME);
+    const paths = ["/v1/namespaces", "/v1/events", "/metrics", "/healthz", "/openapi.json", "/console/", "/nothing"];
+    for (const path of paths) {
+      const { status, body } = await responseUnder(port, path, "evil.example:7300");
+      expect([path, status]).toEqual([path, 403]);
+      expect(JSON.parse(body)).toMatchObject({ code: "forbidden", message: expect.stringContaining("--allow-host") });
+      expect(body).not.toContain("main");
+    }
   });
 });

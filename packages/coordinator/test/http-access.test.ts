@@ -1,4 +1,6 @@
-/** Which role may use which route, and where HEAD is answered: over real sockets, with an authenticator that reads a header. */
+/** All routes there are, which role may use which, and where HEAD is answered: over real sockets, with an authenticator that reads a header. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { FastifyInstance } from "fastify";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type Authenticator, PERMISSIONS_OF, ROLES, type Role } from "../src/http/auth.js";
 import { notingStore } from "./gated-store.js";
@@ -38,6 +40,60 @@ const ROUTES: readonly [method: string, path: string, roles: readonly Role[]][] 
   ["GET", "/v1/settings", ["operator"]],
 ];
 
+const PUBLIC = ["GET /healthz", "GET /openapi.json", "GET /readyz"];
+const CONSOLE = ["", "/", "/assets/index.css", "/assets/index.js", "/favicon.svg", "/index.html"];
+/** Neither is described in OpenAPI. */
+const HIDDEN = new Set(["GET /metrics", "GET /openapi.json"]);
+
+/** A server, and each route that was added to it. */
+async function servedWithRoutes() {
+  const routes: string[] = [];
+  const onApp = (message: unknown) => {
+    const { fastify } = message as { readonly fastify: FastifyInstance };
+    fastify.addHook("onRoute", ({ method, url }) => {
+      for (const one of [method].flat()) if (one !== "HEAD") routes.push(`${one} ${url}`);
+    });
+  };
+  subscribe("fastify.initialization", onApp);
+  const server = await served({ startedWith }).finally(() => unsubscribe("fastify.initialization", onApp));
+  return { ...server, routes: routes.sort() };
+}
+
+test("the routes are those of the table, those for every client and the console's files; no other one changes anything", async () => {
+  const { routes } = await servedWithRoutes();
+  const isOfConsole = (route: string) => route.startsWith("GET /console");
+  const listed = ROUTES.map(([method, path]) => `${method} ${path.replace("/main", "/:namespace")}`).map((route) =>
+    route.replace("runs/1", "runs/:run").replace("2VznWE2i", ":callNumber"),
+  );
+  expect(routes.filter((route) => !isOfConsole(route))).toEqual([...listed, ...PUBLIC].sort());
+  const files = routes.filter(isOfConsole).map((route) => route.replace(/-[\w-]{8}\./, "."));
+  expect(files.sort()).toEqual(CONSOLE.map((path) => `GET /console${path}`));
+});
+
+test("OpenAPI 3.1 describes every route and every rejection", async () => {
+  const { routes, get } = await servedWithRoutes();
+  const { openapi, paths } = (await get("/openapi.json")).body as OpenApi;
+  expect(openapi).toBe("3.1.0");
+  const operations = Object.entries(paths).flatMap(([path, of]) =>
+    Object.keys(of).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`),
+  );
+  const described = routes.filter((route) => !HIDDEN.has(route) && !route.includes("/console"));
+  expect(operations.filter((route) => !route.startsWith("HEAD ")).sort()).toEqual(described);
+  const lease = paths["/v1/namespaces/{namespace}/leases"]?.["post"];
+  expect(Object.keys(lease?.responses ?? {})).toEqual(expect.arrayContaining(["201", "4XX", "5XX"]));
+  expect(lease?.requestBody?.content["application/json"]?.schema).toMatchObject({ additionalProperties: false });
+});
+
+interface OpenApi {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+interface Operation {
+  readonly responses: object;
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
+}
+
 describe("with tokens", () => {
   let url: string;
   beforeEach(async () => {
@@ -66,9 +122,12 @@ describe("with tokens", () => {
       expect(await statusOf(method, path, { "x-role": role, "x-namespaces": "main" })).not.toBe(403);
   });
 
-  test.each(["/healthz", "/readyz", "/openapi.json", "/console/"])("%s is for every client", async (path) => {
-    expect(await statusOf("GET", path, {})).toBe(200);
-  });
+  test.each([...PUBLIC.map((route) => route.replace("GET ", "")), "/console/"])(
+    "%s is for every client",
+    async (path) => {
+      expect(await statusOf("GET", path, {})).toBe(200);
+    },
+  );
 
   test.each([
     [{ "x-role": "operator" }, "'sqlite:/it'\\''s.db'"],

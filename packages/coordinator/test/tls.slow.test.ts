@@ -11,7 +11,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 import { EventHub } from "../src/events/events.js";
-import { describeExpiry, nearExpiry, readTlsMaterial, type TlsPaths } from "../src/http/tls.js";
+import { readTlsMaterial, type TlsPaths } from "../src/http/tls.js";
 import { SILENT_LOG } from "../src/log.js";
 import { metricNamesIn, samplesIn } from "./metrics-text.js";
 import { leaseRequest, served } from "./served.js";
@@ -287,15 +287,4 @@ test("a key that its group may read is accepted: services get their keys that wa
   const paths = writeTlsFiles(folder, authority.issue());
   chmodSync(paths.key, 0o640);
   expect(readTlsMaterial(paths, Date.now()).endsAtMs).toBeGreaterThan(Date.now());
-});
-
-test.each([
-  [14.1, undefined],
-  [13.5, "expires in 13 days"],
-  [1.5, "expires in 1 day,"],
-  [0.5, "expires in less than a day"],
-  [0, "expired on"],
-])("a certificate with %d days left is described as: %s", (daysLeft, text) => {
-  const expiry = nearExpiry(Date.UTC(2026, 0) + daysLeft * DAY_MS, Date.UTC(2026, 0));
-  expect(expiry && describeExpiry(expiry)).toEqual(text === undefined ? undefined : expect.stringContaining(text));
 });

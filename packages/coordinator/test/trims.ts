@@ -1,8 +1,9 @@
 /** Trimmers for tests: at a later day than ours, until which coordinators have touched the store; and what is in their files. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { LedgerFiles, LedgerTrimmer, type LedgerTrimmerOptions } from "../src/retention/ledger-trimmer.js";
 import { type Store } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
@@ -78,4 +79,38 @@ export function linesInFiles(directory: string): readonly string[] {
 
 export function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
   return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
+}
+
+type Handle = Awaited<ReturnType<typeof open>>;
+
+async function handlePrototype(): Promise<Handle> {
+  const handle = await open(import.meta.filename, "r");
+  await handle.close();
+  return Object.getPrototypeOf(handle) as Handle;
+}
+
+/** The disk is full at the next append, when it has written `begun`. */
+export async function failingOnce(begun: string): Promise<void> {
+  const prototype = await handlePrototype();
+  const { appendFile } = prototype;
+  vi.spyOn(prototype, "appendFile").mockImplementationOnce(async function (this: Handle) {
+    await appendFile.call(this, begun);
+    throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
+  });
+}
+
+/** Returns a function that lists the directory and the files in it that were synced since. */
+export async function syncedPlaces(directory: string): Promise<() => readonly string[]> {
+  const prototype = await handlePrototype();
+  const { sync } = prototype;
+  const inodes: number[] = [];
+  vi.spyOn(prototype, "sync").mockImplementation(async function (this: Handle) {
+    inodes.push((await this.stat()).ino);
+    await sync.call(this);
+  });
+  const nameOf = (inode: number) =>
+    [directory, ...readdirSync(directory)].find(
+      (name) => statSync(join(directory, name === directory ? "" : name)).ino === inode,
+    ) ?? "";
+  return () => inodes.map(nameOf);
 }

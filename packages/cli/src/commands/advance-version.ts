@@ -13,7 +13,7 @@ import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { invocation } from "../invocation.js";
 import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
-import { formatCount, formatTime, print, printJson } from "../output.js";
+import { formatCount, formatRecord, formatTime, print, printJson } from "../output.js";
 import {
   addStoreOptions,
   checkpointDirOption,
@@ -92,7 +92,7 @@ async function advance(options: Options, command: Command): Promise<void> {
 }
 
 function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan }: AdvancePlan, store: string): string {
-  const { version, highWaterMark, generation, changedAtMs } = found;
+  const { version } = found;
   const next = version + 1;
   const usedPercent = (plan.usedShare * 100).toFixed(3);
   const givenUp = `${formatCount(plan.givenUpRunCount)} runs, ${formatCount(plan.givenUpCallNumberCount)} call numbers`;
@@ -100,9 +100,9 @@ function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan 
     `namespace ${namespace} of ${store}, store id ${storeId}`,
     "found",
     `  version            ${version}, of which ${usedPercent} % are used`,
-    `  the record         mark ${formatCount(highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`,
+    `  the record         ${formatRecord(found)}`,
     `  the run ceiling    reached the last run of version ${version} at ${formatTime(plan.ceilingEndsAtMs)}`,
-    ...(checkpoint === CORRUPT ? ["  the checkpoint     can't be read any more: the store is doubted"] : []),
+    ...(checkpoint === CORRUPT ? ["  the checkpoint     can't be read any more: the store may have rolled back"] : []),
     "advancing means",
     `  version ${version}          is never leased from again: ${givenUp}, are given up.`,
     "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",

@@ -10,7 +10,7 @@ export function decodeCommand(): Command {
     .summary("decode version, run and sequence of call numbers (offline)")
     .description(
       "Prints version,run,sequence for each call number. Needs no coordinator. Reports a text that is no call number on standard " +
-        "error; the others go on, and the exit code is 1.",
+        "error; the others are decoded, and the exit code is 1.",
     )
     .argument("<callnumber...>", "call numbers, or - to read them from standard input, one a line")
     .addHelpText(

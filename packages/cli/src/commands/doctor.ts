@@ -2,12 +2,9 @@
 import { isLoopback, realPathOf } from "@callnumber/coordinator/machine";
 import {
   checkpointsOf,
-  describeExpiry,
   describeStore,
   type Finding,
   NO_NAMESPACE,
-  nearExpiry,
-  openStore,
   parseStoreUrl,
   placeOf,
   recordFindings,
@@ -17,11 +14,12 @@ import { escapeAndShorten } from "@callnumber/coordinator/text";
 import { commandLine, OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
 import { namespacesResponseSchema, settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";
+import { nearExpiry } from "../certificate-expiry.js";
 import { invocation } from "../invocation.js";
 import { type CoordinatorOptions, coordinatorOptions } from "../options.js";
 import { formatTime, print, printJson } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { addStoreOptions, checkpointDirOption, type StoreOptions } from "../store-options.js";
+import { addStoreOptions, checkpointDirOption, openRemembered, type StoreOptions } from "../store-options.js";
 
 type Options = StoreOptions & CoordinatorOptions;
 
@@ -127,10 +125,13 @@ function placeNames(address: StoreAddress): readonly string[] {
 }
 
 async function storeFindings(address: StoreAddress, { checkpointDir }: Options): Promise<readonly Finding[]> {
-  const { mustNotBeLost, remembered } = checkpointsOf(address, checkpointDir);
-  const { store } = await openStore(address, { create: false, mustNotBeLost });
+  const checkpoints = checkpointsOf(address, checkpointDir);
+  const { store } = await openRemembered(address, checkpoints);
   try {
-    return [...(await store.preflight({ asOperator: true })), ...(await recordFindings(store, remembered()))];
+    return [
+      ...(await store.preflight({ asOperator: true })),
+      ...(await recordFindings(store, checkpoints.remembered())),
+    ];
   } finally {
     await store.close();
   }
@@ -156,10 +157,10 @@ async function guardFindings(options: Options, known: readonly Finding[]): Promi
 /** Warns of a certificate that expires within 14 days, or has expired. */
 function certificateFindings({ coordinator, isServed }: Examination): readonly Finding[] {
   const endsAtMs = coordinator.settings?.certificateEndsAtMs ?? null;
-  const expiry = endsAtMs === null || !isServed ? undefined : nearExpiry(endsAtMs, Date.now());
+  const expiry = endsAtMs === null || !isServed ? undefined : nearExpiry(endsAtMs);
   if (expiry === undefined) return [];
   const remedy = "put a new certificate and its key in their place, then send SIGHUP to the coordinator";
-  return [{ what: describeExpiry(expiry), remedy }];
+  return [{ what: expiry.description, remedy }];
 }
 
 function asJson({ store, coordinator, isServed, isSeenByCoordinator }: Examination): object {

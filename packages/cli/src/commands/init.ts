@@ -4,7 +4,6 @@ import {
   checkpointsOf,
   describeStore,
   type NamespaceRecord,
-  openStore,
   RATE_DEFAULT,
   RATE_MAX,
 } from "@callnumber/coordinator/operator";
@@ -16,6 +15,7 @@ import {
   addStoreOptions,
   checkpointDirOption,
   nodesOption,
+  openRemembered,
   persistentAddress,
   type StoreNamespaceOptions,
 } from "../store-options.js";
@@ -57,13 +57,7 @@ async function init(options: Options, command: Command): Promise<void> {
   const address = persistentAddress(options.store, "there is nothing to init");
   const checkpoints = checkpointsOf(address, checkpointDir);
   const create = options.create ?? command.getOptionValueSource("store") !== "default";
-  const { store } = await openStore(address, {
-    create,
-    mustNotBeLost: () => {
-      checkpoints.mustNotBeLost();
-      if (create) checkpoints.makeDirectory();
-    },
-  });
+  const { store } = await openRemembered(address, checkpoints, { create });
   try {
     const { checkpointFileOf } = checkpoints;
     const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf });

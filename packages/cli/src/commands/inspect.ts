@@ -115,8 +115,8 @@ function fitsPath(text: string): boolean {
 }
 
 const SLIPS: Readonly<Record<CallNumberHint["slip"], string>> = {
-  surrounding: "without what stands around it",
-  look_alike: "a look-alike",
+  surrounding: "without the text around it",
+  look_alike: "a similar character",
   case: "in another case",
 };
 

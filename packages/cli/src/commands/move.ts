@@ -15,15 +15,16 @@ import {
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, switchOption } from "../options.js";
-import { formatCount, formatTime, print, printJson } from "../output.js";
+import { formatCount, formatRecord, print, printJson } from "../output.js";
 import {
   addStoreOptions,
-  addTargetFileOption,
   checkpointDirOption,
   ignoreFindingsOption,
   nodesOption,
+  openRemembered,
   persistentAddress,
   type StoreNamespaceOptions,
+  urlFileOption,
 } from "../store-options.js";
 
 interface Options extends StoreNamespaceOptions {
@@ -50,15 +51,15 @@ export function moveCommand(): Command {
         "  $ callnumber move --store redis://old:6379 --to redis://new:6379 --namespace all --nodes 3 --apply",
     )
     .action(move);
-  addStoreOptions(command, [
+  return addStoreOptions(command, [
     checkedOption("--to <url>", "the new store; it must not hold these namespaces yet"),
     namespaceOption(`namespace of the runs, or ${ALL}`),
     nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
     ignoreFindingsOption(),
     checkpointDirOption(),
     switchOption("apply", "do it"),
+    urlFileOption("to"),
   ]);
-  return addTargetFileOption(command);
 }
 
 interface FromTo<T> {
@@ -148,8 +149,7 @@ async function withStores<T>(
   { create }: { readonly create: boolean },
   act: (stores: Stores) => Promise<T>,
 ): Promise<T> {
-  const { mustNotBeLost } = checkpointsOf(from, checkpointDir);
-  const { store: source } = await openStore(from, { create: false, mustNotBeLost });
+  const { store: source } = await openRemembered(from, checkpointsOf(from, checkpointDir));
   let target: Store | undefined;
   try {
     target = await openTarget(to, create);
@@ -178,7 +178,7 @@ function placeOf(address: StoreAddress): string {
 
 const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
   new: "not begun",
-  begun: "begun: the old store is sealed for it; it goes on from there",
+  begun: "begun: the old store is sealed for it; --apply continues from there",
   done: "done already: nothing is left to do",
 };
 
@@ -189,7 +189,7 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
     `namespace ${namespace}, store id ${source.storeId}`,
     "found",
     `  the old store      ${from}`,
-    `                     version ${version}, mark ${formatCount(highWaterMark)}, written ${formatTime(source.changedAtMs)}`,
+    `                     version ${version}, ${formatRecord(source)}`,
     `  the new store      ${to}`,
     `                     ${plan.target === undefined ? "no such namespace" : `store id ${storeId}`}`,
     `  the move           ${STAGES[stage]}`,
@@ -207,7 +207,7 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
     "and costs",
     `  a version          ${formatCount(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${moves} possible`,
     "  a store id         importers that pin one (expectedStoreId) stop until they are given the new one",
-    "  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs they hold",
+    "  time               nothing is leased until a coordinator has claimed the new store; importers continue with the runs they hold",
   ].join("\n");
 }
 
@@ -216,7 +216,7 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
   const done =
     leaseCount === undefined
       ? `Namespace ${namespace} was moved before.`
-      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the mark is at run ${formatCount(highWaterMark)} of version ${version}.`;
+      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the high-water mark is run ${formatCount(highWaterMark)} of version ${version}.`;
   return `${done}\n  new store id       ${storeId}`;
 }
 
@@ -224,7 +224,7 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
 function nextSteps({ from, to }: Route): string {
   return [
     "Now:",
-    `  1 stop every "callnumber serve" on ${from}: it refuses every lease (namespace_moved)`,
+    `  1 stop every "callnumber serve" on ${from}: it rejects every lease (namespace_moved)`,
     `  2 start "callnumber serve" on ${to}: it claims the store, and leases some seconds later`,
     "  3 restart importers with the new store id as expectedStoreId, and the coordinator's URL if it is another one",
     "  4 note the new store id where the old one was noted",

@@ -13,14 +13,13 @@ import {
   type Store,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
-import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { CommandOptions } from "@callnumber/protocol/operator";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { type CallNumberList, floorOf, formatList, readCallNumberList } from "../call-number-list.js";
 import { invocation } from "../invocation.js";
-import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
-import { formatCount, formatTime, print, printJson } from "../output.js";
+import { checkedOption, LEDGER_ID_MAX, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { formatCount, formatRecord, print, printJson } from "../output.js";
 import {
   addStoreOptions,
   checkpointDirOption,
@@ -58,12 +57,11 @@ export function recoverCommand(): Command {
         "\n  $ callnumber recover --numbers numbers.txt",
     )
     .action(recover);
-  const ledgerId = wholeNumber(0, VERSION_COUNT * RUN_COUNT - 1);
   const numbers = "call numbers of the archive, one per line; - for standard input. Their greatest run is a floor";
   return addStoreOptions(command, [
     namespaceOption(),
     checkedOption("--store-id <id>", "id of the lost store, where neither record nor checkpoint has it"),
-    checkedOption("--min-run <run>", "a run that is known to be leased (its ledger id)", ledgerId),
+    checkedOption("--min-run <run>", "a run that is known to be leased (its ledger id)", wholeNumber(0, LEDGER_ID_MAX)),
     checkedOption("--numbers <file>", numbers),
     nodesOption("number of data nodes (default: that of the record or the checkpoint)"),
     checkpointDirOption(),
@@ -122,7 +120,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     print(shown);
     for (const key of movedAside) print(`Another program's key was in the way. It is now called ${key}`);
     print(
-      `Done: the mark is at run ${formatCount(highWaterMark)}, generation ${generation}. ` +
+      `Done: the high-water mark is run ${formatCount(highWaterMark)}, generation ${generation}. ` +
         `${store.isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
         `${seconds(plan.nextRunInMs)} s later.`,
     );
@@ -160,7 +158,7 @@ function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | und
   return [
     `namespace ${namespace} of ${store}, store id ${storeId}`,
     "found",
-    `  the record         ${formatRecord(plan)}`,
+    `  the record         ${formatFound(plan)}`,
     checkpoint === undefined
       ? "  the checkpoint     nothing is remembered on this machine"
       : `  the checkpoint     run ${formatRun(checkpoint.ledgerId)}, generation ${checkpoint.generation}`,
@@ -172,11 +170,8 @@ function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | und
   ].join("\n");
 }
 
-function formatRecord({ found, fault }: RecoverPlan): string {
-  if (found !== undefined) {
-    const { highWaterMark, generation, phase, changedAtMs } = found;
-    return `mark ${formatCount(highWaterMark)}, generation ${generation}, ${PHASES[phase] ?? "?"}, written ${formatTime(changedAtMs)}`;
-  }
+function formatFound({ found, fault }: RecoverPlan): string {
+  if (found !== undefined) return `${formatRecord(found)}, ${PHASES[found.phase] ?? "?"}`;
   if (fault === undefined || fault.code === "namespace_not_found") return "none: the store holds no such namespace";
   return `damaged: ${fault.fault ?? fault.message}`;
 }
@@ -184,7 +179,7 @@ function formatRecord({ found, fault }: RecoverPlan): string {
 function formatTarget({ target, skippedRunCount, nextRunInMs, nodeCount }: RecoverPlan): readonly string[] {
   return [
     "recovering sets",
-    `  the mark           to run ${formatCount(target)}, the run ceiling: no run of this store above it was ever leased`,
+    `  high-water mark    run ${formatCount(target)}, the run ceiling: no run of this store above it was ever leased`,
     `  data nodes         ${nodeCount}`,
     "and costs",
     `  runs               ${formatCount(skippedRunCount)} are never leased`,

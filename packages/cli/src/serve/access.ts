@@ -6,7 +6,6 @@ import {
   type Allowance,
   type Authenticator,
   HOLDER_ALLOWANCE,
-  type HostNames,
   LeaseLimits,
   type Log,
   NO_AUTH,
@@ -28,13 +27,10 @@ export interface AccessOptions {
   readonly allowHost: readonly string[];
 }
 
-/** What the server needs. */
-export interface Access {
+interface Access {
   /** For the operator at the terminal: which tokens are accepted. */
   readonly greeting: string;
   readonly authenticator: Authenticator;
-  /** Hosts that requests must name; undefined with tokens: a page under a foreign name has none. */
-  readonly hostNames: HostNames | undefined;
   /** Only operators have the access of one. Under an allowed name, other clients may come through a proxy. */
   readonly isForOperators: boolean;
 }
@@ -61,24 +57,22 @@ export function rejectOpenAccess({ host, tokensFile, listenWithoutTokens = false
  * Returns the access. From then on, SIGHUP reloads the tokens file. A file that can't be read leaves the tokens as they were.
  * @throws TokensFileError when the file can't be read now.
  */
-export async function accessOf(
+export function accessOf(
   { tokensFile, listenWithoutTokens = false, allowHost }: AccessOptions,
   log: Log,
   printError: (text: string) => void,
-): Promise<Access> {
+): Access {
   if (tokensFile === undefined) {
     const greeting = listenWithoutTokens
       ? "no token is required: every client that reaches the port may do everything (--listen-without-tokens)"
       : "no token is required: it listens to this machine only";
-    const hostNames: HostNames = { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowHost) };
-    const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
-    return { greeting, authenticator: NO_AUTH, hostNames, isForOperators };
+    return { greeting, authenticator: NO_AUTH, isForOperators: !listenWithoutTokens && allowHost.length === 0 };
   }
-  const { records } = await readTokensFile(tokensFile);
+  const { records } = readTokensFile(tokensFile);
   const authenticator = new TokenAuthenticator(records);
-  const reload = async () => {
+  invocation().onSignal("SIGHUP", () => {
     try {
-      const { records: read } = await readTokensFile(tokensFile);
+      const { records: read } = readTokensFile(tokensFile);
       authenticator.replace(read);
       log.info({ tokenCount: read.length, tokenIds: read.map(({ id }) => id) }, "tokens_reloaded");
       printError(formatTokens(read, tokensFile));
@@ -87,13 +81,8 @@ export async function accessOf(
       log.error({ code, reason }, "tokens_reload_failed");
       printError(`the tokens read before are still accepted: ${reason}`);
     }
-  };
-  // One after the other: an earlier state of the file must not replace a later one.
-  let reloaded: Promise<void> = Promise.resolve();
-  invocation().onSignal("SIGHUP", () => {
-    reloaded = reloaded.then(reload);
   });
-  return { greeting: formatTokens(records, tokensFile), authenticator, hostNames: undefined, isForOperators: true };
+  return { greeting: formatTokens(records, tokensFile), authenticator, isForOperators: true };
 }
 
 function formatTokens(records: readonly TokenRecord[], file: string): string {

@@ -159,7 +159,7 @@ export class LogDestination {
     if (Math.abs(nowMs - this.#reportedAtMs) < REPORT_EVERY_MS) return;
     this.#reportedAtMs = nowMs;
     this.#hasReported = true;
-    printError(`Can't write the log, and leasing goes on: ${this.#reason}. Lines dropped: ${this.#droppedCount}`);
+    printError(`Can't write the log, and leasing continues: ${this.#reason}. Lines dropped: ${this.#droppedCount}`);
     this.#reportDropped();
   }
 

@@ -7,7 +7,6 @@ import {
   LedgerFiles,
   LedgerTrimmer,
   type OpenStore,
-  openStore,
   parseStoreUrl,
   readTlsMaterial,
 } from "@callnumber/coordinator";
@@ -23,6 +22,7 @@ import {
 import { formatNewNamespace } from "../commands/init.js";
 import { invocation, RELEASE } from "../invocation.js";
 import { untilHungUp, untilStopped } from "../signals.js";
+import { openRemembered } from "../store-options.js";
 import { type AccessOptions, accessOf, type LimitOptions, limitsOf, rejectOpenAccess } from "./access.js";
 import { type LogOptions, openLog } from "./log.js";
 import { exposureOf, reloadTlsOnHangUp, type TlsOptions, tlsPathsOf } from "./tls.js";
@@ -57,7 +57,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
   // With --json there is the log alone, which has the same events.
   const printError = (text: string) =>
     void (options.json || stderr.write(`${escapeLines(filledCommands(text, commands))}\n`));
-  // Leasing goes on when the terminal is gone or the disk full.
+  // Leasing continues when the terminal is gone or the disk full.
   const ignore = () => {};
   stderr.on("error", ignore);
   command.onEnd(() => stderr.off("error", ignore));
@@ -74,7 +74,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
   }
   const checkpoints = checkpointsOf(address, options.checkpointDir);
   const { events, recentEvents, ...log } = openLog(options, commands, printError);
-  const { greeting, ...access } = await accessOf(options, events, printError);
+  const { greeting, ...access } = accessOf(options, events, printError);
   const tls = tlsPaths && readTlsMaterial(tlsPaths, Date.now());
   // After every check of the options: a misuse is reported as such, whatever else uses the port.
   await rejectUsedPort(host, port);
@@ -84,14 +84,8 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
     log: events,
     printError,
   });
-  const opened = await openStore(address, {
-    create,
-    mustNotBeLost: () => {
-      checkpoints.mustNotBeLost();
-      if (create) checkpoints.makeDirectory();
-    },
-    allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
-  });
+  const { allowNetworkFileSystem = false } = options;
+  const opened = await openRemembered(address, checkpoints, { create, allowNetworkFileSystem });
   try {
     const coordinator = new Coordinator({
       store: opened.store,
@@ -112,6 +106,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
       events,
       recentEvents,
       ...access,
+      allowedHosts: options.allowHost,
       listenWithoutTokens: options.listenWithoutTokens ?? false,
       listenWithoutTls: options.listenWithoutTls ?? false,
       limits,

@@ -1,13 +1,7 @@
 /** TLS of `serve`: its options, and the files that they name. */
-import {
-  describeExpiry,
-  type Log,
-  nearExpiry,
-  readTlsMaterial,
-  type TlsMaterial,
-  type TlsPaths,
-} from "@callnumber/coordinator";
+import { type Log, readTlsMaterial, type TlsMaterial, type TlsPaths } from "@callnumber/coordinator";
 import { isLoopback } from "@callnumber/coordinator/machine";
+import { nearExpiry } from "../certificate-expiry.js";
 import { invocation } from "../invocation.js";
 
 export interface TlsOptions {
@@ -46,8 +40,8 @@ export function exposureOf({ host }: TlsOptions, material: TlsMaterial | undefin
     if (/^\[?[0:.]+\]?$/.test(host)) lines.push(`--host ${host}: listens on every address of this machine`);
     if (material === undefined) lines.push("nothing is encrypted, tokens included (--listen-without-tls)");
   }
-  const expiry = material && nearExpiry(material.endsAtMs, Date.now());
-  return expiry === undefined ? lines : [...lines, describeExpiry(expiry)];
+  const expiry = material && nearExpiry(material.endsAtMs);
+  return expiry === undefined ? lines : [...lines, expiry.description];
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -64,9 +58,9 @@ export function reloadTlsOnHangUp(
 ): () => void {
   let used = material;
   const warn = () => {
-    const expiry = nearExpiry(used.endsAtMs, Date.now());
+    const expiry = nearExpiry(used.endsAtMs);
     if (expiry === undefined) return;
-    const { isExpired, ...fields } = expiry;
+    const { isExpired, description: _, ...fields } = expiry;
     if (isExpired) log.error(fields, "certificate_expired");
     else log.warn(fields, "certificate_expiring");
   };

@@ -75,11 +75,11 @@ export function unknownRouteRejection(app: TypedApp): () => void {
   const rejectionOf = ({ method, url }: FastifyRequest, reply: FastifyReply) => {
     const allowed = allowedAt(url.replace(/\?.*/s, ""))?.join(", ");
     if (allowed === undefined) {
-      const message = `there is nothing at ${method} ${url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
+      const message = `there is no route ${method} ${url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists all routes`;
       return new CoordinatorError("not_found", message);
     }
     reply.header("allow", allowed);
-    return new CoordinatorError("method_not_allowed", `${method} is not possible here; possible: ${allowed}`);
+    return new CoordinatorError("method_not_allowed", `this route does not allow ${method}; it allows ${allowed}`);
   };
   // Before the body is read or checked: whatever it holds, the method is wrong.
   return () => {

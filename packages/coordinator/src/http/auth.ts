@@ -90,12 +90,12 @@ export function canRead({ namespaces }: Principal, namespace: string): boolean {
 }
 
 export function forbidden(): CoordinatorError {
-  const message = "the token is not good for this: another role or another namespace is needed";
+  const message = "the token does not grant access to this: another role or another namespace is needed";
   return new CoordinatorError("forbidden", message);
 }
 
 function unauthorized(): CoordinatorError {
-  return new CoordinatorError("unauthorized", "a token is needed that this coordinator knows");
+  return new CoordinatorError("unauthorized", "the request needs a token that this coordinator accepts");
 }
 
 function permissionFor({ routeOptions }: FastifyRequest): Permission {

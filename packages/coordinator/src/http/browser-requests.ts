@@ -32,7 +32,7 @@ const ALLOWED_HOSTS: Readonly<Record<HostNames["addresses"], string>> = {
  * needed, and `hostNames` undefined.
  */
 export function rejectOtherSites(app: TypedApp, hostNames: HostNames | undefined): void {
-  const otherSite = "pages of other sites may not ask here";
+  const otherSite = "requests of pages of other sites are rejected";
   const otherHost =
     hostNames &&
     `without tokens requests must name one of these as their host: ${ALLOWED_HOSTS[hostNames.addresses]} and what serve --allow-host names; ` +

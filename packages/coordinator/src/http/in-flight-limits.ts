@@ -11,7 +11,7 @@ import type { Permission, Principal } from "./auth.js";
 
 /** For one client. Those who lease together wait for each other; a pool of importers that starts at once is served within milliseconds. */
 export const CONCURRENT_LEASES_DEFAULT = 64;
-/** For one client: every client may ask whether a call number can exist, and each request asks the store. */
+/** For one client: every client may ask whether a call number can exist, and each request reads the store. */
 export const PUBLIC_READS_MAX = 8;
 /** For all clients; one alone has half. */
 export const STREAM_COUNT_MAX = 64;

@@ -43,10 +43,10 @@ export interface ServerOptions {
   /** Listen on an address that other machines reach, although nothing is encrypted. Default false: then `listen` throws a TypeError. */
   readonly listenWithoutTls?: boolean;
   /**
-   * Which hosts requests must name. Default: where no token is required this machine, or any address with `listenWithoutTokens`; else any
-   * host.
+   * Further hosts that requests may name where no token is required, in lower case, without ports. Default none: only this machine, or with
+   * `listenWithoutTokens` any address. With an authenticator requests may name any host.
    */
-  readonly hostNames?: HostNames | undefined;
+  readonly allowedHosts?: readonly string[];
   /** How many runs tokens and holders may take. Default: no limit. */
   readonly limits?: LeaseLimits;
   /**
@@ -90,7 +90,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   app.addHook("onRequest", (request, reply, done) => {
     reply.headers(SAME_ORIGIN_HEADERS).header("cache-control", "no-store");
     if (!isStopping || request.url === ROUTES.health) done();
-    else done(new CoordinatorError("shutting_down", "this coordinator is stopping; ask again in a moment"));
+    else done(new CoordinatorError("shutting_down", "this coordinator is stopping; try again in a moment"));
   });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (isStopping) reply.header("connection", "close");
@@ -103,7 +103,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       openapi: "3.1.0",
       info: {
         title: "Callnumber coordinator",
-        description: "Leases runs: each is good for 16,384 call numbers, and is leased once, ever.",
+        description: "Leases runs: each holds 16,384 call numbers, and is leased once, ever.",
         version: release,
       },
     },
@@ -155,13 +155,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 /** With tokens any host is allowed: a page under another name has no token. */
-function hostNamesOf({
-  hostNames,
-  authenticator = NO_AUTH,
-  listenWithoutTokens,
-}: ServerOptions): HostNames | undefined {
-  if (hostNames !== undefined || authenticator !== NO_AUTH) return hostNames;
-  return { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set() };
+function hostNamesOf(options: ServerOptions): HostNames | undefined {
+  const { authenticator = NO_AUTH, listenWithoutTokens, allowedHosts } = options;
+  if (authenticator !== NO_AUTH) return undefined;
+  return { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowedHosts) };
 }
 
 function assertExposureAllowed(

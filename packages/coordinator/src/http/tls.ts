@@ -79,33 +79,6 @@ function assertValid({ validFrom, validTo }: X509Certificate, nowMs: number, wha
   return endsAtMs;
 }
 
-const DAY_MS = 24 * 3_600_000;
-/** Warnings begin so long before a certificate expires. */
-const WARNING_MS = 14 * DAY_MS;
-
-/** As logged. */
-export interface CertificateExpiry {
-  readonly endsAt: string;
-  /** Whole days; 0 on the last one, and after it. */
-  readonly daysLeft: number;
-  readonly isExpired: boolean;
-}
-
-/** Returns when a certificate expires; undefined while that is more than 14 days away. */
-export function nearExpiry(endsAtMs: number, nowMs: number): CertificateExpiry | undefined {
-  const leftMs = endsAtMs - nowMs;
-  if (leftMs > WARNING_MS) return undefined;
-  const daysLeft = Math.max(0, Math.floor(leftMs / DAY_MS));
-  return { endsAt: instant(endsAtMs), daysLeft, isExpired: leftMs <= 0 };
-}
-
-/** Describes an expiry for people. */
-export function describeExpiry({ endsAt, daysLeft, isExpired }: CertificateExpiry): string {
-  if (isExpired) return `The TLS certificate expired on ${endsAt}: clients that verify it no longer connect`;
-  const left = daysLeft === 0 ? "in less than a day" : daysLeft === 1 ? "in 1 day" : `in ${daysLeft} days`;
-  return `The TLS certificate expires ${left}, on ${endsAt}: renew it`;
-}
-
 function instant(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }

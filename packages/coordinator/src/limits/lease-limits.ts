@@ -1,6 +1,6 @@
 /**
  * Whether a lease may be requested, and for how many runs: by the token, by the holder, and by how often the holder starts. Decided before
- * the store is asked, and what is not leased is given back.
+ * the store is used, and what is not leased is given back.
  *
  * What one token does is counted apart from all others, its holders too: a client that invents names, or uses those of others, spends what
  * its own token has. The holders of one token that can owe something at a time are as many as the runs that it may take while one of them pays
@@ -115,7 +115,7 @@ export class LeaseLimits {
 }
 
 function tooFast(waitMs: number): CoordinatorError {
-  const message = "the token or the holder takes runs faster than it may; ask again after the pause";
+  const message = "the token or the holder leases runs faster than its limit allows; try again after the pause";
   return new CoordinatorError("rate_limited", message, { retryAfterMs: Math.max(waitMs, 1) });
 }
 

@@ -89,7 +89,7 @@ export function refusalOf(
     return new CoordinatorError(
       "version_still_active",
       `${where}, whose run ceiling reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}; nothing of version ${version + 1} can be ` +
-        `leased before. Nothing was changed. Until then leasing goes on in version ${version}, as fast as the line allows; then type it again`,
+        `leased before. Nothing was changed. Until then leasing continues in version ${version}, up to the run ceiling; then run the command again`,
     );
   }
   if (usedShare >= USED_SHARES.runs_used_95 || isInDoubt || isForcedEarly) return undefined;

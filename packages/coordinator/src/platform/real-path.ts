@@ -9,14 +9,14 @@ export class LinkLeadsNowhere extends Error {
 
   constructor(link: string) {
     super(
-      `${link} is a link to ${readlinkSync(link)}, and nothing that can be reached is there. If that should be a disk or a folder, mount it ` +
+      `${link} is a link to ${readlinkSync(link)}, and nothing that can be reached is there. If that should be a disk or a directory, mount it ` +
         "or make it; if nothing was there yet, name the place itself, or remove the link",
     );
   }
 }
 
 /**
- * Absolute and without links, also where the file, or folders above it, are not there yet.
+ * Absolute and without links, also where the file, or directories above it, are not there yet.
  * @throws LinkLeadsNowhere for a link among them whose target is not there.
  */
 export function realPathOf(givenPath: string): string {

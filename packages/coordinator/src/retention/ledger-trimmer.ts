@@ -36,7 +36,7 @@ export interface LedgerTrimmerOptions {
 export class LedgerTrimmer {
   readonly #options: LedgerTrimmerOptions;
   readonly #warned = new Set<string>();
-  /** Leases that were written and not trimmed, by namespace: a store that refuses every trim must not fill the disk. */
+  /** Leases that were written and not trimmed, by namespace: a store that rejects every trim must not fill the disk. */
   readonly #written = new Map<string, string>();
   #timer: ReturnType<typeof setInterval> | undefined;
   #inFlight: Promise<void> | undefined;

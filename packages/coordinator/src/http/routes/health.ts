@@ -35,7 +35,7 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
       ...described("public", "The store answers, and at least one namespace leases", {}, readinessSchema),
     },
     async ({ principal }) => {
-      // Requests of the same moment share one check: unauthenticated clients may send them, and each check asks the store.
+      // Requests of the same moment share one check: unauthenticated clients may send them, and each check reads the store.
       check ??= coordinator.assertReady().finally(() => {
         check = undefined;
       });

@@ -1,6 +1,6 @@
 /**
  * `POST …/leases`: the one request that raises the high-water mark. Its body is parsed here and nowhere else, and the limits are checked before the
- * store is asked. `POST …/runs/{run}/report`: a holder reports how far it got.
+ * store is used. `POST …/runs/{run}/report`: a holder reports how far it got.
  */
 import { leaseRequestSchema, leaseSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
 import { type Lease, type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
