@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/restart-decision.js";
 import { type NamespaceState, PHASES, storedFields } from "../src/guard/record.js";
+import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/restart-decision.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 

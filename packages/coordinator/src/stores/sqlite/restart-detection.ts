@@ -7,9 +7,9 @@
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
-import { hasLeapt, type Present, type Restart, restartMarkOf, restartOf } from "../../guard/restart-decision.js";
 import { type NamespaceState, type ObservedFields, readRecord, storedFields } from "../../guard/record.js";
 import { isRefusal } from "../../guard/refusals.js";
+import { hasLeapt, type Present, type Restart, restartMarkOf, restartOf } from "../../guard/restart-decision.js";
 import type { Machine } from "./machine.js";
 import type { RestartMarker } from "./restart-marker.js";
 

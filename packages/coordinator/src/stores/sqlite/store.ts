@@ -6,9 +6,9 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../../errors.js";
-import type { Restart } from "../../guard/restart-decision.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
 import { notLeased } from "../../guard/refusals.js";
+import type { Restart } from "../../guard/restart-decision.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "../ledger-decisions.js";
 import {
