@@ -83,7 +83,7 @@ export async function rejectionOf(world: World, what: string, done: Promise<unkn
   } catch (error) {
     code = (error as { code?: unknown }).code;
     if (typeof code !== "string") throw error;
-    world.noteCode(code);
+    world.codes.add(code);
     return code;
   }
   throw new Error(`${what} should have been rejected`);

@@ -1,6 +1,6 @@
 /**
- * The control: a plain counter in the same store under the same faults. It must repeat numbers, or the faults were none: a run in
- * which it repeats nothing proves nothing.
+ * The control: plain counters in the same store under the same faults. They must repeat numbers, or the faults were none: a run in
+ * which they repeat nothing proves nothing.
  */
 import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,19 +8,11 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { Redis } from "ioredis";
 import { TESTER_LOGIN } from "../redis/shipped-users.js";
 
-export interface Control {
-  /** Different numbers. */
-  readonly count: number;
-  readonly repeatCount: number;
-  /** `onNumber` gets each number, also one that came before; the next one is made when it resolves. */
-  start(onNumber: (number: number) => Promise<void> | void): void;
-  stop(): Promise<void>;
-}
-
-interface Counter {
+export interface Counter {
   /** The next number, from the server that keeps the counter now. */
   next(): Promise<number>;
-  end(): void;
+  /** What `next` still waits for fails. */
+  end(): Promise<void> | void;
 }
 
 /** As an importer: it tries again. */
@@ -29,44 +21,59 @@ const KEY = "control";
 /** A loop of synchronous writes would leave no processor time to others. */
 const SQLITE_EVERY_MS = 2;
 
-export class CounterControl implements Control {
+export class Control {
   repeatCount = 0;
+  readonly #counters: readonly Counter[];
   readonly #seen = new Set<number>();
-  #isStopped = false;
-  #working: Promise<void> = Promise.resolve();
+  #stops: readonly (() => Promise<void>)[] = [];
 
-  constructor(readonly counter: Counter) {}
+  constructor(...counters: readonly Counter[]) {
+    this.#counters = counters;
+  }
 
+  /** `onNumber` gets each number, also one that came before; the next one is made when it resolves. */
   start(onNumber: (number: number) => Promise<void> | void): void {
-    this.#working = this.#work(onNumber);
+    this.#stops = this.#counters.map((counter) =>
+      repeated(async () => {
+        try {
+          const number = await counter.next();
+          if (this.#seen.has(number)) this.repeatCount++;
+          this.#seen.add(number);
+          await onNumber(number);
+        } catch {
+          await delay(RETRY_MS);
+        }
+      }),
+    );
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#working;
-    this.counter.end();
+    const stopping = this.#stops.map((stop) => stop());
+    for (const counter of this.#counters) await counter.end();
+    await Promise.all(stopping);
   }
 
+  /** Different numbers. */
   get count(): number {
     return this.#seen.size;
   }
+}
 
-  async #work(onNumber: (number: number) => Promise<void> | void): Promise<void> {
-    while (!this.#isStopped) {
-      try {
-        const number = await this.counter.next();
-        if (this.#seen.has(number)) this.repeatCount++;
-        this.#seen.add(number);
-        await onNumber(number);
-      } catch {
-        await delay(RETRY_MS);
-      }
-    }
-  }
+/** Does something again and again. Returns what stops that, and resolves when it is done for the last time. */
+export function repeated(act: () => Promise<void>): () => Promise<void> {
+  const stopping = new AbortController();
+  const work = async () => {
+    while (!stopping.signal.aborted) await act();
+  };
+  const working = work();
+  return () => {
+    stopping.abort();
+    return working;
+  };
 }
 
 /** On Redis: INCR, at the first server that accepts it. */
-export function redisControl(addresses: readonly { readonly host: string; readonly port: number }[]): Control {
+export function redisCounter(addresses: readonly { readonly host: string; readonly port: number }[]): Counter {
   const connections = addresses.map(({ host, port }) => {
     const times = { maxRetriesPerRequest: 0, commandTimeout: 1_000, retryStrategy: () => 20 };
     const redis = new Redis({ host, port, ...TESTER_LOGIN, ...times });
@@ -74,7 +81,7 @@ export function redisControl(addresses: readonly { readonly host: string; readon
     return redis;
   });
   let turn = 0;
-  return new CounterControl({
+  return {
     // As an importer that looks for the master: the next one after each failure.
     next: async () => {
       try {
@@ -87,19 +94,19 @@ export function redisControl(addresses: readonly { readonly host: string; readon
     end: () => {
       for (const redis of connections) redis.disconnect();
     },
-  });
+  };
 }
 
 /**
  * On an embedded store: a counter in SQLite, in a file next to the store's that shares its fate.
  * @param path where the counter is now; it is opened again for each number, as by a process that was killed and started again.
  */
-export function sqliteControl(path: () => string): Control {
-  return new CounterControl({
+export function sqliteCounter(path: string): Counter {
+  return {
     next: async () => {
       await delay(SQLITE_EVERY_MS);
-      const isNew = !existsSync(path());
-      const database = new DatabaseSync(path());
+      const isNew = !existsSync(path);
+      const database = new DatabaseSync(path);
       try {
         database.exec("PRAGMA journal_mode = WAL");
         if (isNew) database.exec("CREATE TABLE counter (last INTEGER NOT NULL); INSERT INTO counter VALUES (0)");
@@ -109,5 +116,5 @@ export function sqliteControl(path: () => string): Control {
       }
     },
     end: () => {},
-  });
+  };
 }

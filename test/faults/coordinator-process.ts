@@ -1,16 +1,28 @@
 /** Starts, kills, freezes and restarts coordinator processes, and keeps what they logged. */
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
-
-const PROGRAM = fileURLToPath(new URL("./coordinator-process.mjs", import.meta.url));
+import type { Counts } from "./refusal-codes.js";
 
 /** As `spawn`, perhaps on another host; `options` ask for a channel for messages. */
 export type SpawnProgram = (program: string, words: readonly string[], options: SpawnOptions) => ChildProcess;
 
-export const spawnHere: SpawnProgram = (program, words, options) => spawn(program, words, options);
+export interface Program {
+  readonly child: ChildProcess;
+  /** What it wrote to its standard error. */
+  readonly errors: () => string;
+}
+
+/** Starts a program of this directory, which takes its settings as its first parameter and has a channel for messages. */
+export function startProgram(name: string, settings: object, spawnProgram: SpawnProgram = spawn): Program {
+  const words = [join(import.meta.dirname, name), JSON.stringify(settings)];
+  const child = spawnProgram(process.execPath, words, { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  let errors = "";
+  child.stderr?.on("data", (chunk) => (errors += String(chunk)));
+  return { child, errors: () => errors };
+}
 
 export interface CoordinatorSettings {
   readonly storeUrl: string;
@@ -38,18 +50,14 @@ export class CoordinatorProcess {
   private constructor(
     settings: CoordinatorSettings,
     /** Every code that a recovery or a stop was logged with. */
-    readonly codes: Map<string, number>,
-    readonly spawn: SpawnProgram,
+    readonly codes: Counts,
+    readonly spawn: SpawnProgram | undefined,
   ) {
     this.#settings = settings;
   }
 
   /** Resolves when it listens, at an address of the host that `spawn` starts it on. `codes` collects what it logs. */
-  static async start(
-    settings: CoordinatorSettings,
-    codes: Map<string, number>,
-    spawn: SpawnProgram = spawnHere,
-  ): Promise<CoordinatorProcess> {
+  static async start(settings: CoordinatorSettings, codes: Counts, spawn?: SpawnProgram): Promise<CoordinatorProcess> {
     const coordinator = new CoordinatorProcess(settings, codes, spawn);
     await coordinator.start();
     return coordinator;
@@ -67,15 +75,11 @@ export class CoordinatorProcess {
     if (this.#child !== undefined) throw new Error("the coordinator runs already");
     this.#settings = { ...this.#settings, ...changed };
     const settings = { ...this.#settings, port: this.#port, clockOffsetMs: this.#clockOffsetMs };
-    const child = this.spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], {
-      stdio: ["ignore", "inherit", "pipe", "ipc"],
-    });
-    let output = "";
+    const { child, errors } = startProgram("coordinator-process.mjs", settings, this.spawn);
     let failure: string | undefined;
-    child.stderr?.on("data", (chunk) => (output += String(chunk)));
     const ended = once(child, "exit").then(() => {
       this.#child = undefined;
-      throw new Error(`the coordinator ended before it listened: ${failure ?? output}`);
+      throw new Error(`the coordinator ended before it listened: ${failure ?? errors()}`);
     });
     const listening = new Promise<void>((resolve) => {
       child.on("message", (message: LogMessage) => {
@@ -115,7 +119,7 @@ export class CoordinatorProcess {
   #note({ event, fields }: LogMessage): void {
     const isRecovery = event === "recovering" || event === "jump";
     const code = (isRecovery ? fields["reason"] : undefined) ?? fields["code"];
-    if (typeof code === "string") this.codes.set(code, (this.codes.get(code) ?? 0) + 1);
+    if (typeof code === "string") this.codes.add(code);
   }
 }
 

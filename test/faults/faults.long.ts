@@ -4,7 +4,7 @@ import { expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { ALL_FAULTS } from "./all-faults.js";
 import { codesMissing } from "./refusal-codes.js";
-import { availableFaults, lineOf, runFault } from "./run-fault.js";
+import { availableFaults, type FaultResult, lineOf } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 
 const MINUTES = Number(env["CALLNUMBER_MINUTES"] ?? 10);
@@ -18,28 +18,37 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
   const seed = inject("seed");
   const faults = availableFaults(ALL_FAULTS.filter(({ name }) => name.includes(TARGET)));
   expect(faults).not.toEqual([]);
-  const seen = new Set<string>();
+  const results: FaultResult[] = [];
   const failures: string[] = [];
-  let controlRepeatCount = 0;
   const endsAtMs = Date.now() + MINUTES * 60_000;
   // Each kind at least once, however short the time.
   for (let index = 0; index < faults.length || Date.now() < endsAtMs; index++) {
     const fault = faults[index % faults.length] as (typeof faults)[number];
     const name = `${fault.name} (seed ${seed + index})`;
     try {
-      const random = seededRandom(seed + index);
-      const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random });
+      const result = await fault.run({ binary, injectionCount: INJECTIONS, random: seededRandom(seed + index) });
       console.log(lineOf(result));
       for (const problem of result.problems) failures.push(`${name}: ${problem}`);
       for (const code of result.missing) failures.push(`${name}: no request was rejected with ${code}`);
-      for (const code of result.codes.keys()) seen.add(code);
-      controlRepeatCount += result.controlRepeatCount;
+      results.push(result);
     } catch (error) {
       failures.push(`${name}: ${(error as Error).message}`);
     }
   }
+  const seen = new Set(results.flatMap(({ codes }) => [...codes.keys()]));
   const missing = TARGET === "" ? codesMissing(seen) : [];
   for (const code of missing) failures.push(`under no fault was a request rejected with ${code}`);
-  if (controlRepeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
+  const sum = (of: (result: FaultResult) => number) => results.reduce((before, result) => before + of(result), 0);
+  const repeatCount = sum(({ controlRepeatCount }) => controlRepeatCount);
+  if (repeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
+  console.log(
+    [
+      `totals: ${new Set(results.map(({ fault }) => fault)).size} kinds`,
+      `${sum(({ injectionCount }) => injectionCount)} injections`,
+      `${sum(({ runCount }) => runCount)} runs leased`,
+      `${failures.length} problems`,
+      `${repeatCount} repeats of the control`,
+    ].join(", "),
+  );
   expect(failures).toEqual([]);
 });

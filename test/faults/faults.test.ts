@@ -8,7 +8,7 @@ import { IS_WHOLE, sized } from "../size-of-run.js";
 import { ALL_FAULTS } from "./all-faults.js";
 import { PARTITION, SHORT_PARTITION } from "./kinds/partition.js";
 import { UsualLoad } from "./load.js";
-import { type FaultResult, lineOf, runFault } from "./run-fault.js";
+import { type FaultResult, lineOf } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 
 const INJECTIONS = sized(1, 2);
@@ -35,7 +35,7 @@ describe("under every fault", () => {
       }
       const random = seededRandom(seed + index);
       const load = new UsualLoad(PAUSE_MS);
-      const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random, load });
+      const result = await fault.run({ binary, injectionCount: INJECTIONS, random, load });
       results.push(result);
       console.log(lineOf(result));
       expect(result.problems).toEqual([]);

@@ -1,23 +1,36 @@
-/** The importers that work in a world while faults happen to it. The usual ones live in this process: two that only take runs, one that mints. */
+/**
+ * The importers that work in a world while faults happen to it. The usual ones live in this process: two that only take runs, and one that
+ * makes call numbers.
+ */
+import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Client, createClient } from "@callnumber/client";
-import { Importer, type ImporterOptions } from "./importer.js";
-
-/** Otherwise the control and the other importers would get no processor time. */
-const MINTING_PAUSE_MS = 5;
-const TAKE_COUNT = 4_096;
-const WAIT_TIMEOUT_MS = 500;
+import { type Client, createClient, httpSource } from "@callnumber/client";
+import { type Lease, ledgerIdOf } from "@callnumber/protocol/wire";
+import { checkedLease } from "../../packages/client/src/lease-check.js";
+import { CallNumberCheck } from "./call-number-check.js";
+import { repeated } from "./control.js";
+import type { Received } from "./received.js";
+import type { Counts } from "./refusal-codes.js";
 
 /** What an importer knows of its world. */
-export type Workplace = Omit<ImporterOptions, "name" | "changesCoordinators" | "pauseMs">;
+export interface Workplace {
+  readonly namespace: string;
+  /** URLs. An importer uses them one after the other, a new one after each failure. */
+  readonly coordinators: () => readonly string[];
+  readonly received: Received;
+  /** How often an importer was rejected, by code. */
+  readonly codes: Counts;
+  /** How many runs it requests at once. */
+  readonly runCount: number;
+}
 
 export interface Load {
   readonly callNumberCount: number;
   /** What came twice, or should not have come, beyond runs. */
   readonly problems: readonly string[];
+  /** How many leases each importer has got that must not be left without. */
+  readonly leaseCounts: readonly number[];
   start(workplace: Workplace, storeId: string): void;
-  /** Resolves when every importer got runs that it requested after this call. */
-  nextLeases(): Promise<unknown>;
   /** A number that the control made. It makes the next one when this resolves. */
   noteControl(number: number): Promise<void> | void;
   /** Resolves when no importer works any more. Without effect before the start, and the second time. */
@@ -32,12 +45,15 @@ export class UsualLoad implements Load {
   constructor(readonly pauseMs = 0) {}
 
   get callNumberCount(): number {
-    return this.#minting?.callNumberCount ?? 0;
+    return this.#minting?.check.count ?? 0;
   }
 
   get problems(): readonly string[] {
-    const own = this.#minting?.repeatCount ?? 0;
-    return own > 0 ? [`${own} call numbers were made twice by one client`] : [];
+    return this.#minting?.check.findings ?? [];
+  }
+
+  get leaseCounts(): readonly number[] {
+    return this.#importers.map(({ leaseCount }) => leaseCount);
   }
 
   start(workplace: Workplace): void {
@@ -48,11 +64,6 @@ export class UsualLoad implements Load {
       new Importer({ ...taking, name: "b", changesCoordinators: true }),
     ];
     this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.pauseMs + MINTING_PAUSE_MS });
-    for (const one of [...this.#importers, this.#minting]) one.start();
-  }
-
-  nextLeases(): Promise<unknown> {
-    return Promise.all(this.#importers.map((importer) => importer.leases.wait()));
   }
 
   /** The control counts its repeats itself. */
@@ -65,69 +76,119 @@ export class UsualLoad implements Load {
   }
 }
 
-type MintingOptions = Workplace & { readonly name: string; readonly pauseMs: number };
+export interface ImporterOptions extends Workplace {
+  readonly name: string;
+  /** After each lease, too. */
+  readonly changesCoordinators: boolean;
+  /** Behind each lease. */
+  readonly pauseMs: number;
+}
+
+/** Between two tries that failed: a person would wait longer, a test must not. */
+const RETRY_MS = 10;
+const REQUEST_TIMEOUT_MS = 3_000;
 
 /**
- * An importer as users write it: the real client, making every number of every run. When the client stops permanently, a new one is
- * made, as a person would start the importer again.
+ * An importer that only takes runs, one lease after the other: the client's own source and its own check of every answer, without making
+ * the 16,384 numbers of each. It never gives up, as a person who starts it repeatedly.
  */
-class MintingImporter {
-  callNumberCount = 0;
-  /** Call numbers that this importer itself got twice. */
-  repeatCount = 0;
-  #isStopped = false;
-  #working: Promise<void> = Promise.resolve();
+export class Importer {
+  leaseCount = 0;
+  readonly stop: () => Promise<void>;
   #turn = 0;
+  #storeId: string | undefined;
+  #lastRun: number | null = null;
+  #receipt: string | null = null;
 
-  constructor(readonly options: MintingOptions) {}
-
-  start(): void {
-    this.#working = this.#work();
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#working;
+  constructor(readonly options: ImporterOptions) {
+    this.stop = repeated(() => this.#work());
   }
 
   async #work(): Promise<void> {
-    while (!this.#isStopped) {
-      const client = this.#newClient();
-      try {
-        await this.#mint(client);
-      } catch (error) {
-        const code = (error as { code?: unknown }).code;
-        if (typeof code !== "string") throw error;
-        this.#noteCode(code);
-        this.#turn++;
-      }
-      await client.close();
+    const { changesCoordinators, pauseMs, codes } = this.options;
+    try {
+      this.#accept(await this.#lease());
+      if (changesCoordinators) this.#turn++;
+      if (pauseMs > 0) await delay(pauseMs);
+    } catch (error) {
+      const code = noteFailure(codes, error);
+      // A process of its own for the other store, as a person would start it after a move.
+      if (code === "store_mismatch") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
+      // At the run ceiling every importer waits: another coordinator of the store would return the same.
+      if (code !== "run_ceiling_reached") this.#turn++;
+      await delay(Math.max(RETRY_MS, pauseMs));
     }
   }
 
-  async #mint(client: Client): Promise<void> {
-    const { pauseMs } = this.options;
-    let seen = new Set<string>();
-    while (!this.#isStopped) {
-      const callNumbers = await client.take(TAKE_COUNT);
-      for (const callNumber of callNumbers) {
-        if (seen.has(callNumber)) this.repeatCount++;
-        seen.add(callNumber);
-      }
-      this.callNumberCount += callNumbers.length;
-      // Repeated runs are found by what was leased; here only the numbers of the last runs are compared.
-      if (seen.size > 8 * TAKE_COUNT) seen = new Set(callNumbers);
-      await delay(pauseMs);
+  async #lease(): Promise<Lease> {
+    const { namespace, name, runCount } = this.options;
+    const source = httpSource({ coordinator: coordinatorAt(this.options, this.#turn) });
+    const nonce = randomBytes(12).toString("base64url");
+    const holder = { name, host: "fault-test", pid: process.pid, labels: {} };
+    const evidence = { lastRun: this.#lastRun, receipt: this.#receipt };
+    const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now() };
+    const answer = await source.lease(namespace, request, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+    const expected = { namespace, nonce, storeId: this.#storeId, lastRun: this.#lastRun };
+    return checkedLease(answer, { ...expected, runCountMax: runCount });
+  }
+
+  #accept(lease: Lease): void {
+    const { received, name } = this.options;
+    const { storeId, version, firstRun, runCount, receipt } = lease;
+    received.note({ importer: name, storeId, version, firstRun, runCount, receivedAtMs: Date.now() });
+    this.#storeId = storeId;
+    this.#lastRun = ledgerIdOf(version, firstRun + runCount - 1);
+    this.#receipt = receipt;
+    this.leaseCount++;
+  }
+}
+
+/** Otherwise the control and the other importers would get no processor time. */
+const MINTING_PAUSE_MS = 5;
+const TAKE_COUNT = 4_096;
+const WAIT_TIMEOUT_MS = 500;
+
+/**
+ * An importer as users write it: the real client, making every number of every run. When a call fails, a new client is made, as a person
+ * would start the importer again.
+ */
+class MintingImporter {
+  /** Of all its numbers: of two stores, too, as after a move. */
+  readonly check = new CallNumberCheck();
+  readonly #write: (piece: Buffer) => void;
+  readonly #stopWorking: () => Promise<void>;
+  #client: Client | undefined;
+  #turn = 0;
+
+  constructor(readonly options: Workplace & { readonly name: string; readonly pauseMs: number }) {
+    this.#write = this.check.reader("", options.name);
+    this.#stopWorking = repeated(() => this.#work());
+  }
+
+  async stop(): Promise<void> {
+    await this.#stopWorking();
+    await this.#client?.close();
+  }
+
+  async #work(): Promise<void> {
+    this.#client ??= this.#newClient();
+    try {
+      this.#write(Buffer.from((await this.#client.take(TAKE_COUNT)).join(""), "latin1"));
+      await delay(this.options.pauseMs);
+    } catch (error) {
+      noteFailure(this.options.codes, error);
+      this.#turn++;
+      await this.#client.close();
+      this.#client = undefined;
     }
   }
 
   #newClient(): Client {
-    const { coordinators, namespace, name, received } = this.options;
-    const addresses = coordinators();
+    const { namespace, name, received, codes } = this.options;
     // Each client is a process of its own to the store: runs rise within it.
-    const importer = `${name} ${this.#turn}.${received.leaseCount}`;
+    const importer = `${name} ${this.#turn}`;
     return createClient({
-      coordinator: addresses[this.#turn % addresses.length] as string,
+      coordinator: coordinatorAt(this.options, this.#turn),
       namespace,
       holder: { name },
       maxRunsPerLease: 4,
@@ -136,13 +197,21 @@ class MintingImporter {
         onLease: ({ storeId, version, firstRun, runCount }) => {
           received.note({ importer, storeId, version, firstRun, runCount, receivedAtMs: Date.now() });
         },
-        onRetry: ({ error }) => this.#noteCode(error.reason ?? error.code),
+        onRetry: ({ error }) => void noteFailure(codes, error),
       },
     });
   }
+}
 
-  #noteCode(code: string): void {
-    const { codes } = this.options;
-    codes.set(code, (codes.get(code) ?? 0) + 1);
-  }
+function coordinatorAt({ coordinators }: Workplace, turn: number): string {
+  const urls = coordinators();
+  return urls[turn % urls.length] as string;
+}
+
+/** Notes why a request failed, and returns the code. @throws what it is given when that is no error of ours. */
+function noteFailure(codes: Counts, error: unknown): string {
+  const { reason, code } = error as { readonly reason?: unknown; readonly code?: unknown };
+  if (typeof code !== "string") throw error;
+  codes.add(typeof reason === "string" ? reason : code);
+  return code;
 }

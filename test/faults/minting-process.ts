@@ -1,14 +1,8 @@
 /** Starts and ends importers that are processes of their own, and passes on what they write and report. */
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import process from "node:process";
-import { fileURLToPath } from "node:url";
 import type { ClientOptions } from "@callnumber/client";
-import { type SpawnProgram, spawnHere } from "./coordinator-process.js";
+import { type Program, type SpawnProgram, startProgram } from "./coordinator-process.js";
 import type { Workplace } from "./load.js";
-import { LeaseWaiters } from "./received.js";
-
-const PROGRAM = fileURLToPath(new URL("./minting-process.mjs", import.meta.url));
 
 export interface MintingSettings
   extends Pick<ClientOptions, "coordinator" | "namespace" | "holder" | "expectedStoreId">,
@@ -41,7 +35,7 @@ export function noteEvent(
   event: MintingEvent,
 ): void {
   if (event.event === "lease") received.note({ importer, receivedAtMs: event.atMs, ...event });
-  else codes.set(event.code, (codes.get(event.code) ?? 0) + 1);
+  else codes.add(event.code);
 }
 
 export interface MintingListener {
@@ -51,44 +45,55 @@ export interface MintingListener {
 }
 
 export class MintingProcess {
-  readonly leases = new LeaseWaiters();
-  readonly #child: ChildProcess;
+  /** What it reported. */
+  readonly events: MintingEvent[] = [];
+  leaseCount = 0;
+  byteCount = 0;
+  writtenAtMs = 0;
+  readonly #program: Program;
   /** When it has ended, and all that it wrote was handed on. */
   readonly #ended: Promise<unknown>;
   #isExpectedToEnd = false;
-  #output = "";
 
   /** Makes its first request at once. */
-  constructor(settings: MintingSettings, { onWritten, onEvent }: MintingListener, spawn: SpawnProgram = spawnHere) {
-    const stdio = ["ignore", "pipe", "pipe", "ipc"] as const;
-    this.#child = spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], { stdio: [...stdio] });
-    this.#child.stdout?.on("data", onWritten);
-    this.#child.stderr?.on("data", (chunk) => (this.#output += String(chunk)));
-    this.#child.on("message", (event: MintingEvent) => {
-      onEvent(event);
-      if (event.event === "lease") this.leases.wake();
+  constructor(
+    readonly settings: MintingSettings,
+    { onWritten, onEvent }: MintingListener,
+    spawn?: SpawnProgram,
+  ) {
+    this.#program = startProgram("minting-process.mjs", settings, spawn);
+    const { child } = this.#program;
+    child.stdout?.on("data", (piece: Buffer) => {
+      this.byteCount += piece.length;
+      this.writtenAtMs = Date.now();
+      onWritten(piece);
     });
-    this.#ended = once(this.#child, "close");
+    child.on("message", (event: MintingEvent) => {
+      this.events.push(event);
+      if (event.event === "lease") this.leaseCount++;
+      onEvent(event);
+    });
+    this.#ended = once(child, "close");
   }
 
   /** Why it ended by itself, which it never should; undefined while it has not. */
   get failure(): string | undefined {
-    const { exitCode, signalCode } = this.#child;
+    const { exitCode, signalCode } = this.#program.child;
     if (this.#isExpectedToEnd || (exitCode === null && signalCode === null)) return undefined;
-    return `an importer ended by itself (${exitCode ?? signalCode}): ${this.#output}`;
+    return `an importer ended by itself (${exitCode ?? signalCode}): ${this.#program.errors()}`;
   }
 
   /** kill -9. Resolves when what it had written by then was handed on too. */
   async kill(): Promise<void> {
     this.#isExpectedToEnd ||= this.failure === undefined;
-    this.#child.kill("SIGKILL");
+    this.#program.child.kill("SIGKILL");
     await this.#ended;
   }
 
   /** Lets it close its client. Resolves when it has ended. */
   async stop(): Promise<void> {
     this.#isExpectedToEnd ||= this.failure === undefined;
-    if (this.#child.connected) this.#child.send("stop");
+    if (this.#program.child.connected) this.#program.child.send("stop");
     await this.#ended;
   }
 }

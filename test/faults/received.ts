@@ -4,6 +4,9 @@
  * Guarantees: G2 (docs/guarantees.md).
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
+import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
+import { Counts } from "./refusal-codes.js";
 
 export interface ReceivedLease {
   readonly importer: string;
@@ -19,16 +22,14 @@ export class Received {
   readonly #importerOf = new Map<number, string>();
   readonly #lastOf = new Map<string, number>();
   readonly #problems: string[] = [];
-  readonly #leaseCounts = new Map<string, number>();
-  #leaseCount = 0;
+  readonly #leaseCounts = new Counts();
   #greatest = 0;
 
-  /** @param ceilingAt the greatest run of a store's version that may be leased at an instant. */
-  constructor(private readonly ceilingAt: (storeId: string, version: number, timeMs: number) => number) {}
+  /** @param epsMs by how much a clock of the store may be ahead: so much higher lies the run ceiling. */
+  constructor(readonly epsMs: number) {}
 
   note({ importer, storeId, version, firstRun, runCount, receivedAtMs }: ReceivedLease): void {
-    this.#leaseCount++;
-    this.#leaseCounts.set(storeId, this.leaseCountOf(storeId) + 1);
+    this.#leaseCounts.add(storeId);
     const first = ledgerIdOf(version, firstRun);
     const last = first + runCount - 1;
     for (let run = first; run <= last; run++) {
@@ -39,8 +40,10 @@ export class Received {
     const process = `${importer} ${storeId}`;
     const before = this.#lastOf.get(process) ?? 0;
     if (first <= before) this.#problems.push(`${importer} got run ${first} after run ${before}`);
-    if (last > ledgerIdOf(version, this.ceilingAt(storeId, version, receivedAtMs)))
-      this.#problems.push(`run ${last} lies above the run ceiling`);
+    const id = parseStoreId(storeId);
+    if (id === undefined) throw new Error(`not a store id: ${storeId}`);
+    const ceiling = ceilingAt(id, version, receivedAtMs + this.epsMs);
+    if (last > ledgerIdOf(version, ceiling)) this.#problems.push(`run ${last} lies above the run ceiling`);
     this.#lastOf.set(process, last);
     this.#greatest = Math.max(this.#greatest, last);
   }
@@ -50,11 +53,11 @@ export class Received {
   }
 
   get leaseCount(): number {
-    return this.#leaseCount;
+    return this.#leaseCounts.sum;
   }
 
   leaseCountOf(storeId: string): number {
-    return this.#leaseCounts.get(storeId) ?? 0;
+    return this.#leaseCounts.of(storeId);
   }
 
   /** Ledger id of the greatest run. */
@@ -65,23 +68,5 @@ export class Received {
   /** Runs that came twice, that did not rise, or that lie above the ceiling. */
   get problems(): readonly string[] {
     return this.#problems;
-  }
-}
-
-/** What waits for leases of one importer. */
-export class LeaseWaiters {
-  #waiters: (() => void)[] = [];
-
-  /** Resolves when the next lease has come that was requested after this call. */
-  wait(): Promise<void> {
-    return new Promise((resolve) => {
-      // The one in flight may have been granted before.
-      this.#waiters.push(() => this.#waiters.push(resolve));
-    });
-  }
-
-  /** A lease has come. */
-  wake(): void {
-    for (const wake of this.#waiters.splice(0)) wake();
   }
 }

@@ -3,14 +3,13 @@ import { existsSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { type BackdatedOptions, initBackdated } from "../backdated.js";
 import { clockShimUnavailable, createMovedClock, type MovedClock } from "../redis/moved-clock.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { type DisposableRedisServer, launchRedisServer, type Preload } from "../redis/redis-server.js";
 import { storeUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
 import { createWatchedDisk, type WatchedDisk, watchedDiskUnavailable } from "../redis/watched-disk.js";
-import { redisControl } from "./control.js";
+import { Control, redisCounter } from "./control.js";
 import { type Fault, type FaultSettings, faultOf } from "./run-fault.js";
 import { copyFolder, NAMESPACE, World, type WorldOptions } from "./world.js";
 
@@ -68,7 +67,7 @@ export class RedisWorld extends World {
     for (const server of this.servers) {
       for (let index = 0; index < coordinatorCount; index++) await this.addCoordinatorAt(server);
     }
-    await this.startLoad(storeId, redisControl(this.servers));
+    await this.startLoad(storeId, new Control(redisCounter(this.servers)));
   }
 
   get binary(): RedisBinary {
@@ -92,17 +91,17 @@ export class RedisWorld extends World {
   }
 
   /** The fields of the namespace's record. */
-  async record(): Promise<Record<string, string>> {
-    return await this.on(this.server, (redis) => redis.hgetall(this.key("record")));
+  async record(server: Address = this.server): Promise<Record<string, string>> {
+    return await this.on(server, (redis) => redis.hgetall(this.key("record")));
+  }
+
+  /** Copies a record back over the one that is there. */
+  async copyBack(record: Record<string, string>): Promise<void> {
+    await this.on(this.server, (redis) => redis.hset(this.key("record"), record));
   }
 
   addCoordinatorAt(address: Address) {
     return this.addCoordinator({ storeUrl: this.storeUrlAt(address) });
-  }
-
-  /** Makes the namespace in a store that is not this world's. */
-  async initOther(store: Store): Promise<void> {
-    await initBackdated(store, NAMESPACE, { nodeCount: this.#options.nodeCount });
   }
 
   /** Ledger id of the newest lease. */

@@ -1,5 +1,23 @@
-/** Which errors a run of all faults must have met: every code of the HTTP API but those that no fault of a store can cause. */
+/**
+ * How often requests failed, by code. And which codes a run of all faults must have met: every code of the HTTP API but those that no fault
+ * of a store can cause.
+ */
 import { ERROR_RULES, type ErrorCode, RECOVERY_REASONS, type RecoveryReason } from "@callnumber/protocol/wire";
+
+/** How often something was met, by name. */
+export class Counts extends Map<string, number> {
+  of(name: string): number {
+    return this.get(name) ?? 0;
+  }
+
+  add(name: string, count = 1): void {
+    this.set(name, this.of(name) + count);
+  }
+
+  get sum(): number {
+    return [...this.values()].reduce((sum, count) => sum + count, 0);
+  }
+}
 
 /** Errors that no request for a lease gets, or that are no store's. The simulation can't meet them either. */
 export const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {

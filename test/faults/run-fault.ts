@@ -7,8 +7,8 @@ import type { World, WorldOptions } from "./world.js";
 
 export interface Fault extends Required<FaultSettings> {
   readonly name: string;
-  /** Makes the world that it happens to, which does not run yet, and what injects the fault there. */
-  prepare(options: FaultOptions): PreparedFault;
+  /** @throws Error when it does not heal, or something other than the expected happens. */
+  run(options: RunOptions): Promise<FaultResult>;
 }
 
 export interface FaultSettings {
@@ -26,32 +26,10 @@ export interface FaultOptions extends Pick<WorldOptions, "random" | "load"> {
   readonly binary: RedisBinary;
 }
 
-interface PreparedFault {
-  readonly world: World;
-  /**
-   * Does the fault once, fixes what an operator would fix, and runs the commands that an operator would run. Importers work all the
-   * while. When it resolves, leasing must be able to go on.
-   */
-  inject(): Promise<void>;
-}
-
-export function faultOf<W extends World>(
-  name: string,
-  settings: FaultSettings,
-  newWorld: (options: FaultOptions) => W,
-  inject: (world: W) => Promise<void>,
-): Fault {
-  return {
-    name,
-    injectionCountMax: settings.injectionCountMax ?? Number.POSITIVE_INFINITY,
-    expected: settings.expected ?? [],
-    isShort: settings.isShort ?? false,
-    unavailable: settings.unavailable ?? (() => undefined),
-    prepare: (options) => {
-      const world = newWorld(options);
-      return { world, inject: () => inject(world) };
-    },
-  };
+interface RunOptions extends FaultOptions {
+  readonly injectionCount: number;
+  /** Works as long as there is headroom under the run ceiling: after the first recovery runs come one by one. Default: some leases. */
+  readonly workBefore?: (world: Pick<World, "work" | "until">) => Promise<void>;
 }
 
 export interface FaultResult {
@@ -70,49 +48,51 @@ export interface FaultResult {
   readonly healedAfterMs: readonly number[];
 }
 
-export interface RunOptions extends FaultOptions {
-  readonly injectionCount: number;
-  /** Works as long as there is headroom under the run ceiling: after the first recovery runs come one by one. Default: some leases. */
-  readonly workBefore?: (world: Pick<World, "work" | "until">) => Promise<void>;
-}
-
 const LEASES_BEFORE = 60;
 
-/** @throws Error when a fault does not heal, or something other than the expected happens. */
-export async function runFault(
-  fault: Fault,
-  { injectionCount: requested, workBefore = (world) => world.work(LEASES_BEFORE), ...options }: RunOptions,
-): Promise<FaultResult> {
-  const injectionCount = Math.min(requested, fault.injectionCountMax);
-  const { world, inject } = fault.prepare(options);
-  const healedAfterMs: number[] = [];
-  try {
-    await world.begin();
-    await workBefore(world);
-    for (let injection = 0; injection < injectionCount; injection++) {
-      await world.work();
-      world.beginInjection();
-      await inject();
-      healedAfterMs.push(await world.untilLeasing());
-    }
-    await world.work();
-    await world.rest();
-    const { received, control, codes, callNumberCount, problems } = world;
-    return {
-      fault,
-      injectionCount,
-      runCount: received.runCount,
-      callNumberCount,
-      problems,
-      controlCount: control.count,
-      controlRepeatCount: control.repeatCount,
-      codes,
-      missing: fault.expected.filter((code) => !codes.has(code)),
-      healedAfterMs,
-    };
-  } finally {
-    await world.dispose();
-  }
+/**
+ * @param newWorld makes the world that the fault happens to, which does not run yet.
+ * @param inject does the fault once, fixes what an operator would fix, and runs the commands that an operator would run. Importers work all
+ * the while. When it resolves, leasing must be able to go on.
+ */
+export function faultOf<W extends World>(
+  name: string,
+  settings: FaultSettings,
+  newWorld: (options: FaultOptions) => W,
+  inject: (world: W) => Promise<void>,
+): Fault {
+  const fault: Fault = {
+    name,
+    injectionCountMax: settings.injectionCountMax ?? Number.POSITIVE_INFINITY,
+    expected: settings.expected ?? [],
+    isShort: settings.isShort ?? false,
+    unavailable: settings.unavailable ?? (() => undefined),
+    async run({ injectionCount: requested, workBefore = (world) => world.work(LEASES_BEFORE), ...options }) {
+      const injectionCount = Math.min(requested, fault.injectionCountMax);
+      const world = newWorld(options);
+      const healedAfterMs: number[] = [];
+      try {
+        await world.begin();
+        await workBefore(world);
+        for (let injection = 0; injection < injectionCount; injection++) {
+          await world.work();
+          world.beginInjection();
+          await inject(world);
+          healedAfterMs.push(await world.untilLeasing());
+        }
+        await world.work();
+        await world.rest();
+        const { received, control, codes, callNumberCount, problems } = world;
+        const missing = fault.expected.filter((code) => !codes.has(code));
+        const [controlCount, controlRepeatCount] = [control.count, control.repeatCount];
+        const counts = { runCount: received.runCount, callNumberCount, controlCount, controlRepeatCount };
+        return { fault, injectionCount, ...counts, problems, codes, missing, healedAfterMs };
+      } finally {
+        await world.dispose();
+      }
+    },
+  };
+  return fault;
 }
 
 /** Returns what came of one fault, as a line for people. */

@@ -4,24 +4,31 @@
  * Guarantees: G9 (docs/guarantees.md).
  */
 import { env } from "node:process";
+import { encodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { CallNumberCheck } from "./call-number-check.js";
 import { COORDINATORS, TWO_CLONES } from "./kinds/coordinators.js";
 import { CRASHES } from "./kinds/crashes.js";
 import { EMBEDDED } from "./kinds/embedded.js";
-import { ProcessLoad } from "./process-load.js";
-import { availableFaults, lineOf, runFault } from "./run-fault.js";
+import type { Load, Workplace } from "./load.js";
+import { type MintingEvent, MintingProcess, noteEvent } from "./minting-process.js";
+import { availableFaults, lineOf } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 
 const MILLIONS = Number(env["CALLNUMBER_MILLIONS"] ?? 100);
-const IMPORTERS = 3;
+const IMPORTER_COUNT = 3;
 /** Between two kills of an importer, numbers at most. */
 const KILL_EVERY = 2_000_000;
 /** A clone needs importers that change between coordinators: that fault is the fault suite's. */
 const ALL_FAULTS = [...CRASHES, ...COORDINATORS.filter((fault) => fault !== TWO_CLONES), ...EMBEDDED];
 /** A fault takes some ten seconds, however few the numbers. A run of less than ten millions takes every second one; the fault suite has them all. */
 const FAULTS = ALL_FAULTS.filter((_, index) => MILLIONS >= 10 || index % 2 === 0);
+/** Enough that the channel costs little. */
+const TAKE_COUNT = SEQUENCE_COUNT;
+const WAIT_TIMEOUT_MS = 1_000;
+/** Every process waits at the run ceiling. */
+const WORTH_WAITING = "run_ceiling_reached";
 
 test(`no call number is made twice among ${MILLIONS} millions, and the control repeats`, async ({ skip }) => {
   const { binary } = inject("redis");
@@ -34,7 +41,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
 
   for (const [index, fault] of faults.entries()) {
     const random = seededRandom(seed + index);
-    const load = new ProcessLoad({ importerCount: IMPORTERS, check, controlCheck });
+    const load = new ProcessLoad(check, controlCheck);
     // Each fault in a store of its own: after a recovery there is no room left for millions.
     const target = Math.ceil((MILLIONS * 1_000_000 * (index + 1)) / faults.length);
     const workBefore = async (world: { until(what: string, isSo: () => boolean): Promise<void> }) => {
@@ -46,7 +53,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
       } while (check.count < target);
     };
     try {
-      const result = await runFault(fault, { binary, random, load, injectionCount: 1, workBefore });
+      const result = await fault.run({ binary, random, load, injectionCount: 1, workBefore });
       console.log(lineOf(result));
       for (const problem of result.problems) failures.push(`${fault.name}: ${problem}`);
     } catch (error) {
@@ -67,3 +74,113 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
   if (controlCheck.repeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
   expect(failures).toEqual([]);
 });
+
+/**
+ * Importers that are processes of their own and mint as fast as they can; every call number of theirs is checked. When a client reports why
+ * no run comes, its process is killed and another one started at the next coordinator, as a person would.
+ */
+class ProcessLoad implements Load {
+  #importers: readonly ProcessImporter[] = [];
+  #checkControl: (piece: Buffer) => void = () => {};
+  readonly #countBefore: number;
+
+  constructor(
+    readonly check: CallNumberCheck,
+    /** Checks the numbers of the control in the same way. */
+    readonly controlCheck: CallNumberCheck,
+  ) {
+    this.#countBefore = check.count;
+  }
+
+  get callNumberCount(): number {
+    return this.check.count - this.#countBefore;
+  }
+
+  get problems(): readonly string[] {
+    return this.#importers.flatMap(({ failures }) => failures);
+  }
+
+  get leaseCounts(): readonly number[] {
+    return this.#importers.map(({ leaseCount }) => leaseCount);
+  }
+
+  start(workplace: Workplace, storeId: string): void {
+    this.#checkControl = this.controlCheck.reader(storeId, "the control");
+    const readerFor = (name: string) => this.check.reader(storeId, name);
+    const newImporter = (_: unknown, index: number) => new ProcessImporter(workplace, index, readerFor);
+    this.#importers = Array.from({ length: IMPORTER_COUNT }, newImporter);
+  }
+
+  /** As call numbers of a plain counter: the first run's, then the next one's. */
+  noteControl(number: number): void {
+    const parts = { version: 0, run: Math.floor(number / SEQUENCE_COUNT), sequence: number % SEQUENCE_COUNT };
+    this.#checkControl(Buffer.from(encodeCallNumber(parts), "latin1"));
+  }
+
+  /** kill -9 of one of the importers while it mints; another process takes its place. */
+  async killOne(random: () => number): Promise<void> {
+    await this.#importers[Math.floor(random() * this.#importers.length)]?.replace();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#importers.map((importer) => importer.stop()));
+  }
+}
+
+class ProcessImporter {
+  readonly failures: string[] = [];
+  leaseCount = 0;
+  #process: MintingProcess;
+  #processCount = 0;
+  #isStopped = false;
+  #replacing: Promise<void> = Promise.resolve();
+
+  constructor(
+    readonly workplace: Workplace,
+    readonly index: number,
+    readonly readerFor: (name: string) => (piece: Buffer) => void,
+  ) {
+    this.#process = this.#newProcess();
+  }
+
+  /** Resolves when the process is dead, all it had written has come, and the next one has begun. */
+  replace(): Promise<void> {
+    const old = this.#process;
+    this.#replacing = this.#replacing.then(async () => {
+      if (old !== this.#process || this.#isStopped) return;
+      await this.#kill();
+      this.#process = this.#newProcess();
+    });
+    return this.#replacing;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#replacing;
+    await this.#kill();
+  }
+
+  async #kill(): Promise<void> {
+    if (this.#process.failure !== undefined) this.failures.push(this.#process.failure);
+    await this.#process.kill();
+  }
+
+  #newProcess(): MintingProcess {
+    const { coordinators, namespace } = this.workplace;
+    const addresses = coordinators();
+    const turn = this.index + this.#processCount++;
+    const name = `importer ${this.index + 1}, process ${this.#processCount}`;
+    const coordinator = addresses[turn % addresses.length] as string;
+    const given = { coordinator, namespace, holder: { name }, waitTimeoutMs: WAIT_TIMEOUT_MS, maxRunsPerLease: 8 };
+    return new MintingProcess(
+      { ...given, takeCount: TAKE_COUNT, pauseMs: 0 },
+      { onWritten: this.readerFor(name), onEvent: (event) => this.#note(name, event) },
+    );
+  }
+
+  #note(name: string, event: MintingEvent): void {
+    noteEvent(this.workplace, name, event);
+    if (event.event === "lease") this.leaseCount++;
+    else if (event.event !== "away" && event.code !== WORTH_WAITING) void this.replace();
+  }
+}

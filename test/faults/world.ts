@@ -8,8 +8,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
-import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
-import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";
@@ -18,6 +16,7 @@ import type { Control } from "./control.js";
 import { CoordinatorProcess, type CoordinatorSettings, type SpawnProgram } from "./coordinator-process.js";
 import { type Load, UsualLoad } from "./load.js";
 import { Received } from "./received.js";
+import { Counts } from "./refusal-codes.js";
 
 /** Shorter than the defaults, so that recoveries are fast. On a busy machine a request takes some hundred milliseconds, and a start some seconds. */
 export const BOUNDS: Bounds = { epsMs: 500, gapMs: 30_000, heartbeatEveryMs: 100 };
@@ -32,31 +31,33 @@ export interface WorldOptions {
   /** Whether coordinators keep a checkpoint. Default: true. */
   readonly hasCheckpoint?: boolean;
   readonly random: () => number;
-  /** Who imports. Default: the usual importers, in this process. */
+  /** The importers. Default: the usual importers, in this process. */
   readonly load?: Load;
 }
 
 export abstract class World {
   /** How often each code was met, by an importer or in a coordinator's log. */
-  readonly codes = new Map<string, number>();
+  readonly codes = new Counts();
   readonly coordinators: CoordinatorProcess[] = [];
   readonly folder = mkdtempSync(join(tmpdir(), "callnumber-fault-"));
+  readonly checkpointDir = join(this.folder, "checkpoint");
+  readonly received: Received;
   readonly random: () => number;
+  storeId = "";
   readonly #hasCheckpoint: boolean;
   readonly #load: Load;
   readonly #bounds: Bounds;
   readonly #ends: (() => Promise<unknown>)[] = [() => rm(this.folder, { recursive: true, force: true })];
   readonly #problems: string[] = [];
-  #received: Received | undefined;
   #control: Control | undefined;
-  #storeId = "";
-  #codesBefore: ReadonlyMap<string, number> = new Map();
+  #codesBefore = new Counts();
 
   constructor({ hasCheckpoint = true, random, load = new UsualLoad() }: WorldOptions, bounds = BOUNDS) {
     this.random = random;
     this.#hasCheckpoint = hasCheckpoint;
     this.#load = load;
     this.#bounds = bounds;
+    this.received = new Received(bounds.epsMs);
   }
 
   /** Starts everything; resolves when every importer has got its first runs. What has begun ends with `dispose`, also when this fails. */
@@ -73,18 +74,6 @@ export abstract class World {
     } finally {
       await store.close();
     }
-  }
-
-  get checkpointDir(): string {
-    return join(this.folder, "checkpoint");
-  }
-
-  get storeId(): string {
-    return this.#storeId;
-  }
-
-  get received(): Received {
-    return this.#received as Received;
   }
 
   get control(): Control {
@@ -115,19 +104,11 @@ export abstract class World {
   }
 
   protected async startLoad(storeId: string, control: Control): Promise<void> {
-    this.#storeId = storeId;
-    this.#received = new Received((id, version, timeMs) => ceilingOf(id, version, timeMs + this.#bounds.epsMs));
+    this.storeId = storeId;
     this.#control = control;
-    this.#load.start(
-      {
-        namespace: NAMESPACE,
-        coordinators: () => this.coordinators.map(({ url }) => url),
-        received: this.received,
-        codes: this.codes,
-        runCount: RUNS_REQUESTED,
-      },
-      storeId,
-    );
+    const coordinators = () => this.coordinators.map(({ url }) => url);
+    const { received, codes } = this;
+    this.#load.start({ namespace: NAMESPACE, coordinators, received, codes, runCount: RUNS_REQUESTED }, storeId);
     control.start((number) => this.#load.noteControl(number));
     await this.untilLeasing();
   }
@@ -172,7 +153,7 @@ export abstract class World {
 
   /** What `untilSeen` waits for counts from here on. */
   beginInjection(): void {
-    this.#codesBefore = new Map(this.codes);
+    this.#codesBefore = new Counts(this.codes);
   }
 
   /** Lets importers work for a while, so that there is something to lose. */
@@ -184,27 +165,25 @@ export abstract class World {
   /** Resolves to the milliseconds until every importer got runs that it requested after this call. */
   async untilLeasing(): Promise<number> {
     const begin = performance.now();
-    let isLeasing = false;
-    const all = this.#load.nextLeases().then(() => {
-      isLeasing = true;
-    });
-    await this.until("every importer leases", () => isLeasing);
-    await all;
+    const before = this.#load.leaseCounts;
+    // The lease in flight may have been granted before: only the second one was surely requested after this call.
+    const isLeasing = () => this.#load.leaseCounts.every((count, index) => count >= (before[index] as number) + 2);
+    await this.until("every importer leases", isLeasing);
     return performance.now() - begin;
   }
 
   /** Resolves when so many rejections with that code were seen since the injection began. */
   async untilSeen(code: string, count = 1): Promise<void> {
-    await this.#untilCounted(code, (this.#codesBefore.get(code) ?? 0) + count);
+    await this.#untilCounted(code, this.#codesBefore.of(code) + count);
   }
 
   /** As often as the code was seen until now, and so many times more. */
   async untilSeenAgain(code: string, count = 1): Promise<void> {
-    await this.#untilCounted(code, (this.codes.get(code) ?? 0) + count);
+    await this.#untilCounted(code, this.codes.of(code) + count);
   }
 
   async #untilCounted(code: string, wanted: number): Promise<void> {
-    await this.until(`${wanted} rejections with ${code}`, () => (this.codes.get(code) ?? 0) >= wanted);
+    await this.until(`${wanted} rejections with ${code}`, () => this.codes.of(code) >= wanted);
   }
 
   /** @throws Error that shows what was seen instead, when it does not come about or an importer ended. */
@@ -214,15 +193,11 @@ export abstract class World {
       const [problem] = this.#load.problems;
       if (problem !== undefined) throw new Error(problem);
       if (Date.now() > givenUpAt) {
-        const seen = [...this.codes].map(([code, count]) => `${code} ${count - (this.#codesBefore.get(code) ?? 0)}`);
+        const seen = [...this.codes].map(([code, count]) => `${code} ${count - this.#codesBefore.of(code)}`);
         throw new Error(`not in ${LIMIT_MS} ms: ${what}; rejected since the injection began: ${seen.join(", ")}`);
       }
       await delay(5);
     }
-  }
-
-  noteCode(code: string): void {
-    this.codes.set(code, (this.codes.get(code) ?? 0) + 1);
   }
 
   /** Ends the load; what was received can be read afterwards. */
@@ -237,12 +212,6 @@ export abstract class World {
     await this.killCoordinators();
     for (const end of this.#ends) await end();
   }
-}
-
-function ceilingOf(storeId: string, version: number, timeMs: number): number {
-  const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`not a store id: ${storeId}`);
-  return ceilingAt(id, version, timeMs);
 }
 
 const COPY_TRIES_MAX = 100;

@@ -2,42 +2,17 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { oneOf, seededRandom } from "../faults/seeded-random.js";
+import { codec } from "./codec.js";
+import { httpBody } from "./http-body.js";
+import { drawsOf, type FuzzTarget } from "./inputs.js";
+import { mboxSplitter } from "./mbox-splitter.js";
+import { storeUrl, tokensFile } from "./operator-input.js";
+
+/** What parses untrusted input. */
+export const TARGETS: readonly FuzzTarget[] = [codec, httpBody, tokensFile, storeUrl, mboxSplitter];
 
 /** Not part of the project: a finding may hold a piece of a real letter. */
 const FINDINGS_FOLDER = fileURLToPath(new URL("../../fuzz-findings", import.meta.url));
-
-/** An input is bytes and nothing else, so that a finding is played again from its bytes alone. */
-export interface FuzzTarget {
-  /** As `--target` names it. */
-  readonly name: string;
-  /** How many inputs `npm run test:all` tries: a few seconds. */
-  readonly shortCount: number;
-  /** Sets up what the inputs are given to. It ends with the test. */
-  start(): Promise<FuzzSubject> | FuzzSubject;
-}
-
-interface FuzzSubject {
-  /** The same draws make the same input. */
-  input(draw: Draw): Buffer;
-  /** @throws whatever the input was found to break. Must hold for any bytes, as people may shorten a finding by hand. */
-  check(input: Buffer): Promise<void> | void;
-}
-
-/** Draws that come again with the same seed. */
-export interface Draw {
-  /** 0 to before `below`. */
-  below(below: number): number;
-  oneOf<T>(choices: readonly T[]): T;
-  /** True once in `times`, on average. */
-  onceIn(times: number): boolean;
-}
-
-export function drawsOf(seed: number): Draw {
-  const random = seededRandom(seed);
-  const below = (limit: number) => Math.floor(random() * limit);
-  return { below, oneOf: (choices) => oneOf(random, choices), onceIn: (times) => below(times) === 0 };
-}
 
 /** What the file of a finding holds: enough to play it again, whatever becomes of the way inputs are drawn. */
 export interface Finding {

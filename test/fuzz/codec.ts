@@ -11,8 +11,7 @@ import {
   runInBytes,
   toNumber,
 } from "../../packages/protocol/src/codec.js";
-import type { Draw, FuzzTarget } from "./campaign.js";
-import { mutated } from "./mutation.js";
+import { type Draw, type FuzzTarget, mutated } from "./inputs.js";
 
 /** Written down once more, from the specification. */
 const PLACES = [

@@ -5,8 +5,7 @@
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
-import { type Finding, fuzz } from "./campaign.js";
-import { TARGETS } from "./targets.js";
+import { type Finding, fuzz, TARGETS } from "./campaign.js";
 
 const MINUTES = Number(env["CALLNUMBER_MINUTES"] ?? 10);
 const REPLAY = env["CALLNUMBER_REPLAY"];

@@ -6,8 +6,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { ERROR_RULES, isErrorCode, type Lease } from "@callnumber/protocol/wire";
 import { callnumber, folderForTest, serve } from "../processes/command.js";
-import type { Draw, FuzzTarget } from "./campaign.js";
-import { mutated } from "./mutation.js";
+import { type Draw, type FuzzTarget, mutated } from "./inputs.js";
 
 const NONCE = "nonce-0123456789";
 const HOLDER = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };

@@ -7,8 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LineReader, type MboxPart, splitMbox } from "../../examples/mbox-importer/src/sources/mbox.js";
-import { type Draw, drawsOf, type FuzzTarget } from "./campaign.js";
-import { mutated } from "./mutation.js";
+import { type Draw, drawsOf, type FuzzTarget, mutated } from "./inputs.js";
 
 const SHARED_MAIL = fileURLToPath(new URL("../../../shared/mail", import.meta.url));
 const FROM_ = "From ada@letters.example Mon Jan  5 09:02:11 2026\n";

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { type NamespacesResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { type NamespacesResponse, OPERATOR_ROUTES, shellWord } from "@callnumber/protocol/operator";
 import { type ErrorResponse, pathOf } from "@callnumber/protocol/wire";
 import { removeWithMarkers } from "../markers-of-stores.js";
 import { PATH_WITH_COMMAND } from "../processes/command.js";
@@ -185,7 +185,7 @@ export class OperatorWorld {
     }
     const mayLook = this.server !== undefined || refused !== undefined;
     if (mayLook)
-      printed.set("doctor", (await this.shell(`callnumber doctor --store ${quoted(this.operatorUrl)}`)).text);
+      printed.set("doctor", (await this.shell(`callnumber doctor --store ${shellWord(this.operatorUrl)}`)).text);
     return printed;
   }
 
@@ -234,10 +234,6 @@ function logged(log: string, namespace: string): string {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   const last = told.findLast((one) => one["namespace"] === namespace && typeof one["explanation"] === "string");
   return String(last?.["explanation"] ?? "");
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function collected(child: ChildProcess): () => string {

@@ -5,11 +5,12 @@
 import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { RUN_MAX } from "@callnumber/protocol/codec";
+import { shellWord } from "@callnumber/protocol/operator";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type NamespaceState, readRecord, storedFields } from "../../packages/coordinator/src/guard/record.js";
 import { isRefusal } from "../../packages/coordinator/src/guard/refusals.js";
 import { newStoreId } from "../../packages/coordinator/src/guard/store-id.js";
-import { command } from "../redis/redis-command.js";
+import { command, info, until, untilInfo } from "../redis/redis-command.js";
 import { launchRedisServer, type RedisServer } from "../redis/redis-server.js";
 import type { OperatorWorld } from "./operator-world.js";
 
@@ -82,9 +83,9 @@ export const SITUATIONS: readonly Situation[] = [
       edit(path, `UPDATE namespaces SET c = '7' WHERE name = '${namespace}'`),
     ),
   ]),
-  onRedis("a string in place of the record", "store_corrupt", {}, (redis, key) => redis("SET", key("record"), "x")),
-  onRedis("a string in place of the ledger", "store_corrupt", {}, (redis, key) => redis("SET", key("ledger"), "x")),
-  onRedis("a string in place of the holders", "store_corrupt", {}, (redis, key) => redis("SET", key("holders"), "x")),
+  ...["record", "ledger", "holders"].map((name) =>
+    onRedis(`a string in place of the ${name}`, "store_corrupt", {}, (redis, key) => redis("SET", key(name), "x")),
+  ),
   onRedis("another program's hash in place of the record", "store_corrupt", {}, async (redis, key) => {
     await redis("DEL", key("record"));
     await redis("HSET", key("record"), "name", "value");
@@ -121,30 +122,30 @@ export const SITUATIONS: readonly Situation[] = [
     async () => {},
   ),
   onRedis("emptied", "namespace_lost", { hurtsBoth: true }, (redis) => redis("FLUSHALL")),
-  onRedis("a replica attached and taken away", "manual_recovery_required", {}, async (redis, _, world) => {
+  onRedis("a replica attached and taken away", "manual_recovery_required", {}, async (_, __, world) => {
     const server = world.server as RedisServer;
     const replica = await launchRedisServer(world.binary, { config: { replicaof: `127.0.0.1 ${server.port}` } });
-    await until(async () => /connected_slaves:1[^]*state=online/.test(String(await redis("INFO", "replication"))));
+    await untilAttached(server);
     await replica.dispose();
-    await until(async () => /connected_slaves:0/.test(String(await redis("INFO", "replication"))));
+    await untilInfo(server, { connected_slaves: "0" });
   }),
-  onRedis("a replica that is not counted", "unexpected_replicas", { hurtsBoth: true }, async (redis, _, world) => {
+  onRedis("a replica that is not counted", "unexpected_replicas", { hurtsBoth: true }, async (_, __, world) => {
     await world.addReplica();
-    await until(async () => /connected_slaves:1[^]*state=online/.test(String(await redis("INFO", "replication"))));
+    await untilAttached(world.server as RedisServer);
   }),
   onRedis(
     "a move started at the end of a version",
     "run_space_exhausted",
     {
       storeIdOf: endedStoreId,
-      entered: (world) => `callnumber move --namespace lists --to 'sqlite:${shellText(join(world.folder, "new.db"))}'`,
+      entered: (world) => `callnumber move --namespace lists --to ${sqliteUrl(join(world.folder, "new.db"))}`,
     },
     async (_, __, world) => world.stopServing(),
   ),
   onSqlite("moved to another store", "namespace_moved", { endsIn: /moved to/ }, async (path, world) => {
-    const to = shellText(join(world.folder, "new.db"));
+    const to = sqliteUrl(join(world.folder, "new.db"));
     const { isDone, text } = await world.shell(
-      `callnumber move --store 'sqlite:${shellText(path)}' --namespace lists --to 'sqlite:${to}' --apply`,
+      `callnumber move --store ${sqliteUrl(path)} --namespace lists --to ${to} --apply`,
     );
     if (!isDone) throw new Error(text);
   }),
@@ -177,7 +178,7 @@ export const SITUATIONS: readonly Situation[] = [
     renameSync(`${path}.copy`, path);
   }),
   onSqlite("a backup in its place", "store_copied", { hurtsBoth: true }, async (path, world) => {
-    await world.shell(`callnumber backup --store 'sqlite:${shellText(path)}' --to backup.db`);
+    await world.shell(`callnumber backup --store ${sqliteUrl(path)} --to backup.db`);
     for (const end of ["-wal", "-shm", ""]) rmSync(`${path}${end}`, { force: true });
     renameSync(join(world.folder, "backup.db"), path);
   }),
@@ -232,11 +233,15 @@ function changed(
   return storedFields({ ...record, ...change });
 }
 
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
+function untilAttached(server: RedisServer): Promise<unknown> {
+  return until(
+    "a replica is attached",
+    () => info(server),
+    ({ slave0 }) => slave0?.includes("state=online") === true,
+  );
 }
 
-/** Within single quotes. */
-function shellText(text: string): string {
-  return text.replaceAll("'", "'\\''");
+/** As a word of the shell. */
+function sqliteUrl(path: string): string {
+  return shellWord(`sqlite:${path}`);
 }

@@ -62,16 +62,8 @@ export const COORDINATORS: readonly Fault[] = [
     { hasCheckpoint: false, expected: ["epoch_changed"] },
     restoreUnder,
   ),
-  redisFault(
-    "an old record copied back while all coordinators are dead",
-    { expected: ["rolled_back"] },
-    async (world) => {
-      const record = await world.record();
-      await world.work();
-      await world.killCoordinators();
-      await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
-      await world.startCoordinators();
-    },
+  redisFault("an old record copied back while all coordinators are dead", { expected: ["rolled_back"] }, (world) =>
+    copyBackRecord(world),
   ),
   redisFault("all coordinators frozen for longer than the gap", { expected: ["heartbeat_expired"] }, async (world) => {
     for (const coordinator of world.coordinators) coordinator.freeze();
@@ -82,24 +74,20 @@ export const COORDINATORS: readonly Fault[] = [
   redisFault(
     "the checkpoint damaged while all coordinators are dead, with an old record copied back",
     { expected: ["generation_stale"] },
-    async (world) => {
-      const record = await world.record();
-      await world.work();
-      await world.killCoordinators();
-      const names = await readdir(world.checkpointDir);
-      for (const name of names) await writeFile(join(world.checkpointDir, name), "garbage");
-      await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
-      await world.startCoordinators();
-    },
+    (world) =>
+      copyBackRecord(world, async () => {
+        const names = await readdir(world.checkpointDir);
+        for (const name of names) await writeFile(join(world.checkpointDir, name), "garbage");
+      }),
   ),
   redisFault(
     "the checkpoint directory gone, and no folder in its place",
     { expected: ["checkpoint_unavailable"] },
     async (world) => {
-      await world.killCoordinators();
-      await rm(world.checkpointDir, { recursive: true });
-      await writeFile(world.checkpointDir, "");
-      await world.startCoordinators();
+      await world.withoutCoordinators(async () => {
+        await rm(world.checkpointDir, { recursive: true });
+        await writeFile(world.checkpointDir, "");
+      });
       await world.untilSeen("checkpoint_unavailable");
       await rm(world.checkpointDir);
     },
@@ -131,10 +119,17 @@ async function replaceByFile(folder: string): Promise<void> {
   }
 }
 
+async function copyBackRecord(world: RedisWorld, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
+  const record = await world.record();
+  await world.work();
+  await world.withoutCoordinators(async () => {
+    await meanwhile();
+    await world.copyBack(record);
+  });
+}
+
 async function restoreUnder(world: RedisWorld): Promise<void> {
   const snapshot = await world.snapshot();
   await world.work();
-  await world.killCoordinators();
-  await world.crash(() => world.restore(snapshot));
-  await world.startCoordinators();
+  await world.withoutCoordinators(() => world.crash(() => world.restore(snapshot)));
 }

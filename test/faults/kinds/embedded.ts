@@ -5,13 +5,17 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isMemoryBacked, thisMachine } from "../../../packages/coordinator/src/stores/sqlite/machine.js";
+import { SqliteStore } from "../../../packages/coordinator/src/stores/sqlite/store.js";
+import type { Store } from "../../../packages/coordinator/src/stores/store.js";
+import { initBackdated } from "../../backdated.js";
 import { mountUnavailable, spawnWithMounted } from "../../mounted-file.js";
 import { recover } from "../commands.js";
-import type { SpawnProgram } from "../coordinator-process.js";
-import { EmbeddedWorld } from "../embedded-world.js";
+import { Control, sqliteCounter } from "../control.js";
+import type { CoordinatorProcess, SpawnProgram } from "../coordinator-process.js";
 import { type Fault, type FaultSettings, faultOf } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
-import { copyFolder } from "../world.js";
+import { BOUNDS, copyFolder, NAMESPACE, World } from "../world.js";
 
 /** What strace makes fail. */
 const CALLS = ["openat", "pread64", "pwrite64", "fsync", "fdatasync", "ftruncate", "fcntl", "fstat", "mmap", "unlink"];
@@ -133,6 +137,60 @@ export const EMBEDDED: readonly Fault[] = [
   ),
 ];
 
+/** On an embedded store: one coordinator, and a folder that can be copied, restored and lost like any other. */
+class EmbeddedWorld extends World {
+  readonly dataFolder = join(this.folder, "data");
+  readonly path = join(this.dataFolder, "store.db");
+  readonly storeUrl = `sqlite:${this.path}`;
+  #markerFolder = "";
+
+  async begin(): Promise<void> {
+    const inMemory = thisMachine().markerFolders.find((folder) => isMemoryBacked(folder, thisMachine()));
+    // Without such a directory each start needs a recovery: that is what the world shows then.
+    this.#markerFolder = await mkdtemp(join(inMemory ?? this.folder, "callnumber-fault-"));
+    this.defer(() => rm(this.#markerFolder, { recursive: true, force: true }));
+    const storeId = await this.#using({ create: true }, (store) => initBackdated(store, NAMESPACE));
+    await this.addCoordinator({ storeUrl: this.storeUrl, markerFolder: this.#markerFolder });
+    await this.startLoad(storeId, new Control(sqliteCounter(join(this.dataFolder, "control.db"))));
+  }
+
+  get coordinator(): CoordinatorProcess {
+    return this.coordinators[0] as CoordinatorProcess;
+  }
+
+  /** A second coordinator, on this store's file or on another one. */
+  addCoordinatorAt(path: string, spawn?: SpawnProgram): Promise<CoordinatorProcess> {
+    return this.addCoordinator({ storeUrl: `sqlite:${path}`, markerFolder: this.#markerFolder }, spawn);
+  }
+
+  /** As when the machine starts again: nothing that was in its memory is left. */
+  async loseMemory(): Promise<void> {
+    await rm(this.#markerFolder, { recursive: true });
+    this.#markerFolder = await mkdtemp(`${this.#markerFolder}-`);
+    this.defer(() => rm(this.#markerFolder, { recursive: true, force: true }));
+  }
+
+  /** Starts the coordinator that was killed. */
+  async restart(): Promise<void> {
+    await this.coordinator.start({ markerFolder: this.#markerFolder });
+  }
+
+  /** The coordinator must have ended. A copy is opened too: it is for `recover`. */
+  override async onStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
+    return await this.#using({ create: false, acceptCopy: true }, act);
+  }
+
+  async #using<T>(how: { create: boolean; acceptCopy?: boolean }, act: (store: Store) => Promise<T>): Promise<T> {
+    const machine = { markerFolders: [this.#markerFolder] };
+    const store = new SqliteStore({ path: this.path, bounds: BOUNDS, machine, ...how });
+    try {
+      return await act(store);
+    } finally {
+      await store.close();
+    }
+  }
+}
+
 function embeddedFault(name: string, settings: FaultSettings, inject: (world: EmbeddedWorld) => Promise<void>): Fault {
   return faultOf(name, settings, (options) => new EmbeddedWorld(options), inject);
 }
@@ -167,9 +225,8 @@ async function contentsOf(world: EmbeddedWorld): Promise<Contents> {
 
 /** Resolves when some runs were leased, or when importers had so many rejections, also of a coordinator that ended. */
 async function leasesOrRejections(world: EmbeddedWorld): Promise<void> {
-  const rejectionCount = () => [...world.codes.values()].reduce((sum, count) => sum + count, 0);
-  const [leasesWanted, rejectionsWanted] = [world.received.leaseCount + 6, rejectionCount() + 200];
-  const isDone = () => world.received.leaseCount >= leasesWanted || rejectionCount() >= rejectionsWanted;
+  const [leasesWanted, rejectionsWanted] = [world.received.leaseCount + 6, world.codes.sum + 200];
+  const isDone = () => world.received.leaseCount >= leasesWanted || world.codes.sum >= rejectionsWanted;
   await world.until("leases or rejections", isDone);
 }
 

@@ -29,13 +29,8 @@ export const IMPORTERS: readonly Fault[] = [
       receipt: null,
       sentAtMs: Date.now(),
     };
-    const signal = AbortSignal.timeout(60_000);
-    await expectRejection(
-      world,
-      "run_above_high_water_mark",
-      "a run made up",
-      source.lease(NAMESPACE, request, { signal }),
-    );
+    const leased = source.lease(NAMESPACE, request, { signal: AbortSignal.timeout(60_000) });
+    await expectRejection(world, "run_above_high_water_mark", "a run made up", leased);
   }),
   redisFault("threads of one process, past the ends of their sequences", { isShort: true }, async (world) => {
     const coordinators = world.coordinators.map(({ url }) => url);

@@ -5,16 +5,15 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import type { Redis } from "ioredis";
-import { ceilingAt } from "../../../packages/coordinator/src/guard/ceiling.js";
 import { type NamespaceState, readRecord, storedFields } from "../../../packages/coordinator/src/guard/record.js";
 import { isRefusal } from "../../../packages/coordinator/src/guard/refusals.js";
-import { parseStoreId, type StoreIdFields } from "../../../packages/coordinator/src/guard/store-id.js";
 import { initBackdated } from "../../backdated.js";
 import { launchRedisServer } from "../../redis/redis-server.js";
 import { recover } from "../commands.js";
-import { Importer } from "../importer.js";
+import { Importer } from "../load.js";
 import { Received } from "../received.js";
 import { type RedisWorld, redisFault } from "../redis-world.js";
+import { Counts } from "../refusal-codes.js";
 import type { Fault } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
@@ -45,10 +44,10 @@ export const MANUAL_EDITS: readonly Fault[] = [
     await server.kill("SIGKILL");
     const other = await launchRedisServer(world.binary, { port: server.port });
     try {
-      await world.onStore((store) => world.initOther(store), world.storeUrlAt(other));
-      const before = await world.on(other, (redis) => redis.hgetall(world.key("record")));
+      await world.onStore((store) => initBackdated(store, NAMESPACE), world.storeUrlAt(other));
+      const before = await world.record(other);
       await world.untilSeenAgain("store_id_mismatch");
-      const after = await world.on(other, (redis) => redis.hgetall(world.key("record")));
+      const after = await world.record(other);
       if (JSON.stringify(before) !== JSON.stringify(after)) throw new Error("the other store was written to");
     } finally {
       await other.dispose();
@@ -58,25 +57,22 @@ export const MANUAL_EDITS: readonly Fault[] = [
   redisFault("a young old record copied back", { expected: ["rolled_back"] }, async (world) => {
     const record = await world.record();
     await world.work();
-    await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
+    await world.copyBack(record);
     await world.untilSeen("rolled_back");
   }),
   redisFault("an old record copied back", { expected: ["heartbeat_expired"] }, async (world) => {
-    await writeRecord(world, ({ changedAtMs, ...record }) => ({
-      ...record,
-      changedAtMs: changedAtMs - 2 * BOUNDS.gapMs,
-    }));
+    await writeRecord(world, ({ changedAtMs }) => ({ changedAtMs: changedAtMs - 2 * BOUNDS.gapMs }));
     await world.untilSeen("heartbeat_expired");
   }),
   redisFault("a record of another month copied back", { expected: ["manual_recovery_required"] }, async (world) => {
-    await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - MONTH_MS }));
+    await writeRecord(world, ({ changedAtMs }) => ({ changedAtMs: changedAtMs - MONTH_MS }));
     await world.untilSeen("manual_recovery_required");
     await world.withoutCoordinators(() => recover(world, { isClockChecked: true }));
   }),
   redisFault("a record of an earlier generation", { expected: ["generation_stale"] }, async (world) => {
-    await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation + 10 }));
+    await writeRecord(world, ({ generation }) => ({ generation: generation + 10 }));
     await world.work();
-    await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation - 1 }));
+    await writeRecord(world, ({ generation }) => ({ generation: generation - 1 }));
     await world.untilSeen("generation_stale");
   }),
   redisFault(
@@ -149,18 +145,20 @@ export const MANUAL_EDITS: readonly Fault[] = [
   ),
 ];
 
-/** Importers lease from a namespace of their own meanwhile. @throws Error when the fault of the world's namespace reached them. */
+/** An importer leases from a namespace of its own meanwhile. @throws Error when the fault of the world's namespace reached it. */
 async function withOtherNamespace(world: RedisWorld, act: (untilLeased: () => Promise<void>) => Promise<void>) {
   const namespace = `other-${Date.now()}`;
-  const id = parseStoreId(await world.onStore((store) => initBackdated(store, namespace))) as StoreIdFields;
-  const received = new Received((_, version, timeMs) => ceilingAt(id, version, timeMs + BOUNDS.epsMs));
-  const codes = new Map<string, number>();
+  await world.onStore((store) => initBackdated(store, namespace));
+  const [received, codes] = [new Received(BOUNDS.epsMs), new Counts()];
   const coordinators = () => world.coordinators.map(({ url }) => url);
   const options = { namespace, coordinators, changesCoordinators: true, pauseMs: 5, received, codes, runCount: 1 };
   const importer = new Importer({ ...options, name: "other" });
-  importer.start();
   try {
-    await act(() => importer.leases.wait());
+    await act(async () => {
+      // The lease in flight may have been granted before.
+      const wanted = importer.leaseCount + 2;
+      await world.until("the other namespace leases", () => importer.leaseCount >= wanted);
+    });
   } finally {
     await importer.stop();
   }
@@ -185,11 +183,15 @@ async function withoutLoss(
 }
 
 /** Writes the record as no step would, but with a good checksum: what an old copy of it may look like. */
-async function writeRecord(world: RedisWorld, change: (record: NamespaceState) => NamespaceState): Promise<void> {
+async function writeRecord(
+  world: RedisWorld,
+  change: (record: NamespaceState) => Partial<NamespaceState>,
+): Promise<void> {
+  // On one connection: a lease in between would be taken for a rollback.
   await world.on(world.server, async (redis) => {
     const record = readRecord(await redis.hgetall(world.key("record")), NAMESPACE);
     if (isRefusal(record)) throw new Error(`the record is ${record.code}`);
-    await redis.hset(world.key("record"), storedFields(change(record)));
+    await redis.hset(world.key("record"), storedFields({ ...record, ...change(record) }));
   });
 }
 

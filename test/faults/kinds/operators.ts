@@ -112,10 +112,10 @@ export const OPERATORS: readonly Fault[] = [
       const target = await world.addServer();
       const moved = await move(world, target);
       await world.untilSeen("namespace_moved");
-      await world.killCoordinators();
-      await world.on(world.server, (redis) => redis.flushall());
-      await recover(world);
-      await world.startCoordinators();
+      await world.withoutCoordinators(async () => {
+        await world.on(world.server, (redis) => redis.flushall());
+        await recover(world);
+      });
       await bothLease(world, target, moved);
     },
   ),

@@ -3,10 +3,15 @@
  * Guarantees: G3, G4 (docs/guarantees.md).
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { DisposableRedisServer } from "../../redis/redis-server.js";
-import { ClusterWorld } from "../cluster-world.js";
-import { type RedisWorld, redisFault } from "../redis-world.js";
-import { type Fault, type FaultSettings, faultOf } from "../run-fault.js";
+import { Cluster } from "ioredis";
+import { initBackdated } from "../../backdated.js";
+import { type ClusterRedis, startClusterRedis } from "../../redis/cluster-redis.js";
+import { type DisposableRedisServer, launchRedisServer } from "../../redis/redis-server.js";
+import { clusterStoreUrlAt, TESTER_LOGIN } from "../../redis/shipped-users.js";
+import { Control, type Counter } from "../control.js";
+import { type Address, type RedisWorld, redisFault } from "../redis-world.js";
+import { type Fault, type FaultOptions, type FaultSettings, faultOf } from "../run-fault.js";
+import { NAMESPACE, World } from "../world.js";
 
 /** A port on which no server listens: a replica that follows it lags. */
 const UNUSED_PORT = 1;
@@ -26,13 +31,11 @@ export const REPLICAS: readonly Fault[] = [
     "a lagging replica promoted, after the master died",
     { isShort: true, expected: ["epoch_changed"] },
     async (world) => {
-      const { master, replicas } = await rolesIn(world);
-      const [lagging, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      const { master, next: lagging, other } = await rolesIn(world);
       await follow(world, lagging, { port: UNUSED_PORT });
       await world.work();
       await master.kill("SIGKILL");
-      await promote(world, lagging);
-      await follow(world, other, lagging);
+      await failOver(world, lagging, other);
       await world.untilSeen("epoch_changed");
       await master.start();
       await follow(world, master, lagging);
@@ -42,10 +45,8 @@ export const REPLICAS: readonly Fault[] = [
     "the master alone on its side, the other side goes on",
     { expected: ["quorum_missing"] },
     async (world) => {
-      const { master, replicas } = await rolesIn(world);
-      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
-      await promote(world, next);
-      await follow(world, other, next);
+      const { master, next, other } = await rolesIn(world);
+      await failOver(world, next, other);
       await world.untilSeen("quorum_missing");
       await world.untilLeasing();
       await follow(world, master, next);
@@ -64,10 +65,8 @@ export const REPLICAS: readonly Fault[] = [
     "a failover taken back manually, the old master was never demoted",
     { expected: ["epoch_changed"] },
     async (world) => {
-      const { master, replicas } = await rolesIn(world);
-      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
-      await promote(world, next);
-      await follow(world, other, next);
+      const { master, next, other } = await rolesIn(world);
+      await failOver(world, next, other);
       await world.untilLeasing();
       await follow(world, next, master);
       await follow(world, other, master);
@@ -75,10 +74,8 @@ export const REPLICAS: readonly Fault[] = [
   ),
   withReplicas("flapping", { expected: ["epoch_changed"] }, async (world) => {
     for (let time = 0; time < 3; time++) {
-      const { master, replicas } = await rolesIn(world);
-      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
-      await promote(world, next);
-      for (const server of [master, other]) await follow(world, server, next);
+      const { master, next, other } = await rolesIn(world);
+      await failOver(world, next, master, other);
       await delay(world.random() * 200);
     }
   }),
@@ -86,11 +83,9 @@ export const REPLICAS: readonly Fault[] = [
     "the master frozen, another promoted, the master thawed",
     { expected: ["epoch_changed"] },
     async (world) => {
-      const { master, replicas } = await rolesIn(world);
-      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      const { master, next, other } = await rolesIn(world);
       await master.kill("SIGSTOP");
-      await promote(world, next);
-      await follow(world, other, next);
+      await failOver(world, next, other);
       await world.untilLeasing();
       await master.kill("SIGCONT");
       await world.work();
@@ -120,8 +115,7 @@ export const REPLICAS: readonly Fault[] = [
     "a replica killed in its first rewrite after a full resynchronization, then promoted",
     { expected: ["epoch_changed"] },
     async (world) => {
-      const { master, replicas } = await rolesIn(world);
-      const [victim, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      const { master, next: victim, other } = await rolesIn(world);
       await follow(world, victim, { port: UNUSED_PORT });
       await world.work();
       await world.on(victim, async (redis) => {
@@ -136,8 +130,7 @@ export const REPLICAS: readonly Fault[] = [
       });
       for (const server of [victim, master]) await server.kill("SIGKILL");
       await victim.start();
-      await promote(world, victim);
-      await follow(world, other, victim);
+      await failOver(world, victim, other);
       await world.untilSeen("epoch_changed");
       await master.start();
       await follow(world, master, victim);
@@ -153,7 +146,7 @@ export const CLUSTER: readonly Fault[] = ([undefined, "FORCE", "TAKEOVER"] as co
     (options) => new ClusterWorld(options),
     async (world) => {
       const { cluster } = world;
-      const [replica] = await cluster.replicasOf(await world.master());
+      const [replica] = await cluster.replicasOf(await cluster.masterOf(KEY));
       await cluster.failover(replica as (typeof cluster.nodes)[number], force);
       await cluster.untilAgreed();
       await world.untilSeen("epoch_changed");
@@ -161,9 +154,56 @@ export const CLUSTER: readonly Fault[] = ([undefined, "FORCE", "TAKEOVER"] as co
   ),
 );
 
+const KEY = `{${NAMESPACE}}`;
+/** The master and its replica: a step counts when both have it. */
+const NODE_COUNT = 2;
+const COORDINATOR_COUNT = 2;
+
+/** On three masters with a replica each: the namespace is kept by one of the masters. */
+class ClusterWorld extends World {
+  #cluster: ClusterRedis | undefined;
+
+  constructor(readonly options: FaultOptions) {
+    super(options);
+  }
+
+  async begin(): Promise<void> {
+    this.#cluster = await startClusterRedis({
+      launch: async (options) => {
+        const server = await launchRedisServer(this.options.binary, options);
+        this.defer(() => server.dispose());
+        return server;
+      },
+    });
+    const storeId = await this.onStore((store) => initBackdated(store, NAMESPACE, { nodeCount: NODE_COUNT }));
+    for (let index = 0; index < COORDINATOR_COUNT; index++) await this.addCoordinator({ storeUrl: this.storeUrl });
+    await this.startLoad(storeId, new Control(clusterCounter(this.cluster)));
+  }
+
+  get cluster(): ClusterRedis {
+    if (this.#cluster === undefined) throw new Error("the cluster has not begun");
+    return this.#cluster;
+  }
+
+  get storeUrl(): string {
+    return clusterStoreUrlAt(this.cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(","));
+  }
+}
+
+function clusterCounter({ nodes }: ClusterRedis): Counter {
+  const addresses = nodes.map(({ host, port }) => ({ host, port }));
+  const redisOptions = { ...TESTER_LOGIN, commandTimeout: 1_000, maxRetriesPerRequest: 0 };
+  const redis = new Cluster(addresses, { redisOptions, clusterRetryStrategy: () => 20 });
+  redis.on("error", () => {});
+  return { next: () => redis.incr(`control${KEY}`), end: () => redis.disconnect() };
+}
+
 interface Roles {
   readonly master: DisposableRedisServer;
   readonly replicas: readonly DisposableRedisServer[];
+  /** The two replicas. */
+  readonly next: DisposableRedisServer;
+  readonly other: DisposableRedisServer;
 }
 
 async function rolesIn(world: RedisWorld): Promise<Roles> {
@@ -172,21 +212,25 @@ async function rolesIn(world: RedisWorld): Promise<Roles> {
   const masters = roles.filter(({ role }) => role === "master").map(({ server }) => server);
   if (masters.length !== 1) throw new Error(`${masters.length} masters at the beginning of a fault`);
   const [master] = masters as [DisposableRedisServer];
-  return { master, replicas: world.servers.filter((server) => server !== master) };
+  const replicas = world.servers.filter((server) => server !== master);
+  const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+  return { master, replicas, next, other };
 }
 
 async function roleOf(world: RedisWorld, server: DisposableRedisServer): Promise<string> {
   return await world.on(server, async (redis) => String(((await redis.call("ROLE")) as unknown[])[0]));
 }
 
-async function promote(world: RedisWorld, server: DisposableRedisServer): Promise<void> {
+/** As Sentinel does it, and only in part: the old master is not informed, unless it is one of the followers. */
+async function failOver(world: RedisWorld, next: Address, ...followers: readonly Address[]): Promise<void> {
+  await promote(world, next);
+  for (const server of followers) await follow(world, server, next);
+}
+
+async function promote(world: RedisWorld, server: Address): Promise<void> {
   await world.on(server, (redis) => redis.replicaof("NO", "ONE"));
 }
 
-async function follow(
-  world: RedisWorld,
-  server: DisposableRedisServer,
-  master: { readonly port: number },
-): Promise<void> {
+async function follow(world: RedisWorld, server: Address, master: Address): Promise<void> {
   await world.on(server, (redis) => redis.replicaof("127.0.0.1", master.port));
 }

@@ -1,8 +1,10 @@
 /**
- * Store URLs and store ids, as people type them: misuse is reported as misuse, a password is never printed, and a description names the
- * same place again.
+ * What people type and edit by hand: store URLs, store ids, and the tokens file. Misuse is reported as misuse, a description of a store names
+ * the same place again, and neither a password nor a token's digest is printed.
  */
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 import {
   describeStore,
@@ -10,8 +12,8 @@ import {
   placeOf,
   type StoreAddress,
 } from "../../packages/coordinator/src/stores/store-url.js";
-import type { Draw, FuzzTarget } from "./campaign.js";
-import { mutated } from "./mutation.js";
+import { callnumber, folderForTest } from "../processes/command.js";
+import { type Draw, type FuzzTarget, mutated } from "./inputs.js";
 
 /** Long and of no grammar, so that it is found wherever it is printed. */
 const PASSWORD = "Zq9Xw7Kv";
@@ -87,3 +89,46 @@ function addressIn(text: string) {
     return undefined;
   }
 }
+
+/** Of the tokens file. */
+const TOKENS_WORDS = [
+  "\n",
+  "\t",
+  " ",
+  "#",
+  "{}",
+  "null",
+  "lease",
+  "operator",
+  "main",
+  "*",
+  "sha256",
+  "0".repeat(64),
+  "{",
+];
+
+export const tokensFile: FuzzTarget = {
+  name: "tokens-file",
+  shortCount: 500,
+  async start() {
+    const path = join(await folderForTest(), "tokens");
+    for (const role of ["lease", "read", "operator"]) {
+      await callnumber(["token", "create", "--tokens-file", path, "--role", role, "--namespace", "main"]);
+    }
+    const valid = readFileSync(path);
+    const digests = valid.toString("latin1").match(/[0-9a-f]{64}/g) ?? [];
+    assert.equal(digests.length, 3);
+    const words = TOKENS_WORDS.map((word) => Buffer.from(word));
+    return {
+      input: (draw) => mutated(valid, draw, { words }),
+      async check(bytes) {
+        writeFileSync(path, bytes);
+        const { code, stdout, stderr } = await callnumber(["token", "list", "--tokens-file", path, "--json"]);
+        if (code === 0) JSON.parse(stdout);
+        else assert.notEqual(stderr, "", "the file is rejected without a reason");
+        assert.doesNotMatch(stderr, /^\s+at .*:\d+:\d+/m, "a stack was printed");
+        for (const digest of digests) assert(!`${stdout}${stderr}`.includes(digest), "a digest was printed");
+      },
+    };
+  },
+};
