@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const NAMES_OF_NOTHING = /^(utils?|helpers?|common|types|manager|base|lib|misc)\./;
-const LINE_COUNT_MAX = 400;
+const LINE_COUNT_MAX = 350;
 
 /** Not every example: users add importers of their own there. */
 const packages = [
@@ -19,7 +19,7 @@ const breaches = [];
 for (const file of files) {
   if (NAMES_OF_NOTHING.test(basename(file)))
     breaches.push(`${file}: the name does not describe the content; name the idea`);
-  const lineCount = readFileSync(join(ROOT, file), "utf8").split("\n").length;
+  const lineCount = readFileSync(join(ROOT, file), "utf8").trimEnd().split("\n").length;
   if (lineCount > LINE_COUNT_MAX)
     breaches.push(`${file}: ${lineCount} lines; one idea for each file fits ${LINE_COUNT_MAX}`);
 }

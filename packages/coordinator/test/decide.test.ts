@@ -350,7 +350,7 @@ describe("the next version", () => {
   const END_MS = NOW_MS + Math.ceil(((RUN_MAX - 1 - BURST_RUNS) * 1_000) / 16);
   const ended: Odd = { nowMs: END_MS, record: { changedAtMs: END_MS } };
 
-  test("begins at the instant when the line ends, and not before, by the earlier clock", () => {
+  test("begins at the instant when the run ceiling ends, and not before, by the earlier clock", () => {
     expect(decided(commands.advance(0), { ...ended, nowMs: END_MS - 1 })).toBe("EARLY 1");
     expect(decided(commands.advance(0), { ...ended, server: { timeMs: END_MS - 2 } })).toBe("EARLY 2");
     const advanced = { ...record, version: 1, highWaterMark: 0, generation: 4, changedAtMs: END_MS };

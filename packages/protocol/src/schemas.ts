@@ -71,16 +71,13 @@ const labelName = z
   .regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore");
 const labelValue = printable(LABEL_VALUE_LENGTH_MAX);
 
-/** Of a holder or of a namespace. */
-const labelsSchema = z
-  .record(labelName, labelValue)
-  .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`);
-
 export const holderSchema = z.strictObject({
   name: printable(HOLDER_NAME_LENGTH_MAX),
   host: printable(HOST_LENGTH_MAX),
   pid: z.int().min(0).max(PID_MAX),
-  labels: labelsSchema,
+  labels: z
+    .record(labelName, labelValue)
+    .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`),
 }) satisfies z.ZodType<Holder>;
 
 export const leaseRequestSchema = z.strictObject({

@@ -146,7 +146,7 @@ function formatStatus({ status: received, capacity }: Found, paint: Paint): stri
     ...status.rates.map(formatRate),
     ...(capacity instanceof Error
       ? [`  alarms             not known: ${escapeFields(capacity.message)}`]
-      : [formatLine(capacity), ...formatAlarms(escapeFields(capacity.alarms), paint)]),
+      : [formatCeiling(capacity), ...formatAlarms(escapeFields(capacity.alarms), paint)]),
   ].join("\n");
 }
 
@@ -183,8 +183,8 @@ function formatFarTime(timeMs: number): string {
   return `the year ${year < 10_000 ? year : formatCount(year)}`;
 }
 
-function formatLine({ ceilingRunsPerSecond, ceilingEndsAtMs }: CapacityResponse): string {
-  return `  the line ends      ${formatTime(ceilingEndsAtMs)}, rising by ${ceilingRunsPerSecond} a second: no version is used up before`;
+function formatCeiling({ ceilingRunsPerSecond, ceilingEndsAtMs }: CapacityResponse): string {
+  return `  run ceiling        rises by ${ceilingRunsPerSecond} a second, ends at ${formatTime(ceilingEndsAtMs)}; no version is used up before`;
 }
 
 const ALARM_STYLES: Readonly<Record<Alarm["severity"], Style>> = { critical: "red", warning: "yellow", notice: "bold" };
