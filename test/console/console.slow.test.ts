@@ -138,9 +138,9 @@ test("the console shows that the coordinator is gone and how old everything is, 
     .waitFor();
   await page.getByRole("link", { name: "Inspect", exact: true }).click();
   await page.getByLabel("A call number").fill("2VznWE2i");
+  await page.getByText("No response of the coordinator").waitFor();
   await page.getByRole("heading", { name: "What it is made of" }).waitFor();
   expect(await page.locator(".parts dd").allTextContents()).toEqual(["0", "99", "345"]);
-  await page.getByText("No response of the coordinator").waitFor();
   await serve(store, "--port", new URL(first.url).port);
   await page.locator(".connection.disconnected").waitFor({ state: "detached" });
   await expect.poll(() => page.locator(".stale").count()).toBe(0);
