@@ -4,8 +4,7 @@
  */
 import { encodeCallNumber, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
 import { afterAll, test } from "vitest";
-import type { SqlServer } from "../test/processes/sql-server.js";
-import { startMariadb, startPostgres, startSqlite } from "../test/storing/sql-servers.js";
+import { type SqlServer, startMariadb, startPostgres, startSqlite } from "../test/storing/sql-servers.js";
 import { describeMachine, formatFigure, size } from "./harness.js";
 import { publish } from "./report.js";
 

@@ -3,7 +3,7 @@
  * no checkpoint holds what belongs to another one.
  * Guarantees: G8 (docs/guarantees.md).
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -13,8 +13,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../packages/coordinator/src/stores/open-store.js";
 import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
+import { requestAfter } from "../packages/coordinator/test/leasing-crowd.js";
 import { initBackdated } from "./backdated.js";
-import { COMMAND, folderForTest } from "./processes/command.js";
+import { folderForTest, serveProcessWith } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
 
 const NAMESPACES = ["lists", "mail"];
@@ -44,15 +45,7 @@ class ImporterWithConnection {
   }
 
   async #lease(url: URL, name: string): Promise<void> {
-    const holder = { name, host: "test", pid: 1, labels: {} };
-    const body = {
-      runCount: 1,
-      nonce: "nonce-0123456789",
-      holder,
-      lastRun: null,
-      receipt: null,
-      sentAtMs: Date.now(),
-    };
+    const body = { ...requestAfter(undefined), holder: { name, host: "test", pid: 1, labels: {} } };
     const headers = { "content-type": "application/json" };
     const sent = request(url, { method: "POST", agent: this.#agent, headers }).end(JSON.stringify(body));
     try {
@@ -83,15 +76,8 @@ async function served(folder: string, runIn: readonly string[] = []): Promise<Se
   const storeIds = new Map<string, string>();
   for (const namespace of NAMESPACES) storeIds.set(namespace, await initBackdated(store, namespace));
   await store.close();
-  const words = ["serve", "--store", storeUrl, "--port", "0", "--checkpoint-dir", folder, "--log-level", "silent"];
-  const [program = "", ...rest] = [...runIn, process.execPath, COMMAND, ...words];
-  const child = spawn(program, rest, { stdio: ["ignore", "ignore", "pipe"] });
-  onTestFinished(async () => {
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
-  });
-  const url = await listeningUrl(child);
+  const words = ["--checkpoint-dir", folder, "--log-level", "silent"];
+  const { url, child } = await serveProcessWith({ runIn }, storeUrl, ...words);
   const all = NAMESPACES.map((namespace) => new ImporterWithConnection(url, namespace));
   const seen = runIn.length === 0 ? folder : `/proc/${child.pid}/root${folder}`;
   const untilLeased = async () => {
@@ -101,18 +87,6 @@ async function served(folder: string, runIn: readonly string[] = []): Promise<Se
       .toBe(true);
   };
   return { importers: all, untilLeased, folder: seen, storeIds };
-}
-
-function listeningUrl(child: ChildProcess): Promise<string> {
-  let output = "";
-  return new Promise((resolve, reject) => {
-    child.stderr?.on("data", (chunk) => {
-      output += String(chunk);
-      const [, url] = /listening on (http:\S+?),? /.exec(output) ?? [];
-      if (url !== undefined) resolve(url);
-    });
-    child.once("exit", () => reject(new Error(`callnumber serve ended: ${output}`)));
-  });
 }
 
 function expectOwnStoreIds({ folder, storeIds }: Served): void {

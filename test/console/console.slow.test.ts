@@ -1,11 +1,15 @@
-/** The operators' page in a real Chromium, before a real coordinator with real leases. */
+/** The operators' page in a real Chromium, before a real coordinator with real leases: what happens appears without a reload. */
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
+import { pathOf } from "@callnumber/protocol/wire";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { removeRestartMarker } from "../../packages/coordinator/src/stores/sqlite/restart-marker.js";
 import { callnumber, folderForTest, serve, serveProcess } from "../processes/command.js";
+import { command } from "../redis/redis-command.js";
+import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
 import { chromiumForFile, expectAccessible, expectHeading, heading, newPage, untilLoaded, WINDOWS } from "./browser.js";
-import { lease, openConsole, report } from "./consoles.js";
+import { lease, openConsole, post, report } from "./consoles.js";
 import { respondWithAlarms, respondWithHistory, respondWithStoppedNamespace } from "./fixed-responses.js";
 
 const browser = chromiumForFile();
@@ -13,23 +17,17 @@ const browser = chromiumForFile();
 const rows = (page: Page) => page.locator("table.leases tbody tr");
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
 
-test("the console of a new store shows a command that begins, and follows what it does", async () => {
-  const { page, visit, url } = await openConsole(browser());
-  await visit("/main");
-  await page.getByText("No run was leased yet").waitFor();
-  const command = await page.locator(".beginning .command code").textContent();
-  expect(command).toBe(`callnumber next --coordinator ${url} --namespace main`);
-  expect((await callnumber((command as string).split(" ").slice(1))).code).toBe(0);
-  // Without a reload.
-  await page.getByText("No run was leased yet").waitFor({ state: "detached" });
-  await page.getByText("run 1 leased to").waitFor();
-});
-
-test("the console shows a new lease at once, in the overview and in the list of runs", async () => {
+test("the console of a new store shows a command that begins, and each lease at once, also in the list of runs", async () => {
   const { page, visit, url } = await openConsole(browser());
   // Without its timer the page repeats a request only because of an event.
   await page.addInitScript("globalThis.setInterval = () => 0");
-  await lease(url, { name: "first" });
+  await visit("/main");
+  await page.getByText("No run was leased yet").waitFor();
+  const line = await page.locator(".beginning .command code").textContent();
+  expect(line).toBe(`callnumber next --coordinator ${url} --namespace main`);
+  expect((await callnumber((line as string).split(" ").slice(1))).code).toBe(0);
+  await page.getByText("No run was leased yet").waitFor({ state: "detached" });
+  await page.getByText("run 1 leased to").waitFor();
   await visit("/main/runs");
   await expect.poll(() => rows(page).count()).toBe(1);
   const { firstRun } = await lease(url, { name: "second", runCount: 3 });
@@ -42,26 +40,6 @@ test("the console shows a new lease at once, in the overview and in the list of 
     .getByText(String(firstRun + 2), { exact: true })
     .first()
     .waitFor();
-});
-
-test("the runs page keeps its filters in the URL, through back and reload", async () => {
-  const { page, visit, url } = await openConsole(browser());
-  for (const name of ["one", "two", "one"]) await lease(url, { name });
-  await visit("/main/runs");
-  await expect.poll(() => rows(page).count()).toBe(3);
-  await page.getByLabel("Holder", { exact: true }).fill("one");
-  await page.keyboard.press("Enter");
-  await expect.poll(() => rows(page).count()).toBe(2);
-  expect(page.url()).toContain("holder=one");
-  await page.reload();
-  await expect.poll(() => rows(page).count()).toBe(2);
-  expect(await page.getByLabel("Holder", { exact: true }).inputValue()).toBe("one");
-  const exportUrl = await page.getByRole("link", { name: "NDJSON", exact: true }).getAttribute("href");
-  expect(exportUrl).toBe(`${url}/v1/namespaces/main/export?holder=one`);
-  await page.goBack();
-  await expect.poll(() => rows(page).count()).toBe(3);
-  await visit("/main/runs?holder=missing");
-  await page.getByText("No lease matches.").waitFor();
 });
 
 test("the runs page pages through the ledger and back", async () => {
@@ -124,16 +102,6 @@ test("the inspect page finds a number in a URL, and shows who made it", async ()
   expect(await page.locator(".spelling .wrong").textContent()).toBe("_");
 });
 
-test("the inspect page decodes a number when the coordinator is gone", async () => {
-  const { page, visit, coordinator } = await openConsole(browser());
-  await visit("/main/inspect");
-  await coordinator.stop();
-  await page.getByLabel("A call number").fill("2VznWE2i");
-  await page.getByRole("heading", { name: "What it is made of" }).waitFor();
-  expect(await page.locator(".parts dd").allTextContents()).toEqual(["0", "99", "345"]);
-  await page.getByText("No response of the coordinator").waitFor();
-});
-
 test("the console can be used by keyboard alone", async () => {
   const { page, visit, url } = await openConsole(browser());
   for (const name of ["one", "two", "three"]) await lease(url, { name });
@@ -154,7 +122,7 @@ test("the console can be used by keyboard alone", async () => {
   await expect.poll(() => focusedText(page)).toBe("Run 2");
 });
 
-test("the console shows that the coordinator is gone and how old everything is, and reconnects automatically", async () => {
+test("the console shows that the coordinator is gone and how old everything is, decodes without it, and reconnects automatically", async () => {
   const store = `sqlite:${join(await folderForTest(), "store.db")}`;
   const first = await serveProcess(store, "--create");
   const page = await newPage(browser(), new URL(first.url).origin);
@@ -168,9 +136,61 @@ test("the console shows that the coordinator is gone and how old everything is, 
     .getByText(/^As of /)
     .first()
     .waitFor();
+  await page.getByRole("link", { name: "Inspect", exact: true }).click();
+  await page.getByLabel("A call number").fill("2VznWE2i");
+  await page.getByText("No response of the coordinator").waitFor();
+  await page.getByRole("heading", { name: "What it is made of" }).waitFor();
+  expect(await page.locator(".parts dd").allTextContents()).toEqual(["0", "99", "345"]);
   await serve(store, "--port", new URL(first.url).port);
   await page.locator(".connection.disconnected").waitFor({ state: "detached" });
   await expect.poll(() => page.locator(".stale").count()).toBe(0);
+});
+
+test("the console shows a recovery: its reason, and which runs it skipped", async () => {
+  const path = join(await folderForTest(), "store.db");
+  const first = await serveProcess(`sqlite:${path}`, "--create");
+  await lease(first.url, { name: "importer" });
+  const page = await newPage(browser(), new URL(first.url).origin);
+  await page.goto(`${first.url}/console/#/main/recovery`);
+  await page.getByText("Nothing to do: ").waitFor();
+  await first.stop("SIGKILL");
+  // As after a power loss: the machine's memory is another one.
+  removeRestartMarker(path);
+  await serve(`sqlite:${path}`, "--port", new URL(first.url).port);
+  await page.getByText(/^recovered \(epoch changed\): skipped from run 1 to run [\d,]+/).waitFor();
+  await page.getByText(/^recovering: /).waitFor();
+  await page.getByText("Nothing to do: ").waitFor();
+});
+
+test("the console shows that the store was emptied, and the command with the remembered store id", async ({ skip }) => {
+  const unavailable = ownServerUnavailable();
+  if (unavailable !== undefined) skip(unavailable);
+  const redis = await startRedisServer();
+  await callnumber(["init", "--store", redis.storeUrl]);
+  const { url } = await serve(redis.storeUrl);
+  const { storeId } = await lease(url, { name: "importer" });
+  const page = await newPage(browser(), new URL(url).origin);
+  await page.goto(`${url}/console/#/main`);
+  await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
+  await command(redis, "FLUSHALL");
+  // An importer's request is rejected; the page shows why.
+  const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
+  const request = { runCount: 1, nonce: "nonce-of-this-request", holder, sentAtMs: Date.now() };
+  await post(`${url}${pathOf("leases", { namespace: "main" })}`, { ...request, lastRun: null, receipt: null });
+  await page
+    .locator(".events")
+    .getByText(/^leasing stopped: /)
+    .waitFor();
+  await page.getByRole("link", { name: "Recovery", exact: true }).click();
+  await page.locator(".notice-title", { hasText: "Leasing is stopped" }).waitFor();
+  await page
+    .locator(".steps code")
+    .getByText(
+      new RegExp(`^callnumber recover --store '?redis://\\S+ --namespace main --store-id ${storeId} --min-run 1$`),
+    )
+    .first()
+    .waitFor();
+  await expectAccessible(page, "emptied");
 });
 
 test("the recovery page shows what is wrong, and the command with the store id filled in", async () => {
@@ -198,18 +218,6 @@ test("the recovery page shows what is wrong, and the command with the store id f
   await expectHeading(page, "Recovery");
 });
 
-test("the overview shows alarms before anything else, the worst first", async () => {
-  const { page, visit, url } = await openConsole(browser());
-  await lease(url, { name: "importer" });
-  await respondWithAlarms(page);
-  await visit("/main");
-  await expect.poll(() => page.locator("main .notice-title").count()).toBeGreaterThan(2);
-  expect((await page.locator("main .notice-title").allTextContents()).slice(0, 2)).toEqual([
-    "Act now: holder share",
-    "Warning: runs used 80",
-  ]);
-});
-
 test("the console repeats a rejected request no more often", async () => {
   const { page, visit } = await openConsole(browser());
   const requested: string[] = [];
@@ -221,15 +229,6 @@ test("the console repeats a rejected request no more often", async () => {
   // The stream reports each rejection; if it counted as a change, there would be one more request each second.
   await page.waitForTimeout(5_000);
   expect(count() - before).toBeLessThanOrEqual(1);
-});
-
-test("the console follows the colors of the system", async () => {
-  const { page, visit } = await openConsole(browser(), { colorScheme: "dark" });
-  await visit("/main");
-  const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
-  const dark = await ground();
-  await page.emulateMedia({ colorScheme: "light" });
-  expect(await ground()).not.toBe(dark);
 });
 
 test("the console works behind a path that a proxy puts before it", async () => {
@@ -254,36 +253,49 @@ test("the console works behind a path that a proxy puts before it", async () => 
   await page.locator(".notice-title", { hasText: "Leasing is active" }).waitFor();
 });
 
-test.each(WINDOWS)("every page is accessible and fits the window, %s", async (name, options) => {
-  const { page, visit, url } = await openConsole(browser(), options);
-  await visit("/main");
-  await page.getByText("No run was leased yet").waitFor();
-  await expectAccessible(page, `empty ${name}`);
-  const host = "batch-17.berlin.example.org";
-  const labels = { archive: "lists" };
-  for (const holder of ["list-importer", "backfill", "as-long-a-name-as-a-holder-may-have".padEnd(64, "-x")])
-    await lease(url, { name: holder, host, labels });
-  const held = await lease(url, { name: "list-importer", runCount: 12, labels });
-  await report(url, held, 9000, "open");
-  await respondWithStoppedNamespace(page);
-  await respondWithAlarms(page);
-  await respondWithHistory(page);
-  const callNumber = encodeCallNumber({ version: 0, run: held.firstRun, sequence: 2000 });
-  for (const [pageName, place] of [
-    ["overview", "/main"],
-    ["runs", "/main/runs"],
-    ["run", `/main/runs/${held.firstRun}`],
-    ["inspect", `/main/inspect/${callNumber}`],
-    ["malformed", "/main/inspect/2VznWE2_"],
-    ["recovery", "/main/recovery"],
-    ["stopped", "/lists/recovery"],
-  ] as const) {
-    await visit(place);
-    // A reload, so that nothing is left of the page before.
-    await page.reload({ waitUntil: "load" });
-    await heading(page).waitFor();
-    await untilLoaded(page);
-    if (pageName === "overview") await page.locator(".bars span").first().waitFor();
-    await expectAccessible(page, `${pageName} ${name}`);
-  }
-});
+test.each(WINDOWS)(
+  "every page is accessible, fits the window, and follows the colors of the system, %s",
+  async (name, options) => {
+    const { page, visit, url } = await openConsole(browser(), options);
+    await visit("/main");
+    await page.getByText("No run was leased yet").waitFor();
+    await expectAccessible(page, `empty ${name}`);
+    const background = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+    const ownBackground = await background();
+    await page.emulateMedia({ colorScheme: options.colorScheme === "dark" ? "light" : "dark" });
+    expect(await background()).not.toBe(ownBackground);
+    await page.emulateMedia({ colorScheme: options.colorScheme });
+    const host = "batch-17.berlin.example.org";
+    const labels = { archive: "lists" };
+    for (const holder of ["list-importer", "backfill", "as-long-a-name-as-a-holder-may-have".padEnd(64, "-x")])
+      await lease(url, { name: holder, host, labels });
+    const held = await lease(url, { name: "list-importer", runCount: 12, labels });
+    await report(url, held, 9000, "open");
+    await respondWithStoppedNamespace(page);
+    await respondWithAlarms(page);
+    await respondWithHistory(page);
+    const callNumber = encodeCallNumber({ version: 0, run: held.firstRun, sequence: 2000 });
+    for (const [pageName, place] of [
+      ["overview", "/main"],
+      ["runs", "/main/runs"],
+      ["run", `/main/runs/${held.firstRun}`],
+      ["inspect", `/main/inspect/${callNumber}`],
+      ["malformed", "/main/inspect/2VznWE2_"],
+      ["recovery", "/main/recovery"],
+      ["stopped", "/lists/recovery"],
+    ] as const) {
+      await visit(place);
+      // A reload, so that nothing is left of the page before.
+      await page.reload({ waitUntil: "load" });
+      await heading(page).waitFor();
+      await untilLoaded(page);
+      if (pageName === "overview") {
+        await page.locator(".bars span").first().waitFor();
+        // Alarms before anything else, the worst first.
+        const notices = await page.locator("main .notice-title").allTextContents();
+        expect(notices.slice(0, 2)).toEqual(["Act now: holder restarts", "Warning: runs used 80"]);
+      }
+      await expectAccessible(page, `${pageName} ${name}`);
+    }
+  },
+);

@@ -13,7 +13,7 @@ const TALLEST_BAR = "Math.max(...[...document.querySelectorAll('.bars span')].ma
 const names = (page: Page) => page.locator("table.leases tbody tr td:nth-of-type(1)").allInnerTexts();
 const firstWords = async (page: Page) => (await names(page)).map((text) => text.split("\n")[0]);
 
-test("the runs page filters by every field, and exports what it shows", async () => {
+test("the runs page filters by every field, keeps its filters in the URL, and exports what it shows", async () => {
   const { page, visit, url } = await openConsole(browser());
   const one = await lease(url, { name: "one", host: "mail-1", labels: { team: "a" } });
   await lease(url, { name: "two", host: "mail-2", labels: { team: "b" } });
@@ -33,11 +33,21 @@ test("the runs page filters by every field, and exports what it shows", async ()
   await mustShow("Run from", String(three.firstRun), ["three"]);
   await mustShow("Run to", String(one.firstRun), ["one"]);
   await mustShow("Label", "team=a", ["three", "one"]);
+  expect(page.url()).toContain("label=team%3Da");
+  await page.reload();
+  await expect.poll(() => firstWords(page)).toEqual(["three", "one"]);
+  expect(await page.getByLabel("Label", { exact: true }).inputValue()).toBe("team=a");
   const begun = page.waitForEvent("download");
   await page.getByRole("link", { name: "NDJSON", exact: true }).click();
   const text = await readFile(await (await begun).path(), "utf8");
   expect(text.trim().split("\n")).toHaveLength(3);
   expect(text).not.toContain("two");
+  await page.goBack();
+  await expect.poll(() => firstWords(page)).toEqual(["three", "two", "one"]);
+  // Without the button.
+  await page.getByLabel("Holder", { exact: true }).fill("missing");
+  await page.keyboard.press("Enter");
+  await page.getByText("No lease matches.").waitFor();
   await visit("/main/runs?label=nonsense");
   // A rejection is shown with the message of the coordinator.
   await page.getByText("a label is asked for as name=value").waitFor();

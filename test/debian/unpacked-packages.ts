@@ -7,6 +7,9 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { delimiter, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const CACHE_FOLDER = fileURLToPath(new URL("../../node_modules/.cache", import.meta.url));
 
 export interface Unpacked {
   /** Stands for `/`: the packages' files lie below it. */
@@ -18,14 +21,15 @@ export interface Unpacked {
 }
 
 /**
- * What `look` finds in the folder of an earlier run, else in freshly unpacked packages, else why neither can be had. Only the
- * unpacking needs the network.
+ * What `look` finds in the folder of an earlier run, which has the `name`, else in freshly unpacked packages, else why neither can be had.
+ * Only the unpacking needs the network.
  */
 export async function unpackDebianPackages<Found>(
+  name: string,
   packages: readonly string[],
-  cacheFolder: string,
   look: (unpacked: Unpacked) => Found | undefined,
 ): Promise<Found | string> {
+  const cacheFolder = join(CACHE_FOLDER, name);
   const home = join(cacheFolder, "unpacked");
   const earlier = await lookIn(home, look);
   if (earlier) return earlier;

@@ -3,19 +3,17 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
-import { createServer, connect as tcpConnect } from "node:net";
+import { connect as tcpConnect } from "node:net";
 import { delimiter, join } from "node:path";
 import { connect as tlsConnect } from "node:tls";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { unpackDebianPackages } from "../debian/unpacked-packages.js";
 import { callnumber, callnumberProcess, folderForTest, REPOSITORY, serve } from "../processes/command.js";
-import { diesWithParent } from "../processes/dies-with-run.js";
-import { launch, type RunningServer } from "../processes/sql-server.js";
+import { freePort, launch, type RunningServer } from "../processes/server-process.js";
 import { newAuthority } from "../tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../tls/files.js";
 
 const CONFIGURATION = join(REPOSITORY, "deploy", "nginx", "callnumber.conf");
-const CACHE_FOLDER = join(REPOSITORY, "node_modules", ".cache", "nginx");
 /** Debian's place for it, which is not on every PATH. */
 const SYSTEM_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
 
@@ -41,14 +39,6 @@ async function served() {
   const proxy = await startNginx(nginx, { folder, port, coordinatorPort, ...files });
   onTestFinished(() => proxy.kill());
   return { folder, port, url: `https://127.0.0.1:${port}`, token: stdout.trim(), coordinator };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  return port;
 }
 
 interface TestRequest {
@@ -139,7 +129,7 @@ async function findNginx(): Promise<Nginx | string> {
     const nginx = { program: join(folder, "nginx"), environment: {} };
     if (existsSync(nginx.program) && runs(nginx)) return nginx;
   }
-  return await unpackDebianPackages(["nginx"], CACHE_FOLDER, ({ home, libraryPath }) => {
+  return await unpackDebianPackages("nginx", ["nginx"], ({ home, libraryPath }) => {
     const nginx = { program: join(home, "usr", "sbin", "nginx"), environment: { LD_LIBRARY_PATH: libraryPath } };
     return existsSync(nginx.program) && runs(nginx) ? nginx : undefined;
   });
@@ -170,9 +160,8 @@ async function startNginx(nginx: Nginx, place: Proxied): Promise<RunningServer> 
   // One process, which is this user's: no others must be able to read the folder.
   const head = `daemon off;\nmaster_process off;\npid ${join(folder, "nginx.pid")};\nerror_log stderr;\nevents {}\n`;
   writeFileSync(whole, `${head}http {\naccess_log off;\n${temporary.join("\n")}\ninclude ${own};\n}\n`);
-  const command = [...diesWithParent(), nginx.program, "-e", "stderr", "-p", folder, "-c", whole];
-  const [program = nginx.program, ...words] = command;
-  return await launch({ program, words, environment: nginx.environment }, () => connected(port));
+  const words = ["-e", "stderr", "-p", folder, "-c", whole];
+  return await launch({ ...nginx, words }, () => connected(port));
 }
 
 function replaced(text: string, { port, coordinatorPort, certificate, key }: Proxied): string {

@@ -1,43 +1,43 @@
-/** The rights that make-acl.sh gives: each is needed for some work, and no work needs another one. Tried on a Cluster, which needs the most. */
-import { spawnSync } from "node:child_process";
+/** The rights that make-acl.sh gives, on a Cluster, which needs the most: each is needed for some work, and no work needs another one. */
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { Coordinator, openStore, parseStoreUrl, type Store } from "@callnumber/coordinator";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import { beforeEach, expect, test } from "vitest";
-import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
+import { beforeEach, expect, inject, test } from "vitest";
+import { requestAfter } from "../../packages/coordinator/test/leasing-crowd.js";
+import { needsOwnServer, redisCoordinatorAt } from "../../packages/coordinator/test/redis-for-test.js";
 import { type ClusterRedis, startClusterRedis } from "../redis/cluster-redis.js";
-import { command } from "../redis/redis-command.js";
-import { ownServerUnavailable, type RedisServer } from "../redis/test-redis.js";
+import { environmentFor, type RedisBinary } from "../redis/redis-binary.js";
+import { command, info, linesByName, until } from "../redis/redis-command.js";
+import { CLUSTER, clusterStoreUrlAt, shippedUsers } from "../redis/shipped-users.js";
+import { type RedisServer, startRedisServer } from "../redis/test-redis.js";
 
-const PASSWORD = randomBytes(32).toString("hex");
 /** The server allows it to every client, with or without the right. */
 const ALWAYS_ALLOWED = "+hello";
 
-let cluster: ClusterRedis;
-let namespaces = 0;
+beforeEach(needsOwnServer);
 
-beforeEach(async (context) => {
-  const reason = ownServerUnavailable();
-  context.skip(reason !== undefined, reason);
-  cluster = await startClusterRedis();
-});
-
-test("the coordinator's rights are enough for all its work, and it tries nothing beyond them", async () => {
-  await give("callnumber", rightsOf("callnumber"));
-  await expect(work("callnumber")).resolves.toBeUndefined();
+test("the coordinator's rights are enough for all its work, it tries nothing beyond them, and each is needed", async () => {
+  const cluster = await startClusterRedis();
+  let namespaceCount = 0;
+  const work = () => doAllWork(cluster, `rights-${++namespaceCount}`);
+  await work();
   for (const node of cluster.nodes) expect(await command(node, "ACL", "LOG")).toEqual([]);
-});
-
-test("each of the coordinator's rights is needed: without it some work fails", async () => {
-  const rights = rightsOf("callnumber");
+  const line = shippedUsers()
+    .split("\n")
+    .find((one) => one.startsWith("user callnumber "));
+  const rights = line?.split(" ").slice(2) ?? [];
+  expect(rights.length).toBeGreaterThan(10);
   const needless: string[] = [];
   for (const right of rights.filter((one) => one.startsWith("+") && one !== ALWAYS_ALLOWED)) {
     const others = rights.filter((one) => one !== right);
-    await give("callnumber", others);
+    for (const node of cluster.nodes) await command(node, "ACL", "SETUSER", "callnumber", "reset", ...others);
     // A script that every server knows already is never sent whole.
     for (const node of cluster.nodes) await command(node, "SCRIPT", "FLUSH");
-    await work("callnumber").then(
+    await work().then(
       () => needless.push(right),
       () => {},
     );
@@ -45,34 +45,42 @@ test("each of the coordinator's rights is needed: without it some work fails", a
   expect(needless).toEqual([]);
 });
 
-test("the operator's rights are enough to inspect everything and to recover, which the coordinator's are not", async () => {
-  for (const user of ["callnumber", "operator"]) await give(user, rightsOf(user));
-  // As on a server without the file.
-  for (const node of cluster.nodes) await command(node, "ACL", "SETUSER", "default", "on", "nopass");
-  await work("callnumber");
-  const namespace = `rights-${namespaces}`;
-  const doctor = await callnumber(["doctor", "--store", urlOf("operator"), "--json"]);
-  expect(JSON.parse(doctor.stdout).findings).toContainEqual(expect.objectContaining({ override: "default-user" }));
-  expect(doctor.stdout).not.toContain("unseen-configuration");
-
-  const recover = async (user: string) => {
-    const directory = await folderForTest();
-    const store = ["--store", urlOf(user), "--namespace", namespace, "--checkpoint-dir", directory];
-    return await callnumber(["recover", "--apply", ...store]);
-  };
-  const holders = `callnumber:{${namespace}}:holders`;
-  await command(await cluster.masterOf(holders), "SET", holders, "of another program");
-  const before = await recordOf(namespace);
-  expect(await recover("callnumber")).not.toMatchObject({ code: 0 });
-  expect(await recordOf(namespace)).toEqual(before);
-  expect(await recover("operator")).toMatchObject({ code: 0, stdout: expect.stringContaining(`${holders}:foreign:`) });
-  expect(await recordOf(namespace)).not.toEqual(before);
+test("redis-cli makes a Cluster as the user cluster, which is denied nothing, and a coordinator leases from it", async ({
+  skip,
+}) => {
+  const { executable, libraryPath } = inject("redis").binary as RedisBinary;
+  const redisCli = join(dirname(executable), "redis-cli");
+  skip(!existsSync(redisCli), "no redis-cli next to the redis-server");
+  const config = { "cluster-enabled": "yes", "repl-diskless-sync-delay": "0" };
+  const started = Array.from({ length: 6 }, () => startRedisServer({ config, morePorts: ["cluster-port"] }));
+  const nodes = await Promise.all(started);
+  const hosts = nodes.map(({ host, port }) => `${host}:${port}`);
+  const words = ["--user", CLUSTER.name, "--cluster", "create", ...hosts, "--cluster-replicas", "1", "--cluster-yes"];
+  const env = { ...environmentFor(libraryPath), REDISCLI_AUTH: CLUSTER.password };
+  await promisify(execFile)(redisCli, words, { env });
+  for (const node of nodes) {
+    const state = async () => linesByName(await command(node, "CLUSTER", "INFO"))["cluster_state"];
+    await until("the Cluster is whole", state, (seen) => seen === "ok");
+    const sides = () => info(node);
+    await until(
+      "each master has its replica",
+      sides,
+      (seen) =>
+        "up" === (seen["master_link_status"] ?? "up") &&
+        seen["connected_slaves"] === (seen["role"] === "master" ? "1" : "0"),
+    );
+  }
+  const { coordinator } = await redisCoordinatorAt(clusterStoreUrlAt(hosts.join(",")));
+  await coordinator.initNamespace("main", { nodeCount: 2 });
+  const holder = { name: "importer", host: "mail-1", pid: 4711, labels: {} };
+  expect(await coordinator.lease("main", { ...requestAfter(undefined), holder })).toMatchObject({ runCount: 1 });
+  for (const node of nodes) expect(await command(node, "ACL", "LOG")).toEqual([]);
 });
 
 /** All that a coordinator does with a store, once, in a namespace of its own. */
-async function work(user: string): Promise<void> {
-  const namespace = `rights-${++namespaces}`;
-  const { store } = await openStore(parseStoreUrl(urlOf(user)), { create: false });
+async function doAllWork({ nodes: [node] }: ClusterRedis, namespace: string): Promise<void> {
+  const { host, port } = node as RedisServer;
+  const { store } = await openStore(parseStoreUrl(clusterStoreUrlAt(`${host}:${port}`)), { create: false });
   const coordinator = new Coordinator({ store, name: "rights" });
   try {
     const made = await coordinator.initNamespace(namespace, { nodeCount: 2 });
@@ -105,30 +113,4 @@ async function trimOldest(store: Store, namespace: string, storeId: string): Pro
   const { firstRun: through = 0, leasedAtMs = 0, progress } = oldest ?? {};
   const leases = [{ lastLedgerId: through, reportedAtMs: progress?.reportedAtMs ?? null }];
   expect(await store.trimLedger(namespace, { storeId, trimmedThrough, through, leasedAtMs, leases })).toBe(true);
-}
-
-function rightsOf(user: string): string[] {
-  const { stdout } = spawnSync("sh", [join(REPOSITORY, "deploy", "redis", "make-acl.sh")], {
-    encoding: "utf8",
-    env: { PATH: process.env.PATH, CALLNUMBER_REDIS_PASSWORD: PASSWORD, CALLNUMBER_REDIS_OPERATOR_PASSWORD: PASSWORD },
-  });
-  const line = stdout.split("\n").find((one) => one.startsWith(`user ${user} `));
-  const words = line?.split(" ").slice(2) ?? [];
-  expect(words.length).toBeGreaterThan(10);
-  return words;
-}
-
-/** Replaces what the Cluster has from the file, so that a right can be missing. */
-async function give(user: string, rights: readonly string[]): Promise<void> {
-  for (const node of cluster.nodes) await command(node, "ACL", "SETUSER", user, "reset", ...rights);
-}
-
-function urlOf(user: string): string {
-  const { host, port } = cluster.nodes[0] as RedisServer;
-  return `redis-cluster://${user}:${PASSWORD}@${host}:${port}`;
-}
-
-async function recordOf(namespace: string): Promise<unknown> {
-  const key = `callnumber:{${namespace}}:record`;
-  return command(await cluster.masterOf(key), "HMGET", key, "c", "g", "p");
 }

@@ -4,11 +4,14 @@ import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { type BackdatedOptions, initBackdated } from "../backdated.js";
-import { clockShimUnavailable, createMovedClock, type MovedClock } from "../redis/moved-clock.js";
+import {
+  type ControlledMachine,
+  controlledMachineUnavailable,
+  newControlledMachine,
+} from "../redis/controlled-machine.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { type DisposableRedisServer, launchRedisServer, type Preload } from "../redis/redis-server.js";
 import { storeUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
-import { createWatchedDisk, type WatchedDisk, watchedDiskUnavailable } from "../redis/watched-disk.js";
 import { Control, redisCounter } from "./control.js";
 import { type Fault, type FaultSettings, faultOf } from "./run-fault.js";
 import { copyFolder, NAMESPACE, World, type WorldOptions } from "./world.js";
@@ -19,7 +22,7 @@ const DATA_FILES = ["dump.rdb", "appendonlydir"];
 
 interface RedisWorldOptions extends WorldOptions, RedisSettings {
   readonly binary: RedisBinary;
-  readonly preloads?: readonly Preload[];
+  readonly preload?: Preload | undefined;
 }
 
 /** Default: a single server with an AOF, two coordinators and a checkpoint. */
@@ -40,7 +43,7 @@ const DEFAULTS = {
   coordinatorCount: 2,
   runIn: [],
   store: {},
-  preloads: [],
+  preload: undefined,
 };
 
 export interface Address {
@@ -114,14 +117,14 @@ export class RedisWorld extends World {
   }
 
   async addServer(config: Record<string, string | string[]> = {}): Promise<DisposableRedisServer> {
-    const { binary, preloads, runIn } = this.#options;
+    const { binary, preload, runIn } = this.#options;
     const ownConfig = {
       "repl-diskless-sync-delay": "0",
       "enable-debug-command": "yes",
       ...this.#options.config,
       ...config,
     };
-    const server = await launchRedisServer(binary, { config: ownConfig, preloads, runIn });
+    const server = await launchRedisServer(binary, { config: ownConfig, preload, runIn });
     this.defer(async () => {
       await server.kill("SIGCONT");
       await server.dispose();
@@ -207,12 +210,12 @@ export function redisFault(
 
 /** With servers whose clock and disk the fault controls. */
 class ShimmedWorld extends RedisWorld {
-  readonly disk: WatchedDisk;
-  readonly clock: MovedClock;
+  readonly disk: ControlledMachine["disk"];
+  readonly clock: ControlledMachine["clock"];
 
   constructor(options: RedisWorldOptions) {
-    const [disk, clock] = [createWatchedDisk(), createMovedClock()];
-    super({ ...options, preloads: [disk.preload, clock.preload] });
+    const { preload, disk, clock } = newControlledMachine();
+    super({ ...options, preload });
     [this.disk, this.clock] = [disk, clock];
   }
 }
@@ -222,10 +225,9 @@ export function shimmedFault(
   settings: FaultSettings & RedisSettings,
   inject: (world: ShimmedWorld) => Promise<void>,
 ): Fault {
-  const unavailable = () => watchedDiskUnavailable() ?? clockShimUnavailable();
   return faultOf(
     name,
-    { ...settings, unavailable },
+    { ...settings, unavailable: controlledMachineUnavailable },
     (options) => new ShimmedWorld({ ...settings, ...options }),
     inject,
   );

@@ -43,49 +43,28 @@ export async function folderForTest(): Promise<string> {
 }
 
 /** Runs the command to its end, in this process. */
-export async function callnumber(parameters: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const { output, ended } = startHere(parameters, options);
-  return { code: await ended, ...output() };
+export function callnumber(parameters: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  return finished(startHere(parameters, options));
 }
 
 /** As `callnumber`, in a process of its own: for what the system does to a process, or reads when one starts. */
-export async function callnumberProcess(parameters: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const { input = "", env = {} } = options;
-  const child = spawnCommand(parameters, env);
-  child.stdin?.on("error", () => {});
-  child.stdin?.end(input);
-  return await finished(child);
+export function callnumberProcess(parameters: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const { input, env = {} } = options;
+  return finished(started(spawnCommand(parameters, env), input));
 }
 
 /** Runs a line of the shell, in which `callnumber` is the command. */
-export async function shell(line: string): Promise<Finished> {
+export function shell(line: string): Promise<Finished> {
   const env = { ...process.env, PATH: PATH_WITH_COMMAND };
-  return await finished(spawn("bash", ["-o", "pipefail", "-c", line], { env }));
+  return finished(started(spawn("bash", ["-o", "pipefail", "-c", line], { env })));
 }
 
-async function finished(child: ChildProcess): Promise<Finished> {
-  const output = collect(child);
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, ...output() };
+async function finished({ output, ended }: Started): Promise<Finished> {
+  return { code: await ended, ...output() };
 }
 
 export function shellLine(...words: readonly string[]): string {
   return words.map(shellWord).join(" ");
-}
-
-/** Runs `serve` with a terminal, until it listens or ends. Resolves to what the terminal showed. Needs the program `script`. */
-export async function serveOnTerminal(...parameters: readonly string[]): Promise<string> {
-  const line = shellLine(process.execPath, COMMAND, "serve", "--port", "0", ...parameters);
-  const child = spawn("script", ["-qefc", line, "/dev/null"], { stdio: ["ignore", "pipe", "pipe"] });
-  const output = collect(child);
-  const ended = once(child, "close");
-  while (child.exitCode === null && !output().stdout.includes("listening on")) {
-    await Promise.race([ended, once(child.stdout, "data")]);
-  }
-  // The terminal hangs up, and `serve` with it.
-  child.kill("SIGTERM");
-  await ended;
-  return output().stdout;
 }
 
 export interface RunningCommand {
@@ -103,7 +82,7 @@ export function startCommand(parameters: readonly string[], env: Env = {}): Runn
 
 /** As `startCommand`, in a process of its own. */
 export function startProcess(parameters: readonly string[], env: Env = {}): RunningCommand {
-  return untilTestEnds(startInProcess(parameters, env), "SIGINT", "SIGKILL");
+  return untilTestEnds(started(spawnCommand(parameters, env)), "SIGINT", "SIGKILL");
 }
 
 /** Starts a command with a terminal of so many columns, on which Ctrl-C can be typed. Needs the program `script`. */
@@ -136,9 +115,9 @@ export function serve(store: string, ...more: readonly string[]): Promise<Runnin
 
 /** As `serve`, with more in its environment. */
 export async function serveWith(env: Env, store: string, ...more: readonly string[]): Promise<RunningCoordinator> {
-  const started = startHere(["serve", "--store", store, "--port", "0", ...more], { env });
-  const running = untilTestEnds(started, "SIGTERM");
-  return { url: await urlIn(started), ...running };
+  const command = startHere(["serve", "--store", store, "--port", "0", ...more], { env });
+  const running = untilTestEnds(command, "SIGTERM");
+  return { url: await urlIn(command), ...running };
 }
 
 export interface ServingProcess extends RunningCoordinator {
@@ -150,11 +129,22 @@ export async function serveProcess(store: string, ...more: readonly string[]): P
   return await serveProcessWith({}, store, ...more);
 }
 
-/** As `serveProcess`, with more in its environment. */
-export async function serveProcessWith(env: Env, store: string, ...more: readonly string[]): Promise<ServingProcess> {
-  const started = startInProcess(["serve", "--store", store, "--port", "0", ...more], env);
-  const running = untilTestEnds(started, "SIGTERM", "SIGKILL");
-  return { url: await urlIn(started), child: started.child, ...running };
+export interface ProcessOptions {
+  readonly env?: Env;
+  /** Words before the program, which run it in another place. */
+  readonly runIn?: readonly string[];
+}
+
+/** As `serveProcess`, with more in its environment or in another place. */
+export async function serveProcessWith(
+  { env = {}, runIn = [] }: ProcessOptions,
+  store: string,
+  ...more: readonly string[]
+): Promise<ServingProcess> {
+  const child = spawnCommand(["serve", "--store", store, "--port", "0", ...more], env, runIn);
+  const command = started(child);
+  const running = untilTestEnds(command, "SIGTERM", "SIGKILL");
+  return { url: await urlIn(command), child, ...running };
 }
 
 /** A command that has just been started. */
@@ -224,12 +214,12 @@ function startHere(parameters: readonly string[], { input = "", env = {} }: RunO
   };
 }
 
-function startInProcess(parameters: readonly string[], env: Env) {
-  const child = spawnCommand(parameters, env);
-  child.stdin?.end();
+function started(child: ChildProcess, input = ""): Started {
+  // A process that ends before it has read everything breaks the pipe.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
   const closed = once(child, "close") as Promise<[number | null]>;
   return {
-    child,
     output: collect(child),
     ended: closed.then(([code]) => code),
     send: (signal: NodeJS.Signals) => void child.kill(signal),
@@ -237,8 +227,9 @@ function startInProcess(parameters: readonly string[], env: Env) {
   };
 }
 
-function spawnCommand(parameters: readonly string[], env: Env): ChildProcess {
-  return spawn(process.execPath, [COMMAND, ...parameters], { env: { ...inherited(), ...env } });
+function spawnCommand(parameters: readonly string[], env: Env, runIn: readonly string[] = []): ChildProcess {
+  const [program = process.execPath, ...words] = [...runIn, process.execPath, COMMAND, ...parameters];
+  return spawn(program, words, { env: { ...inherited(), ...env } });
 }
 
 /** Settings of the person who runs the tests must not reach the command. */

@@ -6,7 +6,7 @@ import { type ChildProcess, execFile, type SpawnOptions, spawn, spawnSync } from
 import { once } from "node:events";
 import { promisify } from "node:util";
 import { afterAll } from "vitest";
-import { diesWithParent } from "../processes/dies-with-run.js";
+import { diesWithParent } from "../processes/server-process.js";
 import type { LaunchNode } from "./replicated-redis.js";
 import { startRedisServer } from "./test-redis.js";
 

@@ -28,8 +28,8 @@ export function redisBinaryOnPath(path: string): RedisBinary | string {
 }
 
 /** Returns the unpacked Redis of an earlier run, else a freshly unpacked one, else why there is none. */
-export function unpackDebianRedis(cacheFolder: string): Promise<RedisBinary | string> {
-  return unpackDebianPackages(["redis-server"], cacheFolder, ({ home, libraryPath, origin }) => {
+export function unpackDebianRedis(): Promise<RedisBinary | string> {
+  return unpackDebianPackages("redis", ["redis-server"], ({ home, libraryPath, origin }) => {
     const executable = join(home, "usr", "bin", "redis-server");
     const version = versionOf(executable, libraryPath);
     return version === undefined ? undefined : { executable, libraryPath, version, origin };

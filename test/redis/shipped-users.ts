@@ -26,6 +26,22 @@ export function watching(masterName: string): readonly string[] {
   return [`auth-user ${masterName} ${SENTINEL.name}`, `auth-pass ${masterName} ${SENTINEL.password}`];
 }
 
+/** By user. */
+export const PASSWORDS: Readonly<Record<string, string>> = Object.fromEntries(
+  [STORE_USER, OPERATOR, REPLICA, SENTINEL, CLUSTER].map(({ name, password }) => [name, password]),
+);
+
+/** The variable with which make-acl.sh is given the password of a user. */
+export function passwordVariable(user: string): string {
+  return user === STORE_USER.name ? "CALLNUMBER_REDIS_PASSWORD" : `CALLNUMBER_REDIS_${user.toUpperCase()}_PASSWORD`;
+}
+
+export function makeAcl(passwords: Readonly<Record<string, string | undefined>>) {
+  const given = Object.entries(passwords).map(([user, password]) => [passwordVariable(user), password]);
+  const env = { PATH: process.env["PATH"], ...Object.fromEntries(given) };
+  return spawnSync("sh", [MAKE_ACL], { encoding: "utf8", env });
+}
+
 /** The text of an ACL file: the shipped users, and the tests' own. Made once for each test file. */
 export function shippedUsers(): string {
   made ??= makeShippedUsers();
@@ -34,17 +50,7 @@ export function shippedUsers(): string {
 let made: string | undefined;
 
 function makeShippedUsers(): string {
-  const { status, stdout, stderr } = spawnSync("sh", [MAKE_ACL], {
-    encoding: "utf8",
-    env: {
-      PATH: process.env["PATH"],
-      CALLNUMBER_REDIS_PASSWORD: STORE_USER.password,
-      CALLNUMBER_REDIS_OPERATOR_PASSWORD: OPERATOR.password,
-      CALLNUMBER_REDIS_REPLICA_PASSWORD: REPLICA.password,
-      CALLNUMBER_REDIS_SENTINEL_PASSWORD: SENTINEL.password,
-      CALLNUMBER_REDIS_CLUSTER_PASSWORD: CLUSTER.password,
-    },
-  });
+  const { status, stdout, stderr } = makeAcl(PASSWORDS);
   if (status !== 0) throw new Error(`make-acl.sh made no file: ${stderr}`);
   return `${stdout}user ${TESTER.name} on >${TESTER.password} ~* &* +@all\n`;
 }

@@ -4,9 +4,9 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { REPOSITORY } from "../processes/command.js";
-import type { SqlServer } from "../processes/sql-server.js";
+import { type SqlServer, serverForFile } from "./sql-servers.js";
 
 const DOCUMENT = join(REPOSITORY, "docs", "how-to", "store-call-numbers.md");
 const BLOCK = /^```(sql|text) (\w+):([\w-]+)\n([\s\S]*?)^```$/gm;
@@ -20,46 +20,36 @@ export const SAME_BUT_FOR_CASE = ["02q1iOKe", "02Q1IOKe"] as const;
 const MALFORMED = ["", "2VznWE2", "2VznWE2-", " 2VznWE2", "2VznWE\n2", "dxlGgaI4", "zzzzzzzz", "2VznWEé2", "2VznWE2ii"];
 export const ALL_MESSAGES = "SELECT call_number, message FROM messages ORDER BY call_number";
 
-export type Rows = string[][];
+type Rows = string[][];
 
-class DocumentExamples {
-  readonly #blocks = new Map<string, string>();
-  readonly #unused = new Set<string>();
-
-  /** Those of one engine. Each must be used until the end of the test file: the others would be claims that no test has tried. */
-  constructor(engine: "mariadb" | "postgres" | "sqlite") {
-    const document = readFileSync(DOCUMENT, "utf8");
-    if (OF_NO_ENGINE.test(document)) throw new Error(`${DOCUMENT} has an example that no test runs`);
-    for (const [, kind, ofEngine, name, text = ""] of document.matchAll(BLOCK)) {
-      if (ofEngine === engine) this.#blocks.set(`${kind} ${name}`, text);
-    }
-    for (const block of this.#blocks.keys()) this.#unused.add(block);
+/** Those of one engine. Each must be used until the end of the test file: the others would be claims that no test has tried. */
+function documentExamples(engine: Engine["name"]) {
+  const document = readFileSync(DOCUMENT, "utf8");
+  if (OF_NO_ENGINE.test(document)) throw new Error(`${DOCUMENT} has an example that no test runs`);
+  const blocks = new Map<string, string>();
+  for (const [, kind, ofEngine, name, text = ""] of document.matchAll(BLOCK)) {
+    if (ofEngine === engine) blocks.set(`${kind} ${name}`, text);
   }
-
-  /** The statements of the example. @throws Error when the document has none. */
-  sql(name: string): string {
-    return this.#block(`sql ${name}`);
-  }
-
-  /** The rows that the document shows below the example. @throws Error when it shows none. */
-  rows(name: string): Rows {
-    const lines = this.#block(`text ${name}`).trimEnd().split("\n");
-    return lines.map((line) => line.split(COLUMN_GAP));
-  }
-
-  get unused(): string[] {
-    return [...this.#unused];
-  }
-
-  #block(name: string): string {
-    const text = this.#blocks.get(name);
+  const unused = new Set(blocks.keys());
+  const block = (name: string): string => {
+    const text = blocks.get(name);
     if (text === undefined) throw new Error(`docs/how-to/store-call-numbers.md has no block ${name}`);
-    this.#unused.delete(name);
+    unused.delete(name);
     return text;
-  }
+  };
+  return {
+    unused,
+    /** The statements of the example. @throws Error when the document has none. */
+    sql: (name: string) => block(`sql ${name}`),
+    /** The rows that the document shows below the example. @throws Error when it shows none. */
+    rows(name: string): Rows {
+      const lines = block(`text ${name}`).trimEnd().split("\n");
+      return lines.map((line) => line.split(COLUMN_GAP));
+    },
+  };
 }
 
-export interface Engine {
+interface Engine {
   readonly name: "mariadb" | "postgres" | "sqlite";
   /** Resolves to why there can be no server here, for `ctx.skip`. */
   readonly start: () => Promise<SqlServer | string>;
@@ -87,26 +77,18 @@ export function testArchive({
   malformed,
   duplicate,
 }: Engine) {
-  const examples = new DocumentExamples(name);
-  let server: SqlServer;
-  let unavailable: string | undefined;
-
-  beforeAll(async () => {
-    const started = await start();
-    if (typeof started === "string") unavailable = started;
-    else server = started;
-  });
-  beforeEach(async (context) => {
-    context.skip(unavailable !== undefined, unavailable);
-    await server.run(`CREATE DATABASE archive ${settings}`);
-  });
-  afterEach(async () => {
-    if (unavailable === undefined) await server.run("DROP DATABASE archive");
+  const examples = documentExamples(name);
+  const server = serverForFile(start);
+  let testCount = 0;
+  beforeEach(async () => {
+    testCount++;
+    await server().run(`CREATE DATABASE archive ${settings}`);
+    onTestFinished(async () => void (await server().run("DROP DATABASE archive")));
   });
   afterAll(() => {
-    if (unavailable === undefined) expect(examples.unused, "every example of the document is run").toEqual([]);
+    if (testCount > 0) expect([...examples.unused], "every example of the document is run").toEqual([]);
   });
-  const run = (sql: string): Promise<Rows> => server.run(sql, "archive");
+  const run = (sql: string): Promise<Rows> => server().run(sql, "archive");
 
   test("the table keeps both of two call numbers that differ in case alone, and finds each", async () => {
     const [first, other] = SAME_BUT_FOR_CASE;

@@ -2,10 +2,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { encodeCallNumber, NUMBER_MAX, toNumber } from "@callnumber/protocol/codec";
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { REPOSITORY } from "../processes/command.js";
-import type { SqlServer } from "../processes/sql-server.js";
-import { startMariadb } from "./sql-servers.js";
+import { type SqlServer, serverForFile, startMariadb } from "./sql-servers.js";
 
 const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 const FUNCTIONS = read("deploy/sql/call-numbers.mariadb.sql");
@@ -20,21 +19,16 @@ const DATABASE = "archive";
 /** Of sessions: the one that everybody should have, and the one that makes everything fit somehow. */
 const MODES = ["STRICT_ALL_TABLES", ""];
 
-let server: SqlServer;
-let unavailable: string | undefined;
+const server = serverForFile(startWithFunctions);
+const run = (sql: string) => server().run(sql, DATABASE);
 
-beforeAll(async () => {
+async function startWithFunctions(): Promise<SqlServer | string> {
   const started = await startMariadb();
-  if (typeof started === "string") {
-    unavailable = started;
-    return;
-  }
-  server = started;
-  await server.run(`CREATE DATABASE ${DATABASE} DEFAULT CHARACTER SET utf8mb4`);
-  await server.run(FUNCTIONS, DATABASE);
-});
-
-beforeEach((context) => context.skip(unavailable !== undefined, unavailable));
+  if (typeof started === "string") return started;
+  await started.run(`CREATE DATABASE ${DATABASE} DEFAULT CHARACTER SET utf8mb4`);
+  await started.run(FUNCTIONS, DATABASE);
+  return started;
+}
 
 test("the functions decode and encode every vector", async () => {
   expect(VECTORS.length).toBeGreaterThan(2_000);
@@ -130,31 +124,27 @@ test.each(connections)(
     const sql = `SET NAMES ${charset} COLLATE ${collation}; SELECT
     call_number_to_number('2VznWE2i'), call_number_to_number('2vZNwe2I'), call_number_run('2VznWE2i'),
     call_number_encode(0, 99, 345) = BINARY '2VznWE2i', call_number_encode(0, 99, 345) = BINARY '2vznwe2i'`;
-    expect(await server.run(sql, DATABASE)).toEqual([
-      [`${toNumber("2VznWE2i")}`, `${toNumber("2vZNwe2I")}`, "99", "1", "0"],
-    ]);
+    expect(await run(sql)).toEqual([[`${toNumber("2VznWE2i")}`, `${toNumber("2vZNwe2I")}`, "99", "1", "0"]]);
   },
 );
 
 test("the functions keep their SQL mode, whatever that of the session", async () => {
   const modes = [...MODES, "ANSI_QUOTES,PIPES_AS_CONCAT", "NO_UNSIGNED_SUBTRACTION", "ORACLE"];
   for (const mode of modes) {
-    const rows = await server.run(
+    const rows = await run(
       `SET sql_mode = '${mode}'; SELECT call_number_encode(0, 99, 345), call_number_run('2VznWE2i'), call_number_run('2VznWE2ii')`,
-      DATABASE,
     );
     expect(rows, mode).toEqual([["2VznWE2i", "99", "NULL"]]);
   }
 });
 
 test("the functions decode columns of every kind, and a whole table of them in one statement", async () => {
-  await server.run(
+  await run(
     `CREATE TABLE kinds (a CHAR(8) CHARACTER SET ascii COLLATE ascii_bin, b VARCHAR(20) CHARACTER SET utf16, c BINARY(8), d TEXT CHARACTER SET latin1);
      INSERT INTO kinds VALUES ('2VznWE2i', '2VznWE2i', '2VznWE2i', '2VznWE2i'), ('03KOE60u', '03KOE60u', '03KOE60u', '03KOE60ü')`,
-    DATABASE,
   );
   const columns = ["a", "b", "c", "d"].map((name) => `call_number_run(${name})`);
-  expect(await server.run(`SELECT ${columns} FROM kinds ORDER BY 1`, DATABASE)).toEqual([
+  expect(await run(`SELECT ${columns} FROM kinds ORDER BY 1`)).toEqual([
     ["99", "99", "99", "99"],
     ["8452", "8452", "8452", "NULL"],
   ]);
@@ -162,8 +152,8 @@ test("the functions decode columns of every kind, and a whole table of them in o
 
 test("the file can be installed again, and leaves the mode of the session as it was", async () => {
   const sql = `SET sql_mode = 'ANSI_QUOTES'; ${FUNCTIONS} SELECT @@sql_mode`;
-  expect(await server.run(sql, DATABASE)).toEqual([["ANSI_QUOTES"]]);
-  const made = await server.run(
+  expect(await run(sql)).toEqual([["ANSI_QUOTES"]]);
+  const made = await run(
     `SELECT routine_name, is_deterministic, sql_data_access, security_type, sql_mode FROM information_schema.routines
       WHERE routine_schema = '${DATABASE}'`,
   );
@@ -221,9 +211,8 @@ test("the schemes return NULL for what does not fit", async () => {
 test("the schemes number this moment, in UTC whatever the time zone of the session", async () => {
   const fields = "mysql_bigint_13_6_1_now(7), mysql_sql_11_9_now()";
   const askedAtMs = Date.now();
-  const rows = await server.run(
+  const rows = await run(
     ["+00:00", "-05:00", "+09:00"].map((zone) => `SET time_zone = '${zone}'; SELECT ${fields};`).join(" "),
-    DATABASE,
   );
   const answeredAtMs = Date.now();
   expect(rows).toHaveLength(3);
@@ -242,11 +231,43 @@ test("the schemes repeat numbers among 10,000 rows of one statement, as the file
   const count = 10_000;
   const sql = (call: string) =>
     `SELECT COUNT(*) - COUNT(DISTINCT id) FROM (SELECT ${call} AS id FROM seq_1_to_${count}) AS made`;
-  const [[repeats]] = (await server.run(sql("mysql_bigint_13_6_1_now(1)"), DATABASE)) as [[string]];
+  const [[repeats]] = (await run(sql("mysql_bigint_13_6_1_now(1)"))) as [[string]];
   // 50 in the mean, give or take 7.
   expect(Number(repeats)).toBeGreaterThan(10);
   expect(Number(repeats)).toBeLessThan(150);
-  expect(await server.run(sql("mysql_sql_11_9_now()"), DATABASE)).toEqual([["0"]]);
+  expect(await run(sql("mysql_sql_11_9_now()"))).toEqual([["0"]]);
+});
+
+/** Numbers that the server makes in one statement. */
+async function numbersOf(at: SqlServer, call: string, count: number): Promise<readonly string[]> {
+  const rows = await at.run(`SELECT ${call} FROM seq_1_to_${count}`, DATABASE);
+  return rows.map(([text = ""]) => text);
+}
+
+test("the digits of UUID() increase with the clock: one server repeats none in a second, where random digits would", async () => {
+  const count = 200_000;
+  const made = await numbersOf(server(), "CONV(LEFT(UUID(), 8), 16, 10)", count);
+  // Of so many draws of 2^32 four or five would be alike, and half of them would be less than the one before.
+  expect(new Set(made).size).toBe(count);
+  const falls = made.filter((text, index) => index > 0 && Number(text) < Number(made[index - 1])).length;
+  // At most where 2^32 is passed.
+  expect(falls).toBeLessThanOrEqual(1);
+});
+
+test("the digits of UUID() are equal on two servers at the same time far more often than random digits would be", async () => {
+  const servers = [server(), (await startWithFunctions()) as SqlServer];
+  const count = 20_000;
+  /** The pairs of 20,000 draws each by 10^9 values are 0.4: as many as this would be seen once in 10^11 rounds. */
+  const moreThanDrawn = 10;
+  let alike = 0;
+  // Both must be at work in the same second, and at the same time, which a busy machine may not do at once.
+  for (let round = 0; round < 30 && alike < moreThanDrawn; round++) {
+    const made = await Promise.all(servers.map((one) => numbersOf(one, "mysql_sql_11_9_now()", count)));
+    for (const numbers of made) expect(new Set(numbers).size).toBe(count);
+    const known = new Set(made[0]);
+    alike = made[1]?.filter((text) => known.has(text)).length ?? 0;
+  }
+  expect(alike).toBeGreaterThanOrEqual(moreThanDrawn);
 });
 
 interface Schemes {
@@ -272,7 +293,7 @@ interface Schemes {
 /** What the server answers for rows of expressions, as text, in one statement and in their order. */
 async function valuesOf(rows: readonly (readonly string[])[], mode = "STRICT_ALL_TABLES"): Promise<string[][]> {
   const statements = rows.map((row) => `SELECT ${row.join(", ")};`);
-  return await server.run([`SET sql_mode = '${mode}';`, ...statements].join("\n"), DATABASE);
+  return await run([`SET sql_mode = '${mode}';`, ...statements].join("\n"));
 }
 
 /** As hexadecimal: nothing on the way to the server can take a character of it for anything else. */

@@ -8,15 +8,37 @@ import { chown, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { afterAll } from "vitest";
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import { unpackDebianPackages } from "../debian/unpacked-packages.js";
-import { REPOSITORY } from "../processes/command.js";
-import { diesWithParent } from "../processes/dies-with-run.js";
-import { type Command, launch, outputOf, rowsIn, type SqlServer } from "../processes/sql-server.js";
+import { type Command, launch, outputOf } from "../processes/server-process.js";
 
-const CACHE_FOLDER = join(REPOSITORY, "node_modules", ".cache");
 const PATH = (process.env["PATH"] ?? "").split(delimiter).filter(Boolean);
 const IS_ROOT = process.getuid?.() === 0;
+
+/** A database server, spoken to through the client program that comes with it, as a person would: every value comes back as text. */
+export interface SqlServer {
+  readonly version: string;
+  /**
+   * Runs statements in a database, one after the other, until one fails. Resolves to the rows of all of them, each a list of its
+   * columns as text; NULL is the word `NULL`.
+   * @throws Error with what the server wrote of the statement that failed. Those before it have run.
+   */
+  run(sql: string, database?: string): Promise<string[][]>;
+  /** Kills the server, and removes its directory. */
+  dispose(): Promise<void>;
+}
+
+/** One server for all tests of a file. Call the result in a test. Where there can be none, the tests of the file are skipped with the reason. */
+export function serverForFile(start: () => Promise<SqlServer | string>): () => SqlServer {
+  let started: SqlServer | string;
+  beforeAll(async () => {
+    started = await start();
+  });
+  beforeEach((context) => {
+    if (typeof started === "string") context.skip(started);
+  });
+  return () => started as SqlServer;
+}
 
 export interface ServerOptions {
   /** For the server's command line, in addition to those that make it small and private. */
@@ -104,7 +126,7 @@ async function findMariadb(): Promise<MariadbPrograms | string> {
   const installed = await mariadbIn([...PATH, "/usr/sbin", "/usr/libexec"], PATH, {});
   if (installed) return installed;
   const packages = ["mariadb-server-core", "mariadb-client-core"];
-  return unpackDebianPackages(packages, join(CACHE_FOLDER, "mariadb"), ({ home, libraryPath }) =>
+  return unpackDebianPackages("mariadb", packages, ({ home, libraryPath }) =>
     // The client may be installed already: then it was not fetched again.
     mariadbIn([join(home, "usr", "sbin")], [join(home, "usr", "bin"), ...PATH], { LD_LIBRARY_PATH: libraryPath }),
   );
@@ -158,7 +180,9 @@ async function launchMariadb(
     "--innodb-use-native-aio=0",
     "--innodb-log-file-size=32M",
   ];
-  const commandOf = (...words: readonly string[]) => command([server, ...serverOptions, ...words], environment);
+  const commandOf = (...words: readonly string[]): Command => {
+    return { program: server, words: [...serverOptions, ...words], environment };
+  };
   const run = async (sql: string, database = "") => {
     const words = [...MARIADB_CLIENT_OPTIONS, socket, ...(database === "" ? [] : [database])];
     return rowsIn(await outputOf({ program: client, words, environment }, sql));
@@ -191,7 +215,7 @@ async function findPostgres(): Promise<PostgresPrograms | string> {
   };
   const folder = [...PATH, ...releasesBelow("/")].find(hasPrograms);
   if (folder !== undefined) return { folder, environment: { LC_ALL: "C" } };
-  return unpackDebianPackages(["postgresql"], join(CACHE_FOLDER, "postgres"), ({ home, libraryPath }) => {
+  return unpackDebianPackages("postgres", ["postgresql"], ({ home, libraryPath }) => {
     const unpacked = releasesBelow(home).find(hasPrograms);
     return unpacked && { folder: unpacked, environment: { LC_ALL: "C", LD_LIBRARY_PATH: libraryPath } };
   });
@@ -201,7 +225,7 @@ async function findPostgres(): Promise<PostgresPrograms | string> {
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
 function postgresCommand({ folder, environment }: PostgresPrograms, name: string, words: readonly string[]): Command {
-  return { ...command([join(folder, name), ...words], environment), ...(IS_ROOT ? { asUser: NOBODY } : {}) };
+  return { program: join(folder, name), words, environment, ...(IS_ROOT ? { asUser: NOBODY } : {}) };
 }
 
 /** Rows alone, columns between tabs, NULL as a word, and nothing after the first error. */
@@ -243,7 +267,8 @@ async function launchPostgres(
   return { version, run, kill: () => server.kill("SIGQUIT") };
 }
 
-function command(words: readonly string[], environment: NodeJS.ProcessEnv): Command {
-  const [program = "", ...rest] = [...diesWithParent(), ...words];
-  return { program, words: rest, environment };
+/** Rows as the client programs print them here: a line each, columns between tabs. */
+function rowsIn(output: string): string[][] {
+  const lines = output.replace(/\n$/, "").split("\n");
+  return output === "" ? [] : lines.map((line) => line.split("\t"));
 }

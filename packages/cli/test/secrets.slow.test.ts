@@ -307,7 +307,7 @@ describe("debug output of libraries", () => {
       const tokens = join(folder, "tokens");
       const made = await done("token", "create", "--tokens-file", tokens, "--role", "read", "--all-namespaces");
       const env = { [name]: value };
-      const running = await serveProcessWith(env, "memory:", "--tokens-file", tokens);
+      const running = await serveProcessWith({ env }, "memory:", "--tokens-file", tokens);
       const statusWith = (token: string) => {
         const file = replaceFile(join(folder, "me.token"), `${token}\n`);
         return callnumberProcess(["status", "--coordinator", running.url, "--token-file", file], { env });

@@ -15,10 +15,10 @@ import {
   callnumber,
   folderForTest,
   serve,
-  serveOnTerminal,
   serveProcess,
   shell,
   shellLine,
+  startOnTerminal,
 } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
@@ -79,8 +79,15 @@ describe("serve on the embedded store", () => {
   test("serve on a terminal makes a new store, unless --no-create forbids it", async ({ skip }) => {
     if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
     const store = await embeddedStore();
-    expect(await serveOnTerminal("--store", store, "--no-create")).toContain("store_not_found");
-    expect(await serveOnTerminal("--store", store)).toContain("This is a new store");
+    const words = ["serve", "--port", "0", "--store", store];
+    const rejected = startOnTerminal(120, ...words, "--no-create");
+    await rejected.ended();
+    expect(rejected.output().stdout).toContain("store_not_found");
+    const made = startOnTerminal(120, ...words);
+    await expect.poll(() => made.output().stdout).toContain("listening on");
+    expect(made.output().stdout).toContain("This is a new store");
+    made.typeCtrlC();
+    expect(await made.ended()).toBe(0);
   });
 
   test("serve fails on a store that is in use, and before it makes a store on a port that is in use", async () => {

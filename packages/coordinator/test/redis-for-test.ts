@@ -1,9 +1,10 @@
 /** Redis stores, coordinators and clients for the tests of Redis alone. What is opened here ends with its test. */
 import { Redis } from "ioredis";
-import { onTestFinished, type TestContext } from "vitest";
+import { expect, onTestFinished, type TestContext } from "vitest";
 import { startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
+import { command } from "../../../test/redis/redis-command.js";
 import { asStoreUser, storeUrlAt } from "../../../test/redis/shipped-users.js";
-import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
+import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
@@ -51,6 +52,19 @@ export function clientAt(url: string): Redis {
   const redis = new Redis(url);
   onTestFinished(() => redis.disconnect());
   return redis;
+}
+
+/** Expects that clients without a user are rejected, that these users and the test's own are connected, and that none was denied a command. */
+export async function expectUsers(nodes: readonly RedisServer[], users: readonly string[]): Promise<void> {
+  const seen = new Set<string>();
+  for (const node of nodes) {
+    const clients = String(await command(node, "CLIENT", "LIST"));
+    for (const [, user = ""] of clients.matchAll(/ user=(\S+)/g)) seen.add(user);
+    expect(await command(node, "ACL", "LOG")).toEqual([]);
+    await expect(command({ url: `redis://${node.host}:${node.port}` }, "PING")).rejects.toThrow(/NOAUTH/);
+  }
+  // A replica runs what its master sends without a user.
+  expect([...seen].sort()).toEqual(["(superuser)", ...users, "tester"]);
 }
 
 /** A server, reached directly, and by `lease` through a proxy. */

@@ -15,7 +15,7 @@ import { findLease } from "../src/ledger/read-ledger.js";
 import { slotOf } from "../src/stores/redis/discovery.js";
 import { commandsFor } from "./commands-for-test.js";
 import { expectNoRunTwice, RATE, startCrowd } from "./leasing-crowd.js";
-import { needsOwnServer, redisCoordinatorAt, storeAt, untilDone } from "./redis-for-test.js";
+import { expectUsers, needsOwnServer, redisCoordinatorAt, storeAt, untilDone } from "./redis-for-test.js";
 
 /** A master and its replica: a step counts when both have it. */
 const INIT = { nodeCount: 2, rate: RATE };
@@ -82,19 +82,22 @@ test.each(["FORCE", "TAKEOVER", undefined] as const)(
     await cluster.failover(replica, force);
     await cluster.untilAgreed();
     await endLeasing();
+    await expectUsers(cluster.nodes, ["callnumber", "replica"]);
     for (const name of names) expect(recoveriesOf(name)).toContain("epoch_changed");
     for (const name of others) expect(recoveriesOf(name)).toEqual([]);
   },
 );
 
 test("leasing continues after a master is killed, the one node of the URL, once its replica has taken over and is followed", async () => {
-  const { crowd, master, replica, endLeasing, names, recoveriesOf } = await leasingOn();
+  const { cluster, crowd, master, replica, endLeasing, names, recoveriesOf } = await leasingOn();
   await master.kill("SIGKILL");
   await untilInfo(replica, { role: "master" });
   // Alone it has no quorum.
   await crowd.untilRefused(names[0], "quorum_missing");
   await master.start();
+  await untilInfo(master, { role: "slave", master_link_status: "up" });
   await endLeasing();
+  await expectUsers(cluster.nodes, ["callnumber", "replica"]);
   expect(recoveriesOf(names[0])).toContain("epoch_changed");
 });
 

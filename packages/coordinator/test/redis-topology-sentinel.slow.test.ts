@@ -9,7 +9,7 @@ import { type SentinelRedis, startSentinelRedis } from "../../../test/redis/sent
 import { REPLICA, SENTINEL, sentinelStoreUrlAt, watching } from "../../../test/redis/shipped-users.js";
 import { type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { expectNoRunTwice, greatestRun, RATE, startCrowd } from "./leasing-crowd.js";
-import { needsOwnServer, redisCoordinatorAt, storeAt } from "./redis-for-test.js";
+import { expectUsers, needsOwnServer, redisCoordinatorAt, storeAt } from "./redis-for-test.js";
 
 /** Three data nodes: a step counts when one other node has it. */
 const INIT = { nodeCount: 3, rate: RATE };
@@ -44,10 +44,11 @@ test("leasing continues at the new master each time that a master is killed, wit
     await crowd.untilLeased();
     // It comes back as a master, because no Sentinel has reached it yet, and is made a replica.
     await master.start();
-    await untilInfo(master, { role: "slave" });
+    await untilInfo(master, { role: "slave", master_link_status: "up" });
     await crowd.untilLeased();
     master = next;
   }
+  await expectUsers(group.nodes, ["callnumber", "replica", "sentinel"]);
   expect(await endLeasing()).toContain("epoch_changed");
 });
 

@@ -1,10 +1,11 @@
 /*
- * Writes down how much of each file a process has had synced, and makes the sync slow on request.
- * Loaded with LD_PRELOAD. Appends one line to WATCHED_DISK_LOG for each file that was synced or cut:
+ * Loaded with LD_PRELOAD into a server: moves its wall clock, makes its syncs slow, and logs how much of each file was synced.
+ * MOVED_CLOCK_FILE and SLOW_SYNC_FILE each hold eight bytes, a signed count of microseconds; writing one changes the running process.
+ * The monotonic clock is left alone: that of a real machine does not jump either when someone sets the time.
+ * SYNC_LOG gets one line for each file that was synced or cut:
  *   sync|cut <inode> <birth, ns> <bytes>
  * A sync's bytes are those the file had when the sync began: what was written meanwhile may not be on the disk.
  * A file is named by its inode and birth, since it may be renamed later, and a new file may get an old inode.
- * WATCHED_DISK_DELAY is a file of eight bytes, the microseconds that each sync waits before it begins.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,14 +16,18 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MICROS 1000000LL
 
+_Static_assert(sizeof(time_t) == 8 && sizeof(long) == 8, "the plain system call must fill a 64-bit timespec");
 _Static_assert(sizeof(off_t) == 8, "the plain system calls take 64-bit lengths");
 
+/* Other libraries may ask for the time before `open_files` has run: until then nothing is moved. */
 static const int64_t zero = 0;
+static const int64_t *offset_micros = &zero;
 static const int64_t *delay_micros = &zero;
 static int log_file = -1;
 
@@ -31,16 +36,60 @@ static void give_up(const char *what) {
   abort();
 }
 
-__attribute__((constructor)) static void open_files(void) {
-  const char *log_path = getenv("WATCHED_DISK_LOG");
-  const char *delay_path = getenv("WATCHED_DISK_DELAY");
-  log_file = log_path ? open(log_path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-  if (log_file < 0) give_up("watched-disk: the file named by WATCHED_DISK_LOG cannot be opened");
-  int file = delay_path ? open(delay_path, O_RDONLY | O_CLOEXEC) : -1;
+static const int64_t *number_in(const char *variable) {
+  const char *path = getenv(variable);
+  int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   void *page = file < 0 ? MAP_FAILED : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
-  if (page == MAP_FAILED) give_up("watched-disk: the file named by WATCHED_DISK_DELAY cannot be mapped");
+  if (page == MAP_FAILED) give_up(variable);
   close(file);
-  delay_micros = page;
+  return page;
+}
+
+__attribute__((constructor)) static void open_files(void) {
+  const char *log_path = getenv("SYNC_LOG");
+  log_file = log_path ? open(log_path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+  if (log_file < 0) give_up("SYNC_LOG");
+  offset_micros = number_in("MOVED_CLOCK_FILE");
+  delay_micros = number_in("SLOW_SYNC_FILE");
+}
+
+/* A plain system call: looking up libc's own function can allocate, and the allocator can ask for the time. */
+static int real_time(clockid_t clock, struct timespec *time) {
+  return (int)syscall(SYS_clock_gettime, clock, time);
+}
+
+static int moved_time(clockid_t clock, struct timespec *time) {
+  int status = real_time(clock, time);
+  if (status != 0) return status;
+  int64_t offset = __atomic_load_n(offset_micros, __ATOMIC_RELAXED);
+  int64_t nanos = time->tv_nsec + offset % MICROS * 1000;
+  time->tv_sec += offset / MICROS;
+  if (nanos < 0) time->tv_sec--, nanos += MICROS * 1000;
+  if (nanos >= MICROS * 1000) time->tv_sec++, nanos -= MICROS * 1000;
+  time->tv_nsec = nanos;
+  return 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+  int is_wall_clock = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  return is_wall_clock ? moved_time(clock, time) : real_time(clock, time);
+}
+
+int gettimeofday(struct timeval *restrict time, void *restrict zone) {
+  struct timespec now;
+  (void)zone;
+  int status = moved_time(CLOCK_REALTIME, &now);
+  if (status != 0) return status;
+  time->tv_sec = now.tv_sec;
+  time->tv_usec = now.tv_nsec / 1000;
+  return 0;
+}
+
+time_t time(time_t *result) {
+  struct timespec now;
+  if (moved_time(CLOCK_REALTIME_COARSE, &now) != 0) return -1;
+  if (result) *result = now.tv_sec;
+  return now.tv_sec;
 }
 
 /* A server may close files it does not know, all above a number for example: the log is then closed too, and that must show. */
@@ -50,7 +99,7 @@ static void write_down(const char *what, const struct statx *file, uint64_t byte
                         (unsigned long long)file->stx_ino,
                         (long long)file->stx_btime.tv_sec * MICROS * 1000 + file->stx_btime.tv_nsec,
                         (unsigned long long)bytes);
-  if (write(log_file, line, length) != length) give_up("watched-disk: the log cannot be written");
+  if (write(log_file, line, length) != length) give_up("SYNC_LOG");
 }
 
 static int look_at(int directory, const char *path, int flags, struct statx *file) {
