@@ -2,7 +2,7 @@
  * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
  * Guarantees: G8 (docs/guarantees.md).
  */
-import { existsSync, readdirSync, statSync, utimesSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -436,6 +436,16 @@ describe("the limits of a checkpoint file", () => {
     nowMs += 1;
     checkpointFile.note(remembrance);
     expect(inode()).not.toBe(first);
+  });
+
+  test("a file that was removed is replaced by one that no other user may read", () => {
+    const checkpointFile = openAt(["here"], () => 1_700_000_000_000);
+    open.push(checkpointFile);
+    const paths = () => readdirSync(folder).map((name) => join(folder, name));
+    checkpointFile.note(remembrance);
+    for (const path of paths()) rmSync(path);
+    checkpointFile.note(remembrance);
+    expect(paths().map((path) => statSync(path).mode & 0o777)).toEqual([0o600]);
   });
 });
 
