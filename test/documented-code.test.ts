@@ -17,12 +17,12 @@ const FLAGS = (
 const DECLARATIONS = `
 declare const messages: readonly string[];
 declare function store(message: string, callNumber: string): Promise<void>;
-declare const idKeptBesideTheArchive: string | undefined;
+declare const idKeptWithTheArchive: string | undefined;
 `;
 const DEFINITIONS = `
 globalThis.messages = ["first", "second"];
 globalThis.store = async (message, callNumber) => console.log(message, callNumber);
-globalThis.idKeptBesideTheArchive = undefined;
+globalThis.idKeptWithTheArchive = undefined;
 const platformFetch = globalThis.fetch;
 globalThis.fetch = (url, init) => platformFetch(url.replace("http://127.0.0.1:7300", process.env.TEST_COORDINATOR), init);
 `;

@@ -66,7 +66,7 @@ CREATE FUNCTION call_number_sequence(spelling LONGTEXT CHARACTER SET utf8mb4 COL
   RETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN call_number_unshuffle(call_number_to_number(spelling)) & 16383;
 
--- 1 where the text is spelt like a call number, 0 where it is not; it says nothing about whether that number was ever made.
+-- 1 where the text is written like a call number, 0 where it is not; it says nothing about whether that number was ever made.
 DROP FUNCTION IF EXISTS call_number_is_valid;
 CREATE FUNCTION call_number_is_valid(spelling LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
   RETURNS TINYINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER

@@ -16,7 +16,7 @@ const VECTORS = read("packages/protocol/test-vectors/v0.csv")
 const { schemes: SCHEMES } = JSON.parse(read("packages/schemes/test-vectors/schemes.json")) as { schemes: Schemes };
 const BIGINT_UNSIGNED_MAX = 2n ** 64n - 1n;
 const DATABASE = "archive";
-/** Of sessions: the one that everybody should have, and the one that makes everything fit somehow. */
+/** Of sessions: the one that every session should have, and the one that makes everything fit somehow. */
 const MODES = ["STRICT_ALL_TABLES", ""];
 
 const server = serverForFile(startWithFunctions);

@@ -91,7 +91,7 @@ export async function startSqlite(): Promise<SqlServer> {
 }
 
 const started: SqlServer[] = [];
-// Each test file loads this module anew, so this runs at the end of each file that uses it.
+// Each test file loads this module again, so this runs at the end of each file that uses it.
 afterAll(async () => {
   for (const server of started) await server.dispose();
 });

@@ -18,7 +18,7 @@ const { examples, run } = testArchive({
   settings: "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
   // As hexadecimal: nothing on the way to the server can interpret a character of it.
   literal: (text) => `CONVERT(X'${Buffer.from(text).toString("hex")}' USING utf8mb4)`,
-  malformed: /CONSTRAINT `spelt_like|Data too long|Incorrect string/,
+  malformed: /CONSTRAINT `written_like|Data too long|Incorrect string/,
   duplicate: DUPLICATE,
 });
 
@@ -54,7 +54,7 @@ test("the query finds every column at risk and no other, and the statement fixes
   const found = async () => (await run(examples.sql("find"))).map(([, table, column]) => `${table}.${column}`);
   expect(await found()).toEqual(["messages_at_risk.call_number", "others.callNumber", "others.reference"]);
 
-  await run(examples.sql("mend"));
+  await run(examples.sql("repair"));
   expect(await found()).toEqual(["others.callNumber", "others.reference"]);
   await run(`INSERT INTO messages_at_risk VALUES ('${OTHER}', 'another message')`);
   expect(await run("SELECT message FROM messages_at_risk ORDER BY 1")).toEqual([
@@ -67,9 +67,9 @@ test("the statement fails for a column of a foreign key", async () => {
   await run(RISKY);
   await run(`CREATE TABLE threads (call_number CHAR(8) NOT NULL, FOREIGN KEY (call_number) REFERENCES messages_at_risk (call_number))
     CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci`);
-  await expect(run(examples.sql("mend"))).rejects.toThrow(/ERROR 1833 /);
-  const mendOther = examples.sql("mend").replace("messages_at_risk", "threads");
-  await expect(run(mendOther)).rejects.toThrow(/ERROR 1832 /);
+  await expect(run(examples.sql("repair"))).rejects.toThrow(/ERROR 1833 /);
+  const repairOther = examples.sql("repair").replace("messages_at_risk", "threads");
+  await expect(run(repairOther)).rejects.toThrow(/ERROR 1832 /);
 });
 
 test("a lax mode cuts a text to another number, and INSERT IGNORE does in every mode", async () => {
@@ -103,10 +103,10 @@ test("the functions return what the document shows, and keep call numbers as num
   await expect(insert("call_number_to_number('2VznWE2i')")).rejects.toThrow(DUPLICATE);
   await expect(insert("call_number_to_number('2VznWE2-')")).rejects.toThrow(/cannot be null/);
   await expect(insert("140737488355328")).rejects.toThrow(/within_47_bits/);
-  const two = "INSERT INTO messages_by_number VALUES (1, 'm'), (call_number_to_number('2VznWE2-'), 'misspelt')";
+  const two = "INSERT INTO messages_by_number VALUES (1, 'm'), (call_number_to_number('2VznWE2-'), 'misspelled')";
   await expect(run(two)).rejects.toThrow(/cannot be null/);
-  const misspelt = "SELECT call_number FROM messages_by_number WHERE message = 'misspelt'";
-  expect(await run(`SET sql_mode = ''; ${two}; ${misspelt}`)).toEqual([["0"]]);
+  const misspelled = "SELECT call_number FROM messages_by_number WHERE message = 'misspelled'";
+  expect(await run(`SET sql_mode = ''; ${two}; ${misspelled}`)).toEqual([["0"]]);
   const check = "CREATE TABLE checked (call_number CHAR(8) CHECK (call_number_is_valid(call_number)))";
   await expect(run(check)).rejects.toThrow(/ERROR 1901 /);
 });

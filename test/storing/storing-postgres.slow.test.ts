@@ -10,7 +10,7 @@ const { examples, run } = testArchive({
   name: "postgres",
   start: startPostgres,
   alsoMalformed: ["'2VznWE2i '", "'2VznWE2i\n'"],
-  malformed: /23514.*spelt_like_a_call_number/,
+  malformed: /23514.*written_like_a_call_number/,
   duplicate: DUPLICATE,
 });
 
@@ -40,7 +40,7 @@ test("a collation that is not deterministic destroys a message, as shown; the qu
   await expect(run(insert)).rejects.toThrow(DUPLICATE);
   expect(await run(examples.sql("find"))).toEqual([["messages_at_risk", "call_number", "text", "without_case"]]);
 
-  await run(examples.sql("mend"));
+  await run(examples.sql("repair"));
   expect(await run(examples.sql("find"))).toEqual([]);
   await run(insert);
   expect(await run("SELECT call_number FROM messages_at_risk ORDER BY 1")).toEqual([[OTHER], [FIRST]]);

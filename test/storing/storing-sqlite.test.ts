@@ -58,7 +58,7 @@ test("NOCASE destroys a message, as shown; the query finds the column and the st
   await expect(run(insert)).rejects.toThrow(DUPLICATE);
   expect(await run(examples.sql("find"))).toEqual([["messages_at_risk", "call_number", "NOCASE"]]);
 
-  await run(examples.sql("mend"));
+  await run(examples.sql("repair"));
   expect(await run(examples.sql("find"))).toEqual([]);
   await run(insert);
   expect(await run("SELECT call_number FROM messages_at_risk ORDER BY 1")).toEqual([[OTHER], [FIRST]]);
