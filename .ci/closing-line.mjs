@@ -1,5 +1,5 @@
 /**
- * Prints the closing line of a run from vitest's JSON report. A run that left no report, ran no test, or ended with a fault beside its
+ * Prints the closing line of a run from vitest's JSON report. A run that left no report, ran no test, or ended with a fault outside its
  * tests (the second argument is 1), has failed.
  */
 import { readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints Redis's ACL file. It is made and not shipped, since a shipped one would carry a password that everybody knows;
+# Prints Redis's ACL file. It is made and not shipped, since a shipped one would carry a publicly known password;
 # Redis keeps the SHA-256 of each password only. For a Redis without compose:
 #   CALLNUMBER_REDIS_PASSWORD=... CALLNUMBER_REDIS_OPERATOR_PASSWORD=... sh make-acl.sh > /etc/redis/users.acl
 # For a server that others follow, that Sentinels watch, or that is to be in a Cluster also CALLNUMBER_REDIS_REPLICA_PASSWORD,

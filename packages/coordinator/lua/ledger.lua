@@ -8,8 +8,8 @@
     ledger id of the last run modulo 128 (1), runs from the reported run to the last one (1), last sequence + 1 (2), state, 0 open
     1 exhausted 2 closed 3 discarded (1), time: seconds (4), milliseconds (2).
   Retention (HASH): fields days = how long leases stay, 0 or none for all of them · through = ledger id up to which leases were trimmed:
-    none is left up to there · leasedAtMs = when the newest of those was leased. Beside the record, and not in it: the guard does not
-    know it.
+    none is left up to there · leasedAtMs = when the newest of those was leased. In a key of its own, not in the record: the guard
+    does not know it.
 ]]
 local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
 local REPORT = '>BBHBI4H'

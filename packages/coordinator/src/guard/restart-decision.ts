@@ -52,7 +52,7 @@ export function restartOf(
   return record.phase === PHASES.open ? "unbroken" : "not_open";
 }
 
-/** Whether the wall clock moved, beside the monotonic one, by more than clocks may lie apart. */
+/** Whether the wall clock moved against the monotonic one by more than clocks may lie apart. */
 export function hasLeapt(offsetBeforeMs: number, offsetMs: number, epsMs: number): boolean {
   return !(Math.abs(offsetMs - offsetBeforeMs) <= epsMs);
 }

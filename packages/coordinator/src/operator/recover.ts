@@ -194,7 +194,7 @@ function agreedStoreId(
   if (storeId === undefined) {
     throw new CoordinatorError(
       "namespace_not_found",
-      `neither the store nor the checkpoint directory knows which store namespace "${namespace}" was. Give the id that was kept beside the ` +
+      `neither the store nor the checkpoint directory knows which store namespace "${namespace}" was. Give the id that was kept with the ` +
         "archive: --store-id",
     );
   }

@@ -112,7 +112,7 @@ export function fileModeOf(path: string): number | undefined {
 /**
  * Makes an empty file that only its owner may read, where there is none. A file that exists is never opened, because closing it would
  * drop SQLite's locks on it. An empty file is a new database to SQLite, and the files that it makes next to it get the same mode.
- * @throws LinkLeadsNowhere for a link to a missing file: SQLite would make a file that everybody may read.
+ * @throws LinkLeadsNowhere for a link to a missing file: SQLite would make a file that every user may read.
  */
 export function makePrivateFile(path: string): void {
   if (existsSync(path)) return;
