@@ -91,13 +91,14 @@ const RULES: readonly Rule[] = [
     forbidden: /^node:(?!crypto$)/,
   },
   {
-    because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
+    because:
+      "a token identifies a client: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
       /^(packages\/coordinator\/src\/(tokens\/.*|http\/auth|platform\/(private-file|real-path))|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
   },
   {
-    because: "metrics are what the coordinator tells of itself: they never reach past it",
+    because: "metrics are what the coordinator reports of itself: they never reach past it",
     files: /^packages\/coordinator\/src\/metrics\//,
     allowed:
       /^(packages\/coordinator\/src\/(metrics\/.*|events\/events|status\/readiness)|@callnumber\/protocol\/(operator|wire)|node:process|prom-client)$/,

@@ -1,4 +1,4 @@
-/** What a package holds when it is published: its licence, and nothing that only the build or its machine is about. */
+/** What a package holds when it is published: its license, and nothing that only the build or its machine is about. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -59,7 +59,7 @@ export class Control {
   }
 }
 
-/** Does something again and again. Returns what stops that, and resolves when it is done for the last time. */
+/** Does something repeatedly. Returns what stops that, and resolves when it is done for the last time. */
 export function repeated(act: () => Promise<void>): () => Promise<void> {
   const stopping = new AbortController();
   const work = async () => {

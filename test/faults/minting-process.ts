@@ -15,7 +15,7 @@ export interface MintingSettings
 
 /**
  * What such an importer reports: runs arrived; a request failed and will be repeated (`away`); a call failed, because no run came in
- * time (`refused`); its client has stopped for good (`alarm`).
+ * time (`refused`); its client has stopped permanently (`alarm`).
  */
 export type MintingEvent = { readonly atMs: number } & (
   | {

@@ -10,7 +10,7 @@ import { type Finding, fuzz, TARGETS } from "./campaign.js";
 const MINUTES = Number(env["CALLNUMBER_MINUTES"] ?? 10);
 const REPLAY = env["CALLNUMBER_REPLAY"];
 const TARGET = env["CALLNUMBER_TARGET"];
-/** Short, so that each target has a turn soon, and begins anew often. */
+/** Short, so that each target has a turn soon, and begins again often. */
 const TURN_MAX_MS = 15_000;
 /** Seeds of turns lie below it, as those of runs do. */
 const SEED_LIMIT = 2 ** 31;

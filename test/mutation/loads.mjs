@@ -1,4 +1,4 @@
-/** Beside a mutant of TypeScript: each module still loads. Some prove at load what they stand on, such as the layout. */
+/** In a mutation run of TypeScript: each module still loads. Some check at load what they rely on, such as the layout. */
 import { env } from "node:process";
 import { expect, test } from "vitest";
 

@@ -15,7 +15,7 @@ export default defineConfig({
     isolate: false,
     globalSetup: ["test/global-setup.ts"],
     setupFiles: ["test/setup.ts"],
-    // Beside a mutant, what does not come is its doing; below the limit of Stryker, after which a new process is made.
+    // In a mutation run the mutant is the reason for what does not come; below the limit of Stryker, after which a new process is made.
     testTimeout: 5_000,
     hookTimeout: 5_000,
     expect: { poll: { timeout: 4_000, interval: 10 } },

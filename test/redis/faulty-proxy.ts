@@ -22,9 +22,9 @@ interface Strike {
 
 export interface FaultyProxy {
   readonly port: number;
-  /** From now on replies are held back; commands still arrive. */
+  /** From now on replies are delayed; commands still arrive. */
   holdAnswers(): void;
-  /** Lets the replies go that were held back, on whatever is left of their connections. */
+  /** Lets the delayed replies go, on whatever is left of their connections. */
   releaseAnswers(): void;
   /** Of the next replies only so many bytes pass; then every connection is cut, and all is as before. */
   cutInAnswers(byteCount: number): void;

@@ -35,8 +35,8 @@ export interface RedisServerOptions {
    */
   tls?: Readonly<Record<string, string>> | undefined;
   /**
-   * Why it lets everybody in, as Redis's default user. Default: it lets in the users of deploy/redis/make-acl.sh and the tests', and nobody
-   * else; a Sentinel, which keeps nothing, lets in everybody.
+   * Why every client is Redis's default user, without a password. Default: the users of deploy/redis/make-acl.sh and the tests'
+   * users only; a Sentinel, which keeps nothing, accepts every client.
    */
   openBecause?: string;
 }
@@ -53,7 +53,7 @@ export interface Preload {
 export interface RedisServer {
   /** For a user that may do everything. */
   readonly url: string;
-  /** For a store under test: it logs in as the user that we ship for it, unless everybody is let in. */
+  /** For a store under test: it logs in as the user that we ship for it, unless every client is the default user. */
   readonly storeUrl: string;
   readonly host: string;
   readonly port: number;

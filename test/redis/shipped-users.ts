@@ -10,15 +10,15 @@ const MAKE_ACL = fileURLToPath(new URL("../../deploy/redis/make-acl.sh", import.
 
 /** No secrets: the servers are on this machine alone, and end with the tests. */
 export const STORE_USER = { name: "callnumber", password: "of-the-stores-under-test-0123456789" };
-/** Whoever moves or recovers a store: a coordinator's user may not. */
+/** The operator, who moves or recovers a store: a coordinator's user may not. */
 const OPERATOR = { name: "operator", password: "of-the-operator-under-test-0123456789" };
 export const REPLICA = { name: "replica", password: "of-the-replicas-under-test-0123456789" };
 export const SENTINEL = { name: "sentinel", password: "of-the-sentinels-under-test-0123456789" };
-/** Whoever makes a Cluster of servers. */
+/** The user that makes a Cluster of servers. */
 export const CLUSTER = { name: "cluster", password: "of-the-clusters-under-test-0123456789" };
 const TESTER = { name: "tester", password: "of-the-tests-themselves-0123456789" };
 
-/** What redis.conf needs, beside the file, so that one such server can follow another. */
+/** What redis.conf needs in addition to the file, so that one such server can follow another. */
 export const FOLLOWING: Readonly<Record<string, string>> = { masteruser: REPLICA.name, masterauth: REPLICA.password };
 
 /** What a Sentinel needs for the servers that it knows under this name: lines of its `sentinel`. */
@@ -86,12 +86,12 @@ export function asStoreUser(url: string): string {
   return url.replace(loginOf(TESTER), loginOf(STORE_USER));
 }
 
-/** The URL of such a server, whoever's, as an operator's; that of another server as it is. */
+/** The URL of such a server, with any user, as an operator's; that of another server as it is. */
 export function asOperator(url: string): string {
   return asStoreUser(url).replace(loginOf(STORE_USER), loginOf(OPERATOR));
 }
 
-/** Such a server, for whoever makes a Cluster of it. */
+/** Such a server, for the user that makes a Cluster of it. */
 export function asClusterMaker({ url, socketPath }: Reachable): Reachable {
   return { url: url.replace(loginOf(TESTER), loginOf(CLUSTER)), socketPath };
 }

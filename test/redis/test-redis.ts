@@ -31,7 +31,7 @@ export interface SharedRedis {
   url: string;
   /** For a store under test, with a place of its own (`prefix=`) among the keys that its user may touch. */
   storeUrl: string;
-  /** The same place, for whoever moves or recovers the store. */
+  /** The same place, for the operator who moves or recovers the store. */
   operatorUrl: string;
 }
 
@@ -61,7 +61,7 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
 }
 
 const started: DisposableRedisServer[] = [];
-// Each test file loads this module anew, so this runs at the end of each file that uses it.
+// Each test file loads this module again, so this runs at the end of each file that uses it.
 afterAll(async () => {
   for (const server of started) await server.dispose();
 });

@@ -228,11 +228,11 @@ export function commandsIn(text: string): readonly string[] {
 
 /** The last line that says why it does not lease. */
 function logged(log: string, namespace: string): string {
-  const told = log
+  const records = log
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
-  const last = told.findLast((one) => one["namespace"] === namespace && typeof one["explanation"] === "string");
+  const last = records.findLast((one) => one["namespace"] === namespace && typeof one["explanation"] === "string");
   return String(last?.["explanation"] ?? "");
 }
 

@@ -71,7 +71,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
   return { seen, broken: counterexample === null ? undefined : await brokenBy(counterexample[0], rules) };
 }
 
-/** Plays a history alone and tells it. @throws Error when it breaks nothing. */
+/** Plays a history alone and returns its story. @throws Error when it breaks nothing. */
 async function brokenBy(history: History, rules: Rules): Promise<Broken> {
   const story: string[] = [];
   const { violation } = await play(history, { ...rules, onLine: (line) => story.push(line) });

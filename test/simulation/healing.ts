@@ -1,6 +1,6 @@
 /**
- * The end of a history: everything is mended, an operator does what is asked for, and then a lease must succeed in a bounded time.
- * A guard that refused for ever would be safe and useless.
+ * The end of a history: everything is repaired, an operator does what is asked for, and then a lease must succeed in a bounded time.
+ * A guard that always refused would be safe and useless.
  */
 import { asksForOperator } from "./faults/course.js";
 import { HOST_PLACE } from "./network.js";
@@ -9,7 +9,7 @@ import type { World } from "./world.js";
 
 /**
  * How long it may take, ms: a jump with a clock that was ahead lands at most 4 · eps beyond the line (8 s, and 1 s for a run), and the operator looks
- * for 11 s before each verb, of which two may be refused with what is to be done first; a second claim, and pauses between, are small beside these.
+ * for 11 s before each verb, of which two may be refused with what is to be done first; a second claim, and pauses between, are small against these.
  * In production this is not a minute of waiting.
  */
 const HEALED_WITHIN_MS = 60_000;
@@ -17,7 +17,7 @@ const TRY_EVERY_MS = 500;
 const WATCH_MS = 11_000;
 
 export async function heal(world: World): Promise<void> {
-  await mendEverything(world);
+  await repairEverything(world);
   const untilMs = world.time.nowMs + HEALED_WITHIN_MS;
   world.log(() => "everything is repaired; from now on leases must succeed");
   let lastVerb: Verb | undefined;
@@ -102,9 +102,9 @@ function inWords(verb: Verb): string {
   return `${version}${verb.areCoordinatorsStopped ? ", all coordinators stopped" : ""}`;
 }
 
-async function mendEverything(world: World): Promise<void> {
+async function repairEverything(world: World): Promise<void> {
   const { group, network, hosts, operator } = world;
-  world.isMended = true;
+  world.isRepaired = true;
   for (const { index } of group.servers) network.goOn(index);
   for (const { index } of hosts) network.goOn(HOST_PLACE + index);
   network.heal();

@@ -27,7 +27,7 @@ export interface Step {
   readonly kind: KindName;
   readonly a: number;
   readonly b: number;
-  /** How much of what is under way arrives before the next step: 0 to 4 everything, else little or nothing. */
+  /** How many of the messages in flight arrive before the next step: 0 to 4 everything, else little or nothing. */
   readonly flow: number;
 }
 
@@ -40,7 +40,7 @@ export interface Setting {
   readonly firstRun: number;
   /** How long ago the store was made, ms: the line lies higher above an old store's mark. */
   readonly ageMs: number;
-  /** Whether a doubt was settled just before the history begins: the mark then lies on the line, and every later jump lands near it. */
+  /** Whether a recovery completed just before the history begins: the mark then lies on the line, and every later jump lands near it. */
   readonly isOnLine: boolean;
   /** Where coordinators remember: nowhere, each on its own machine, all on one machine. */
   readonly checkpoint: "none" | "own" | "shared";

@@ -111,11 +111,11 @@ export class Host {
     const life = this.life;
     return {
       read: () => (this.folder?.isDamaged ? CORRUPT : this.#readFolder()),
-      note: (remembrance) => {
+      note: (checkpoint) => {
         if (this.life !== life) return;
-        this.#memory = remembrance;
+        this.#memory = checkpoint;
         if (this.folder === undefined) return;
-        this.folder.notes.set(this.index, remembrance);
+        this.folder.notes.set(this.index, checkpoint);
       },
       close: () => {},
     };

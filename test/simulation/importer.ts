@@ -22,7 +22,7 @@ export class Importer {
     this.#world = world;
   }
 
-  /** Gives up on what it asked before, if that is still under way. Resolves when the answer is there; never, when none comes. */
+  /** Gives up on what it asked before, if that is still in flight. Resolves when the answer is there; never, when none comes. */
   async ask(host: Pick<Host, "coordinator" | "index" | "life" | "nowMs">, runCount: number): Promise<void> {
     const world = this.#world;
     const asked = ++this.#asked;
@@ -37,7 +37,7 @@ export class Importer {
         // On the same host, by the same clock.
         sentAtMs: host.nowMs,
       });
-      // An answer to a killed process's request can't reach anybody.
+      // An answer to a killed process's request can't reach any importer.
       if (host.life === life) this.#receive(lease, asked, host);
     } catch (error) {
       world.tally.refuse(this.name, error);

@@ -15,8 +15,8 @@ import { BOUNDS, type World } from "./world.js";
 export const LIMITS = {
   "clocks-wrong-together":
     "A1, R2: the clocks of coordinator and store are not both wrong in the same direction by more than eps. A right clock whose " +
-    "message is long under way is right.",
-  "rollback-nobody-remembers":
+    "message is in flight for long is right.",
+  "forgotten-rollback":
     "R3: from a store that was rolled back inside one server process, to a state younger than the gap, no coordinator leases that " +
     "remembers no more than what came back, until one who does has settled it.",
 } as const;
@@ -45,7 +45,7 @@ export class Limits {
 
   /** Whether these keys may be put back into the running server: a coordinator must remember more, or recovery be due anyway. */
   mayPutBack(server: Server, contents: Contents): boolean {
-    if (this.#isLifted("rollback-nobody-remembers") || !this.#isBelieved(server, contents)) return true;
+    if (this.#isLifted("forgotten-rollback") || !this.#isBelieved(server, contents)) return true;
     return this.#world.hosts.some(({ memory }) => remembersMore(memory, contents));
   }
 
@@ -55,7 +55,7 @@ export class Limits {
 
   /** Whether a coordinator may lose what it remembers: not the last one that knows of a rollback. */
   mayForget(host: Host): boolean {
-    if (this.#isLifted("rollback-nobody-remembers")) return true;
+    if (this.#isLifted("forgotten-rollback")) return true;
     const others = this.#world.hosts.filter((other) => other !== host);
     return [...this.#rollbacks.keys()].every((server) => {
       if (this.#rollbackOf(server) === undefined || server.contents.record === undefined) return true;
@@ -76,7 +76,7 @@ export class Limits {
 
   #mayLease(server: Server, command: StepCommand): boolean {
     if (command.step !== "lease" || this.#rollbackOf(server) === undefined) return true;
-    if (this.#isLifted("rollback-nobody-remembers")) return true;
+    if (this.#isLifted("forgotten-rollback")) return true;
     if (!this.#isBelieved(server, server.contents)) return true;
     return remembersMore({ ledgerId: command.floor, generation: command.generationMin }, server.contents);
   }
@@ -89,7 +89,7 @@ export class Limits {
     return isOver ? undefined : rollback;
   }
 
-  /** Whether nothing in the record itself, or in its age, tells that it is not the latest. */
+  /** Whether nothing in the record itself, or in its age, shows that it is not the latest. */
   #isBelieved(server: Server, { record, expires }: Contents): boolean {
     if (record === undefined || expires || isRefusal(readRecord(record, record["ns"] ?? ""))) return false;
     const isYoung = this.#world.time.nowMs - BOUNDS.epsMs - Number(record["t"]) <= BOUNDS.gapMs;

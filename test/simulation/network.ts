@@ -1,6 +1,6 @@
 /**
- * What lies between the places: messages that fast-check's scheduler delivers in any order, cuts, stopped processes, messages that are held
- * back, and time. Knows nothing of what the messages contain.
+ * What lies between the places: messages that fast-check's scheduler delivers in any order, cuts, stopped processes, delayed messages,
+ * and time. Knows nothing of what the messages contain.
  */
 import type { Scheduler } from "fast-check";
 
@@ -26,7 +26,7 @@ export class Network {
   readonly #stopped = new Set<Place>();
   /** Waits for a cut to heal or a process to go on. */
   #stuck: Message[] = [];
-  /** Held back for nothing but lateness. */
+  /** Delayed for nothing but lateness. */
   #late: Message[] = [];
 
   constructor(scheduler: Scheduler) {
@@ -72,7 +72,7 @@ export class Network {
     return wasCut;
   }
 
-  mend(one: Place, other: Place): void {
+  repair(one: Place, other: Place): void {
     if (this.#cuts.delete(pairOf(one, other))) this.#resend();
   }
 
@@ -106,7 +106,7 @@ export class Network {
       return;
     }
     void this.#scheduler.schedule(NOW, message.label).then(() => {
-      // Cut while it was under way.
+      // Cut while it was in flight.
       if (this.#isHeldUp(message)) this.#stuck.push(message);
       else message.arrive();
     });
@@ -127,7 +127,7 @@ function pairOf(one: Place, other: Place): number {
 interface Timer {
   readonly atMs: number;
   readonly run: () => void;
-  isCancelled: boolean;
+  isCanceled: boolean;
 }
 
 /** Later than the release, before which no clock is believed. */
@@ -140,17 +140,17 @@ export class Time {
 
   /** Runs it when so much time has passed, unless what this returns is called before. */
   after(waitMs: number, run: () => void): () => void {
-    const timer = { atMs: this.nowMs + Math.ceil(waitMs), run, isCancelled: false };
+    const timer = { atMs: this.nowMs + Math.ceil(waitMs), run, isCanceled: false };
     const before = this.#timers.findLastIndex(({ atMs }) => atMs <= timer.atMs);
     this.#timers.splice(before + 1, 0, timer);
     return () => {
-      timer.isCancelled = true;
+      timer.isCanceled = true;
     };
   }
 
   /** Moves on to the next timer that is due by `untilMs`, and runs it; false when there is none. */
   ring(untilMs: number): boolean {
-    while (this.#timers[0]?.isCancelled) this.#timers.shift();
+    while (this.#timers[0]?.isCanceled) this.#timers.shift();
     const [next] = this.#timers;
     if (next === undefined || next.atMs > untilMs) return false;
     this.#timers.shift();

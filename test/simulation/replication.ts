@@ -1,5 +1,5 @@
 /**
- * Replication as Redis does it: who follows whom, partial and full resynchronisations, acknowledgements, and what each changes in
+ * Replication as Redis does it: who follows whom, partial and full resynchronizations, acknowledgements, and what each changes in
  * replication ids, `sync_full` and `sync_partial_ok`. Knows nothing of namespaces.
  */
 import { Server } from "./server.js";
@@ -85,7 +85,7 @@ export class Group {
     replica.isReplicating = false;
   }
 
-  /** A stream that changes its name, or its past, is asked for anew by all who follow it. */
+  /** A stream that changes its name, or its past, is requested again by all its followers. */
   #kickFollowers(server: Server): void {
     for (const follower of this.#followersOf(server)) {
       this.#breakLink(follower, "asking");
@@ -108,8 +108,8 @@ export class Group {
 
   /** Whether the link may come up; else the replica stays without one. */
   #mayFollow(replica: Server, master: Server): boolean {
-    const { rules, isMended } = this.#world;
-    return !rules.variant.sparesReturns || isMended || replica.generationHeard <= master.generation;
+    const { rules, isRepaired } = this.#world;
+    return !rules.variant.sparesReturns || isRepaired || replica.generationHeard <= master.generation;
   }
 
   #continue(master: Server, replica: Server, life: number): void {

@@ -53,7 +53,7 @@ export class Server {
   /** The server that it follows, whether reached or not. */
   follows: number | undefined;
   link: LinkState = "none";
-  /** Changes whenever the link breaks: what was under way on the old one is lost. */
+  /** Changes whenever the link breaks: what was in flight on the old one is lost. */
   linkLife = 0;
   isReplicating = false;
   /** Offsets that attached replicas have acknowledged, -1 before the first; undefined for servers that are not attached. */
@@ -61,10 +61,10 @@ export class Server {
 
   contents: Contents = NOTHING;
   offset = 0;
-  /** What was held after each offset from `logStart` on: what a partial resynchronisation can bring. */
+  /** What was held after each offset from `logStart` on: what a partial resynchronization can bring. */
   log: Contents[] = [NOTHING];
   logStart = 0;
-  /** The greatest run that a step ever leased here, whether anybody was given it or not. */
+  /** The greatest run that a step ever leased here, whether an importer received it or not. */
   markLeased = 0;
   /** The greatest generation that it ever held, whether it remembers or not. */
   generationHeard = 0;
@@ -111,7 +111,7 @@ export class Server {
     this.write({
       ...this.contents,
       record: storedFields(decision.record),
-      // With a time to live every step is refused but `recover`, which makes the key anew.
+      // With a time to live every step is refused but `recover`, which makes the key again.
       expires: false,
       hasLedger: hasLedger || isLease,
       ledgerMark: isLease ? Math.max(ledgerMark, markId) : ledgerMark,
@@ -155,7 +155,7 @@ export class Server {
     this.replId = this.newId();
   }
 
-  /** A partial resynchronisation was accepted: its stream goes on under another name. */
+  /** A partial resynchronization was accepted: its stream goes on under another name. */
   adoptStream(replId: string): boolean {
     if (this.replId === replId) return false;
     this.replId2 = this.replId;
@@ -164,7 +164,7 @@ export class Server {
     return true;
   }
 
-  /** The process starts from a disk. `remembersStream`: an RDB tells where in which stream it stands, an AOF does not. */
+  /** The process starts from a disk. `remembersStream`: an RDB records its stream and the offset in it, an AOF does not. */
   start(saved: Saved, role: "master" | "slave", remembersStream: boolean): void {
     this.runId = this.newId();
     this.syncFull = 0;

@@ -24,7 +24,7 @@ test.for(VARIANTS.map((variant) => [variant.name, variant] as const))(
   },
 );
 
-test.for(["clocks-wrong-together", "rollback-nobody-remembers"] as const)(
+test.for(["clocks-wrong-together", "forgotten-rollback"] as const)(
   "the simulation finds a broken promise when the limit %s is lifted",
   async (limit) => {
     const rules = { variant: THE_GUARD, lifted: new Set([limit]) };
@@ -39,5 +39,5 @@ const LIFTED_FOCUS = {
     kinds: ["lease", "wait", "setServerClock", "setCoordinatorClock"],
     setting: { serverCount: 1, hostCount: 1, isOnLine: true, firstRun: 1 },
   },
-  "rollback-nobody-remembers": { groups: ["rollbacks", "hosts"], setting: { isOnLine: false } },
+  "forgotten-rollback": { groups: ["rollbacks", "hosts"], setting: { isOnLine: false } },
 } as const;

@@ -33,9 +33,9 @@ export interface Variant {
   readonly focus?: Focus;
   /** In place of the real decision, which it may ask. */
   readonly decide?: Decide;
-  /** What the server tells as its epoch. */
+  /** What the server reports as its epoch. */
   readonly epochOf?: (epoch: string) => string;
-  /** Nobody waits for the quorum, and every answer says that it was reached. */
+  /** No step waits for the quorum, and every answer says that it was reached. */
   readonly pretendsQuorum?: boolean;
   /** What the server is after the quorum is not looked at: every answer says that it is what it was. */
   readonly pretendsSameServer?: boolean;
@@ -50,12 +50,12 @@ export const THE_GUARD: Variant = { name: "none", fault: "nothing: the guard as 
 
 export const VARIANTS: readonly Variant[] = [
   /**
-   * The first design: a doubt raises the counter by what can have been leased since the record was written, its age times the rate, and the
+   * The first design: a recovery raises the counter by what can have been leased since the record was written, its age times the rate, and the
    * burst. A jump itself moves the counter, and is forgotten with everything else: a second rollback lands inside the first jump.
    */
   {
     name: "age-times-rate",
-    fault: "a doubt raises the counter by the record's age times the rate, instead of onto the line",
+    fault: "a recovery raises the counter by the record's age times the rate, instead of onto the line",
     focus: {
       groups: ["crashes", "hosts"],
       setting: { serverCount: 1, isOnLine: false, firstRun: 1, ageMs: 20 * 24 * 3_600_000, rate: 16 },
@@ -82,10 +82,10 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   /**
-   * Claim and jump in one step, before anybody has heard of the claim: the record is open on the line at once. Until others hear of it, they may
+   * Claim and jump in one step, before any other coordinator has heard of the claim: the record is open on the line at once. Until others hear of it, they may
    * acknowledge leases of another master, above where this one has jumped to.
    *
-   * Its epoch is that of its time, without the counts of resynchronisations: with them, no replica that could acknowledge later comes unnoticed, and
+   * Its epoch is that of its time, without the counts of resynchronizations: with them, no replica that could acknowledge later comes unnoticed, and
    * the order would not matter. So that the order counts for most, no replica that has a later claim is made to follow a master that has
    * not. A replica that forgets the claim in a crash still costs that epoch a run now and then, in the guard's own order too.
    */
@@ -130,11 +130,11 @@ export const VARIANTS: readonly Variant[] = [
   },
   /**
    * The epoch without `sync_partial_ok`, as it was until this suite ran for the first time: a replica that acknowledged another master's claim,
-   * lost it in a crash and came back from its RDB made an old master lease again that had never been in doubt.
+   * lost it in a crash and came back from its RDB made an old master lease again that had never been recovering.
    */
   {
     name: "no-partial-sync",
-    fault: "a replica that comes back by a partial resynchronisation makes no new epoch",
+    fault: "a replica that comes back by a partial resynchronization makes no new epoch",
     focus: {
       kinds: ["lease", "lease", "lease", "moment", "wait", "failOver", "comeBack"],
       setting: { serverCount: 3, hostCount: 2, isOnLine: false, ageMs: 0, rate: 1, firstRun: 1 },
@@ -204,10 +204,10 @@ export const VARIANTS: readonly Variant[] = [
       return decide(situation, forgetful as typeof command);
     },
   },
-  /** Whoever advances is believed: a store that forgot an advance leases the same version from its first run on again. */
+  /** A coordinator that advances is believed: a store that forgot an advance leases the same version from its first run on again. */
   {
     name: "advance-dense",
-    fault: "a store in doubt goes on at run 1 of the next version",
+    fault: "a recovering store goes on at run 1 of the next version",
     focus: {
       kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
       setting: { firstRun: RUN_MAX - 40, isOnLine: false, serverCount: 1, hostCount: 1, checkpoint: "none" },
@@ -220,7 +220,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   /**
    * The line of the next version begins 65,536 runs before this one's ends, so that something of it can be leased already; and a store that
-   * forgot that settles its doubt in this version, below the end, and advances densely once more.
+   * forgot that recovers in this version, below the end, and advances once more without skipping runs.
    */
   {
     name: "advance-early",

@@ -56,7 +56,7 @@ export class World {
   readonly refusals = new Map<string, number>();
   storeId = "";
   /** The faults are over. */
-  isMended = false;
+  isRepaired = false;
   #chance: number;
   #hasWoken = false;
 

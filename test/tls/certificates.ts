@@ -30,12 +30,12 @@ export interface Authority extends CertificateAndKey {
   renew(key: string, wishes?: CertificateWishes): CertificateAndKey;
 }
 
-/** An authority that nobody knows yet. */
+/** An authority that no client knows yet. */
 export function newAuthority(name = "an authority for tests"): Authority {
   const issuer = { name, key: newKey() };
   const renew = (key: string, { names = ["localhost", "127.0.0.1"], ...dates }: CertificateWishes = {}) => {
     const extensions = [subjectAlternativeNames(names)];
-    return { key, certificate: signed({ subject: names[0] ?? "nobody", key, extensions, ...dates }, issuer) };
+    return { key, certificate: signed({ subject: names[0] ?? "unnamed", key, extensions, ...dates }, issuer) };
   };
   return {
     key: issuer.key,

@@ -16,7 +16,7 @@ export function writeTlsFiles(folder: string, pair: CertificateAndKey, name = "s
   return files;
 }
 
-/** Whoever reads it sees the old text or the new one. */
+/** A reader sees the old text or the new one. */
 export function replaceFile(path: string, text: string, mode = 0o600): string {
   writeFileSync(`${path}.new`, text, { mode });
   chmodSync(`${path}.new`, mode);

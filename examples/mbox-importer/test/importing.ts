@@ -145,7 +145,7 @@ export const MESSAGE_COUNTS: Readonly<Record<string, number>> = {
   [`${MAIL}/nasty/case-folded-ids.mbox`]: 4,
   [`${MAIL}/nasty/crlf.mbox`]: 20,
   [`${MAIL}/nasty/empty.mbox`]: 0,
-  // 7, and two lines that can't be told from a separator.
+  // 7, and two lines that look like a separator.
   [`${MAIL}/nasty/from-in-bodies.mbox`]: 9,
   [`${MAIL}/nasty/hostile-message-ids.mbox`]: 25,
   [`${MAIL}/nasty/mixed-eol.mbox`]: 20,

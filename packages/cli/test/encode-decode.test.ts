@@ -19,7 +19,7 @@ test("encode and decode are each other's inverse", async () => {
   expect(await jsonOf("encode", "0", "99", "345")).toEqual(asJson);
 });
 
-test("encode and decode accept all reference vectors on standard input, whatever the line ends", async () => {
+test("encode and decode accept all reference vectors on standard input, with any line ending", async () => {
   const rows = readFileSync(join(REPOSITORY, "packages/protocol/test-vectors/v0.csv"), "utf8").trim().split("\n");
   const vectors = rows.slice(1).map((row) => /^(.*),(.*)$/.exec(row) as RegExpExecArray);
   const [fields, numbers] = [1, 2].map((index) => vectors.map((vector) => vector[index] as string)) as [

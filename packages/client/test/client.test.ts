@@ -36,7 +36,7 @@ describe("making numbers", () => {
     [SEQUENCE_COUNT, 1],
     [SEQUENCE_COUNT + 1, 2],
     [2 * SEQUENCE_COUNT + 1, 3],
-  ])("%i numbers need %i runs, and ask for no more when told to ask only when empty", async (count, runCount) => {
+  ])("a client that leases only when empty leases, for %i numbers, %i runs", async (count, runCount) => {
     const source = new ScriptedSource();
     const client = clientOn(source, { prefetch: false });
     const made: string[] = [];
@@ -127,7 +127,7 @@ describe("refilling", () => {
     expect(Math.max(...source.leasedRunCounts)).toBe(1);
   });
 
-  test("leases grow with hunger up to the limit, and shrink when a lease lasts", async () => {
+  test("leases grow with demand up to the limit, and shrink when a lease lasts", async () => {
     let nowMs = 8_000;
     vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const source = new ScriptedSource();
@@ -154,7 +154,7 @@ describe("refilling", () => {
     ["slow, asks while up to three runs wait", 6, 2, [2, 3, 4, 5, 4, 5]],
     ["quick, asks when no run waits", 5, 2, [2, 1, 2, 1, 2, 1]],
     ["slow, but leases are cut short, asks in the middle of a run", 6, 1, [0, 0, 0, 0, 0, 0]],
-  ])("a hungry client whose answers are %s", async (_, answerMs, runCountMax, waitingRuns) => {
+  ])("a client in demand whose answers are %s", async (_, answerMs, runCountMax, waitingRuns) => {
     let nowMs = 0;
     vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const source = new ScriptedSource().always((lease) => {
@@ -196,7 +196,7 @@ describe("refilling", () => {
     const client = clientOn(source, { spareRuns: 4, maxRunsPerLease: 2 });
     await client.next();
     await expect.poll(() => source.mark).toBe(5);
-    // The second is made before anybody has taken a run of the first lease, the third when one was taken and two have come.
+    // The second is made before any caller has taken a run of the first lease, the third when one was taken and two have come.
     expect(source.requests.map(({ spareRunCount }) => spareRunCount)).toEqual([0, 2, 3]);
     await client.close();
   });
@@ -221,8 +221,8 @@ describe("refilling", () => {
     expect(await client.next()).toHaveLength(8);
     expect(await uncaught).toMatchObject({ message: "a fault of the hook" });
     await client.close();
-    const hungry = clientOn(new ScriptedSource(), { hooks: { onStall } });
-    await hungry.take(4 * SEQUENCE_COUNT);
+    const waiting = clientOn(new ScriptedSource(), { hooks: { onStall } });
+    await waiting.take(4 * SEQUENCE_COUNT);
     expect(onStall).toHaveBeenCalled();
   });
 
@@ -463,7 +463,7 @@ describe("options", () => {
   test.each<[string, object, string]>([
     ["no holder", { holder: undefined }, "holder is missing"],
     ["a bad label", { holder: { name: "x", labels: { A: "b" } } }, '"A"'],
-    ["a misspelt option", { expectedStoreID: "x" }, '"expectedStoreID"'],
+    ["a misspelled option", { expectedStoreID: "x" }, '"expectedStoreID"'],
     ["a bad namespace", { namespace: "Main" }, '"Main"'],
     ["an empty pin", { expectedStoreId: "" }, "expectedStoreId"],
     ["too many spares", { spareRuns: 65 }, "65"],

@@ -1,4 +1,4 @@
-/** The client's part in keeping runs apart: what it tells with each request, and what makes it stop for good. */
+/** The client's part in keeping runs apart: what it sends with each request, and what makes it stop permanently. */
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

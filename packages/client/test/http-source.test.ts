@@ -250,7 +250,7 @@ describe("refusals", () => {
 
   describe("an answer longer than any", () => {
     const LONGEST_BYTES = 65_536;
-    /** What the kernels of both sides may keep for an asker that reads no more. */
+    /** What the kernels of both sides may keep for a client that reads no more. */
     const ON_THE_WAY_BYTES = 24 * 1024 * 1024;
     const text = JSON.stringify(lease);
 

@@ -13,7 +13,7 @@ import { ScriptedSource } from "./scripted-source.js";
 
 /**
  * `bare` is a counter without any guard: the copies do repeat it. `early` uses the client before anything else runs in a copy.
- * The copy is told which pid to have: the one of its own, or the same as the original, as in two containers.
+ * The test chooses the pid of the copy: one of its own, or the same as the original, as in two containers.
  */
 const MAIN = `
 const { startupSnapshot } = require("node:v8");

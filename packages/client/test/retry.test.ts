@@ -22,7 +22,7 @@ describe("when the coordinator refuses or is away", () => {
   });
 
   test.each(["rate_limited", "overloaded"])(
-    "waits when it is %s, as long as it is told, and goes on",
+    "the client waits as long as the response to %s demands, and goes on",
     async (refused) => {
       const source = new ScriptedSource().answer(refusal(refused, 20));
       const away = vi.fn();
@@ -35,7 +35,7 @@ describe("when the coordinator refuses or is away", () => {
 
   const FINAL = ["namespace_not_found", "run_space_exhausted", "store_corrupt", "invalid_request"];
   test.each([...FINAL, "unauthorized", "forbidden"])(
-    "tells callers at once of %s, asks no more by itself, and stays usable",
+    "the client passes %s to its callers immediately, requests no more without a call, and stays usable",
     async (refused) => {
       const source = new ScriptedSource().answer(refusal(refused));
       const client = clientOn(source);
@@ -80,7 +80,7 @@ describe("when the coordinator refuses or is away", () => {
   test.each([
     ["nothing", undefined, "undefined"],
     ["a text", "no luck", "no luck"],
-    ["a fault of its own", new TypeError("x is undefined"), "x is undefined"],
+    ["an error of its own", new TypeError("x is undefined"), "x is undefined"],
     ["a code of its own", Object.assign(new Error("odd"), { code: "ODD" }), "odd"],
   ])("a source that throws %s fails the call with internal_error", async (_, thrown, message) => {
     const source = new ScriptedSource().answer(() => {

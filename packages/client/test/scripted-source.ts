@@ -7,11 +7,11 @@ export type Answer = (lease: Lease, request: LeaseRequest, options: CallOptions 
 export class ScriptedSource implements LeaseSource {
   readonly requests: LeaseRequest[] = [];
   readonly reports: (ReportRequest & { readonly run: number })[] = [];
-  /** Requests under way at the same time, at the most. */
+  /** Requests in flight at the same time, at the most. */
   greatestConcurrency = 0;
   storeId = "store-1";
   mark = 0;
-  #underWay = 0;
+  #inFlight = 0;
   readonly #answers: Answer[] = [];
   #everyAnswer: Answer = (lease) => lease;
 
@@ -32,8 +32,8 @@ export class ScriptedSource implements LeaseSource {
 
   async lease(namespace: string, request: LeaseRequest, options?: CallOptions): Promise<Lease> {
     this.requests.push(request);
-    this.#underWay++;
-    this.greatestConcurrency = Math.max(this.greatestConcurrency, this.#underWay);
+    this.#inFlight++;
+    this.greatestConcurrency = Math.max(this.greatestConcurrency, this.#inFlight);
     try {
       const { runCount, nonce } = request;
       const lease = {
@@ -52,7 +52,7 @@ export class ScriptedSource implements LeaseSource {
       await new Promise((resolve) => setImmediate(resolve));
       return (await answer(lease, request, options)) as Lease;
     } finally {
-      this.#underWay--;
+      this.#inFlight--;
     }
   }
 

@@ -91,7 +91,7 @@ test("a sum of events is about what it sums up", () => {
 
 test("rejected requests of importers are shown and counted, and those of pages and terminals are not", () => {
   const rejected = (path: string) =>
-    event("request_rejected", { path, reason: "in doubt" }, { code: "store_recovering" });
+    event("request_rejected", { path, reason: "the store is recovering" }, { code: "store_recovering" });
   expect(isAboutGuard(rejected("/v1/namespaces/main/status"))).toBe(false);
   expect(isAboutGuard(rejected("/v1/namespaces/main/leases"))).toBe(true);
   expect(eventLines([1, 2, 3].map(() => rejected("/v1/namespaces/main/leases")))).toMatchObject([{ count: 3 }]);

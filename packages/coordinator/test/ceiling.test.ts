@@ -94,8 +94,8 @@ describe("the watch over the line", () => {
 });
 
 describe("the report of a recovery", () => {
-  const told: object[] = [];
-  const log = { warn: (fields: object) => void told.push(fields) } as unknown as Log;
+  const logged: object[] = [];
+  const log = { warn: (fields: object) => void logged.push(fields) } as unknown as Log;
   const noted = (reason: RecoveryReason, { idleMs = 0, skipped = 5 } = {}) => {
     const report = new RecoveryReport({ namespace: "main", log, now: () => 7 }, watchAt({ nowMs: BEGIN_MS }), {
       changedAtMs: 3,
@@ -127,7 +127,7 @@ describe("the report of a recovery", () => {
     expect(noted("rolled_back", { skipped: 1 })?.explanation).toBe(
       "The store lost runs that were leased: skipped 1 run",
     );
-    expect(told.at(-1)).toMatchObject({
+    expect(logged.at(-1)).toMatchObject({
       before: 100 + BURST_RUNS,
       mark: 101 + BURST_RUNS,
       explanation: "The store lost runs that were leased: skipped 1 run, leasing in 1 s",

@@ -144,7 +144,7 @@ describe("a store that is not there any more", () => {
       code: "namespace_lost",
       message: expect.stringContaining(typed(world)),
     });
-    // At another place nobody has leased anything yet.
+    // At another place no coordinator has leased anything yet.
     await expect(
       guardOn(world, { checkpointFile: checkpointFileIn(world, { group: "store", addresses: ["elsewhere"] }) }),
     ).rejects.toMatchObject({
@@ -311,18 +311,18 @@ describe("a group of servers", () => {
 
 describe("the checkpoint directory", () => {
   const place = { group: "store", addresses: ["here"] };
-  const remembrance = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
+  const checkpoint = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
   const noteOf = (namespace: string, noted: Partial<Checkpoint> = {}, at: StorePlace = place) => {
     const checkpointFile = openCheckpointFile({ folder, place: at, namespace });
     open.push(checkpointFile);
-    checkpointFile.note({ ...remembrance, ...noted });
+    checkpointFile.note({ ...checkpoint, ...noted });
     return checkpointFile;
   };
 
   test("keeps namespaces apart when one name begins with another and a dot", () => {
     noteOf("lists.old", { storeId: storeIdFrom(9), ledgerId: 99 });
     expect(noteOf("lists").read()).toBeUndefined();
-    expect(openCheckpointFile({ folder, place, namespace: "lists" }).read()).toEqual(remembrance);
+    expect(openCheckpointFile({ folder, place, namespace: "lists" }).read()).toEqual(checkpoint);
   });
 
   test("lists what it remembers of a place, and makes nothing", () => {
@@ -330,8 +330,8 @@ describe("the checkpoint directory", () => {
     noteOf("main");
     noteOf("other", {}, { ...place, addresses: ["there"] });
     expect([...checkpointsAt(folder, place)].sort()).toEqual([
-      ["lists.old", { ...remembrance, ledgerId: 99 }],
-      ["main", remembrance],
+      ["lists.old", { ...checkpoint, ledgerId: 99 }],
+      ["main", checkpoint],
     ]);
     expect(checkpointsAt(join(folder, "none"), place).size).toBe(0);
     expect(readdirSync(folder)).not.toContain("none");
@@ -362,7 +362,7 @@ describe("the checkpoint directory", () => {
     const { size, mode } = statSync(join(folder, name));
     expect([size, mode & 0o777]).toEqual([1_024, 0o600]);
     for (const other of [`x${name}`, `${name}.new`, "notes"]) await writeFile(join(folder, other), "damaged");
-    expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
+    expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(checkpoint);
   });
 
   test("holds a file that was cut, or has more before or after its line, for damaged", async () => {
@@ -382,7 +382,7 @@ describe("the checkpoint directory", () => {
     const path = join(folder, readdirSync(folder)[0] as string);
     await rm(path);
     checkpointFile.close();
-    expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
+    expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(checkpoint);
     await rm(path);
     checkpointFile.close();
     expect(readdirSync(folder)).toEqual([]);
@@ -392,34 +392,34 @@ describe("the checkpoint directory", () => {
     const nowMs = Date.now();
     noteOf("main");
     const at = (timeMs: number) => openCheckpointFile({ folder, place, namespace: "main", now: () => timeMs });
-    at(nowMs + 3_500_000).note(remembrance);
+    at(nowMs + 3_500_000).note(checkpoint);
     expect(readdirSync(folder)).toHaveLength(2);
     const later = at(nowMs + 3_700_000);
-    later.note(remembrance);
+    later.note(checkpoint);
     expect(readdirSync(folder)).toHaveLength(1);
-    expect(at(nowMs).read()).toEqual(remembrance);
+    expect(at(nowMs).read()).toEqual(checkpoint);
   });
 });
 
 describe("the limits of a checkpoint file", () => {
-  const remembrance = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
+  const checkpoint = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
   const openAt = (addresses: string[], now = Date.now) =>
     openCheckpointFile({ folder, place: { group: "store", addresses }, namespace: "main", now });
 
   test("16 addresses, of which one is enough to find the place again", () => {
-    openAt(Array.from({ length: 17 }, (_, index) => `server-${index}`)).note(remembrance);
-    expect(openAt(["server-15"]).read()).toEqual(remembrance);
+    openAt(Array.from({ length: 17 }, (_, index) => `server-${index}`)).note(checkpoint);
+    expect(openAt(["server-15"]).read()).toEqual(checkpoint);
     expect(openAt(["server-16"]).read()).toBeUndefined();
   });
 
   test("a file that is abandoned for just an hour stays, and goes a millisecond later", () => {
-    openAt(["here"]).note(remembrance);
+    openAt(["here"]).note(checkpoint);
     const path = join(folder, readdirSync(folder)[0] as string);
     const writtenAtMs = 1_700_000_000_000;
     utimesSync(path, writtenAtMs / 1_000, writtenAtMs / 1_000);
-    openAt(["here"], () => writtenAtMs + 3_600_000).note(remembrance);
+    openAt(["here"], () => writtenAtMs + 3_600_000).note(checkpoint);
     expect(existsSync(path)).toBe(true);
-    openAt(["here"], () => writtenAtMs + 3_600_001).note(remembrance);
+    openAt(["here"], () => writtenAtMs + 3_600_001).note(checkpoint);
     expect(existsSync(path)).toBe(false);
   });
 
@@ -427,14 +427,14 @@ describe("the limits of a checkpoint file", () => {
     let nowMs = 1_700_000_000_000;
     const checkpointFile = openAt(["here"], () => nowMs);
     open.push(checkpointFile);
-    checkpointFile.note(remembrance);
+    checkpointFile.note(checkpoint);
     const inode = () => statSync(join(folder, readdirSync(folder)[0] as string)).ino;
     const first = inode();
     nowMs += 4_999;
-    checkpointFile.note(remembrance);
+    checkpointFile.note(checkpoint);
     expect(inode()).toBe(first);
     nowMs += 1;
-    checkpointFile.note(remembrance);
+    checkpointFile.note(checkpoint);
     expect(inode()).not.toBe(first);
   });
 
@@ -442,9 +442,9 @@ describe("the limits of a checkpoint file", () => {
     const checkpointFile = openAt(["here"], () => 1_700_000_000_000);
     open.push(checkpointFile);
     const paths = () => readdirSync(folder).map((name) => join(folder, name));
-    checkpointFile.note(remembrance);
+    checkpointFile.note(checkpoint);
     for (const path of paths()) rmSync(path);
-    checkpointFile.note(remembrance);
+    checkpointFile.note(checkpoint);
     expect(paths().map((path) => statSync(path).mode & 0o777)).toEqual([0o600]);
   });
 });
@@ -480,8 +480,13 @@ describe("refusals with what is remembered", () => {
   test("include the state where it is known, keep the pause, and leave other errors as they are", () => {
     const error = new CoordinatorError("store_unavailable", "away", { retryAfterMs: 5 });
     const words = "Checkpoint: store id a, run 7 of version 1, generation 3";
-    const told = withCheckpoint(error, remembered);
-    expect(told).toMatchObject({ code: "store_unavailable", message: `away. ${words}`, retryAfterMs: 5, cause: error });
+    const explained = withCheckpoint(error, remembered);
+    expect(explained).toMatchObject({
+      code: "store_unavailable",
+      message: `away. ${words}`,
+      retryAfterMs: 5,
+      cause: error,
+    });
     const state = { state: "stopped", code: "store_unavailable", reason: null, sinceMs: 0, explanation: "" } as const;
     expect(
       withCheckpoint(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
@@ -522,7 +527,7 @@ describe("a checkpoint", () => {
     expect(inode()).toBe(second);
   });
 
-  test("that can't be read any more makes the store doubted once", async () => {
+  test("a checkpoint that can't be read any more causes one recovery", async () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
@@ -601,8 +606,8 @@ describe("a checkpoint", () => {
 });
 
 describe("leases of the same moment", () => {
-  /** Remembers in memory, and tells what it was given. */
-  function listening(note: (remembrance: Checkpoint) => void): CheckpointFile {
+  /** Remembers in memory, and passes on what it was given. */
+  function listening(note: (checkpoint: Checkpoint) => void): CheckpointFile {
     return { ...NO_CHECKPOINT_FILE, note };
   }
 

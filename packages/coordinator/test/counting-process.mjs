@@ -11,14 +11,14 @@ const database = new DatabaseSync(path);
 database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
   CREATE TABLE IF NOT EXISTS counter (run INTEGER); INSERT INTO counter SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM counter)`);
 const next = database.prepare("UPDATE counter SET run = run + 1 RETURNING run");
-const tell = (text) => writeSync(1, `${text}\n`);
+const print = (text) => writeSync(1, `${text}\n`);
 
-tell("open");
+print("open");
 for await (const line of createInterface({ input: process.stdin })) {
   const [word, count] = line.split(" ");
   if (word === "stop") break;
-  for (let lease = 0; lease < Number(count); lease++) tell(next.get().run);
-  tell("done");
+  for (let lease = 0; lease < Number(count); lease++) print(next.get().run);
+  print("done");
 }
 database.close();
 process.exit(0);

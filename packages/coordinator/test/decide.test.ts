@@ -86,7 +86,7 @@ const OF_ALL: readonly [string, Odd, string][] = [
   ["a record with a time to live", { keys: { expires: true } }, "CORRUPT the record has a time to live"],
   ["a ledger of another type", { keys: { ledger: "other" } }, "CORRUPT the ledger is no stream"],
   ["holders of another type", { keys: { holders: "other" } }, "CORRUPT the holders are no hash"],
-  ["an epoch that can't be told", { server: { epoch: undefined } }, "NOEPOCH "],
+  ["an unknown epoch", { server: { epoch: undefined } }, "NOEPOCH "],
   ["a replica", { server: { role: "slave" } }, "REPLICA slave"],
   ["more replicas than the record counts", { server: { connectedReplicas: 1 } }, "NODES 1"],
   ["a server's clock ahead", { server: { timeMs: NOW_MS + epsMs + 1 } }, `CLOCK ${epsMs + 1}`],
@@ -224,7 +224,7 @@ describe("a jump", () => {
     expect(written(commands.confirm(3), at(endMs - 1)).highWaterMark).toBe(RUN_MAX - 1);
   });
 
-  test("is for an operator where more is known than the line allows, from whichever source", () => {
+  test("recovery needs an operator when a source knows of a run above the ceiling", () => {
     expect(written(commands.confirm(3, { floor: target }), { record: claimed }).highWaterMark).toBe(target);
     expect(decided(commands.confirm(3, { floor: target + 1 }), { record: claimed })).toBe("OPERATOR line");
     expect(decided(commands.confirm(3), { record: claimed, keys: { ledgerMark: target + 1 } })).toBe("OPERATOR line");

@@ -12,7 +12,7 @@ import { holder, NAMESPACE } from "./commands-for-test.js";
 
 type Alter = (outcome: Outcome) => Outcome;
 
-/** A store whose answers to leases can be altered after they were done, and held back. */
+/** A store whose answers to leases can be altered after they were done, and delayed. */
 class AlteringStore extends MemoryStore {
   alter: Alter = (outcome) => outcome;
   gate: Promise<unknown> = Promise.resolve();
@@ -147,7 +147,7 @@ describe("over HTTP", () => {
     );
     await hasArrived;
     socket.destroy();
-    // The server has seen it when it has answered somebody who asked later.
+    // The server has seen it when it has answered a later request.
     await fetch(`${base}/healthz`);
     await fetch(`${base}/healthz`);
     open();

@@ -14,7 +14,7 @@ import { isMemoryBacked, type Machine, thisMachine } from "../src/stores/sqlite/
 import { SqliteStore, type SqliteStoreOptions } from "../src/stores/sqlite/store.js";
 import { holder, LEASE_NONCE, NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";
 
-/** No silence is a doubt, however slow the machine is. */
+/** No silence causes a recovery, however slow the machine is. */
 const EMBEDDED_BOUNDS: Bounds = { ...SMALL_BOUNDS, gapMs: 3_600_000 };
 
 /** After a jump so many runs are free each second. */
@@ -123,7 +123,7 @@ export async function copyFiles(from: string, to: string): Promise<void> {
 
 export interface LifeOptions {
   readonly markerFault?: { readonly name: string; readonly at: number };
-  /** Kills itself where it would tell the how-many-th run, from 1. */
+  /** Kills itself in place of printing this run, counted from 1. */
   readonly diesAtAnswer?: number;
   readonly touches?: boolean;
   /** Makes file and namespace first, with this rate. */
@@ -140,7 +140,7 @@ export class Life {
   readonly runs: number[] = [];
   /** Codes of the rejections, in their order. */
   readonly refusals: string[] = [];
-  /** `unbroken`, or why the start was a doubt; undefined while it is not open. */
+  /** `unbroken`, or why the start caused a recovery; undefined while it is not open. */
   start: string | undefined;
   /** Of the namespace that it has made. */
   storeId: string | undefined;

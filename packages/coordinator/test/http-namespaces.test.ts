@@ -91,7 +91,7 @@ describe("the list of runs", () => {
   test("has the documented shape and nothing else, as JSON", async () => {
     for (let count = 0; count < 3; count++) await lease({ holder: { ...holder, labels: { a: "ä" } } });
     await report(2, 5, "open");
-    for (const path of ["runs", "runs?limit=1", "runs?holder=nobody"]) {
+    for (const path of ["runs", "runs?limit=1", "runs?holder=absent"]) {
       const { body, headers } = await inMain(path);
       expect(runsResponseSchema.parse(body)).toEqual(body);
       expect(headers.get("content-type")).toBe("application/json; charset=utf-8");

@@ -82,7 +82,7 @@ export function foundKeys({ record, ledger, holders }: KeptState): ObservedKeys 
   };
 }
 
-/** The server as it tells of itself; the epoch as the scripts make it, read on another way. */
+/** The server as it describes itself; the epoch as the scripts make it, read on another way. */
 export async function readServer(redis: Redis): Promise<ObservedServer> {
   const info = await redis.info();
   const field = (name: string) => new RegExp(`^${name}:(.+?)\r?$`, "m").exec(info)?.[1] ?? "";

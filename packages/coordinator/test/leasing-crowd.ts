@@ -126,7 +126,7 @@ export function expectNoRunTwice(leases: readonly Lease[]): void {
   expect(twice).toEqual([]);
 }
 
-/** The greatest run that anybody was given in a namespace; 0 for none. */
+/** The greatest run that any client received in a namespace; 0 for none. */
 export function greatestRun(leases: readonly Lease[], namespace: string): number {
   const own = leases.filter((lease) => lease.namespace === namespace);
   return Math.max(0, ...own.map(({ firstRun, runCount }) => firstRun + runCount - 1));

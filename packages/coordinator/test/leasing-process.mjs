@@ -2,7 +2,7 @@
  * A process for tests to kill, to starve and to start again: opens an embedded store and does what its standard input says.
  * Argument: JSON with `path`, `bounds`, and what the tests change: `machine` (`markerFolders`), `markerFault`, `diesAtAnswer`,
  * `touches`; with `initRate` it makes file and namespace first.
- * Input, a line each: `lease N` leases N times one run, all at once; `forever N` the same again and again; `read` reads the
+ * Input, a line each: `lease N` leases N times one run, all at once; `forever N` the same repeatedly; `read` reads the
  * database file as any program would; `stop`.
  * Output, a line each: `made` with the store id, `open` with how the start was judged, a run for each lease that was answered, `done` after each `lease`, and
  * `refused CODE`, after which it ends.
@@ -28,8 +28,8 @@ try {
   const create = initRate !== undefined;
   const store = new SqliteStore({ path, create, bounds, machine });
   const coordinator = new Coordinator({ store, name: "leasing-process", bounds });
-  if (create) tell(`made ${(await coordinator.initNamespace("main", { rate: initRate })).storeId}`);
-  tell(`open ${store.restarts.get("main")}`);
+  if (create) print(`made ${(await coordinator.initNamespace("main", { rate: initRate })).storeId}`);
+  print(`open ${store.restarts.get("main")}`);
   if (touches) coordinator.startHeartbeat();
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === "stop") break;
@@ -39,12 +39,12 @@ try {
   await store.close();
 } catch (error) {
   if (error.code === undefined) throw error;
-  tell(`refused ${error.code}`);
+  print(`refused ${error.code}`);
 }
 process.exit(0);
 
-/** Before the process goes on, so that a kill takes nothing back that was told; waits for a reader who is slower than the leasing. */
-function tell(text) {
+/** Before the process goes on, so that a kill takes nothing back that was printed; waits for a reader who is slower than the leasing. */
+function print(text) {
   for (;;) {
     try {
       writeSync(1, `${text}\n`);
@@ -59,10 +59,10 @@ function tell(text) {
 async function obey(line, coordinator) {
   const [word, count] = line.split(" ");
   if (word === "read") readFileSync(path);
-  if (word === "read") tell("done");
+  if (word === "read") print("done");
   if (word === "lease") {
     await leaseAtOnce(coordinator, Number(count));
-    tell("done");
+    print("done");
   }
   if (word === "forever") for (;;) await leaseAtOnce(coordinator, Number(count));
 }
@@ -72,7 +72,7 @@ async function leaseAtOnce(coordinator, count) {
   const refused = outcomes.find(({ status }) => status === "rejected");
   if (refused === undefined) return;
   // Once more: a store that failed must go on refusing.
-  tell(`refused ${refused.reason.code}`);
+  print(`refused ${refused.reason.code}`);
   await leaseOne(coordinator);
 }
 
@@ -81,7 +81,7 @@ async function leaseOne(coordinator) {
     try {
       const { firstRun } = await coordinator.lease("main", { ...request, sentAtMs: Date.now() });
       if (++answers === diesAtAnswer) process.kill(process.pid, "SIGKILL");
-      return tell(firstRun);
+      return print(firstRun);
     } catch (error) {
       // After a jump, until the line has risen.
       if (error.code !== "run_ceiling_reached") throw error;

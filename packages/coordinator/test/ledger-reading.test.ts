@@ -82,7 +82,7 @@ async function exported(ledger: LedgerReader, filter: LedgerFilter) {
   return { leases, upToRun };
 }
 
-/** Bounds that fall on leases, beside them and between them; values that some have. */
+/** Bounds that fall on leases, next to them and between them; values that some have. */
 function filterOver(leases: readonly LedgerEntry[]): fc.Arbitrary<LedgerFilter> {
   const near = (values: readonly number[]) =>
     fc
@@ -94,7 +94,7 @@ function filterOver(leases: readonly LedgerEntry[]): fc.Arbitrary<LedgerFilter> 
   const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
     fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
   return fc.record({
-    holder: seldom(fc.constantFrom("importer", "Büro für Listen", "nobody")),
+    holder: seldom(fc.constantFrom("importer", "Büro für Listen", "absent")),
     host: seldom(fc.constantFrom("mail-1", "mail-2")),
     label: seldom(fc.subarray(["archive=lists", "b=2", 'a="\\\n'])),
     state: seldom(fc.constantFrom<KnownRunState>("open", "exhausted", "closed", "discarded", "unreported")),
@@ -158,7 +158,7 @@ async function turnsDuring<T>(work: () => Promise<T>): Promise<{ readonly done: 
 
 test("one page reads a bounded number of leases, however rare the wanted ones: it is empty, and has a cursor", async () => {
   const ledger = longLedger(25_000);
-  const page = await ledgerPage(ledger, NAMESPACE, { holder: "nobody", limit: 20 });
+  const page = await ledgerPage(ledger, NAMESPACE, { holder: "absent", limit: 20 });
   expect(page).toEqual({ leases: [], nextCursor: "15001", trimmed: null });
   expect(ledger.readCount).toBe(10_000);
 });

@@ -1,5 +1,5 @@
 /**
- * How a guard settles a doubt: claim, quorum, confirm; once for all who wait, and once for all coordinators.
+ * How a guard recovers a store: claim, quorum, confirm; once for all waiting requests, and once for all coordinators.
  * Guarantees: G3, G10 (docs/guarantees.md).
  */
 
@@ -66,7 +66,7 @@ test("a mistake of the program's is thrown as it is, and is no state of the stor
 });
 
 describe("a possible rollback", () => {
-  const doubts: readonly [string, string, (at: AtRun10) => unknown][] = [
+  const causes: readonly [string, string, (at: AtRun10) => unknown][] = [
     ["another epoch", "epoch_changed", ({ world }) => void (world.store.server.epoch = "second:life:0")],
     ["a long silence", "heartbeat_expired", ({ world }) => void (world.clock.timeMs += SHORT_BOUNDS.gapMs + 1)],
     ["a mark below a run that was leased", "rolled_back", ({ world, backup }) => world.store.restore(backup)],
@@ -83,7 +83,7 @@ describe("a possible rollback", () => {
     ],
   ];
 
-  test.each(doubts)("by %s is settled before anything is leased: a jump past all that was", async (_, code, arise) => {
+  test.each(causes)("by %s is settled before anything is leased: a jump past all that was", async (_, code, arise) => {
     const at = await guardAtRun10();
     const { world, guard, logged, read } = at;
     await arise(at);
@@ -164,7 +164,7 @@ describe("before a jump the quorum must have the claim", () => {
     expect(world.store.stepNames()).toEqual(["lease", "claim"]);
     expect(await read()).toMatchObject({ highWaterMark: 10, phase: 1 });
     world.store.acknowledgedCount = 1;
-    // Above all that anybody could have leased until now.
+    // Above all that any coordinator could have leased until now.
     const line = lineOf(world);
     expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(line);
   });
@@ -196,7 +196,7 @@ test("a partitioned server that lacks a holder's run is not sealed as forked, an
 });
 
 describe("two coordinators", () => {
-  async function pairInDoubt(): Promise<{ world: World; pair: [NamespaceGuard, NamespaceGuard] }> {
+  async function recoveringPair(): Promise<{ world: World; pair: [NamespaceGuard, NamespaceGuard] }> {
     const world = await newWorld();
     const pair: [NamespaceGuard, NamespaceGuard] = [await guardOn(world), await guardOn(world)];
     for (const guard of pair) await leaseOf(guard, { runCount: 5 });
@@ -205,7 +205,7 @@ describe("two coordinators", () => {
   }
 
   test("on one store never lease the same run, whichever claims first", async () => {
-    const { world, pair } = await pairInDoubt();
+    const { world, pair } = await recoveringPair();
     world.store.server.epoch = "second:life:0";
     const outcomes = await Promise.allSettled(pair.map((guard) => leaseAfterJump(world, guard, { runCount: 2 })));
     const leases = outcomes.map((outcome) => {
@@ -218,7 +218,7 @@ describe("two coordinators", () => {
   });
 
   test("that race for a claim: one is refused, waits, and goes on when the other has settled it", async () => {
-    const { world, pair } = await pairInDoubt();
+    const { world, pair } = await recoveringPair();
     world.store.server.epoch = "second:life:0";
     await Promise.all(pair.map((guard) => guard.heartbeat()));
     const { generation, phase } = await world.store.readNamespace(NAMESPACE);
@@ -232,7 +232,7 @@ describe("two coordinators", () => {
   });
 
   test("a claim of another one is left alone for a while: who made it may be about to confirm", async () => {
-    const { world, pair } = await pairInDoubt();
+    const { world, pair } = await recoveringPair();
     const [guard] = pair;
     const { claim, confirm } = commandsFor(world.storeId);
     await world.store.step(NAMESPACE, claim(0));
@@ -246,7 +246,7 @@ describe("two coordinators", () => {
   });
 
   test("a claim that is never confirmed is claimed over", async () => {
-    const { world, pair } = await pairInDoubt();
+    const { world, pair } = await recoveringPair();
     const [guard] = pair;
     await world.store.step(NAMESPACE, commandsFor(world.storeId).claim(0));
     world.store.stepNames();
@@ -256,7 +256,7 @@ describe("two coordinators", () => {
   });
 
   test("a claim that is claimed over is not confirmed any more", async () => {
-    const { world, pair } = await pairInDoubt();
+    const { world, pair } = await recoveringPair();
     const [guard] = pair;
     world.store.server.epoch = "second:life:0";
     let hasInterfered = false;
@@ -282,7 +282,7 @@ describe("two coordinators", () => {
   }
 
   test("a faster claim that is never confirmed is waited for once", async () => {
-    const { world, pair } = await pairInDoubt();
+    const { world, pair } = await recoveringPair();
     const [guard] = pair;
     world.store.server.epoch = "second:life:0";
     claimFirst(world, { andConfirm: false });
@@ -293,7 +293,7 @@ describe("two coordinators", () => {
   });
 
   test("a faster recovery does not cover what a corrupt checkpoint has forgotten", async () => {
-    const { world } = await pairInDoubt();
+    const { world } = await recoveringPair();
     const guard = await guardOn(world, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } });
     claimFirst(world, { andConfirm: true });
     await expect(guard.heartbeat()).rejects.toMatchObject({ reason: "conflict" });

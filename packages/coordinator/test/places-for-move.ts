@@ -22,7 +22,7 @@ const LEASE_TRIES_MAX = 200;
 
 export interface PlaceOptions {
   readonly bounds?: Bounds;
-  /** The clock of whoever opens the store. */
+  /** The clock of the coordinator that opens the store. */
   readonly now?: () => number;
 }
 

@@ -1,4 +1,4 @@
-/** What the watch over a store's servers refuses, and when it tells of it. */
+/** What the watch over a store's servers refuses, and when it logs that. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { activeSince, type GuardState } from "../src/guard/guard-state.js";
@@ -14,21 +14,26 @@ const warning: Finding = { what: "one node", remedy: "add two" };
 /** A watch over what `look` finds, with what it logs as `level event text`. */
 function watchOn(look: () => readonly Finding[], overrides: readonly string[] = []) {
   vi.useFakeTimers({ now: 1_000 });
-  const told: string[] = [];
-  const tell =
+  const logged: string[] = [];
+  const logAt =
     (level: string) =>
     (fields: object, event: string): void => {
       const { what, reason, err, code } = fields as { what?: string; reason?: string; err?: Error; code?: string };
-      told.push([level, event, code ?? "-", what ?? reason ?? err?.message].join(" "));
+      logged.push([level, event, code ?? "-", what ?? reason ?? err?.message].join(" "));
     };
-  const log = { debug: tell("debug"), info: tell("info"), warn: tell("warn"), error: tell("error") } as unknown as Log;
+  const log = {
+    debug: logAt("debug"),
+    info: logAt("info"),
+    warn: logAt("warn"),
+    error: logAt("error"),
+  } as unknown as Log;
   const store = { preflight: async () => look() };
   const watch = new PreflightWatch({ store, log, now: () => Date.now(), overrides, everyMs: EVERY_MS });
   onTestFinished(async () => {
     await watch.stop();
     vi.useRealTimers();
   });
-  return { watch, told };
+  return { watch, logged };
 }
 
 describe("the watch over a store's servers", () => {
@@ -61,11 +66,11 @@ describe("the watch over a store's servers", () => {
 
   test("refuses only the namespaces that a finding names, and none for a warning or what is accepted", async () => {
     const other: Finding = { ...evicts, what: "of one", override: "one", namespaces: ["lists"] };
-    const { watch, told } = watchOn(() => [warning, evicts, other], ["evicts"]);
+    const { watch, logged } = watchOn(() => [warning, evicts, other], ["evicts"]);
     watch.start();
     await watch.assertPassed("main");
     await expect(watch.assertPassed("lists")).rejects.toMatchObject({ code: "store_eviction_enabled" });
-    expect(told).toEqual([
+    expect(logged).toEqual([
       "warn preflight_finding - one node",
       "error preflight_finding store_eviction_enabled of one",
     ]);
@@ -74,7 +79,7 @@ describe("the watch over a store's servers", () => {
   test("checks repeatedly, reports a finding once, keeps its begin, and reports when it is gone", async () => {
     let found: readonly Finding[] = [evicts];
     let looks = 0;
-    const { watch, told } = watchOn(() => {
+    const { watch, logged } = watchOn(() => {
       looks++;
       return found;
     });
@@ -82,10 +87,10 @@ describe("the watch over a store's servers", () => {
     watch.start();
     await vi.advanceTimersByTimeAsync(2 * EVERY_MS);
     expect([looks, watch.effectiveState("main", ACTIVE).sinceMs]).toEqual([3, 1_000]);
-    expect(told).toEqual(["error preflight_finding store_eviction_enabled it evicts"]);
+    expect(logged).toEqual(["error preflight_finding store_eviction_enabled it evicts"]);
     found = [];
     await vi.advanceTimersByTimeAsync(EVERY_MS);
-    expect(told.slice(1)).toEqual(["info preflight_finding_resolved store_eviction_enabled it evicts"]);
+    expect(logged.slice(1)).toEqual(["info preflight_finding_resolved store_eviction_enabled it evicts"]);
     await watch.assertPassed("main");
     await watch.stop();
     await vi.advanceTimersByTimeAsync(5 * EVERY_MS);
@@ -97,7 +102,7 @@ describe("the watch over a store's servers", () => {
 
   test("holds what was found last when a look fails, whatever it fails with", async () => {
     let failure: Error | undefined;
-    const { watch, told } = watchOn(() => {
+    const { watch, logged } = watchOn(() => {
       if (failure !== undefined) throw failure;
       return [evicts];
     });
@@ -108,7 +113,7 @@ describe("the watch over a store's servers", () => {
     failure = new TypeError("a mistake");
     await vi.advanceTimersByTimeAsync(EVERY_MS);
     await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_eviction_enabled" });
-    expect(told.slice(1)).toEqual([
+    expect(logged.slice(1)).toEqual([
       "warn preflight_failed store_unavailable it is away",
       "error preflight_failed - a mistake",
     ]);

@@ -47,8 +47,8 @@ const ODD_TEXTS = [
 ];
 const FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"] as const;
 
-/** A little beside a threshold, far beside it, or on it. The server's clock runs on while a step is played: hence the spread. */
-const beside = fc.oneof(
+/** Near a threshold, far from it, or on it. The server's clock runs on while a step is played: hence the spread. */
+const offset = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: -4, max: 4 }) },
   { weight: 2, arbitrary: fc.constantFrom(0, -1000, 1000) },
   { weight: 1, arbitrary: fc.integer({ min: -100_000, max: 100_000 }) },
@@ -64,7 +64,7 @@ const THRESHOLDS_MS: Readonly<Record<Threshold, (bounds: Bounds) => number>> = {
   year: () => YEAR_MS,
 };
 
-/** An instant by its distance from now: right now, or some part of eps beside it, or around a threshold. */
+/** An instant by its distance from now: right now, or some part of eps from it, or around a threshold. */
 function instant(...thresholds: readonly Threshold[]) {
   return fc.record({
     threshold: fc.oneof(
@@ -72,19 +72,19 @@ function instant(...thresholds: readonly Threshold[]) {
       { weight: 1, arbitrary: fc.constantFrom(...thresholds) },
     ),
     sign: fc.constantFrom(1, -1),
-    besideMs: beside,
+    offsetMs: offset,
     partOfEps: fc.constantFrom(0, 0.3, 0.9),
   });
 }
 type Instant = {
   readonly threshold: Threshold;
   readonly sign: number;
-  readonly besideMs: number;
+  readonly offsetMs: number;
   readonly partOfEps: number;
 };
-function distanceMs({ threshold, sign, besideMs, partOfEps }: Instant, bounds: Bounds): number {
+function distanceMs({ threshold, sign, offsetMs, partOfEps }: Instant, bounds: Bounds): number {
   if (threshold === "none") return Math.round(sign * partOfEps * bounds.epsMs);
-  return sign * (THRESHOLDS_MS[threshold](bounds) + besideMs);
+  return sign * (THRESHOLDS_MS[threshold](bounds) + offsetMs);
 }
 
 /** Mostly `usual`. */

@@ -18,11 +18,11 @@ import {
 import { namespaceRecordIn, recordAfter } from "../src/stores/stored-shapes.js";
 import { SHORT_BOUNDS } from "./commands-for-test.js";
 
-/** One clock for all, which runs when somebody waits for it. */
+/** One clock for all, which runs when a caller waits for it. */
 export class Clock {
   timeMs = Date.now();
   readonly now = () => this.timeMs;
-  /** What is to happen while somebody waits. */
+  /** What is to happen while a caller waits. */
   meanwhile: () => Promise<unknown> = async () => {};
   readonly pause = async (pauseMs: number) => {
     this.timeMs += Math.ceil(pauseMs);

@@ -38,7 +38,7 @@ async function storeWithLeases(): Promise<MadeStore> {
 describe("a copy", () => {
   test.each<[string, (store: MadeStore) => Promise<string>]>([
     [
-      "the file was copied beside it",
+      "the file was copied into the same directory",
       async ({ path, folder }) => {
         await copyFile(path, join(folder, "copy.db"));
         return join(folder, "copy.db");

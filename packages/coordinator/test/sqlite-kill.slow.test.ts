@@ -51,7 +51,7 @@ describe("kill -9", () => {
       }
       await expectLedgerOf(store, answered);
     }
-    // Some are killed before they lease. Nearly all others are killed while the disk syncs, and that is no doubt.
+    // Some are killed before they lease. Nearly all others are killed while the disk syncs, and that causes no recovery.
     expect(denseLives, `${jumps} jumps`).toBeGreaterThan(KILLS / 2);
   });
 

@@ -49,7 +49,7 @@ function openedNew(): Promise<StoreInHand> {
 const refusal = (code: string, said: string) =>
   expect.objectContaining({ name: "CoordinatorError", code, message: expect.stringContaining(said) });
 
-// Beside a mutant left out: what waits for a lock or a process takes seconds, and is not about what is mutated.
+// Left out in a mutation run: what waits for a lock or a process takes seconds, and is not about what is mutated.
 const testUnmutated = test.skipIf(IS_MUTATION);
 
 describe("opening", () => {

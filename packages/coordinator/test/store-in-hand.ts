@@ -16,7 +16,7 @@ export interface StoreInHand {
   readonly commands: Commands;
   lease(own?: Partial<LeaseStep>): Promise<Granted>;
   read(): Promise<NamespaceRecord>;
-  /** Claims and confirms, as a coordinator does that doubts the store; answers the mark that it jumped to. */
+  /** Claims and confirms, as a recovering coordinator does; answers the mark that it jumped to. */
   jump(): Promise<number>;
 }
 

@@ -49,7 +49,7 @@ export function redisAddressForTest(url = sharedRedis().storeUrl): RedisStoreOpt
 /** A coordinator's store, which an operator's stands in for where a record is recovered: a coordinator's user may not do that. */
 export const openRedis: OpenForTest = async (options) => {
   const url = sharedRedis().storeUrl;
-  // Nobody follows the test Redis: waiting for acknowledgements would only take time.
+  // No replica follows the test Redis: waiting for acknowledgements would only take time.
   const open = (as: string) => RedisStore.open({ ...redisAddressForTest(as), quorumTimeoutMs: 20, ...options });
   const operators = await open(asOperator(url));
   let own = await open(url);
@@ -67,7 +67,7 @@ export const openRedis: OpenForTest = async (options) => {
   };
 };
 
-/** False beside a mutant of TypeScript, where no server is started. */
+/** False in a mutation run of TypeScript, where no server is started. */
 export const HAS_REDIS = !IS_MUTATION;
 
 /** The memory store first. */

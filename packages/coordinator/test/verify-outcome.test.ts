@@ -31,7 +31,7 @@ const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   ["more nodes in the record than acknowledged", "quorum_missing", /1 of 2/, after({ nodeCount: 4 })],
   ["a server that became a replica meanwhile", "lease_discarded", /became a slave/, check({ role: "slave" })],
   ["a server in another life meanwhile", "lease_discarded", /restarted, promoted/, check({ epoch: "second:life:0" })],
-  ["a claim of somebody else meanwhile", "lease_discarded", /claimed meanwhile/, check({ generation: 7 })],
+  ["a claim of another coordinator meanwhile", "lease_discarded", /claimed meanwhile/, check({ generation: 7 })],
   ["a run that was seen leased", "lease_discarded", /not above the last one seen/, after({ highWaterMark: 10 })],
   ["a mark that is no number", "lease_discarded", /a number is missing/, after({ highWaterMark: Number.NaN })],
   ["a mark between two numbers", "lease_discarded", /a number is missing/, after({ highWaterMark: 12.5 })],
@@ -82,7 +82,7 @@ describe("a lease is discarded", () => {
       code,
       message: expect.stringMatching(message),
     });
-    // The store has leased them, and the guard has given them to nobody.
+    // The store has leased them, and the guard has given them to no client.
     expect((await world.store.readNamespace(NAMESPACE)).highWaterMark).toBe(13);
     world.store.alter = (outcome) => outcome;
     expect((await leaseOf(guard)).firstRun).toBe(14);

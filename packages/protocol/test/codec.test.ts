@@ -92,8 +92,8 @@ describe("the codec", () => {
 
   test("gives all 16,384 call numbers of a run, each once, the same as one by one", () => {
     for (const run of [1, 99, 2 ** 20, RUN_MAX]) {
-      const spell = callNumbersOfRun(0, run);
-      const all = Array.from({ length: SEQUENCE_COUNT }, (_, sequence) => spell(sequence));
+      const encode = callNumbersOfRun(0, run);
+      const all = Array.from({ length: SEQUENCE_COUNT }, (_, sequence) => encode(sequence));
       expect(new Set(all).size).toBe(SEQUENCE_COUNT);
       all.forEach((callNumber, sequence) => {
         if (callNumber !== referenceCallNumber(0, run, sequence)) expect.fail(`${run}, ${sequence}: ${callNumber}`);
@@ -144,7 +144,7 @@ describe("the codec", () => {
     expect(isCallNumber(text)).toBe(false);
   });
 
-  test("accepts no second spelling: every accepted text is the one that its own parts write", () => {
+  test("accepts no second encoding: every accepted text is the one that its own parts write", () => {
     const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_+/ .\u00e9";
     const text = fc
       .array(fc.constantFrom(...digits), { minLength: 7, maxLength: 9 })

@@ -87,7 +87,7 @@ describe("what ends a lease request", () => {
     "namespace_lost",
     "store_corrupt",
     "manual_recovery_required",
-  ] as const)("a fence, %s, stands until somebody has typed", (code) => expect(ERROR_RULES[code].retry).toBe("never"));
+  ] as const)("%s stays until an operator has acted", (code) => expect(ERROR_RULES[code].retry).toBe("never"));
 });
 
 describe("schemas", () => {

@@ -19,7 +19,7 @@ const ERROR_AT_LIMITS = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
 export const CRASHES: readonly Fault[] = [
   shimmedFault("kill -9 while fsync takes two seconds", { expected: ["epoch_changed"] }, async (world) => {
     world.disk.slowSyncs(2_000);
-    // A sync is under way, and what is answered from now on waits in the server for its end.
+    // A sync is in progress, and what is answered from now on waits in the server for its end.
     await delay(1_200);
     await world.work();
     await world.crash(async () => world.disk.slowSyncs(0));

@@ -68,7 +68,7 @@ export const NETWORK_FAULTS = {
     if (follows === undefined) return false;
     if (world.network.isCut(index, follows)) {
       world.log(() => `server ${index + 1} hears of server ${follows + 1} again`);
-      world.network.mend(index, follows);
+      world.network.repair(index, follows);
     } else {
       world.log(() => `server ${index + 1} hears nothing of server ${follows + 1} any more`);
       world.network.cut(index, follows);

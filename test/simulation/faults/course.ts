@@ -14,7 +14,7 @@ export const COURSE = {
     world.log(() => `coordinator ${host.index + 1} touches the record`);
     host.heartbeat();
   }),
-  mend: kind("course", 6, (world, a) => {
+  repair: kind("course", 6, (world, a) => {
     const stopped = world.importers.find(({ refusedWith }) => asksForOperator(refusedWith?.code));
     if (stopped === undefined || world.operator.isBusy) return false;
     world.operator.route = a.one(world.hosts).route;
@@ -31,7 +31,7 @@ export const COURSE = {
     world.log(() => `the operator runs advance-version at server ${world.operator.route + 1}`);
     world.operator.advance();
   }),
-  /** As Sentinel tells it: who is not at a master goes to one. */
+  /** As Sentinel directs: a coordinator that is not at a master goes to one. */
   findMaster: kind("course", 5, (world, a, b) => {
     const { group, hosts } = world;
     const astray = hosts.filter(({ route }) => !group.masters.includes(group.at(route)));

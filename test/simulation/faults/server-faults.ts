@@ -90,7 +90,7 @@ function earlier(past: readonly Saved[], choices: Choices): Saved | undefined {
 function startFrom(world: World, server: Server, saved: Saved, choices: Choices, verb: string): void {
   const { group } = world;
   const remembersStream = choices.of(2) === 1;
-  // Its configuration is as it was, or as old as the disk, or names anybody.
+  // Its configuration is as it was, or as old as the disk, or names any server.
   const others = group.servers.filter((other) => other !== server).map(({ index }) => index);
   const follows = choices.one([server.follows, saved.follows, choices.one([undefined, ...others])]);
   const master = follows === server.index || follows === undefined ? undefined : group.at(follows);
