@@ -16,6 +16,7 @@ const STEPS = [
   ["formatter", "biome", ["ci", "--linter-enabled=false", "--colors=off"]],
   ["dead code", "knip", []],
   ["names and lengths", process.execPath, ["scripts/style.mjs"]],
+  ["plain words", process.execPath, ["scripts/prose.mjs"]],
   ["weight of codec, client and console", process.execPath, ["scripts/size.mjs"]],
   // Through npm: publint would ask for a pnpm on PATH, which a fresh machine has not.
   ...PUBLISHED.map((name) => [`package ${name}`, "publint", ["--strict", "--pack", "npm", `packages/${name}`]]),
