@@ -64,7 +64,7 @@ async function afterCoordinator(checkpointFile?: (world: World) => CheckpointFil
 }
 
 describe("a store that was restored while no coordinator ran", () => {
-  test("is found out by the checkpoint, and settled by a jump", async () => {
+  test("a checkpoint detects a store restored while no coordinator ran, and the guard skips ahead", async () => {
     const { world, backup } = await afterCoordinator();
     world.store.restore(backup);
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
@@ -74,7 +74,7 @@ describe("a store that was restored while no coordinator ran", () => {
     expect(world.store.stepNames().slice(0, 3)).toEqual(["lease", "claim", "confirm"]);
   });
 
-  test("is found out by the generation too", async () => {
+  test("the generation detects a restored store too", async () => {
     const { world, backup } = await afterCoordinator();
     world.store.server.epoch = "second:life:0";
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
@@ -88,7 +88,7 @@ describe("a store that was restored while no coordinator ran", () => {
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
   });
 
-  test("is found out when one of several coordinators knew more than the others", async () => {
+  test("one checkpoint of several detects a restored store", async () => {
     const { world, backup } = await afterCoordinator();
     const second = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     const mostRecent = await leaseOf(second, { runCount: 3 });
@@ -176,7 +176,7 @@ describe("a record that can't be read any more", () => {
     world.store.restore(new Map([[namespace, { ...fields, c: "7" } as StoredFields]]));
   };
 
-  test("is reported with the state, since when, and the checkpoint", async () => {
+  test("the coordinator reports an unreadable record with its state, its start and the checkpoint", async () => {
     const { world } = await afterCoordinator();
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     const openedAtMs = world.clock.timeMs;
@@ -193,7 +193,7 @@ describe("a record that can't be read any more", () => {
     });
   });
 
-  test("is reported also by a coordinator that was started afterwards", async () => {
+  test("a coordinator that starts later reports an unreadable record", async () => {
     const { world } = await afterCoordinator();
     damaged(world);
     await expect(guardOn(world, { checkpointFile: checkpointFileIn(world) })).rejects.toMatchObject({
@@ -202,7 +202,7 @@ describe("a record that can't be read any more", () => {
     });
   });
 
-  test("is shown as it is when it can be read, and its absence is reported once", async () => {
+  test("the coordinator shows a readable record, and names the store id of a missing one once", async () => {
     const { world } = await afterCoordinator();
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect(await guard.showRecord()).toEqual(await guard.readRecord());
@@ -223,7 +223,7 @@ describe("another store in the place of one", () => {
     return { world, otherId };
   }
 
-  test("is refused by every later coordinator, with the id that is there", async () => {
+  test("every later coordinator rejects a replaced store, with its id", async () => {
     const { world, otherId } = await replaced();
     await expect(guardOn(world, { checkpointFile: checkpointFileIn(world) })).rejects.toMatchObject({
       code: "store_id_mismatch",
@@ -240,7 +240,7 @@ describe("a group of servers", () => {
     (world: World) =>
       checkpointFileIn(world, group(...addresses));
 
-  test("is known again when servers were added to the list, or taken from it", async () => {
+  test("a coordinator finds its checkpoint when the list of servers gets longer or shorter", async () => {
     const { world } = await afterCoordinator(checkpointFileAt("a:1", "b:1"));
     for (const list of [["b:1"], ["c:1", "b:1"], ["c:1"], ["d:1", "e:1", "c:1"]]) {
       const guard = await guardOn(world, { checkpointFile: checkpointFileAt(...list)(world) });
@@ -253,7 +253,7 @@ describe("a group of servers", () => {
     });
   });
 
-  test("is not taken for another one of the same name on the same machine, and each keeps its own pin", async () => {
+  test("two groups of the same name on one machine keep their own pins", async () => {
     const one = await afterCoordinator(checkpointFileAt("a:1", "b:1"));
     const other = await afterCoordinator(checkpointFileAt("x:1", "y:1"));
     expect(one.world.storeId).not.toBe(other.world.storeId);
@@ -297,7 +297,7 @@ describe("a group of servers", () => {
     expect(guard.checkpoint.ledgerId).toBe(10);
   });
 
-  test("that is met for the first time is logged, and only then", async () => {
+  test("the coordinator logs a new group of servers, and only once", async () => {
     const world = await newWorld();
     const pins: unknown[] = [];
     const log = { ...SILENT_LOG, info: (fields: object, event: string) => void (event === "pin" && pins.push(fields)) };
@@ -339,7 +339,7 @@ describe("the checkpoint directory", () => {
     expect([...checkpointedNamespaces(folder, { ...place, group: "another" })]).toEqual([]);
   });
 
-  test("is made for a new store, and names itself where it can't be", async () => {
+  test("the coordinator creates the checkpoint directory for a new store, or reports its path when it cannot", async () => {
     makeCheckpointDirectory(join(folder, "new"));
     expect(readdirSync(join(folder, "new"))).toEqual([]);
     await writeFile(join(folder, "file"), "");
@@ -452,7 +452,7 @@ describe("the limits of a checkpoint file", () => {
 describe("what is known of a store", () => {
   const known = { storeId: "a", ledgerId: 7, generation: 3, nodeCount: 1 };
 
-  test("is the greater of two, with the nodes of the later generation; of another store it is nothing", () => {
+  test("of two checkpoints the greater counts, with the nodes of the later generation, and none of another store", () => {
     expect(mergeCheckpoints(known, { storeId: "a", ledgerId: 9, generation: 2, nodeCount: 5 })).toEqual({
       ...known,
       ledgerId: 9,
@@ -466,7 +466,7 @@ describe("what is known of a store", () => {
     expect(mergeCheckpoints(known, { ...known, storeId: "b", ledgerId: 9 })).toBe(known);
   });
 
-  test("is the same only when store, run and generation are", () => {
+  test("two checkpoints are equal only when store, run and generation are", () => {
     expect(isSameCheckpoint(known, { ...known, nodeCount: 2 })).toBe(true);
     for (const other of [{ storeId: "b" }, { ledgerId: 8 }, { generation: 4 }]) {
       expect(isSameCheckpoint(known, { ...known, ...other })).toBe(false);
@@ -507,7 +507,7 @@ describe("refusals with what is remembered", () => {
 });
 
 describe("a checkpoint", () => {
-  test("is brought to the disk every five seconds, also after the clock went back", async () => {
+  test("a checkpoint reaches the disk every five seconds, also after the clock moved backward", async () => {
     const world = await newWorld();
     const checkpoint = checkpointFileIn(world);
     checkpoint.read();
@@ -537,7 +537,7 @@ describe("a checkpoint", () => {
     expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
   });
 
-  test("that can't be read any more is recovered also when another coordinator recovers first", async () => {
+  test("a coordinator replaces its unreadable checkpoint also when another coordinator recovers first", async () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
@@ -574,7 +574,7 @@ describe("a checkpoint", () => {
     expect(checkpointFileIn(world).read()).toBeUndefined();
   });
 
-  test("is written again when its folder was removed meanwhile", async () => {
+  test("a checkpoint is written again when its directory was removed", async () => {
     const world = await newWorld();
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     await rm(folder, { recursive: true });

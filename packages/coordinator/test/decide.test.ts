@@ -159,7 +159,7 @@ describe("a lease", () => {
     nowMs: NOW_MS + 1e12,
   });
 
-  test("is of the runs above the mark, at most the share of the room, and writes the later clock", () => {
+  test("a lease takes the runs above the mark, at most the share of the headroom, and writes the later clock", () => {
     const answer = decided(commands.lease({ runCount: 5_000 }), { server: { timeMs: NOW_MS + 9 } });
     const runCount = Math.floor((1 + BURST_RUNS - 7) / 64);
     expect(answer).toEqual({ record: { ...record, highWaterMark: 7 + runCount, changedAtMs: NOW_MS + 9 }, runCount });
@@ -184,7 +184,7 @@ describe("a lease", () => {
     expect(decided(commands.lease(), nearEnd(RUN_MAX))).toBe("EXHAUSTED 0");
   });
 
-  test("is a fork for a holder of a greater run, and only of a greater one", () => {
+  test("a lease reports a fork when the holder has a run above the mark, and only then", () => {
     expect(decided(commands.lease({ held: 8 }))).toBe("FORKED 8");
     expect(decided(commands.lease({ held: 7 }))).toMatchObject({ runCount: 1 });
   });
@@ -217,7 +217,7 @@ describe("a jump", () => {
     expect(decided(commands.confirm(3), { record: claimed, server: { epoch: "other:r:0" } })).toBe("RACED 3");
   });
 
-  test("is refused onto the last run, behind which nothing could be leased", () => {
+  test("a jump is rejected when it would reach the last run", () => {
     const endMs = whenCeilingReaches(id, 0, RUN_MAX) - 2 * epsMs;
     const at = (nowMs: number): Odd => ({ record: { ...claimed, changedAtMs: nowMs }, nowMs });
     expect(decided(commands.confirm(3), at(endMs))).toBe("EXHAUSTED 0");
@@ -268,7 +268,7 @@ describe("a recovery", () => {
     expect(written(commands.recover({ nodeCount: 2 }), { keys: { record: "none" } }).nodeCount).toBe(2);
   });
 
-  test("is refused for another store, another schema, a server that is unfit, and a silence that no operator accepts", () => {
+  test("a recovery is rejected for another store, another schema, an unfit server, or a heartbeat gap that no operator accepts", () => {
     const other = storeIdFrom(2);
     expect(decided(commands.recover({ storeId: "none" }))).toBe("MISUSE not a store id");
     expect(decided(commandsFor(other).recover())).toBe(`FOREIGN ${storeId}`);
@@ -335,7 +335,7 @@ describe("a first record", () => {
     });
   });
 
-  test("is refused over a record or a ledger, of an unfit server, and for what is no store id", () => {
+  test("a first record is rejected over a record or a ledger, on an unfit server, or with an invalid store id", () => {
     expect(decided(commands.init())).toBe("ALREADY the record exists");
     expect(decided(commands.init(), { keys: { ...none, record: "other" } })).toBe("ALREADY the record exists");
     expect(decided(commands.init(), { keys: { ...none, ledger: "stream" } })).toMatch(/^CORRUPT there is a ledger/);
@@ -362,7 +362,7 @@ describe("the next version", () => {
     });
   });
 
-  test("is left to be claimed by a store that may have rolled back, but for what an operator decides", () => {
+  test("an advance leaves the record claimed when the store may have rolled back, unless an operator must decide", () => {
     const phaseOf = (odd: Odd) => written(commands.advance(0), { ...ended, ...odd }).phase;
     expect(phaseOf({ server: { epoch: "other:r:0" } })).toBe(PHASES.claimed);
     expect(decided(commands.advance(0), { ...ended, server: { epoch: "process:other:0" } })).toBe("OPERATOR epoch");
@@ -371,7 +371,7 @@ describe("the next version", () => {
     expect(last.generation).toBe(GENERATION_MAX);
   });
 
-  test("is refused for another version than the one that stands, and after the last", () => {
+  test("an advance is rejected from another version than the current one, and from the last one", () => {
     expect(decided(commands.advance(1), ended)).toBe("RACED 3");
     expect(decided(commands.advance(7), { record: { version: 7 } })).toBe("EXHAUSTED 7");
   });
@@ -388,7 +388,7 @@ describe("a record", () => {
     return wordOf({ ...fields, k: checksumOf(fields) });
   };
 
-  test("is read as it was kept", () => expect(wordOf(good)).toEqual(record));
+  test("a record is read as it was stored", () => expect(wordOf(good)).toEqual(record));
 
   test.each<[keyof typeof good, readonly string[], readonly string[]]>([
     ["sid", [], ["", "none"]],
@@ -410,7 +410,7 @@ describe("a record", () => {
     expect(wordOf(missing)).toBe("CORRUPT a field of the record is missing or can't be");
   });
 
-  test("is refused without its checksum, its schema, its namespace, and below its first run", () => {
+  test("a record is rejected without its checksum, schema or namespace, and below its first run", () => {
     expect(wordOf({ ...good, k: "0" })).toBe("CORRUPT the checksum of the record is wrong");
     expect(wordOf({ ...good, c: "8" })).toBe("CORRUPT the checksum of the record is wrong");
     expect(changed({ v: "3" })).toBe("VERSION 3");

@@ -78,7 +78,7 @@ describe("what the judge refuses", () => {
     }
   });
 
-  test("is explained by inspect: the number was not made", async () => {
+  test("inspect reports that a number of a discarded lease was not made", async () => {
     const store = new AlteringStore();
     const { coordinator } = await coordinatorOn(store);
     store.alter = restarted;
@@ -90,7 +90,7 @@ describe("what the judge refuses", () => {
     });
   });
 
-  test("is refused alike when it can't be noted, and no later", async () => {
+  test("a discarded lease is rejected with the same code when the store cannot record it", async () => {
     const store = new AlteringStore();
     const { coordinator, logged } = await coordinatorOn(store);
     store.alter = restarted;

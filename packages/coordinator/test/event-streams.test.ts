@@ -132,7 +132,7 @@ describe("the event stream", () => {
     streams.close();
   });
 
-  test("is open half as often for one address as for all, and again when one has closed", async () => {
+  test("one address may open half of all event streams, and one more after one has closed", async () => {
     const streams = await Promise.all(Array.from({ length: STREAM_COUNT_MAX / 2 }, () => stream()));
     expect(await get("/v1/events")).toMatchObject({ status: 503, body: { code: "too_many_streams" } });
     expect((await stream("", {}, "127.0.0.2")).status).toBe(200);

@@ -43,7 +43,7 @@ async function served(limitsOptions: LeaseLimitsOptions = {}, more: Partial<Serv
 describe("what a token may take", () => {
   const options = { token: { atOnce: 10, perSecond: 4 } };
 
-  test("is leased as far as it goes, and then rejected before the store is asked, with the time to wait", async () => {
+  test("a token leases up to its quota, and is then rejected before the store is queried, with the time to wait", async () => {
     const { lease, clock, store, mark } = await served(options);
     expect((await lease({ token: "aa", runCount: 4 })).body.runCount).toBe(4);
     expect((await lease({ token: "aa", runCount: 64 })).body.runCount).toBe(6);
@@ -63,7 +63,7 @@ describe("what a token may take", () => {
     for (const token of ["aa", "bb"]) expect((await lease({ token, runCount: 64 })).body.runCount).toBe(10);
   });
 
-  test("is given back for what was requested and not leased", async () => {
+  test("a token's quota returns for runs that were requested and not leased", async () => {
     const { lease } = await served(options);
     for (let index = 0; index < 20; index++) {
       expect((await lease({ token: "aa", runCount: 10, namespace: "unknown" })).body.code).toBe("namespace_not_found");
@@ -75,7 +75,7 @@ describe("what a token may take", () => {
 describe("what a holder may take", () => {
   const options = { token: { atOnce: 100, perSecond: 16 }, holder: { atOnce: 10, perSecond: 4 } };
 
-  test("is the same for all its processes, and leaves other holders of the token theirs", async () => {
+  test("all processes of a holder share one quota, and other holders of the token keep theirs", async () => {
     const { lease } = await served(options);
     expect((await lease({ token: "aa", runCount: 10, pid: 1 })).status).toBe(201);
     expect((await lease({ token: "aa", pid: 2 })).body).toMatchObject({ code: "rate_limited", retryAfterMs: 250 });

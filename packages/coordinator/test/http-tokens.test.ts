@@ -89,9 +89,12 @@ describe("a wrong token", () => {
     expect([...responses]).toEqual([expect.stringMatching(/^HTTP\/1\.1 401 .*\r\nwww-authenticate: Bearer\r\n/is)]);
   });
 
-  test.each([`/v1/namespaces?access_token=${token}`, `/v1/${token}`])("is a valid one in the URL %s", async (path) => {
-    expect([400, 404]).toContain((await get(path)).status);
-  });
+  test.each([`/v1/namespaces?access_token=${token}`, `/v1/${token}`])(
+    "a valid token in the URL %s is rejected",
+    async (path) => {
+      expect([400, 404]).toContain((await get(path)).status);
+    },
+  );
 
   test("discards no run", async () => {
     const responses = [
@@ -129,7 +132,7 @@ test.each([
 });
 
 describe("the id of a token", () => {
-  test("is in the ledger, and in the log of a lease and of a rejection", async () => {
+  test("the id of a token appears in the ledger, and in the log of a lease and of a rejection", async () => {
     expect((await leaseWith("main", importer.token)).status).toBe(201);
     expect((await leaseWith("other", importer.token)).status).toBe(403);
     expect((await leaseWith("main", newToken())).status).toBe(401);
@@ -191,7 +194,7 @@ describe("the event stream", () => {
   const leaseTo = (name: string, namespace: string) =>
     coordinator.lease(namespace, leaseRequest({ holder: { ...holder, name } }));
 
-  test("has past and new events of the namespaces of the token, and those that concern all for all", async () => {
+  test("the event stream has the past and new events of the token's namespaces, and those of no namespace", async () => {
     const some = await streamFor(reader, "?recent=yes");
     const all = await streamFor(readerOfAll, "?recent=yes");
     await leaseTo("first", "other");

@@ -75,7 +75,7 @@ describe("a trim", () => {
     expect(await trimmed(store, directory)).toEqual([]);
   });
 
-  test("is made in steps, and logged once", async () => {
+  test("a trim runs in steps and logs once", async () => {
     const leaseCount = 2 * LEDGER_TRIM_LEASES_MAX + 7;
     const { store } = await leased(leaseCount);
     const trims = vi.spyOn(store, "trimLedger");
@@ -236,7 +236,7 @@ describe("nothing is trimmed", () => {
 describe("a file of leases", () => {
   const lease = { firstRun: 1, nonce: "n" } as LedgerEntry;
 
-  test("is synced, and a new one with its directory, before it counts as written", async () => {
+  test("a file of leases is synced, a new one with its directory, before it counts as written", async () => {
     const synced = await syncedPlaces(directory);
     const files = new LedgerFiles(directory);
     for (let count = 0; count < 2; count++) await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
@@ -244,7 +244,7 @@ describe("a file of leases", () => {
     expect(synced()).toEqual([name, directory, name]);
   });
 
-  test("that fails within a line is never appended to again, and its lines of before stay", async () => {
+  test("an archive file that fails within a line keeps its earlier lines and gets no more", async () => {
     const files = new LedgerFiles(directory);
     await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
     const [first = ""] = await readdir(directory);
@@ -256,7 +256,7 @@ describe("a file of leases", () => {
     expect(leasesInFiles(directory)).toEqual([lease, lease]);
   });
 
-  test("that could not be begun is removed", async () => {
+  test("an archive file is removed when its first write fails", async () => {
     await failingOnce("");
     await expect(new LedgerFiles(directory).append(NAMESPACE, "uuid.1.2.3", [lease])).rejects.toThrow();
     expect(await readdir(directory)).toEqual([]);
@@ -274,7 +274,7 @@ describe("a run whose lease was trimmed", () => {
     return { ...own, part, coordinator: new Coordinator({ store: own.store, name: "test" }) };
   }
 
-  test("is inspected as leased at or before that time, and may exist", async () => {
+  test("inspect reports a trimmed run as leased at or before that time, and as possible", async () => {
     const { coordinator, part } = await coordinatorOfTrimmed();
     for (const run of [1, 5]) {
       const answer = await coordinator.inspect(NAMESPACE, numberOf(run));
@@ -288,7 +288,7 @@ describe("a run whose lease was trimmed", () => {
     expect(await coordinator.inspect(NAMESPACE, numberOf(0))).toMatchObject({ reason: "below_first_run" });
   });
 
-  test("is inspected so also when it is trimmed during the search", async () => {
+  test("inspect reports the same when the run is trimmed during the search", async () => {
     const { store } = await leased(6);
     const racing = storeWith(store, {
       leases: async (...asked) => {
@@ -300,7 +300,7 @@ describe("a run whose lease was trimmed", () => {
     expect(await coordinator.inspect(NAMESPACE, numberOf(2))).toMatchObject({ verdict: "trimmed" });
   });
 
-  test("has another error than a run that was never leased", async () => {
+  test("a trimmed run has another error than a run that was never leased", async () => {
     const { coordinator } = await coordinatorOfTrimmed();
     const error = await coordinator.run(NAMESPACE, 5).catch((one: CoordinatorError) => one);
     expect(error).toMatchObject({ code: "lease_trimmed", message: expect.stringContaining("--ledger-dir") });
@@ -309,7 +309,7 @@ describe("a run whose lease was trimmed", () => {
       await expect(coordinator.run(NAMESPACE, run)).rejects.toMatchObject({ code: "run_not_leased" });
   });
 
-  test("is reported on too late, and nothing is changed", async () => {
+  test("a report on a trimmed run is rejected and changes nothing", async () => {
     const { coordinator, store } = await coordinatorOfTrimmed();
     const before = await ledgerOf(store);
     const report = (run: number) =>

@@ -135,7 +135,7 @@ describe("a possible rollback", () => {
     expect(await refusedAt(0)).toBe(0);
   });
 
-  test("is settled once, however many wait", async () => {
+  test("the guard recovers once, with any number of waiting requests", async () => {
     const { world, guard } = await guardAtRun10();
     world.store.server.epoch = "second:life:0";
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => leaseOf(guard)));
@@ -144,7 +144,7 @@ describe("a possible rollback", () => {
     expect(names.filter((name) => name === "claim" || name === "confirm")).toEqual(["claim", "confirm"]);
   });
 
-  test("that returns after every claim is rejected in the end, and nothing is leased", async () => {
+  test("the guard rejects requests and leases nothing when each claim is followed by another rollback", async () => {
     const { world, guard, read } = await guardAtRun10();
     let life = 0;
     world.store.before = () => void (world.store.server.epoch = `life-${life++}:of:0`);
@@ -217,7 +217,7 @@ describe("two coordinators", () => {
     expect(other.firstRun).toBeGreaterThan(lastRunOf(one));
   });
 
-  test("that race for a claim: one is refused, waits, and goes on when the other has settled it", async () => {
+  test("of two coordinators that race for a claim the loser waits, and continues after the winner's recovery", async () => {
     const { world, pair } = await recoveringPair();
     world.store.server.epoch = "second:life:0";
     await Promise.all(pair.map((guard) => guard.heartbeat()));
@@ -365,7 +365,7 @@ describe("a refusal that no jump ends", () => {
     expect(guard.state).toMatchObject({ state: "active", code: null });
   });
 
-  test("is the state until a recovery is completed, and not its cause", async () => {
+  test("the guard stays stopped by an error that no jump ends when causes of a recovery follow", async () => {
     const { world, guard, logged } = await guardAtRun10();
     raiseMark(world, lineOf(world) + 62_640);
     logged.length = 0;

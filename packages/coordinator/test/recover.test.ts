@@ -49,7 +49,7 @@ describe("a lost store that leased while the clocks were ahead", () => {
     expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeLessThan(lastRun);
   });
 
-  test("is not recovered below the archive's greatest run, and shows where that is and when it is possible", async () => {
+  test("recover rejects a lost store below the archive's greatest run, and shows that run and when it is possible", async () => {
     const { world, lastRun } = await afterClocksAhead();
     const options = asked(world, archiveWith(lastRun));
     const plan = await planRecovery(options);
@@ -66,7 +66,7 @@ describe("a lost store that leased while the clocks were ahead", () => {
     await expect(world.store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
   });
 
-  test("is recovered once the ceiling has passed that run, not earlier, and leases above it", async () => {
+  test("recover accepts the lost store once the ceiling has passed that run, not earlier, and it leases above the run", async () => {
     const { world, lastRun } = await afterClocksAhead();
     const options = asked(world, archiveWith(lastRun));
     world.clock.timeMs = ((await planRecovery(options)).possibleAtMs as number) - 1;
@@ -121,7 +121,7 @@ describe("a healthy store", () => {
     return world;
   }
 
-  test("is reported as one, also after a heartbeat gap that the next coordinator recovers from", async () => {
+  test("recover reports a healthy store, also after a heartbeat gap that the next coordinator recovers from", async () => {
     const world = await leased();
     expect(await isHealthy(world)).toBe(true);
     expect(await isHealthy(world, archiveWith(5))).toBe(true);

@@ -55,7 +55,7 @@ describe("a leap of the wall clock", () => {
     await expect(two.lease()).rejects.toMatchObject(leapt);
   });
 
-  test("is recovered from by the coordinator, and the next restart skips no runs", async () => {
+  test("the coordinator recovers after a leap of the wall clock, and the next restart skips no runs", async () => {
     const { clock, machine, store } = storeWithClock();
     const coordinator = coordinatorOn(store);
     await coordinator.initNamespace(NAMESPACE, { rate: 16 });

@@ -34,7 +34,7 @@ const rejection = (code: string, ...parts: string[]) =>
   });
 
 describe("a link without a target", () => {
-  test("is not made a store: by its other name another process would take another lock", async () => {
+  test("a link without a target is rejected: another process would take another lock by the other name", async () => {
     const [link, target] = [join(named, "store.db"), join(away, "real.db")];
     await symlink(target, link);
     expect(() => place.open({ create: true, path: link })).toThrow(
@@ -46,7 +46,7 @@ describe("a link without a target", () => {
     expect([await readdir(named), await readdir(away)]).toEqual([["store.db"], []]);
   });
 
-  test("is rejected among the directories above, too", async () => {
+  test("a link without a target is rejected among the parent directories, too", async () => {
     await symlink(join(away, "unmounted"), join(named, "disk"));
     for (const path of [join(named, "disk", "store.db"), join(named, "disk", "deep", "er", "store.db")]) {
       expect(() => place.open({ create: true, path })).toThrow(
@@ -56,7 +56,7 @@ describe("a link without a target", () => {
     expect(await readdir(away)).toEqual([]);
   });
 
-  test("is rejected when it leads to itself", async () => {
+  test("a link to itself is rejected", async () => {
     await symlink(join(named, "b.db"), join(named, "a.db"));
     await symlink(join(named, "a.db"), join(named, "b.db"));
     expect(() => place.open({ create: true, path: join(named, "a.db") })).toThrow(
@@ -64,14 +64,14 @@ describe("a link without a target", () => {
     );
   });
 
-  test("is not used as a lock: its target would be readable by every user", async () => {
+  test("a link is rejected as a lock: its target would be readable by every user", async () => {
     const path = join(named, "store.db");
     await symlink(join(away, "lock"), `${path}.lock`);
     expect(() => place.open({ create: true, path })).toThrow(rejection("store_unavailable", "store.db.lock is a link"));
     expect(await readdir(away)).toEqual([]);
   });
 
-  test("is not replaced by a backup", async () => {
+  test("a backup never replaces a link without a target", async () => {
     const path = join(named, "store.db");
     await place.open({ create: true, path }).close();
     const to = join(named, "backup.db");
@@ -158,7 +158,7 @@ describe("a path", () => {
     );
   });
 
-  test("that can't be reached is not reported as missing", () => {
+  test("an unreachable path is not reported as missing", () => {
     const path = join(named, "x".repeat(300), "store.db");
     expect(() => place.open({ create: false, path })).toThrow(rejection("store_unavailable", "ENAMETOOLONG"));
   });

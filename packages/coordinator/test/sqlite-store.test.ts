@@ -271,7 +271,7 @@ describe("a copy that an operator accepts", () => {
     expect(() => opened(false)).toThrow(refusal("store_copied", path));
   });
 
-  test("is the store once it is recovered, from that step on, and leases above everything", async () => {
+  test("an accepted copy leases above every earlier run once it is recovered", async () => {
     const { copy, storeId, commands } = await copied();
     const outcomes = await Promise.allSettled([
       copy.setRetentionDays(NAMESPACE, 90),
@@ -307,7 +307,7 @@ describe("a copy that an operator accepts", () => {
     expect(() => opened(false)).toThrow(refusal("store_copied", path));
   });
 
-  test("is no copy when it is the original: it continues without skipping runs", async () => {
+  test("the original continues without skipping runs when an operator accepts it as a copy", async () => {
     const { store, storeId, lease } = await openedNew();
     await lease({ runCount: 5 });
     await store.close();
