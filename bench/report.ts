@@ -65,7 +65,12 @@ function asMarkdown({ heading, sentences, table }: Section): string {
   const { header, rows, widths } = aligned(table, 4);
   const rule = widths.map((width, index) => (index === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
   const lines = [header, rule, ...rows].map((cells) => `| ${cells.join(" | ")} |`);
-  return [`### ${heading}`, ...sentences, lines.join("\n")].join("\n\n");
+  return [`### ${heading}`, ...sentences.map(wrapped), lines.join("\n")].join("\n\n");
+}
+
+/** Breaks a sentence into lines of at most 100 characters, as every document here has them. */
+function wrapped(sentence: string): string {
+  return sentence.replace(/(.{1,100})(?: |$)/g, "$1\n").trimEnd();
 }
 
 /** Pads the cells to the width of their column: the first column to the left, the figures in the others to the right. */

@@ -137,10 +137,12 @@ describe("docs/internals/benchmarks.md", () => {
     const table = { columns: ["way", "figure"], rows: [["a way", "42"]] };
     const written = withReport(text, {
       bench,
-      sections: [{ heading: "A heading", sentences: ["A sentence."], table }],
+      sections: [{ heading: "A heading", sentences: ["A sentence.", "word ".repeat(30).trimEnd()], table }],
     });
     const [before, after] = [text.split(`<!-- bench:${bench} -->`)[0], text.split(`<!-- /bench:${bench} -->`)[1]];
-    expect(written.startsWith(`${before}<!-- bench:${bench} -->\n\n### A heading\n\nA sentence.\n\n| way `)).toBe(true);
+    const twoLines = `${"word ".repeat(20).trimEnd()}\n${"word ".repeat(10).trimEnd()}`;
+    const head = `${before}<!-- bench:${bench} -->\n\n### A heading\n\nA sentence.\n\n${twoLines}\n\n| way `;
+    expect(written.startsWith(head)).toBe(true);
     expect(written.endsWith(`| a way |     42 |\n\n<!-- /bench:${bench} -->${after}`)).toBe(true);
     expect(() => withReport(written.replace(`<!-- /bench:${bench} -->`, ""), { bench, sections: [] })).toThrow(
       /one place/,
