@@ -1,13 +1,10 @@
 /** Options of several commands, each checked by zod: a bad value is rejected with its name. Settings can also be in the environment. */
 import { holderSchema, ledgerFilterShape, namespaceSchema } from "@callnumber/protocol/schemas";
-import { DEFAULT_NAMESPACE, type KnownRunState, labelIn } from "@callnumber/protocol/wire";
+import { DEFAULT_NAMESPACE, type KnownRunState, LEDGER_ID_MAX, labelIn } from "@callnumber/protocol/wire";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
 
 export const DEFAULT_PORT = 7300;
-
-/** `version · 2^30 + run`, which for version 0 is the run itself. */
-export const LEDGER_ID_MAX = 2 ** 33 - 1;
 
 const booleanSchema = z
   .enum(["true", "false"], { error: "must be true or false" })

@@ -88,10 +88,10 @@ export function ignoreFindingsOption(): Option {
 }
 
 /**
- * Opens a store. Fails where there is none, but checkpoints have runs of it. With `create` makes what is missing, the checkpoint directory
- * first: no store is made that could not be remembered.
+ * Opens a store. Fails when the store is missing and its checkpoints show that it leased runs. With `create` makes what is missing, the
+ * checkpoint directory first: no store is made that could have no checkpoint.
  */
-export function openRemembered(
+export function openStoreWithCheckpoints(
   address: StoreAddress,
   checkpoints: Checkpoints,
   { create = false, ...options }: { readonly create?: boolean; readonly allowNetworkFileSystem?: boolean } = {},
@@ -107,7 +107,7 @@ export function openRemembered(
 export async function openExistingStore({ store: url, checkpointDir }: StoreOptions, whyNoMemory: string) {
   const address = persistentAddress(url, whyNoMemory);
   const checkpoints = checkpointsOf(address, checkpointDir);
-  const { store } = await openRemembered(address, checkpoints);
+  const { store } = await openStoreWithCheckpoints(address, checkpoints);
   return { address, store, checkpoints };
 }
 

@@ -1,6 +1,5 @@
 /** Checks arguments that only a wrong program passes: they throw TypeError or RangeError before anything is sent to the store. */
-import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
-import { NAMESPACE_PATTERN, NONCE_PATTERN } from "@callnumber/protocol/wire";
+import { LEDGER_ID_MAX, NAMESPACE_PATTERN, NONCE_PATTERN } from "@callnumber/protocol/wire";
 
 export function assertNamespace(namespace: string): void {
   if (!NAMESPACE_PATTERN.test(namespace)) {
@@ -19,7 +18,7 @@ export function assertNonce(nonce: string): void {
 }
 
 export function assertLedgerId(ledgerId: number): void {
-  assertWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
+  assertWithin("run", ledgerId, 0, LEDGER_ID_MAX);
 }
 
 export function assertWithin(name: string, value: number, min: number, max: number): void {

@@ -61,6 +61,7 @@ export function ledgerIdOf(version: number, run: number): number {
   return version * RUN_COUNT + run;
 }
 
+/** Of the last run of the last version. */
 export const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
 
 /** Returns the version and run of a ledger id. */

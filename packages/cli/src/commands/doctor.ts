@@ -19,7 +19,7 @@ import { invocation } from "../invocation.js";
 import { type CoordinatorOptions, coordinatorOptions } from "../options.js";
 import { formatTime, print, printJson } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { addStoreOptions, checkpointDirOption, openRemembered, type StoreOptions } from "../store-options.js";
+import { addStoreOptions, checkpointDirOption, openStoreWithCheckpoints, type StoreOptions } from "../store-options.js";
 
 type Options = StoreOptions & CoordinatorOptions;
 
@@ -126,7 +126,7 @@ function placeNames(address: StoreAddress): readonly string[] {
 
 async function storeFindings(address: StoreAddress, { checkpointDir }: Options): Promise<readonly Finding[]> {
   const checkpoints = checkpointsOf(address, checkpointDir);
-  const { store } = await openRemembered(address, checkpoints);
+  const { store } = await openStoreWithCheckpoints(address, checkpoints);
   try {
     return [
       ...(await store.preflight({ asOperator: true })),

@@ -15,7 +15,7 @@ import {
   addStoreOptions,
   checkpointDirOption,
   nodesOption,
-  openRemembered,
+  openStoreWithCheckpoints,
   persistentAddress,
   type StoreNamespaceOptions,
 } from "../store-options.js";
@@ -57,7 +57,7 @@ async function init(options: Options, command: Command): Promise<void> {
   const address = persistentAddress(options.store, "there is nothing to init");
   const checkpoints = checkpointsOf(address, checkpointDir);
   const create = options.create ?? command.getOptionValueSource("store") !== "default";
-  const { store } = await openRemembered(address, checkpoints, { create });
+  const { store } = await openStoreWithCheckpoints(address, checkpoints, { create });
   try {
     const { checkpointFileOf } = checkpoints;
     const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf });

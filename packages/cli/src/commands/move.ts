@@ -21,7 +21,7 @@ import {
   checkpointDirOption,
   ignoreFindingsOption,
   nodesOption,
-  openRemembered,
+  openStoreWithCheckpoints,
   persistentAddress,
   type StoreNamespaceOptions,
   urlFileOption,
@@ -149,7 +149,7 @@ async function withStores<T>(
   { create }: { readonly create: boolean },
   act: (stores: Stores) => Promise<T>,
 ): Promise<T> {
-  const { store: source } = await openRemembered(from, checkpointsOf(from, checkpointDir));
+  const { store: source } = await openStoreWithCheckpoints(from, checkpointsOf(from, checkpointDir));
   let target: Store | undefined;
   try {
     target = await openTarget(to, create);

@@ -14,11 +14,11 @@ import {
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
 import type { CommandOptions } from "@callnumber/protocol/operator";
-import { runOfLedgerId } from "@callnumber/protocol/wire";
+import { LEDGER_ID_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { type CallNumberList, floorOf, formatList, readCallNumberList } from "../call-number-list.js";
 import { invocation } from "../invocation.js";
-import { checkedOption, LEDGER_ID_MAX, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";
 import {
   addStoreOptions,

@@ -2,6 +2,7 @@
 import { runResponseSchema, runsResponseSchema } from "@callnumber/protocol/schemas";
 import {
   type KnownRunState,
+  LEDGER_ID_MAX,
   type LedgerEntry,
   PAGE_LIMIT_MAX,
   pathOf,
@@ -19,7 +20,6 @@ import {
   type FilterOptions,
   filterOptions,
   filterQuery,
-  LEDGER_ID_MAX,
   type NamespaceOptions,
   namespaceOption,
   wholeNumber,

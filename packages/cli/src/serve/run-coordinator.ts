@@ -22,7 +22,7 @@ import {
 import { formatNewNamespace } from "../commands/init.js";
 import { invocation, RELEASE } from "../invocation.js";
 import { untilHungUp, untilStopped } from "../signals.js";
-import { openRemembered } from "../store-options.js";
+import { openStoreWithCheckpoints } from "../store-options.js";
 import { type AccessOptions, accessOf, type LimitOptions, limitsOf, rejectOpenAccess } from "./access.js";
 import { type LogOptions, openLog } from "./log.js";
 import { exposureOf, reloadTlsOnHangUp, type TlsOptions, tlsPathsOf } from "./tls.js";
@@ -85,7 +85,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
     printError,
   });
   const { allowNetworkFileSystem = false } = options;
-  const opened = await openRemembered(address, checkpoints, { create, allowNetworkFileSystem });
+  const opened = await openStoreWithCheckpoints(address, checkpoints, { create, allowNetworkFileSystem });
   try {
     const coordinator = new Coordinator({
       store: opened.store,

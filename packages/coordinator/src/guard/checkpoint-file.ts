@@ -21,7 +21,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
-import { makePrivateFolder } from "../platform/private-file.js";
+import { makePrivateDirectory } from "../platform/private-file.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, mergeCheckpoints } from "./checkpoint.js";
 
 const SYNC_EVERY_MS = 5_000;
@@ -88,7 +88,7 @@ export function openCheckpointFile({
         // The file was removed, or holds half of the text: replace it.
       }
     }
-    makePrivateFolder(folder);
+    makePrivateDirectory(folder);
     replaceFile(folder, path, text);
     syncedAtMs = now();
     const isFirst = !hasFile;
@@ -157,7 +157,7 @@ export function checkpointsAt(folder: string, place: StorePlace): ReadonlyMap<st
 
 /** For a new store: it is not made where no checkpoint can be written. @throws CoordinatorError `checkpoint_unavailable`. */
 export function makeCheckpointDirectory(folder: string): void {
-  orUnusable(folder, () => makePrivateFolder(folder));
+  orUnusable(folder, () => makePrivateDirectory(folder));
 }
 
 /** The content of a file. */

@@ -68,9 +68,9 @@ export function readWholeFile(
  * Makes a directory, and those above it that are missing, for this user alone. Node's own `recursive` never returns where the system
  * reports that a directory that exists does not, as in /proc.
  */
-export function makePrivateFolder(path: string): void {
+export function makePrivateDirectory(path: string): void {
   if (existsSync(path)) return;
-  makePrivateFolder(dirname(path));
+  makePrivateDirectory(dirname(path));
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {

@@ -2,8 +2,7 @@
  * State in Redis: a record, a ledger stream, holders and reports for each namespace, in one hash slot.
  * Everything that changes is one script (lua/); this file sends its arguments and reads its replies.
  */
-import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { LEDGER_ID_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
 import { type Bounds, DEFAULT_BOUNDS, quorumOf } from "../../guard/bounds.js";
 import {
@@ -38,7 +37,6 @@ import { RedisSteps } from "./steps.js";
 const QUORUM_TIMEOUT_MS = 1_000;
 /** A larger import would block the server for other clients. */
 const IMPORT_LEASES_MAX = 256;
-const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
 
 /** Of the scripts that read or write leases, in their order. */
 const LEDGER_KEYS = ["record", "ledger", "holders", "reports"] as const;

@@ -7,7 +7,7 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { type CoordinatorError } from "../../errors.js";
-import { makePrivateFolder } from "../../platform/private-file.js";
+import { makePrivateDirectory } from "../../platform/private-file.js";
 import { isBusy, locked, lockLost, missing, notInPlace, notLocal, unusable } from "./errors.js";
 import { makePrivateFile, mustBeStoreFile, mustNotBeMounted, nearestThatExists, storePathOf } from "./file-checks.js";
 import { faultOfIdentity } from "./file-identity.js";
@@ -68,7 +68,7 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     mustNotBeMounted(path);
     const networkFileSystem = networkFileSystemOf(nearestThatExists(path), options.machine);
     if (networkFileSystem !== undefined && !options.allowNetworkFileSystem) throw notLocal(path, networkFileSystem);
-    makePrivateFolder(dirname(path));
+    makePrivateDirectory(dirname(path));
     lock = lockBeside(path);
     const lockInode = statSync(lockPathOf(path)).ino;
     if (create) makePrivateFile(path);
