@@ -51,8 +51,6 @@ const PATTERNS = [
 
 /** What stays although it is a hit: the file, text of the hit, and the reason. */
 const EXCEPTIONS = [
-  ["packages/cli/src/commands/advance-version.ts", "In Doubt", "a field of the JSON output, which programs may read"],
-  ["packages/coordinator/src/operator/advance-version.ts", "In Doubt", "the JSON output takes its field from here"],
   ["packages/coordinator/src/stores/sqlite/file.ts", "Beside", "a function for a file next to another"],
   ["packages/console/src/pages/inspect.tsx", "spelling", "a class of the style sheet"],
   ["test/console/console.slow.test.ts", "spelling", "selects by that class"],
@@ -89,7 +87,7 @@ console.log(
 if (breaches.length > 0) process.exit(1);
 
 function checkWords(file, text) {
-  // A name is read as its words: `isInDoubt` as "is In Doubt". Positions of lines stay.
+  // A name is read as its words: `isHeldBack` as "is Held Back". Positions of lines stay.
   const words = text.replaceAll("_", " ").replace(/(?<=[a-z])(?=[A-Z])/g, " ");
   for (const { pattern, use } of PATTERNS)
     for (const { 0: hit, index } of words.matchAll(pattern))

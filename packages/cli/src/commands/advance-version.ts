@@ -91,7 +91,10 @@ async function advance(options: Options, command: Command): Promise<void> {
   }
 }
 
-function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan }: AdvancePlan, store: string): string {
+function formatPlan(
+  { namespace, storeId, found, checkpoint, mayHaveRolledBack, ...plan }: AdvancePlan,
+  store: string,
+): string {
   const { version } = found;
   const next = version + 1;
   const usedPercent = (plan.usedShare * 100).toFixed(3);
@@ -106,7 +109,7 @@ function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan 
     "advancing means",
     `  version ${version}          is never leased from again: ${givenUp}, are given up.`,
     "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",
-    isInDoubt
+    mayHaveRolledBack
       ? `  version ${next}          begins at its run ceiling, because the store may have lost an earlier begin`
       : `  version ${next}          begins at run 1, or at its run ceiling if the store has rolled back`,
     `  versions           ${VERSION_MAX - next} are left after that`,
@@ -115,10 +118,10 @@ function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan 
 }
 
 function planAsJson({ found, ...plan }: AdvancePlan): object {
-  const { namespace, storeId, usedShare, givenUpRunCount, ceilingEndsAtMs, isInDoubt } = plan;
+  const { namespace, storeId, usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack } = plan;
   const { version, highWaterMark, generation } = found;
   const record = { namespace, storeId, version, highWaterMark, generation };
-  return { ...record, usedShare, givenUpRunCount, ceilingEndsAtMs, isInDoubt };
+  return { ...record, usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack };
 }
 
 /** Asks at a terminal only. */

@@ -38,7 +38,7 @@ export interface AdvancePlan {
   /** When the run ceiling reaches the last run of the version, and the step is possible. */
   readonly ceilingEndsAtMs: number;
   /** The store may have rolled back: nothing of the version can be leased any more. */
-  readonly isInDoubt: boolean;
+  readonly mayHaveRolledBack: boolean;
 }
 
 /**
@@ -68,13 +68,13 @@ export async function planAdvance({
     givenUpRunCount: runsLeft,
     givenUpCallNumberCount: callNumbersLeft,
     ceilingEndsAtMs,
-    isInDoubt: phase === PHASES.claimed || checkpoint === CORRUPT || hasGoneBack,
+    mayHaveRolledBack: phase === PHASES.claimed || checkpoint === CORRUPT || hasGoneBack,
   };
 }
 
 /** Returns why the plan must not be carried out now; undefined when it may. */
 export function refusalOf(
-  { namespace, found, usedShare, givenUpRunCount, ceilingEndsAtMs, isInDoubt }: AdvancePlan,
+  { namespace, found, usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack }: AdvancePlan,
   { isForcedEarly, now = Date.now }: Pick<AdvanceOptions, "isForcedEarly" | "now">,
 ): CoordinatorError | undefined {
   const { version } = found;
@@ -92,7 +92,7 @@ export function refusalOf(
         `leased before. Nothing was changed. Until then leasing continues in version ${version}, up to the run ceiling; then run the command again`,
     );
   }
-  if (usedShare >= USED_SHARES.runs_used_95 || isInDoubt || isForcedEarly) return undefined;
+  if (usedShare >= USED_SHARES.runs_used_95 || mayHaveRolledBack || isForcedEarly) return undefined;
   return new CoordinatorError(
     "version_still_active",
     `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up permanently. Nothing was ` +
