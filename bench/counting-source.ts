@@ -4,7 +4,7 @@ import type { LeaseRequest } from "@callnumber/protocol/wire";
 
 /** `delay`: how long each lease takes. Default: no time. */
 export function countingSource(delay: () => Promise<unknown> | undefined = () => undefined) {
-  const receipt = randomBytes(32).toString("base64url");
+  const proof = randomBytes(32).toString("base64url");
   let highWaterMark = 0;
   return {
     leaseCount: 0,
@@ -13,7 +13,7 @@ export function countingSource(delay: () => Promise<unknown> | undefined = () =>
       const firstRun = highWaterMark + 1;
       highWaterMark += runCount;
       await delay();
-      return { namespace, storeId: "bench", version: 0, firstRun, runCount, leasedAtMs: 1, nonce, receipt };
+      return { namespace, storeId: "bench", version: 0, firstRun, runCount, leasedAtMs: 1, nonce, proof };
     },
     async report() {},
   };

@@ -110,8 +110,8 @@ async function lease(url: string, nodeCount: number): Promise<Way> {
   const holder = { name: "bench", host: "bench", pid: 1, labels: {} };
   const once = () => {
     const nonce = randomBytes(12).toString("base64url");
-    const proof = { lastRun: null, receipt: null, sentAtMs: Date.now() };
-    return coordinator.lease(NAMESPACE, { runCount: 1, nonce, holder, ...proof });
+    const evidence = { lastRun: null, proof: null, sentAtMs: Date.now() };
+    return coordinator.lease(NAMESPACE, { runCount: 1, nonce, holder, ...evidence });
   };
   return { name: "guarded lease", run: together(once) };
 }

@@ -39,7 +39,7 @@ async function connectCaller({ hostname, port, host }: URL, path: string, index:
   const holder = JSON.stringify({ name: `importer-${index}`, host: "bench-host", pid: 1000 + index, labels });
   const noncePrefix = randomBytes(12).toString("base64url");
   /** What a real importer proves: the last run that it was leased. */
-  let proof = '"lastRun":null,"receipt":null';
+  let evidence = '"lastRun":null,"proof":null';
   let calls = 0;
   let received = "";
   let pending: { resolve(response: string): void; reject(error: Error): void } | undefined;
@@ -61,7 +61,7 @@ async function connectCaller({ hostname, port, host }: URL, path: string, index:
 
   const call = () => {
     const nonce = `${noncePrefix}-${++calls}`;
-    const body = `{"runCount":1,"nonce":"${nonce}","holder":${holder},${proof},"sentAtMs":${Date.now()}}`;
+    const body = `{"runCount":1,"nonce":"${nonce}","holder":${holder},${evidence},"sentAtMs":${Date.now()}}`;
     return new Promise<string>((resolve, reject) => {
       pending = { resolve, reject };
       socket.write(`${head}${body.length}${END_OF_HEAD}${body}`);
@@ -73,7 +73,7 @@ async function connectCaller({ hostname, port, host }: URL, path: string, index:
       const response = await call();
       if (!response.startsWith("HTTP/1.1 201")) throw new Error(`not a lease: ${response}`);
       const lease = JSON.parse(response.slice(response.indexOf(END_OF_HEAD))) as Lease;
-      proof = `"lastRun":${ledgerIdOf(lease.version, lease.firstRun + lease.runCount - 1)},"receipt":"${lease.receipt}"`;
+      evidence = `"lastRun":${ledgerIdOf(lease.version, lease.firstRun + lease.runCount - 1)},"proof":"${lease.proof}"`;
       const nowMs = performance.now();
       latenciesMs.push(nowMs - startedAtMs);
       startedAtMs = nowMs;

@@ -100,6 +100,6 @@ function constantLease(namespace, { nonce }) {
     runCount: 1,
     leasedAtMs: 1793491200000,
     nonce,
-    receipt: "constant-receipt-of-a-store-that-is-not----",
+    proof: "constant-proof-of-a-store-that-is-not------",
   };
 }

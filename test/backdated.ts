@@ -30,7 +30,7 @@ export async function initBackdated(
       nonce: randomBytes(12).toString("base64url"),
       isSilenceAccepted: false,
       nodeCount,
-      receiptKey: randomBytes(32).toString("hex"),
+      proofKey: randomBytes(32).toString("hex"),
     });
   await unlessLate(init);
   return storeId;

@@ -2,7 +2,7 @@
 import { createClient, httpSource, type LeaseSource } from "@callnumber/client";
 import { Coordinator, createServer, openStore } from "@callnumber/coordinator";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
-import { RECEIPT_PATTERN } from "@callnumber/protocol/wire";
+import { PROOF_PATTERN } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 
 interface Way {
@@ -25,7 +25,7 @@ const request = {
   nonce: "nonce-0123456789",
   holder,
   lastRun: null,
-  receipt: null,
+  proof: null,
   sentAtMs: Date.now(),
 };
 
@@ -45,11 +45,11 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
   test("leases runs upwards, echoes the nonce, and never repeats a response, not even for one nonce", async () => {
     const { source: leases } = await source();
     const first = await leases.lease("main", request);
-    const evidence = { lastRun: 11, receipt: first.receipt };
+    const evidence = { lastRun: 11, proof: first.proof };
     const second = await leases.lease("main", { ...request, ...evidence });
     expect(first).toMatchObject({ namespace: "main", version: 0, firstRun: 10, runCount: 2, nonce: request.nonce });
-    expect(first.receipt).toMatch(RECEIPT_PATTERN);
-    expect(second.receipt).not.toBe(first.receipt);
+    expect(first.proof).toMatch(PROOF_PATTERN);
+    expect(second.proof).not.toBe(first.proof);
     expect(second).toMatchObject({ firstRun: 12, nonce: request.nonce, storeId: first.storeId });
     const both = await Promise.all([leases.lease("main", request), leases.lease("main", request)]);
     expect(both.map(({ firstRun }) => firstRun).sort()).toEqual([14, 16]);
@@ -58,8 +58,8 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
   test("rejects with the codes of the protocol", async () => {
     const { source: leases } = await source();
     await expect(leases.lease("other", request)).rejects.toMatchObject({ code: "namespace_not_found" });
-    for (const receipt of [null, "r".repeat(43)]) {
-      const forged = { ...request, lastRun: 10, receipt };
+    for (const proof of [null, "r".repeat(43)]) {
+      const forged = { ...request, lastRun: 10, proof };
       await expect(leases.lease("main", forged)).rejects.toMatchObject({ code: "run_above_high_water_mark" });
     }
     const ahead = { ...request, sentAtMs: Date.now() + 60_000 };

@@ -176,7 +176,7 @@ test("the console shows that the store was emptied, and the command with the rem
   // An importer's request is rejected; the page shows why.
   const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
   const request = { runCount: 1, nonce: "nonce-of-this-request", holder, sentAtMs: Date.now() };
-  await post(`${url}${pathOf("leases", { namespace: "main" })}`, { ...request, lastRun: null, receipt: null });
+  await post(`${url}${pathOf("leases", { namespace: "main" })}`, { ...request, lastRun: null, proof: null });
   await page
     .locator(".events")
     .getByText(/^leasing stopped: /)

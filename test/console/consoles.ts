@@ -105,7 +105,7 @@ interface LeaseOptions {
 export async function lease(url: string, options: LeaseOptions, namespace = "main"): Promise<Lease> {
   const { name, host = "mail-1", runCount = 1, labels = {} } = options;
   const holder = { name, host, pid: 4711, labels };
-  const body = { runCount, nonce: randomUUID(), holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+  const body = { runCount, nonce: randomUUID(), holder, lastRun: null, proof: null, sentAtMs: Date.now() };
   // A young store leases two runs a second.
   for (;;) {
     const response = await post(`${url}${pathOf("leases", { namespace })}`, body);

@@ -18,7 +18,7 @@ const seen = {};
 const within = (promise) => Promise.race([promise, new Promise((_, reject) => setTimeout(() => reject(new Error("nothing came")), 3000))]);
 const attempt = async (name, run) => { try { seen[name] = String(await within(run())); } catch (error) { seen[name] = "refused"; } };
 const get = (path, options) => fetch(at + path, { credentials: "include", ...options }).then(async (answer) => answer.type + " " + await answer.text());
-const body = JSON.stringify({ runCount: 1, nonce: "nonce-of-another-site", lastRun: null, receipt: null, sentAtMs: 0, holder: { name: "evil", host: "evil", pid: 1, labels: {} } });
+const body = JSON.stringify({ runCount: 1, nonce: "nonce-of-another-site", lastRun: null, proof: null, sentAtMs: 0, holder: { name: "evil", host: "evil", pid: 1, labels: {} } });
 const lease = (type, mode) => get("/v1/namespaces/main/leases", { method: "POST", mode, headers: { "content-type": type }, body });
 const loaded = (element, name) => new Promise((resolve, reject) => { element.onload = () => resolve(name); element.onerror = () => reject(); document.body.append(element); });
 await attempt("read", () => get("/v1/namespaces"));

@@ -87,7 +87,7 @@ async function doAllWork({ nodes: [node] }: ClusterRedis, namespace: string): Pr
     coordinator.startHeartbeat();
     const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
     const nonce = randomBytes(12).toString("base64url");
-    const request = { runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+    const request = { runCount: 1, nonce, holder, lastRun: null, proof: null, sentAtMs: Date.now() };
     const { firstRun } = await coordinator.lease(namespace, request);
     await coordinator.report(namespace, firstRun, { nonce, lastSequence: 1, state: "open" });
     await coordinator.run(namespace, firstRun);

@@ -98,7 +98,7 @@ export class Importer {
   #turn = 0;
   #storeId: string | undefined;
   #lastRun: number | null = null;
-  #receipt: string | null = null;
+  #proof: string | null = null;
 
   constructor(readonly options: ImporterOptions) {
     this.stop = repeated(() => this.#work());
@@ -113,7 +113,7 @@ export class Importer {
     } catch (error) {
       const code = noteFailure(codes, error);
       // A process of its own for the other store, as a person would start it after a move.
-      if (code === "store_mismatch") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
+      if (code === "store_mismatch") [this.#storeId, this.#lastRun, this.#proof] = [undefined, null, null];
       // At the run ceiling every importer waits: another coordinator of the store would return the same.
       if (code !== "run_ceiling_reached") this.#turn++;
       await delay(Math.max(RETRY_MS, pauseMs));
@@ -125,7 +125,7 @@ export class Importer {
     const source = httpSource({ coordinator: coordinatorAt(this.options, this.#turn) });
     const nonce = randomBytes(12).toString("base64url");
     const holder = { name, host: "fault-test", pid: process.pid, labels: {} };
-    const evidence = { lastRun: this.#lastRun, receipt: this.#receipt };
+    const evidence = { lastRun: this.#lastRun, proof: this.#proof };
     const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now() };
     const answer = await source.lease(namespace, request, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
     const expected = { namespace, nonce, storeId: this.#storeId, lastRun: this.#lastRun };
@@ -134,11 +134,11 @@ export class Importer {
 
   #accept(lease: Lease): void {
     const { received, name } = this.options;
-    const { storeId, version, firstRun, runCount, receipt } = lease;
+    const { storeId, version, firstRun, runCount, proof } = lease;
     received.note({ importer: name, storeId, version, firstRun, runCount, receivedAtMs: Date.now() });
     this.#storeId = storeId;
     this.#lastRun = ledgerIdOf(version, firstRun + runCount - 1);
-    this.#receipt = receipt;
+    this.#proof = proof;
     this.leaseCount++;
   }
 }

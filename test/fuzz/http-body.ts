@@ -10,7 +10,7 @@ import { type Draw, type FuzzTarget, mutated } from "./inputs.js";
 
 const NONCE = "nonce-0123456789";
 const HOLDER = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
-const LEASE = { runCount: 2, nonce: NONCE, holder: HOLDER, lastRun: null, receipt: null, sentAtMs: 1_700_000_000_000 };
+const LEASE = { runCount: 2, nonce: NONCE, holder: HOLDER, lastRun: null, proof: null, sentAtMs: 1_700_000_000_000 };
 const NAMESPACE = "/v1/namespaces/main";
 /** The first one more often: it moves the high-water mark. */
 const REQUESTS = [

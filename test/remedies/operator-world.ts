@@ -75,7 +75,7 @@ export class OperatorWorld {
         ...base,
         step: "init",
         nodeCount: 1,
-        receiptKey: randomBytes(32).toString("hex"),
+        proofKey: randomBytes(32).toString("hex"),
       });
     }
     await store.close();
@@ -141,7 +141,7 @@ export class OperatorWorld {
   async lease(namespace: string): Promise<Outcome> {
     const holder = { name: `importer-${randomBytes(6).toString("hex")}`, host: "mail-1", pid: 1, labels: {} };
     const nonce = randomBytes(12).toString("base64url");
-    const body = { runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+    const body = { runCount: 1, nonce, holder, lastRun: null, proof: null, sentAtMs: Date.now() };
     const response = await fetch(`${this.#url}${pathOf("leases", { namespace })}`, {
       method: "POST",
       headers: { "content-type": "application/json" },

@@ -10,7 +10,7 @@ export class Importer {
   refusedWith: CoordinatorError | undefined;
   readonly #world: World;
   #lastRun: number | null = null;
-  #receipt: string | null = null;
+  #proof: string | null = null;
   /** Counts the requests: a response to an earlier one is ignored. */
   #asked = 0;
 
@@ -33,7 +33,7 @@ export class Importer {
         nonce: `nonce-of-importer-${this.index}`,
         holder: { name: this.name, host: "mail", pid: this.index + 1, labels: {} },
         lastRun: this.#lastRun,
-        receipt: this.#receipt,
+        proof: this.#proof,
         // On the same host, by the same clock.
         sentAtMs: host.nowMs,
       });
@@ -62,7 +62,7 @@ export class Importer {
     // An importer takes no run of another store.
     if (!isWaiting || lease.storeId !== storeId) return;
     this.#lastRun = ledgerIdOf(version, lastRun);
-    this.#receipt = lease.receipt;
+    this.#proof = lease.proof;
     this.refusedWith = undefined;
   }
 }

@@ -137,6 +137,6 @@ export async function lease(url: string, options: LeaseOptions = {}): Promise<Le
   const { name = "importer", host = "mail-1", labels = {}, runCount = 1 } = options;
   const holder = { name, host, pid: 4711, labels };
   const nonce = `nonce-of-lease-${process.pid}-${nonceCount++}`;
-  const request = { runCount, nonce, holder, lastRun: null, receipt: null, sentAtMs: 1_700_000_000_000 };
+  const request = { runCount, nonce, holder, lastRun: null, proof: null, sentAtMs: 1_700_000_000_000 };
   return (await post(url, pathOf("leases", { namespace: "main" }), request)) as LeaseResult;
 }

@@ -89,7 +89,7 @@ async function idleStore(path: string, idleMs: number): Promise<void> {
     nonce: randomBytes(12).toString("base64url"),
     isSilenceAccepted: false,
     nodeCount: 1,
-    receiptKey: randomBytes(32).toString("hex"),
+    proofKey: randomBytes(32).toString("hex"),
   });
   await initialized.finally(() => store.close());
 }

@@ -75,7 +75,7 @@ export class LeaseBuffer {
   #storeId: string | undefined;
   #lastRun: number | null = null;
   /** Of the lease that `#lastRun` came with. */
-  #receipt: string | null = null;
+  #proof: string | null = null;
   #lastLeaseRunCount = 0;
   #lastLeaseAtMs = 0;
   /** How many runs to buffer, spare runs aside. */
@@ -251,7 +251,7 @@ export class LeaseBuffer {
     const { source, namespace, holder, requestTimeoutMs } = this.#settings;
     const nonce = newNonce();
     const runCount = this.#runCountToRequest();
-    const evidence = { lastRun: this.#lastRun, receipt: this.#receipt };
+    const evidence = { lastRun: this.#lastRun, proof: this.#proof };
     const spareRunCount = this.#stock.runCount;
     const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now(), spareRunCount };
     this.#abort = new AbortController();
@@ -273,7 +273,7 @@ export class LeaseBuffer {
     this.#stock.add(lease);
     this.#storeId = lease.storeId;
     this.#lastRun = ledgerIdOf(lease.version, lease.firstRun + lease.runCount - 1);
-    this.#receipt = lease.receipt;
+    this.#proof = lease.proof;
     this.#lastLeaseRunCount = lease.runCount;
     this.#lastLeaseAtMs = performance.now();
     const { maxRunsPerLease } = this.#settings;

@@ -4,7 +4,7 @@
  * Guarantees: G9 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/http-api";
+import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, PROOF_PATTERN } from "@callnumber/protocol/http-api";
 import { ClientError } from "./client-error.js";
 
 /** It gets into messages, archives and terminals; that of a coordinator has 66 characters at most. */
@@ -27,14 +27,14 @@ export interface Expected {
  */
 export function checkedLease(response: unknown, expected: Expected): Lease {
   // A copy that no other code holds: what was checked is what will be used.
-  const { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, receipt } = (response ?? {}) as Lease;
-  const lease: Lease = Object.freeze({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, receipt });
+  const { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, proof } = (response ?? {}) as Lease;
+  const lease: Lease = Object.freeze({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, proof });
   if (lease.nonce !== expected.nonce) throw invalidResponse("it does not echo the nonce of the request");
   if (lease.namespace !== expected.namespace) throw invalidResponse("it is for another namespace");
   if (typeof lease.storeId !== "string" || !STORE_ID_PATTERN.test(lease.storeId))
     throw invalidResponse("it names no store");
-  if (typeof lease.receipt !== "string" || !RECEIPT_PATTERN.test(lease.receipt))
-    throw invalidResponse("it has no receipt");
+  if (typeof lease.proof !== "string" || !PROOF_PATTERN.test(lease.proof))
+    throw invalidResponse("it has no lease proof");
   assertWithin("version", lease.version, 0, VERSION_MAX);
   assertWithin("runCount", lease.runCount, 1, expected.runCountMax);
   assertWithin("firstRun", lease.firstRun, 0, RUN_MAX - lease.runCount + 1);

@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from "vitest";
 import { Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
 import type { ClientHooks, ClientOptions } from "../src/options.js";
 import { clientsForTest, code, holdTimers, never, runsOf } from "./clients-for-test.js";
-import { receiptFor, refusal, ScriptedSource } from "./scripted-source.js";
+import { proofFor, refusal, ScriptedSource } from "./scripted-source.js";
 
 /** Only ends a hang. */
 const PATIENT = { timeout: 300_000, interval: 10 };
@@ -161,7 +161,7 @@ describe("refilling", () => {
       nowMs += answerMs;
       const runCount = Math.min(lease.runCount, runCountMax);
       source.mark += runCount - lease.runCount;
-      return { ...lease, runCount, receipt: receiptFor(lease.firstRun + runCount - 1) };
+      return { ...lease, runCount, proof: proofFor(lease.firstRun + runCount - 1) };
     });
     const client = clientOn(source, { maxRunsPerLease: 2 });
     await client.take(SEQUENCE_COUNT);
@@ -244,8 +244,8 @@ describe("answers that can't be", () => {
     ["it names no store", { storeId: " store-1" }],
     ["it names no store", { storeId: "store-1\n" }],
     ["it names no store", { storeId: "s".repeat(100) }],
-    ["it has no receipt", { receipt: "short" }],
-    ["it has no receipt", { receipt: [receiptFor(1)] }],
+    ["it has no lease proof", { proof: "short" }],
+    ["it has no lease proof", { proof: [proofFor(1)] }],
     ["its version is 8, not a whole number from 0 to 7", { version: VERSION_MAX + 1 }],
     ["its runCount is 0, not a whole number from 1 to 1", { runCount: 0 }],
     [`its firstRun is ${RUN_MAX + 1}, not a whole number from 0 to ${RUN_MAX}`, { firstRun: RUN_MAX + 1 }],

@@ -4,7 +4,7 @@ import { ERROR_RULES } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, createClient } from "../src/index.js";
 import type { ClientOptions } from "../src/options.js";
-import { type Answer, receiptFor, refusal, ScriptedSource } from "./scripted-source.js";
+import { type Answer, proofFor, refusal, ScriptedSource } from "./scripted-source.js";
 
 const clients: Client[] = [];
 
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 const code = (expected: string) => expect.objectContaining({ name: "ClientError", code: expected });
-const evidenceIn = (source: ScriptedSource) => source.requests.map(({ lastRun, receipt }) => ({ lastRun, receipt }));
+const evidenceIn = (source: ScriptedSource) => source.requests.map(({ lastRun, proof }) => ({ lastRun, proof }));
 
 describe("each lease request", () => {
   test("sends the last run that came, with the proof of that lease", async () => {
@@ -30,13 +30,13 @@ describe("each lease request", () => {
     const client = clientOn(source, { spareRuns: 2, prefetch: true });
     await client.take(12 * SEQUENCE_COUNT);
     const [first, ...later] = evidenceIn(source);
-    expect(first).toEqual({ lastRun: null, receipt: null });
+    expect(first).toEqual({ lastRun: null, proof: null });
     expect(later.length).toBeGreaterThan(2);
     expect(Math.max(...source.leasedRunCounts)).toBeGreaterThan(1);
     let lastRun = 0;
     for (const [index, evidence] of later.entries()) {
       lastRun += source.leasedRunCounts[index] as number;
-      expect(evidence).toEqual({ lastRun, receipt: receiptFor(lastRun) });
+      expect(evidence).toEqual({ lastRun, proof: proofFor(lastRun) });
     }
   });
 
@@ -50,8 +50,8 @@ describe("each lease request", () => {
     await client.take(SEQUENCE_COUNT);
     await expect(client.next()).rejects.toEqual(code("invalid_response"));
     await client.next();
-    const ofFirst = { lastRun: 1, receipt: receiptFor(1) };
-    expect(evidenceIn(source)).toEqual([{ lastRun: null, receipt: null }, ofFirst, ofFirst, ofFirst]);
+    const ofFirst = { lastRun: 1, proof: proofFor(1) };
+    expect(evidenceIn(source)).toEqual([{ lastRun: null, proof: null }, ofFirst, ofFirst, ofFirst]);
   });
 
   test("shows the clock at its own sending, also when it is a further try", async () => {
@@ -67,16 +67,16 @@ describe("each lease request", () => {
   });
 });
 
-describe("a receipt", () => {
+describe("a lease proof", () => {
   test("is the one that was checked, whatever becomes of the answer afterwards", async () => {
     const source = new ScriptedSource().answer((lease) => {
-      const receipts = [lease.receipt];
-      return Object.defineProperty({ ...lease }, "receipt", { get: () => receipts.pop() ?? receiptFor(999) });
+      const proofs = [lease.proof];
+      return Object.defineProperty({ ...lease }, "proof", { get: () => proofs.pop() ?? proofFor(999) });
     });
     const client = clientOn(source);
     await client.take(SEQUENCE_COUNT);
     await client.next();
-    expect(evidenceIn(source)[1]?.receipt).toBe(receiptFor(1));
+    expect(evidenceIn(source)[1]?.proof).toBe(proofFor(1));
   });
 });
 

@@ -14,7 +14,7 @@ const request: LeaseRequest = {
   nonce: "nonce-0123456789",
   holder: { name: "x", host: "h", pid: 1, labels: {} },
   lastRun: null,
-  receipt: null,
+  proof: null,
   sentAtMs: 1_795_000_000_000,
 };
 

@@ -186,15 +186,15 @@ test("the client makes each number once, from a lease that it may use, whatever 
     if (message.url === ELSEWHERE) faults.add("a redirect was followed");
     if (!message.url?.endsWith("/leases")) return void response.end("{}");
     const request = JSON.parse(Buffer.concat(chunks).toString()) as LeaseRequest;
-    const { holder, nonce, runCount, lastRun, receipt } = request;
+    const { holder, nonce, runCount, lastRun, proof } = request;
     const known = clients.get(holder.name) as Known;
     const had = known.grants.at(-1);
-    if (lastRun !== (had ? lastRunOf(had) : null) || receipt !== (had?.receipt ?? null))
+    if (lastRun !== (had ? lastRunOf(had) : null) || proof !== (had?.proof ?? null))
       faults.add(`${holder.name}: evidence`);
     // Each client has a store of its own: some neighbors are the same run for all.
     mark += 1_000;
     const place = { namespace: "main", storeId: `store-${known.index}`, version: 1, firstRun: mark, runCount };
-    const lease = { ...place, leasedAtMs: 1_795_000_000_000, nonce, receipt: String(mark).padStart(43, "r") };
+    const lease = { ...place, leasedAtMs: 1_795_000_000_000, nonce, proof: String(mark).padStart(43, "r") };
     const isNeighbor = ++known.requestCount === known.at;
     const answer = isNeighbor ? known.neighbor[1](lease, had ?? lease) : json(lease);
     const read = leaseIn(answer);

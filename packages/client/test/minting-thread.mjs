@@ -6,8 +6,8 @@ const { counter, count } = workerData;
 const source = {
   async lease(namespace, { runCount, nonce }) {
     const firstRun = Atomics.add(counter, 0, runCount) + 1;
-    const receipt = "r".repeat(43);
-    return { namespace, storeId: "store-1", version: 0, firstRun, runCount, leasedAtMs: 1, nonce, receipt };
+    const proof = "r".repeat(43);
+    return { namespace, storeId: "store-1", version: 0, firstRun, runCount, leasedAtMs: 1, nonce, proof };
   },
   async report() {},
 };

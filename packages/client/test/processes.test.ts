@@ -25,7 +25,7 @@ const source = {
     requests.push(request);
     mark += request.runCount;
     return { namespace, storeId: "store-1", version: 0, firstRun: mark - request.runCount + 1, runCount: request.runCount,
-      leasedAtMs: 1, nonce: request.nonce, receipt: "r".repeat(43) };
+      leasedAtMs: 1, nonce: request.nonce, proof: "r".repeat(43) };
   },
   async report(namespace, run, report) { reports.push({ run, ...report }); },
 };

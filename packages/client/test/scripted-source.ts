@@ -44,7 +44,7 @@ export class ScriptedSource implements LeaseSource {
         runCount,
         leasedAtMs: 1,
         nonce,
-        receipt: receiptFor(this.mark + runCount),
+        proof: proofFor(this.mark + runCount),
       };
       this.mark += runCount;
       const answer = this.#answers.shift() ?? this.#everyAnswer;
@@ -62,7 +62,7 @@ export class ScriptedSource implements LeaseSource {
 }
 
 /** What this source gives as proof of a lease that ends with that run. */
-export function receiptFor(lastRun: number): string {
+export function proofFor(lastRun: number): string {
   return String(lastRun).padStart(43, "r");
 }
 

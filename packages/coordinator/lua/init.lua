@@ -1,6 +1,6 @@
 --[[
   Makes the record of a namespace, once.
-  ARGV 8 nodes · 9 key of the receipts
+  ARGV 8 nodes · 9 key of the lease proofs
   Refuses: ALREADY, CORRUPT (a ledger without its record: something was lost, nothing may begin here), NOEPOCH, REPLICA, NODES, CLOCK.
 ]]
 local nodes = whole(ARGV[8], NODE_COUNT_MAX)

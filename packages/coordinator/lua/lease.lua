@@ -19,12 +19,12 @@ local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
 local LEASE = '^(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) ({.*})$'
 
 local function requestIn(text)
-  local nonce, floor, generationMin, runs, held, leaseNonce, holder = string.match(text, LEASE)
+  local nonce, floor, generationMin, runs, provenRun, leaseNonce, holder = string.match(text, LEASE)
   local request = {
     nonce = nonce, floor = whole(floor, LEDGER_ID_MAX), generationMin = whole(generationMin, NUMBER_MAX),
-    runs = whole(runs, RUN_MAX), held = whole(held, LEDGER_ID_MAX), leaseNonce = leaseNonce, holder = holder,
+    runs = whole(runs, RUN_MAX), provenRun = whole(provenRun, LEDGER_ID_MAX), leaseNonce = leaseNonce, holder = holder,
   }
-  local isSound = request.floor and request.generationMin and request.runs and request.runs >= 1 and request.held
+  local isSound = request.floor and request.generationMin and request.runs and request.runs >= 1 and request.provenRun
   return isSound and request or nil
 end
 
@@ -42,7 +42,7 @@ local known = ledgerMark()
 local function refusalOf(lease)
   local word, detail = checkCheckpoint(record, lease.floor, lease.generationMin, known)
   if word then return word, detail end
-  if ledgerIdOf(record.ver, record.c) < lease.held then return 'FORKED', digits(lease.held) end
+  if ledgerIdOf(record.ver, record.c) < lease.provenRun then return 'FORKED', digits(lease.provenRun) end
   if record.c >= RUN_MAX then return 'EXHAUSTED', digits(record.ver) end
   if ceilingAt(record.id, record.ver, earliestMs) - record.c < 1 then
     return 'AHEAD', digits(whenCeilingReaches(record.id, record.ver, record.c + 1) - earliestMs)

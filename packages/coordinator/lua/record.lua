@@ -12,7 +12,7 @@
     g    generation, one more with each claim
     p    0 open, 1 claimed and not yet confirmed, 2 sealed
     n    number of data nodes, this one included
-    rk   key of the receipts, 64 hex digits
+    rk   key of the lease proofs, 64 hex digits
     ph   the seal: "-" for none, "moved" and the store id and place it moved to, or "forked"
     k    checksum: SHA-1 over all other fields, a line each, in this order
 

@@ -1,7 +1,7 @@
 --[[
   Makes the record again at the ceiling, and leaves it to be claimed by the next coordinator. For an operator.
   KEYS 4 to 6 free names, to which a key of another type under the first three is renamed: it is another program's, and stays
-  ARGV 8 floor · 9 least generation · 10 nodes, 0: as before · 11 key of the receipts, for a record that is gone
+  ARGV 8 floor · 9 least generation · 10 nodes, 0: as before · 11 key of the lease proofs, for a record that is gone
   Answers  as every step, then the keys that were renamed
   Refuses: CORRUPT, FOREIGN, VERSION, NOEPOCH, REPLICA, NODES, CLOCK, CLOCKBACK, MOVED, OPERATOR, EXHAUSTED.
 ]]

@@ -166,8 +166,8 @@ export class Coordinator {
     checkpointFile.close();
     if (checkpoint !== undefined) throw namespaceLost(namespace, checkpoint);
     const storeId = newStoreId({ firstRun, initializedAtMs: this.#now(), rate });
-    const receiptKey = randomBytes(32).toString("hex");
-    await doStep(this.#store, namespace, { step: "init", storeId, isSilenceAccepted: false, nodeCount, receiptKey });
+    const proofKey = randomBytes(32).toString("hex");
+    await doStep(this.#store, namespace, { step: "init", storeId, isSilenceAccepted: false, nodeCount, proofKey });
     this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
     return await this.#store.readNamespace(namespace);
   }
@@ -181,7 +181,7 @@ export class Coordinator {
     const startedMs = performance.now();
     assertNamespace(namespace);
     assertWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
-    const { runCount, nonce, holder, lastRun, receipt, sentAtMs, spareRunCount } = request;
+    const { runCount, nonce, holder, lastRun, proof, sentAtMs, spareRunCount } = request;
     assertNonce(nonce);
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
@@ -189,11 +189,11 @@ export class Coordinator {
     await this.#preflight.assertPassed(namespace);
     const guard = await this.#guards.of(namespace);
     const tokenId = options.tokenId ?? undefined;
-    const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, receipt };
-    const { receipt: proof, ...granted } = await guard.lease(asked);
+    const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, proof };
+    const { proof: newProof, ...granted } = await guard.lease(asked);
     const lease = { namespace, ...granted, nonce };
     this.#log.info({ ...lease, holder, tokenId, spareRunCount, durationMs: msSince(startedMs) }, "lease");
-    return { ...lease, receipt: proof };
+    return { ...lease, proof: newProof };
   }
 
   /**

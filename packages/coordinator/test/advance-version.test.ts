@@ -66,7 +66,7 @@ describe("the plan and the step", () => {
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
     const { after } = await advance(world);
     expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
-    const held = { lastRun: ledgerIdOf(0, RUN_MAX), receipt: before.receipt };
+    const held = { lastRun: ledgerIdOf(0, RUN_MAX), proof: before.proof };
     expect(await leaseOf(guard, { ...held, runCount: 3 })).toMatchObject({ version: 1, firstRun: 1, runCount: 3 });
     expect(await leaseOf(other, held)).toMatchObject({ version: 1, firstRun: 4 });
   });
@@ -215,14 +215,14 @@ describe("at the end of a version", () => {
     expect(events).toEqual(["pin", "stopped", "active"]);
   });
 
-  test("a copy that did not advance is found to be a fork by a receipt of the next version", async () => {
+  test("a copy that did not advance is found to be a fork by a lease proof of the next version", async () => {
     const world = await endedWorld();
     const copy: World = { ...world, store: new SettableStore(world.clock) };
     copy.store.restore(world.store.backup());
     await advance(world);
-    const { version, firstRun, receipt } = await leaseOf(await guardOn(world));
+    const { version, firstRun, proof } = await leaseOf(await guardOn(world));
     const guard = await guardOn(copy);
-    await expect(leaseOf(guard, { lastRun: ledgerIdOf(version, firstRun), receipt })).rejects.toMatchObject({
+    await expect(leaseOf(guard, { lastRun: ledgerIdOf(version, firstRun), proof })).rejects.toMatchObject({
       code: "store_forked",
     });
   });

@@ -16,7 +16,7 @@ import type {
 } from "../src/stores/store.js";
 
 export const NAMESPACE = "main";
-export const RECEIPT_KEY = "5a".repeat(32);
+export const PROOF_KEY = "5a".repeat(32);
 export const LEASE_NONCE = "nonce-0123456789";
 export const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists", step: "1" } };
 
@@ -44,10 +44,10 @@ export function commandsFor(storeId: string) {
   const remembered = { floor: 0, generationMin: 0 };
   return {
     init: (own: Own<InitStep> = {}): InitStep => {
-      return { ...base(), step: "init", nodeCount: 1, receiptKey: RECEIPT_KEY, ...own };
+      return { ...base(), step: "init", nodeCount: 1, proofKey: PROOF_KEY, ...own };
     },
     lease: (own: Own<LeaseStep> = {}): LeaseStep => {
-      const asked = { runCount: 1, held: 0, holder, coordinator: "test", leaseNonce: LEASE_NONCE };
+      const asked = { runCount: 1, provenRun: 0, holder, coordinator: "test", leaseNonce: LEASE_NONCE };
       return { ...base(), ...remembered, step: "lease", ...asked, ...own };
     },
     heartbeat: (own: Own<HeartbeatStep> = {}): HeartbeatStep => ({
@@ -70,7 +70,7 @@ export function commandsFor(storeId: string) {
       ...own,
     }),
     recover: (own: Own<RecoverStep> = {}): RecoverStep => {
-      return { ...base(), ...remembered, step: "recover", nodeCount: undefined, receiptKey: RECEIPT_KEY, ...own };
+      return { ...base(), ...remembered, step: "recover", nodeCount: undefined, proofKey: PROOF_KEY, ...own };
     },
     advance: (version: number, own: Own<AdvanceStep> = {}): AdvanceStep => {
       return { ...base(), ...remembered, step: "advance", version, ...own };

@@ -33,13 +33,13 @@ describe("a coordinator", () => {
     expect(eventNames()).toEqual(["init", "pin", "lease", "run_above_high_water_mark", "lease"]);
   });
 
-  test("returns the nonce of the request and a receipt, and logs no receipt", async () => {
+  test("returns the nonce of the request and a lease proof, and logs no lease proof", async () => {
     const { coordinator, logged } = await coordinatorOn(new MemoryStore());
     const nonce = "nonce-of-a-request";
     const granted = await coordinator.lease(NAMESPACE, leaseRequest({ nonce }));
     expect(granted).toMatchObject({ namespace: NAMESPACE, nonce });
-    expect(granted.receipt).toMatch(/^[A-Za-z0-9_-]{43}$/);
-    expect(JSON.stringify(logged)).not.toContain(granted.receipt);
+    expect(granted.proof).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(JSON.stringify(logged)).not.toContain(granted.proof);
   });
 
   test.each([

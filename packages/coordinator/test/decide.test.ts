@@ -24,7 +24,7 @@ import { isRefusal } from "../src/guard/refusals.js";
 import { movedSeal } from "../src/guard/seals.js";
 import { newStoreId, parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import type { StepCommand } from "../src/stores/store.js";
-import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
+import { commandsFor, NAMESPACE, PROOF_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const NOW_MS = RELEASED_AT_MS + 1_000_000_000;
 const { epsMs } = DEFAULT_BOUNDS;
@@ -43,7 +43,7 @@ const record: NamespaceState = {
   generation: 3,
   phase: PHASES.open,
   nodeCount: 1,
-  receiptKey: RECEIPT_KEY,
+  proofKey: PROOF_KEY,
   seal: "-",
 };
 
@@ -185,8 +185,8 @@ describe("a lease", () => {
   });
 
   test("a lease reports a fork when the holder has a run above the mark, and only then", () => {
-    expect(decided(commands.lease({ held: 8 }))).toBe("FORKED 8");
-    expect(decided(commands.lease({ held: 7 }))).toMatchObject({ runCount: 1 });
+    expect(decided(commands.lease({ provenRun: 8 }))).toBe("FORKED 8");
+    expect(decided(commands.lease({ provenRun: 7 }))).toMatchObject({ runCount: 1 });
   });
 });
 

@@ -48,7 +48,7 @@ async function coordinatorOn(store: AlteringStore) {
 let asked = 0;
 const request = (runCount = 1) => {
   const nonce = `nonce-of-request-${asked++}`;
-  return { runCount, nonce, holder, lastRun: null, receipt: null, sentAtMs: 1_700_000_000_000 };
+  return { runCount, nonce, holder, lastRun: null, proof: null, sentAtMs: 1_700_000_000_000 };
 };
 
 async function statesIn(coordinator: Coordinator): Promise<readonly (string | undefined)[]> {

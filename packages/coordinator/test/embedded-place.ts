@@ -61,7 +61,7 @@ export function coordinatorOn(store: SqliteStore): Coordinator {
 }
 
 export function leaseRequest(): LeaseRequest {
-  return { runCount: 1, nonce: LEASE_NONCE, holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+  return { runCount: 1, nonce: LEASE_NONCE, holder, lastRun: null, proof: null, sentAtMs: Date.now() };
 }
 
 export async function temporaryFolder(parent: string): Promise<string> {

@@ -3,9 +3,9 @@
  * Guarantees: G7 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
-import { ReceiptKey } from "../src/guard/record.js";
+import { ProofKey } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
-import { commandsFor, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
+import { commandsFor, NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, newWorld, type World } from "./guard-in-hand.js";
 import { SettableStore } from "./settable-store.js";
 
@@ -17,7 +17,7 @@ async function twoCopies() {
   const copy: World = { ...world, store: new SettableStore(world.clock) };
   copy.store.restore(world.store.backup());
   const held = await leaseOf(guard, { runCount: 5 });
-  return { world, guard, copy, held: { lastRun: lastRunOf(held), receipt: held.receipt } };
+  return { world, guard, copy, held: { lastRun: lastRunOf(held), proof: held.proof } };
 }
 
 function listening(): { log: Log; logged: [string, object][] } {
@@ -42,7 +42,7 @@ describe("a run above the mark", () => {
     expect(await copy.store.readNamespace(NAMESPACE)).toMatchObject({ highWaterMark: 5, phase: 2 });
   });
 
-  test("with the receipt fences it for every other coordinator, and every later one", async () => {
+  test("with the lease proof fences it for every other coordinator, and every later one", async () => {
     const { copy, held } = await twoCopies();
     const [guard, other] = [await guardOn(copy), await guardOn(copy)];
     await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
@@ -50,7 +50,7 @@ describe("a run above the mark", () => {
     await expect(leaseOf(await guardOn(copy))).rejects.toMatchObject({ code: "store_forked" });
   });
 
-  test("with the receipt fences this coordinator even when the seal can't be written", async () => {
+  test("with the lease proof fences this coordinator even when the seal can't be written", async () => {
     const { copy, held } = await twoCopies();
     const { log, logged } = listening();
     const guard = await guardOn(copy, { log });
@@ -93,17 +93,17 @@ describe("a run above the mark", () => {
     expect((await leaseOf(guard)).firstRun).toBe(6);
   });
 
-  test.each<[string, (of: { storeId: string; receipt: string }) => string]>([
+  test.each<[string, (of: { storeId: string; proof: string }) => string]>([
     ["made up", () => "r".repeat(43)],
-    ["cut", ({ receipt }) => receipt.slice(1)],
-    ["of another run", ({ storeId }) => new ReceiptKey(RECEIPT_KEY).receiptOf(storeId, 5)],
-    ["of another store", () => new ReceiptKey(RECEIPT_KEY).receiptOf("another-store", 10)],
-    ["by another key", ({ storeId }) => new ReceiptKey("ee".repeat(32)).receiptOf(storeId, 10)],
-  ])("with a receipt that is %s proves nothing: any client could stop every coordinator", async (_, forge) => {
+    ["cut", ({ proof }) => proof.slice(1)],
+    ["of another run", ({ storeId }) => new ProofKey(PROOF_KEY).proofOf(storeId, 5)],
+    ["of another store", () => new ProofKey(PROOF_KEY).proofOf("another-store", 10)],
+    ["by another key", ({ storeId }) => new ProofKey("ee".repeat(32)).proofOf(storeId, 10)],
+  ])("with a lease proof that is %s proves nothing: any client could stop every coordinator", async (_, forge) => {
     const { copy, held } = await twoCopies();
     const guard = await guardOn(copy);
-    const receipt = forge({ storeId: copy.storeId, receipt: held.receipt });
-    await expect(leaseOf(guard, { lastRun: held.lastRun, receipt })).rejects.toMatchObject({
+    const proof = forge({ storeId: copy.storeId, proof: held.proof });
+    await expect(leaseOf(guard, { lastRun: held.lastRun, proof })).rejects.toMatchObject({
       code: "run_above_high_water_mark",
     });
     expect(copy.store.stepNames()).toEqual([]);
@@ -112,11 +112,11 @@ describe("a run above the mark", () => {
   });
 });
 
-test("a run up to the mark needs no receipt, and is no evidence", async () => {
+test("a run up to the mark needs no lease proof, and is no evidence", async () => {
   const { world, guard, held } = await twoCopies();
   for (const lastRun of [1, 5, 10]) await leaseOf(guard, { lastRun });
   await leaseOf(guard, held);
-  await leaseOf(guard, { lastRun: 10, receipt: "r".repeat(43) });
+  await leaseOf(guard, { lastRun: 10, proof: "r".repeat(43) });
   expect((await world.store.readNamespace(NAMESPACE)).highWaterMark).toBe(15);
 });
 
@@ -132,6 +132,6 @@ test("a run that another coordinator leased a moment ago is no evidence either",
 test("each lease includes a proof that its own store verifies", async () => {
   const { world, guard } = await twoCopies();
   const lease = await leaseOf(guard, { runCount: 3 });
-  expect(lease.receipt).toBe(new ReceiptKey(RECEIPT_KEY).receiptOf(world.storeId, lastRunOf(lease)));
-  expect(lease.receipt).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  expect(lease.proof).toBe(new ProofKey(PROOF_KEY).proofOf(world.storeId, lastRunOf(lease)));
+  expect(lease.proof).toMatch(/^[A-Za-z0-9_-]{43}$/);
 });

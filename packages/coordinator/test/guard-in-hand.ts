@@ -12,7 +12,7 @@ import { Clock, SettableStore } from "./settable-store.js";
 export interface Request {
   readonly runCount?: number;
   readonly lastRun?: number;
-  readonly receipt?: string;
+  readonly proof?: string;
 }
 
 export interface World {
@@ -48,9 +48,9 @@ export async function guardOn(
 
 export async function leaseOf(
   guard: NamespaceGuard,
-  { runCount = 1, lastRun, receipt }: Request = {},
+  { runCount = 1, lastRun, proof }: Request = {},
 ): Promise<GuardedLease> {
-  const evidence = { lastRun: lastRun ?? null, receipt: receipt ?? null };
+  const evidence = { lastRun: lastRun ?? null, proof: proof ?? null };
   return await guard.lease({
     runCount,
     holder,

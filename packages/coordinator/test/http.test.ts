@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 import { leaseSchema, runResponseSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
 import { beforeEach, describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
-import { FORKED_SEAL, ReceiptKey } from "../src/guard/record.js";
+import { FORKED_SEAL, ProofKey } from "../src/guard/record.js";
 import { commandsFor, holder, LEASE_NONCE } from "./commands-for-test.js";
 import { leaseRequest, served } from "./served.js";
 
@@ -40,7 +40,7 @@ describe("POST …/leases", () => {
   test.each([
     ["an unknown key", leaseRequest({ extra: 1 }), "Unrecognized key"],
     ["no nonce", leaseRequest({ nonce: undefined }), "nonce"],
-    ["a malformed receipt", leaseRequest({ receipt: "short" }), "receipt"],
+    ["a malformed proof", leaseRequest({ proof: "short" }), "proof"],
     ["no holder", leaseRequest({ holder: undefined }), "holder"],
     ["spare runs as text", leaseRequest({ spareRunCount: "2" }), "spareRunCount"],
     ["null for spare runs", leaseRequest({ spareRunCount: null }), "spareRunCount"],
@@ -63,10 +63,10 @@ describe("POST …/leases", () => {
     expect(await lease({}, "other")).toMatchObject({ status: 404, body: { code: "namespace_not_found", message } });
   });
 
-  test("checks the receipt of a request: with a valid one, a run above the mark is evidence of two stores", async () => {
-    const { storeId, receiptKey } = await store.readNamespace("main");
+  test("checks the lease proof of a request: with a valid one, a run above the mark is evidence of two stores", async () => {
+    const { storeId, proofKey } = await store.readNamespace("main");
     expect((await lease({ lastRun: 3 })).body.code).toBe("run_above_high_water_mark");
-    const forked = await lease({ lastRun: 3, receipt: new ReceiptKey(receiptKey).receiptOf(storeId, 3) });
+    const forked = await lease({ lastRun: 3, proof: new ProofKey(proofKey).proofOf(storeId, 3) });
     expect([forked.status, forked.body.code, forked.headers.get("retry-after")]).toEqual([503, "store_forked", null]);
     expect(await mark()).toBe(0);
   });

@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 
 async function lease(holder = importer, runCount = 1): Promise<Lease> {
-  const request = { runCount, nonce: randomUUID(), holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+  const request = { runCount, nonce: randomUUID(), holder, lastRun: null, proof: null, sentAtMs: Date.now() };
   return coordinator.lease(NAMESPACE, request);
 }
 

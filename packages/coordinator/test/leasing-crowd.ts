@@ -137,7 +137,7 @@ export function requestAfter(last: Lease | undefined) {
     runCount: 1 + (last === undefined ? 0 : last.firstRun % 3),
     nonce: randomBytes(12).toString("base64url"),
     lastRun: last === undefined ? null : last.firstRun + last.runCount - 1,
-    receipt: last?.receipt ?? null,
+    proof: last?.proof ?? null,
     sentAtMs: Date.now(),
   };
 }

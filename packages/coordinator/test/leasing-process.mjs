@@ -22,7 +22,7 @@ const { Coordinator } = await import("../dist/coordinator.js");
 const { SqliteStore } = await import("../dist/stores/sqlite/store.js");
 
 const holder = { name: "test", host: "h", pid: process.pid, labels: {} };
-const request = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null, receipt: null };
+const request = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null, proof: null };
 
 try {
   const create = initRate !== undefined;

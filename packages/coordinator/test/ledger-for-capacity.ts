@@ -98,6 +98,6 @@ export function recordOf({
     phase: 0,
     seal: "-",
     nodeCount: 1,
-    receiptKey: "",
+    proofKey: "",
   };
 }

@@ -20,7 +20,7 @@ import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import type { NamespaceRecord, Store } from "../src/stores/store.js";
-import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { holder, NAMESPACE, PROOF_KEY, SHORT_BOUNDS, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
   coordinatorOf,
   embeddedPlace,
@@ -86,7 +86,7 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
       message: expect.stringContaining(`${to.place} as store ${done.storeId}`),
     });
     expect(await ledgerOf(target)).toEqual(await ledgerOf(source));
-    expect((await target.readNamespace(NAMESPACE)).receiptKey).not.toBe(RECEIPT_KEY);
+    expect((await target.readNamespace(NAMESPACE)).proofKey).not.toBe(PROOF_KEY);
 
     const current = coordinatorOf(target);
     const fresh = await leaseOf(current, { runCount: 2, last });

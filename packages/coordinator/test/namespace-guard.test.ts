@@ -184,12 +184,12 @@ test("a partitioned server that lacks a holder's run is not sealed as forked, an
   const before = await guardOn(world);
   await leaseOf(before, { runCount: 5 });
   const backup = world.store.backup();
-  const { receipt } = await leaseOf(before, { runCount: 5 });
+  const { proof } = await leaseOf(before, { runCount: 5 });
   world.store.restore(backup);
   const guard = await guardOn(world);
   world.store.stepNames();
   world.store.acknowledgedCount = 0;
-  await expect(leaseOf(guard, { lastRun: 10, receipt })).rejects.toMatchObject({ code: "quorum_missing" });
+  await expect(leaseOf(guard, { lastRun: 10, proof })).rejects.toMatchObject({ code: "quorum_missing" });
   expect(world.store.stepNames()).toEqual(["lease", "heartbeat"]);
   world.store.acknowledgedCount = 2;
   expect(await leaseOf(guard)).toMatchObject({ firstRun: 6 });

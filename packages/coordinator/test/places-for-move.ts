@@ -81,7 +81,7 @@ export async function leaseOf(
 ): Promise<Lease> {
   const lastRun = last === undefined ? null : last.version * 2 ** 30 + last.firstRun + last.runCount - 1;
   for (let tries = 1; ; tries++) {
-    const request = { runCount, nonce: randomUUID(), holder: holder, lastRun, receipt: last?.receipt ?? null };
+    const request = { runCount, nonce: randomUUID(), holder: holder, lastRun, proof: last?.proof ?? null };
     try {
       return await coordinator.lease(NAMESPACE, { ...request, sentAtMs: Date.now() });
     } catch (error) {

@@ -37,7 +37,7 @@ interface AskedLease {
   /** By how much the caller saw a later generation. */
   readonly newer: number;
   /** A run that the holder proves to have, from the mark; undefined for none. */
-  readonly held: number | undefined;
+  readonly provenRun: number | undefined;
   readonly who: number;
 }
 
@@ -59,16 +59,20 @@ const DEFAULT_LEASE: AskedLease = {
   runCount: 1,
   floor: 0,
   newer: 0,
-  held: undefined,
+  provenRun: undefined,
   who: 1,
 };
 
-function leaseOf({ lease }: Commands, { runCount, floor, newer, held, who }: AskedLease, known: Known): StepCommand {
+function leaseOf(
+  { lease }: Commands,
+  { runCount, floor, newer, provenRun, who }: AskedLease,
+  known: Known,
+): StepCommand {
   return lease({
     runCount,
     floor,
     generationMin: atLeastZero(known.generation + newer),
-    held: held === undefined ? 0 : atLeastZero(known.mark + held),
+    provenRun: provenRun === undefined ? 0 : atLeastZero(known.mark + provenRun),
     holder: { name: `importer-${who}`, host: "h", pid: who, labels: {} },
     leaseNonce: nonceOf(who),
   });
@@ -199,7 +203,7 @@ const asked: fc.Arbitrary<AskedLease> = fc.record({
   runCount: fc.integer({ min: 1, max: 64 }),
   floor,
   newer,
-  held: fc.constantFrom(undefined, undefined, undefined, 0, -3, 1),
+  provenRun: fc.constantFrom(undefined, undefined, undefined, 0, -3, 1),
   who: fc.nat(3),
 });
 
@@ -261,7 +265,7 @@ export const scriptOfRefusals: readonly Play[] = [
   play.lease({ floor: 3 }),
   play.lease({ newer: 1 }),
   play.lease({ isForeign: true }),
-  play.lease({ held: 1 }),
+  play.lease({ provenRun: 1 }),
   ...Array.from({ length: 5 }, () => play.lease({ name: "end", runCount: 64 })),
   play.advance("main"),
   play.advance("end", 0, 0, 1),

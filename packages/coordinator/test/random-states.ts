@@ -12,7 +12,7 @@ import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
 import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/seals.js";
 import { newStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import type { StepCommand } from "../src/stores/store.js";
-import { commandsFor, holder, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
+import { commandsFor, holder, NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
 import type { KeptState } from "./kept-state.js";
 
 /** A situation to play: the state, the step, and the coordinator's clock. */
@@ -165,7 +165,7 @@ const stepRecipe = fc.record({
   clock: instant("eps", "eps", "hour", "year"),
   isSilenceAccepted: fc.boolean(),
   floorDelta: ledgerDelta,
-  heldDelta: ledgerDelta,
+  provenRunDelta: ledgerDelta,
   generationDelta: seldom(0, 1, -1, 5),
   generationMinDelta: fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(-1, 0) },
@@ -269,7 +269,7 @@ function fieldsOf(
     g: String(recipe.generation),
     p: String(recipe.phase),
     n: String(recipe.nodeCount),
-    rk: RECEIPT_KEY,
+    rk: PROOF_KEY,
     ph: recipe.seal,
   };
   fields["k"] = checksumOf(fields);
@@ -306,18 +306,18 @@ function commandOf(
   const storeIds = { own: known.storeId, other: known.storeId.replace(UUID, OTHER_UUID), none: "no-store-id" };
   const ledgerId = (delta: number) => Math.min(Math.max(known.markId + delta, 0), RUN_COUNT * VERSION_COUNT);
   const generationOf = (delta: number) => Math.min(Math.max(known.generation + delta, 0), GENERATION_MAX);
-  const [floor, held] = [recipe.floorDelta, recipe.heldDelta].map(ledgerId) as [number, number];
+  const [floor, provenRun] = [recipe.floorDelta, recipe.provenRunDelta].map(ledgerId) as [number, number];
   const generation = generationOf(recipe.generationDelta);
   const generationMin = generationOf(recipe.generationMinDelta);
   const commands = commandsFor(storeIds[recipe.storeId]);
   const base = { isSilenceAccepted };
   const made: { readonly [S in StepCommand as S["step"]]: S } = {
-    lease: commands.lease({ ...base, floor, generationMin, held, runCount, holder }),
+    lease: commands.lease({ ...base, floor, generationMin, provenRun, runCount, holder }),
     heartbeat: commands.heartbeat({ ...base, floor, generationMin }),
     claim: commands.claim(generation, { ...base, generationMin }),
     confirm: commands.confirm(generation, { ...base, floor }),
     seal: commands.seal(seal, { ...base, floor, generationMin }),
-    recover: commands.recover({ ...base, floor, generationMin, nodeCount, receiptKey: "0f".repeat(32) }),
+    recover: commands.recover({ ...base, floor, generationMin, nodeCount, proofKey: "0f".repeat(32) }),
     init: commands.init({ ...base, nodeCount: nodeCount ?? 1 }),
     advance: commands.advance(Math.min(Math.max(known.version + recipe.versionDelta, 0), VERSION_COUNT - 1), {
       ...base,

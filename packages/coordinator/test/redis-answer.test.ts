@@ -5,7 +5,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { leasesIn, recordIn } from "../src/stores/redis/replies.js";
 import { stepRepliesIn } from "../src/stores/redis/step-calls.js";
-import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
+import { commandsFor, NAMESPACE, PROOF_KEY, storeIdFrom } from "./commands-for-test.js";
 import { needsOwnServer, throughProxy, untilDone } from "./redis-for-test.js";
 
 beforeEach(needsOwnServer);
@@ -80,7 +80,7 @@ test("the reply to another step is rejected unless every part of it has its form
 });
 
 test("the reply to a read is rejected unless every part of it has its form", () => {
-  const parts = [storeId, "0", "7", "1700000000000", "3", "0", "1", RECEIPT_KEY, "-"];
+  const parts = [storeId, "0", "7", "1700000000000", "3", "0", "1", PROOF_KEY, "-"];
   expect(recordIn(parts)).toMatchObject({ storeId, firstRun: 1, highWaterMark: 7, generation: 3, seal: "-" });
   for (let at = 0; at < parts.length - 1; at++) expect(recordIn(parts.with(at, "x"))).toBeUndefined();
   expect(recordIn(parts.slice(0, 8))).toBeUndefined();

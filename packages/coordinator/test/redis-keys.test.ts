@@ -12,7 +12,7 @@ import { isRefusal } from "../src/guard/refusals.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import { keysOf, type NamespaceKeys, type ScriptName, scriptNamed } from "../src/stores/redis/scripts.js";
 import type { Store } from "../src/stores/store.js";
-import { LEASE_NONCE, NAMESPACE, RECEIPT_KEY, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { LEASE_NONCE, NAMESPACE, PROOF_KEY, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, storeAt } from "./redis-for-test.js";
 import { type StoreInHand, withNamespace } from "./store-in-hand.js";
 
@@ -30,10 +30,10 @@ const STEPS: ScriptParameters = {
   claim: [[0], [0]],
   confirm: [[0], [0, LEDGER_ID_MAX + 1]],
   seal: [[0], [0], ["forked", "sealed", "-", "", "f".repeat(40)]],
-  recover: [[0], [0], [1, 100], [RECEIPT_KEY, "b", "F".repeat(64)]],
+  recover: [[0], [0], [1, 100], [PROOF_KEY, "b", "F".repeat(64)]],
   init: [
     [1, 0, 100],
-    [RECEIPT_KEY, "x"],
+    [PROOF_KEY, "x"],
   ],
   advance: [[0], [0], [0]],
   lease: [[`nonce-1 0 0 1 0 ${LEASE_NONCE} {}`]],

@@ -27,7 +27,7 @@ function start(holder = CRASHING, lastRun: number | null = null): { waitMs: numb
   if (waitMs > 0) return { waitMs, lease: undefined };
   run++;
   const granted = { namespace: "main", storeId: "a-store", version: 0, firstRun: run, runCount: 1, leasedAtMs: 0 };
-  const lease = { ...granted, nonce: `nonce-${run}-abcdefghij`, receipt: "r" };
+  const lease = { ...granted, nonce: `nonce-${run}-abcdefghij`, proof: "r" };
   brake.begin("main", { holder, lastRun }, nowMs)(lease);
   return { waitMs, lease };
 }

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { type NamespaceState, PHASES, storedFields } from "../src/guard/record.js";
 import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/restart-decision.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
-import { RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
+import { PROOF_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const EPS_MS = 2_000;
 const storeId = storeIdFrom(5);
@@ -20,7 +20,7 @@ const record: NamespaceState = {
   generation: 12,
   phase: PHASES.open,
   nodeCount: 1,
-  receiptKey: RECEIPT_KEY,
+  proofKey: PROOF_KEY,
   seal: "-",
 };
 const present: Present = { bootId: "boot-1", clockOffsetMs: 1_789_000_000_000 };
@@ -55,7 +55,7 @@ test.each<Partial<NamespaceState>>([
   { epoch: `${randomUUID()}:embedded:0` },
   { namespace: "lists" },
   { seal: "forked" },
-  { receiptKey: "00".repeat(32) },
+  { proofKey: "00".repeat(32) },
 ])("a restart is broken when the record has %o", (changed) => {
   expect(judged(mark, { ...record, ...changed })).toBe("other_record");
 });

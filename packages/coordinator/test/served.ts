@@ -10,7 +10,7 @@ import { GatedStore } from "./gated-store.js";
 /** The body of a request for a lease, sent long ago: a holder's clock may be behind. */
 export function leaseRequest(own: object = {}) {
   const sentAtMs = 1_700_000_000_000;
-  return { runCount: 1, nonce: LEASE_NONCE, holder, lastRun: null, receipt: null, sentAtMs, ...own };
+  return { runCount: 1, nonce: LEASE_NONCE, holder, lastRun: null, proof: null, sentAtMs, ...own };
 }
 
 interface Response {

@@ -21,7 +21,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { RestartMark } from "../src/guard/restart-decision.js";
 import { isMemoryBacked, type Machine, networkFileSystemOf, thisMachine } from "../src/stores/sqlite/machine.js";
 import { openRestartMarker, removeRestartMarker } from "../src/stores/sqlite/restart-marker.js";
-import { NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
+import { NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
 import {
   copyFiles,
   executeSql,
@@ -71,7 +71,7 @@ describe("the marker", () => {
     expect(statSync(path)).toMatchObject({ mode: 0o100600, nlink: 1 });
     const text = await readFile(path, "utf8");
     expect(text).toContain('"highWaterMark":1');
-    expect(text).not.toContain(RECEIPT_KEY);
+    expect(text).not.toContain(PROOF_KEY);
     expect(text).not.toContain(place.folder);
   });
 

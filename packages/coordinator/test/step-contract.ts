@@ -81,7 +81,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       [
         "the lease of a holder with a run that this store never leased: there are two copies",
         leased,
-        ({ lease }) => [lease({ held: 4 })],
+        ({ lease }) => [lease({ provenRun: 4 })],
         { code: "store_forked", message: expect.stringContaining("run 4") },
       ],
       [
@@ -195,10 +195,10 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await lease({ runCount: 3 });
       await prepare(one);
       const [before, beforeMs] = [await read(), Date.now()];
-      const { after } = await store.step(NAMESPACE, commands.recover({ receiptKey: "0f".repeat(32) }));
+      const { after } = await store.step(NAMESPACE, commands.recover({ proofKey: "0f".repeat(32) }));
       expect(after.highWaterMark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
       expect(after.generation).toBeGreaterThanOrEqual(beforeMs);
-      expect(await read()).toMatchObject({ phase: PHASES.claimed, receiptKey: before.receiptKey, nodeCount: 1 });
+      expect(await read()).toMatchObject({ phase: PHASES.claimed, proofKey: before.proofKey, nodeCount: 1 });
       await refusesAndKeeps(store, commands.lease(), { reason: "claimed", generation: after.generation });
       expect(await jump()).toBeGreaterThanOrEqual(after.highWaterMark);
       expect(await findLease(store, NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
@@ -208,9 +208,9 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const { store } = await open();
       const storeId = storeIdFrom(1, { initializedAtMs: Date.now() - 10_000, rate: 16 });
       const { commands, read, jump } = inHand(store, { storeId });
-      const receiptKey = "0f".repeat(32);
-      await store.step(NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, receiptKey }));
-      expect(await read()).toMatchObject({ storeId, firstRun: 1, phase: PHASES.claimed, receiptKey, nodeCount: 1 });
+      const proofKey = "0f".repeat(32);
+      await store.step(NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, proofKey }));
+      expect(await read()).toMatchObject({ storeId, firstRun: 1, phase: PHASES.claimed, proofKey, nodeCount: 1 });
       expect(await store.listNamespaces()).toEqual([NAMESPACE]);
       expect(await jump()).toBeGreaterThan(90);
     });
@@ -226,7 +226,11 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
       expect(await read()).toMatchObject({ version: 1, highWaterMark: 0, generation: 1, phase: PHASES.open });
       const floor = ledgerIdOf(0, RUN_MAX);
-      expect(await lease({ floor, held: floor, runCount: 3 })).toMatchObject({ version: 1, firstRun: 1, runCount: 3 });
+      expect(await lease({ floor, provenRun: floor, runCount: 3 })).toMatchObject({
+        version: 1,
+        firstRun: 1,
+        runCount: 3,
+      });
       expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 3))).toMatchObject({ version: 1, firstRun: 1 });
       expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ version: 0, firstRun: RUN_MAX - 1 });
       expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 0))).toBeUndefined();

@@ -14,7 +14,7 @@ import {
   holder,
   LEASE_NONCE,
   NAMESPACE,
-  RECEIPT_KEY,
+  PROOF_KEY,
   reportCommand,
   storeIdFrom,
 } from "./commands-for-test.js";
@@ -73,7 +73,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           phase: 0,
           seal: "-",
           nodeCount: 1,
-          receiptKey: RECEIPT_KEY,
+          proofKey: PROOF_KEY,
         });
         expect(after).toMatchObject({ storeId, version: 0, highWaterMark: 99, generation: 0, nodeCount: 1 });
         expect(after.changedAtMs).toBeGreaterThanOrEqual(before);
@@ -171,8 +171,8 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const outcomes = await Promise.allSettled([
           lease({ runCount: 3 }),
           lease({ floor: 4 }),
-          lease({ floor: 3, held: 3, holder: other, leaseNonce: "nonce-of-the-other" }),
-          lease({ held: 5 }),
+          lease({ floor: 3, provenRun: 3, holder: other, leaseNonce: "nonce-of-the-other" }),
+          lease({ provenRun: 5 }),
           lease({ generationMin: 1 }),
           lease({ runCount: 64, holder: other }),
         ]);

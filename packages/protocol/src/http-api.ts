@@ -41,7 +41,7 @@ export const DEFAULT_NAMESPACE = "main";
 /** Lower case and without braces, globs or slashes: a namespace becomes part of a key, a path and a metric's label. */
 export const NAMESPACE_PATTERN = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 /** An HMAC-SHA256 in base64url. */
-export const RECEIPT_PATTERN = /^[A-Za-z0-9_-]{43}$/;
+export const PROOF_PATTERN = /^[A-Za-z0-9_-]{43}$/;
 export const NONCE_PATTERN = /^[A-Za-z0-9_-]{16,64}$/;
 /** Text that people read in terminals and logs: no control, format, private or unpaired surrogate characters. */
 export const PRINTABLE_PATTERN = /^[^\p{C}\p{Zl}\p{Zp}]+$/u;
@@ -95,10 +95,10 @@ export interface LeaseRequest {
   /** Ledger id of the last run that the holder leased in this namespace; null for none. */
   readonly lastRun: number | null;
   /**
-   * The receipt of the lease that `lastRun` came with; null when the holder has none. With it, `lastRun` is evidence: a store
+   * The proof of the lease that `lastRun` came with; null when the holder has none. With it, `lastRun` is evidence: a store
    * that never leased that run is one of two copies, and all leasing ends.
    */
-  readonly receipt: string | null;
+  readonly proof: string | null;
   /** The holder's clock at the request. If it is ahead of the coordinator's, one of the two is wrong. */
   readonly sentAtMs: number;
   /** How many leased runs the client has buffered; for operators, and not sent by older clients. */
@@ -116,7 +116,7 @@ export interface Lease {
   readonly leasedAtMs: number;
   readonly nonce: string;
   /** Proof that this store leased these runs; goes with `lastRun` into the next request. */
-  readonly receipt: string;
+  readonly proof: string;
 }
 
 /** `open`: in use · `exhausted`: used to the last sequence · `closed`: never used again. */

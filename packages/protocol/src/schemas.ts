@@ -31,7 +31,7 @@ import {
   PAGE_LIMIT_MAX,
   PID_MAX,
   PRINTABLE_PATTERN,
-  RECEIPT_PATTERN,
+  PROOF_PATTERN,
   RECOVERY_REASONS,
   type ReportRequest,
 } from "./http-api.js";
@@ -53,7 +53,7 @@ const anyTimeMs = z.int().min(0);
 /** Of a response: the reader makes a date of it. */
 const timeMs = anyTimeMs.max(INSTANT_MAX_MS);
 const runCount = z.int().min(1).max(LEASE_RUN_COUNT_MAX);
-const receipt = z.string().regex(RECEIPT_PATTERN, "a receipt has 43 characters A-Z, a-z, 0-9, dash, underscore");
+const proof = z.string().regex(PROOF_PATTERN, "a lease proof has 43 characters A-Z, a-z, 0-9, dash, underscore");
 const printable = (lengthMax: number) =>
   z.string().min(1).max(lengthMax).regex(PRINTABLE_PATTERN, "holds an unprintable character");
 
@@ -85,7 +85,7 @@ export const leaseRequestSchema = z.strictObject({
   nonce: z.string().regex(NONCE_PATTERN, "a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore"),
   holder: holderSchema,
   lastRun: ledgerIdSchema.nullable(),
-  receipt: receipt.nullable(),
+  proof: proof.nullable(),
   sentAtMs: anyTimeMs,
   spareRunCount: z.int().min(0).optional(),
 }) satisfies z.ZodType<LeaseRequest>;
@@ -117,7 +117,7 @@ export const leaseSchema = z.object({
   runCount,
   leasedAtMs: timeMs,
   nonce: z.string(),
-  receipt,
+  proof,
 }) satisfies z.ZodType<Lease>;
 
 /** How far a holder got in a lease: all runs of the lease before `run` are used to the end, those after it untouched. */

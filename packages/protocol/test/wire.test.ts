@@ -16,12 +16,12 @@ import {
   isErrorCode,
   ledgerIdOf,
   pathOf,
-  RECEIPT_PATTERN,
+  PROOF_PATTERN,
   runOfLedgerId,
 } from "../src/wire.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
-const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null, receipt: null, sentAtMs: 1 };
+const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null, proof: null, sentAtMs: 1 };
 
 describe("paths", () => {
   test("escape what people type", () => {
@@ -44,12 +44,12 @@ describe("ledger ids", () => {
   });
 });
 
-describe("receipts", () => {
+describe("lease proofs", () => {
   test("are what an HMAC-SHA256 in base64url looks like, whatever it is of", () => {
-    const receipts = Array.from({ length: 200 }, (_, index) =>
+    const proofs = Array.from({ length: 200 }, (_, index) =>
       createHmac("sha256", "key").update(String(index)).digest("base64url"),
     );
-    expect(receipts.filter((receipt) => !RECEIPT_PATTERN.test(receipt))).toEqual([]);
+    expect(proofs.filter((proof) => !PROOF_PATTERN.test(proof))).toEqual([]);
   });
 });
 
@@ -113,9 +113,9 @@ describe("schemas", () => {
     ["a nonce with a line end", { ...request, nonce: "0123456789abcdef\n" }],
     ["an unknown key", { ...request, extra: 1 }],
     ["no last run at all", { ...request, lastRun: undefined }],
-    ["no receipt at all", { ...request, receipt: undefined }],
-    ["a receipt that is too short", { ...request, receipt: "r".repeat(42) }],
-    ["a receipt with other characters", { ...request, receipt: `${"r".repeat(42)}=` }],
+    ["no lease proof at all", { ...request, proof: undefined }],
+    ["a lease proof that is too short", { ...request, proof: "r".repeat(42) }],
+    ["a lease proof with other characters", { ...request, proof: `${"r".repeat(42)}=` }],
     ["no clock", { ...request, sentAtMs: undefined }],
     ["a clock with half milliseconds", { ...request, sentAtMs: 1.5 }],
     ["a clock before 1970", { ...request, sentAtMs: -1 }],
@@ -123,8 +123,8 @@ describe("schemas", () => {
     ["half a spare run", { ...request, spareRunCount: 0.5 }],
     ["a clock that is text", { ...request, sentAtMs: "1795000000000" }],
     ["a clock beyond what a number holds", { ...request, sentAtMs: 2 ** 53 }],
-    ["a receipt that is too long", { ...request, receipt: "r".repeat(44) }],
-    ["a receipt with a line end", { ...request, receipt: `${"r".repeat(43)}\n` }],
+    ["a lease proof that is too long", { ...request, proof: "r".repeat(44) }],
+    ["a lease proof with a line end", { ...request, proof: `${"r".repeat(43)}\n` }],
     ["a last run beyond the space", { ...request, lastRun: 2 ** 33 }],
     ["an unknown key in the holder", { ...request, holder: { ...holder, admin: true } }],
     ["a negative pid", { ...request, holder: { ...holder, pid: -1 } }],
@@ -145,8 +145,8 @@ describe("schemas", () => {
     expect(leaseRequestSchema.safeParse(bad).success).toBe(false);
   });
 
-  test("a lease request with the receipt of its last run passes as it is", () => {
-    const evidence = { lastRun: 64, receipt: "-_".padEnd(43, "Zz09"), sentAtMs: 1_795_000_000_000 };
+  test("a lease request with the lease proof of its last run passes as it is", () => {
+    const evidence = { lastRun: 64, proof: "-_".padEnd(43, "Zz09"), sentAtMs: 1_795_000_000_000 };
     expect(leaseRequestSchema.parse({ ...request, ...evidence })).toEqual({ ...request, ...evidence });
   });
 
@@ -158,9 +158,9 @@ describe("schemas", () => {
 
   test("a lease includes a lease proof", () => {
     const lease = { namespace: "main", storeId: "s", version: 0, firstRun: 1, runCount: 1, leasedAtMs: 1, nonce: "n" };
-    expect(leaseSchema.parse({ ...lease, receipt: "r".repeat(43) }).receipt).toBe("r".repeat(43));
-    for (const receipt of [undefined, null, "", "r".repeat(42), `${"r".repeat(42)}=`]) {
-      expect(leaseSchema.safeParse({ ...lease, receipt }).success).toBe(false);
+    expect(leaseSchema.parse({ ...lease, proof: "r".repeat(43) }).proof).toBe("r".repeat(43));
+    for (const proof of [undefined, null, "", "r".repeat(42), `${"r".repeat(42)}=`]) {
+      expect(leaseSchema.safeParse({ ...lease, proof }).success).toBe(false);
     }
   });
 

@@ -19,14 +19,14 @@ const THREAD_COUNT = 3;
 const COUNT = 2 * SEQUENCE_COUNT + 2;
 
 export const IMPORTERS: readonly Fault[] = [
-  redisFault("a run made up, without a receipt", { expected: ["run_above_high_water_mark"] }, async (world) => {
+  redisFault("a run made up, without a lease proof", { expected: ["run_above_high_water_mark"] }, async (world) => {
     const source = httpSource({ coordinator: world.coordinators[0]?.url ?? "" });
     const request = {
       runCount: 1,
       nonce: randomBytes(12).toString("base64url"),
       holder: { name: "liar", host: "fault-test", pid: process.pid, labels: {} },
       lastRun: RUN_MAX,
-      receipt: null,
+      proof: null,
       sentAtMs: Date.now(),
     };
     const leased = source.lease(NAMESPACE, request, { signal: AbortSignal.timeout(60_000) });

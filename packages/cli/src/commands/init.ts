@@ -63,7 +63,7 @@ async function init(options: Options, command: Command): Promise<void> {
     const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf });
     const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
     // The key of the lease proofs is secret.
-    const { receiptKey: _, ...rest } = record;
+    const { proofKey: _, ...rest } = record;
     if (options.json) printJson({ store: describeStore(address), ...rest });
     else print(formatNewNamespace(record, describeStore(address)));
   } finally {

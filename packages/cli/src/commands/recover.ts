@@ -199,6 +199,6 @@ function seconds(ms: number): number {
 function planAsJson({ found, fault, again: _again, ...rest }: RecoverPlan, list: CallNumberList | undefined): object {
   const plan = { ...rest, ...(list && { numbers: list }) };
   if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
-  const { receiptKey: _, ...record } = found;
+  const { proofKey: _, ...record } = found;
   return { ...plan, found: record, fault: null };
 }

@@ -15,7 +15,7 @@ export const NOTABLE_EVENT_COUNT = 200;
 const CALLER_EVENT_COUNT = 50;
 
 /** A nonce allows reports; an error includes a stack. Namespace and code have fields of their own. */
-const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "receipt", "err", "namespace", "code"]);
+const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "proof", "err", "namespace", "code"]);
 
 /** Leases too: all of them are in the log and the ledger. */
 const SUPPRESSED: ReadonlySet<string> = new Set([...CALLER_EVENTS, "lease"]);

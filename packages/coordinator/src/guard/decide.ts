@@ -65,7 +65,7 @@ const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
 function decideLease(context: StepContext, step: LeaseStep): Written | Refusal {
   const record = checkHealthy(context, step);
   if (isRefusal(record)) return record;
-  if (markIdOf(record) < step.held) return refusal("FORKED", step.held);
+  if (markIdOf(record) < step.provenRun) return refusal("FORKED", step.provenRun);
   const { id, version, highWaterMark } = record;
   if (highWaterMark >= RUN_MAX) return refusal("EXHAUSTED", version);
   const { earliestMs } = clocksOf(context);
@@ -168,7 +168,7 @@ function recordToKeep({ keys, namespace }: StepContext, storeId: string): Namesp
 /** Returns the record of a namespace whose record is lost, at the beginning of the greatest version that is known. */
 function lostRecord(
   { namespace }: StepContext,
-  { storeId, receiptKey }: RecoverStep,
+  { storeId, proofKey }: RecoverStep,
   id: StoreIdFields,
   versionKnown: number,
 ): NamespaceState {
@@ -183,7 +183,7 @@ function lostRecord(
     generation: 0,
     phase: PHASES.claimed,
     nodeCount: 1,
-    receiptKey,
+    proofKey,
     seal: NO_SEAL,
   };
 }
@@ -213,7 +213,7 @@ function decideInit(context: StepContext, step: InitStep): Written | Refusal {
       generation: 0,
       phase: PHASES.open,
       nodeCount: step.nodeCount,
-      receiptKey: step.receiptKey,
+      proofKey: step.proofKey,
       seal: NO_SEAL,
     },
     runCount: 0,

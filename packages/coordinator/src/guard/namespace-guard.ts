@@ -33,7 +33,7 @@ import {
   StateMonitor,
   withCheckpoint,
 } from "./guard-state.js";
-import { FORKED_SEAL, ReceiptKey } from "./record.js";
+import { FORKED_SEAL, ProofKey } from "./record.js";
 import { refused } from "./refusals.js";
 import { freshNonce, verifyOrDiscard } from "./verify-outcome.js";
 
@@ -53,7 +53,7 @@ export interface NamespaceGuardOptions {
 }
 
 export type GuardedLeaseRequest = Pick<LeaseStep, "runCount" | "holder" | "coordinator" | "tokenId" | "leaseNonce"> &
-  Pick<LeaseRequest, "lastRun" | "receipt">;
+  Pick<LeaseRequest, "lastRun" | "proof">;
 
 /** Verified runs, which may be handed out. */
 export type GuardedLease = Omit<Lease, "namespace" | "nonce">;
@@ -74,7 +74,7 @@ export class NamespaceGuard {
   readonly #monitor: StateMonitor;
   readonly #recoveryReport: RecoveryReport;
   #checkpoint: Checkpoint;
-  #receiptKey: ReceiptKey;
+  #proofKey: ProofKey;
   /** The recovery in flight. */
   #recovery: Promise<boolean> | undefined;
   /** The write of the checkpoint that is about to begin. */
@@ -91,7 +91,7 @@ export class NamespaceGuard {
   private constructor(options: Required<NamespaceGuardOptions>, checkpoint: Checkpoint, record: NamespaceRecord) {
     this.#options = options;
     this.#checkpoint = checkpoint;
-    this.#receiptKey = new ReceiptKey(record.receiptKey);
+    this.#proofKey = new ProofKey(record.proofKey);
     this.ceiling = new CeilingMonitor(options);
     this.#recoveryReport = new RecoveryReport(options, this.ceiling, record);
     this.#monitor = new StateMonitor(options);
@@ -147,12 +147,12 @@ export class NamespaceGuard {
    * Leases fresh runs; recovers the namespace first where the store may have rolled back.
    * @throws CoordinatorError: nothing was leased, or what was leased is discarded.
    */
-  async lease({ lastRun, receipt, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
+  async lease({ lastRun, proof, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
-    const held = lastRun === null ? 0 : await this.#provenRun(lastRun, receipt, request.holder);
+    const provenRun = lastRun === null ? 0 : await this.#provenRun(lastRun, proof, request.holder);
     const { after, runCount } = await this.#tryStep(async () => {
       try {
-        return await this.#step({ step: "lease", ...this.#lowerBounds(), ...request, held });
+        return await this.#step({ step: "lease", ...this.#lowerBounds(), ...request, provenRun });
       } catch (error) {
         if ((error as CoordinatorError).code === "store_forked") await this.#sealFork();
         throw error;
@@ -165,7 +165,7 @@ export class NamespaceGuard {
       firstRun: highWaterMark - runCount + 1,
       runCount,
       leasedAtMs: changedAtMs,
-      receipt: this.#receiptKey.receiptOf(storeId, ledgerIdOf(version, highWaterMark)),
+      proof: this.#proofKey.proofOf(storeId, ledgerIdOf(version, highWaterMark)),
     };
   }
 
@@ -258,7 +258,7 @@ export class NamespaceGuard {
       const { floor } = this.#lowerBounds();
       const { after: confirmed } = await this.#step({ step: "confirm", generation: claimed.generation, floor });
       this.#recoveryReport.note({ reason, idleSinceMs, claimed, confirmed });
-      this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
+      this.#proofKey = new ProofKey((await this.readRecord()).proofKey);
       return true;
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
@@ -306,14 +306,14 @@ export class NamespaceGuard {
   }
 
   /**
-   * Returns the holder's last run where its receipt proves that this store leased it, else 0.
-   * @throws CoordinatorError `run_above_high_water_mark` for a run without a receipt that the store never leased.
+   * Returns the holder's last run where its proof shows that this store leased it, else 0.
+   * @throws CoordinatorError `run_above_high_water_mark` for a run without a lease proof that the store never leased.
    */
-  async #provenRun(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
+  async #provenRun(lastRun: number, proof: string | null, holder: Holder): Promise<number> {
     const { storeId, ledgerId } = this.#checkpoint;
     // Known already: a store that has not leased this run is below the lower bounds of the step, which fails for that.
     if (lastRun <= ledgerId) return 0;
-    if (receipt !== null && this.#receiptKey.isReceiptOf(receipt, storeId, lastRun)) return lastRun;
+    if (proof !== null && this.#proofKey.isProofOf(proof, storeId, lastRun)) return lastRun;
     const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
     if (lastRun <= mark) return 0;

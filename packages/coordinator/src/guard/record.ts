@@ -1,6 +1,6 @@
 /**
  * The record of a namespace as it is stored: text fields with a checksum, the same in every store. Rejects what no step of ours wrote.
- * lua/record.lua does the same for Redis. And receipts, which the record has the key for.
+ * lua/record.lua does the same for Redis. And lease proofs, which the record has the key for.
  * Guarantees: G5, G7 (docs/guarantees.md).
  */
 import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
@@ -39,7 +39,7 @@ export interface NamespaceState {
   readonly generation: number;
   readonly phase: number;
   readonly nodeCount: number;
-  readonly receiptKey: string;
+  readonly proofKey: string;
   /** One of those above. */
   readonly seal: string;
 }
@@ -48,7 +48,7 @@ const WHOLE = /^\d{1,15}$/;
 const TIME_MAX_MS = 1e15 - 1;
 export const NODE_COUNT_MAX = 99;
 const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
-export const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
+export const PROOF_KEY_PATTERN = /^[0-9a-f]{64}$/;
 export const GENERATION_MAX = 1e15 - 1;
 
 /** Parses a whole number of at most 15 digits, up to `max`; undefined for every other text. */
@@ -85,7 +85,7 @@ export function readRecord(found: ObservedFields, namespace: string): NamespaceS
     nodeCount === undefined ||
     nodeCount < 1 ||
     !EPOCH_PATTERN.test(ep) ||
-    !RECEIPT_KEY_PATTERN.test(rk) ||
+    !PROOF_KEY_PATTERN.test(rk) ||
     !(ph === NO_SEAL || ph === FORKED_SEAL || isMovedSeal(ph))
   ) {
     return refusal("CORRUPT", "a field of the record is missing or can't be");
@@ -105,7 +105,7 @@ export function readRecord(found: ObservedFields, namespace: string): NamespaceS
     generation,
     phase,
     nodeCount,
-    receiptKey: rk,
+    proofKey: rk,
     seal: ph,
   };
 }
@@ -123,17 +123,17 @@ export function storedFields(record: NamespaceState): StoredFields {
     g: String(record.generation),
     p: String(record.phase),
     n: String(record.nodeCount),
-    rk: record.receiptKey,
+    rk: record.proofKey,
     ph: record.seal,
   };
   return { ...fields, k: checksumOf(fields) };
 }
 
 /**
- * Makes receipts: proof that this store leased a run. A run without one is a claim that any client could make, and would let it stop all
- * leasing. Parsed once for many receipts.
+ * Makes lease proofs: evidence that this store leased a run. A run without one is a claim that any client could make, and would let it stop all
+ * leasing. Parsed once for many of them.
  */
-export class ReceiptKey {
+export class ProofKey {
   readonly #key: KeyObject;
 
   /** @param hex as in the record, 32 bytes. */
@@ -141,14 +141,14 @@ export class ReceiptKey {
     this.#key = createSecretKey(hex, "hex");
   }
 
-  /** Returns the receipt of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
-  receiptOf(storeId: string, lastLedgerId: number): string {
+  /** Returns the lease proof of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
+  proofOf(storeId: string, lastLedgerId: number): string {
     return createHmac("sha256", this.#key).update(`${storeId} ${lastLedgerId}`).digest("base64url");
   }
 
-  isReceiptOf(receipt: string, storeId: string, lastLedgerId: number): boolean {
-    const expected = Buffer.from(this.receiptOf(storeId, lastLedgerId));
-    const given = Buffer.from(receipt);
+  isProofOf(proof: string, storeId: string, lastLedgerId: number): boolean {
+    const expected = Buffer.from(this.proofOf(storeId, lastLedgerId));
+    const given = Buffer.from(proof);
     return given.length === expected.length && timingSafeEqual(given, expected);
   }
 }

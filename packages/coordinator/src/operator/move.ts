@@ -227,6 +227,6 @@ function recovery({ nodeCount }: MoveOptions, storeId: string, floor: number): O
     floor,
     generationMin: 0,
     nodeCount,
-    receiptKey: randomBytes(32).toString("hex"),
+    proofKey: randomBytes(32).toString("hex"),
   };
 }

@@ -137,7 +137,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     floor: greatestOf(plan.floors).ledgerId,
     generationMin: plan.checkpoint?.generation ?? 0,
     nodeCount: plan.nodeCount,
-    receiptKey: randomBytes(32).toString("hex"),
+    proofKey: randomBytes(32).toString("hex"),
   } as const;
   const outcome = await doStep(store, namespace, command).catch((error: unknown) => {
     // The store knows neither where a run is known from, nor the way on.

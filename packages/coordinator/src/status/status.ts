@@ -39,7 +39,7 @@ export function storeIdFields(storeId: string): StoreIdFields {
   return id;
 }
 
-/** The parts of a record that status and list have in common. Never the key of its receipts. */
+/** The parts of a record that status and list have in common. Never the key of its lease proofs. */
 function positionOf(record: NamespaceRecord) {
   const { storeId, version, highWaterMark } = record;
   return { storeId, version, firstRun: firstRunOf(record, version), highWaterMark };

@@ -33,7 +33,7 @@ export interface LeaseStep extends StepBase, Remembered {
   /** 1 to `LEASE_RUN_COUNT_MAX`. */
   readonly runCount: number;
   /** Ledger id of a run that a holder proved to have from this store; 0 for none. */
-  readonly held: number;
+  readonly provenRun: number;
   readonly holder: Holder;
   readonly coordinator: string;
   /** Id of the token of the holder's request; undefined where none is required. */
@@ -76,14 +76,14 @@ export interface RecoverStep extends StepBase {
   readonly generationMin: number;
   readonly nodeCount: number | undefined;
   /** For a record that is gone; one that is there keeps its own. */
-  readonly receiptKey: string;
+  readonly proofKey: string;
 }
 
 /** Makes the record of a namespace, once. */
 export interface InitStep extends StepBase {
   readonly step: "init";
   readonly nodeCount: number;
-  readonly receiptKey: string;
+  readonly proofKey: string;
 }
 
 /** Goes on to the next version of call numbers, once this one's run space is at its end. */
@@ -105,7 +105,7 @@ export type StepCommand =
 
 /**
  * The record of a namespace; it can be read, and nothing else of it is checked. `highWaterMark` is `firstRun - 1` when nothing was leased.
- * `changedAtMs` is the time of the last write, and never goes back, even when the clock does. `receiptKey` never leaves the coordinator.
+ * `changedAtMs` is the time of the last write, and never goes back, even when the clock does. `proofKey` never leaves the coordinator.
  */
 export interface NamespaceRecord
   extends Omit<NamespaceState, "id" | "epoch">,
@@ -113,7 +113,7 @@ export interface NamespaceRecord
 
 /** The record as a step left it. */
 export interface RecordAfter
-  extends Omit<NamespaceState, "namespace" | "id" | "phase" | "receiptKey" | "seal">,
+  extends Omit<NamespaceState, "namespace" | "id" | "phase" | "proofKey" | "seal">,
     Pick<StepBase, "nonce"> {}
 
 /** The server a moment later, after the quorum had the step. */

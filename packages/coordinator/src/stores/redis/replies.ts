@@ -6,7 +6,7 @@
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
-import { RECEIPT_KEY_PATTERN } from "../../guard/record.js";
+import { PROOF_KEY_PATTERN } from "../../guard/record.js";
 import { parseStoreId } from "../../guard/store-id.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import type { LedgerTrim, NamespaceRecord, Retention } from "../store.js";
@@ -42,12 +42,12 @@ export function wholesIn<Name extends string>(
 
 /** The record in a reply of lua/read.lua, which has checked it; undefined for any other reply. */
 export function recordIn(reply: unknown): Omit<NamespaceRecord, "namespace"> | undefined {
-  const [storeId = "", version, highWaterMark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal] =
+  const [storeId = "", version, highWaterMark, changedAtMs, generation, phase, nodeCount, proofKey = "", seal] =
     stringsIn(reply) ?? [];
   const id = parseStoreId(storeId);
   const numbers = wholesIn({ version, highWaterMark, changedAtMs, generation, phase, nodeCount });
-  if (id === undefined || numbers === undefined || !RECEIPT_KEY_PATTERN.test(receiptKey) || seal === undefined) return;
-  return { storeId, firstVersion: id.firstVersion, firstRun: id.firstRun, ...numbers, receiptKey, seal };
+  if (id === undefined || numbers === undefined || !PROOF_KEY_PATTERN.test(proofKey) || seal === undefined) return;
+  return { storeId, firstVersion: id.firstVersion, firstRun: id.firstRun, ...numbers, proofKey, seal };
 }
 
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "discarded"];

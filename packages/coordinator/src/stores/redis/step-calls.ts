@@ -50,8 +50,8 @@ export function parametersOf(call: StepCall, nowMs: number, { epsMs, gapMs }: Bo
 
 /** One parameter, as a hundred short ones cost the connection more than all the rest; only the holder, which is last, may contain spaces. */
 function leaseParameterOf(command: LeaseStep): string {
-  const { nonce, floor, generationMin, runCount, held, leaseNonce } = command;
-  return `${nonce} ${floor} ${generationMin} ${runCount} ${held} ${leaseNonce} ${holderJsonOf(command)}`;
+  const { nonce, floor, generationMin, runCount, provenRun, leaseNonce } = command;
+  return `${nonce} ${floor} ${generationMin} ${runCount} ${provenRun} ${leaseNonce} ${holderJsonOf(command)}`;
 }
 
 /** From the eighth parameter on. */
@@ -68,9 +68,9 @@ function ownParametersOf(command: StepCommand): readonly (string | number)[] {
     case "seal":
       return [command.floor, command.generationMin, command.seal];
     case "recover":
-      return [command.floor, command.generationMin, command.nodeCount ?? 0, command.receiptKey];
+      return [command.floor, command.generationMin, command.nodeCount ?? 0, command.proofKey];
     case "init":
-      return [command.nodeCount, command.receiptKey];
+      return [command.nodeCount, command.proofKey];
     case "advance":
       return [command.floor, command.generationMin, command.version];
   }

@@ -27,7 +27,7 @@ export function sqliteFindings({ path, mode = 0, isMarking, networkFileSystem, r
   const warn = (override: string | undefined, what: string, remedy: string, namespaces?: readonly string[]) =>
     void findings.push({ code: undefined, what, remedy, override, namespaces });
   if ((mode & OPEN_TO_OTHERS) !== 0) {
-    const rights = "others than its owner may change its records, or read the key of its receipts";
+    const rights = "others than its owner may change its records, or read the key of its lease proofs";
     const remedy = `chmod 600 ${shellWord(path)}, and the same of its -wal and -shm`;
     warn("open-store-file", `the file of the store ${path} has the mode ${octalOf(mode)}: ${rights}`, remedy);
   }
