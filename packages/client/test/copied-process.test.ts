@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { type Client, createClient } from "../src/index.js";
 import type { ClientOptions } from "../src/options.js";
 import { refusal, ScriptedSource } from "./scripted-source.js";
@@ -27,83 +27,81 @@ const FORMS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   "a loop": (client) => client[Symbol.asyncIterator]().next(),
 };
 
-describe("after a change of pid", () => {
-  test.each(Object.entries(FORMS))(
-    "%s makes no number, in the middle of a run, and none ever again",
-    async (_, call) => {
-      const source = new ScriptedSource();
-      const onStopped = vi.fn();
-      const client = clientOn(source, { spareRuns: 1, hooks: { onStopped } });
-      await client.take(10);
-      becomeCopy();
-      await expect(call(client)).rejects.toEqual(copied);
-      becomeOriginal();
-      for (const again of Object.values(FORMS)) await expect(again(client)).rejects.toEqual(copied);
-      expect(() => client.nextSync()).toThrow(copied);
-      const requestCount = source.requests.length;
-      await client.close();
-      expect(source.requests).toHaveLength(requestCount);
-      expect(source.reports).toEqual([]);
-      expect(onStopped).toHaveBeenCalledExactlyOnceWith(copied);
-    },
-  );
-
-  test("a client without a run asks for none", async () => {
+test.each(Object.entries(FORMS))(
+  "%s makes no number in a copied process, in the middle of a run, and none ever again",
+  async (_, call) => {
     const source = new ScriptedSource();
-    const client = clientOn(source);
-    becomeCopy();
-    expect(() => client.nextSync()).toThrow(copied);
-    await expect(client.next()).rejects.toEqual(copied);
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(source.requests).toEqual([]);
-  });
-
-  test("nextSync() notices at its next look around, at the latest when half of the run is left", async () => {
-    const client = clientOn(new ScriptedSource());
-    await client.next();
-    becomeCopy();
-    const mint = () => {
-      for (let count = 0; count <= SEQUENCE_COUNT / 2 + 1; count++) client.nextSync();
-    };
-    expect(mint).toThrow(copied);
-  });
-
-  test("close() reports nothing: the current run is the original's", async () => {
-    const source = new ScriptedSource();
-    const client = clientOn(source);
+    const onStopped = vi.fn();
+    const client = clientOn(source, { spareRuns: 1, hooks: { onStopped } });
     await client.take(10);
     becomeCopy();
+    await expect(call(client)).rejects.toEqual(copied);
+    becomeOriginal();
+    for (const again of Object.values(FORMS)) await expect(again(client)).rejects.toEqual(copied);
+    expect(() => client.nextSync()).toThrow(copied);
+    const requestCount = source.requests.length;
     await client.close();
+    expect(source.requests).toHaveLength(requestCount);
     expect(source.reports).toEqual([]);
-  });
+    expect(onStopped).toHaveBeenCalledExactlyOnceWith(copied);
+  },
+);
 
-  test("waiting callers are rejected at once, nothing more is requested, and onStopped is called once", async () => {
-    const onStopped = vi.fn();
-    const source = new ScriptedSource().always(refusal("store_unavailable", 1));
-    const client = clientOn(source, { hooks: { onStopped } });
-    const waiting = client.next().catch((error: unknown) => error);
-    await expect.poll(() => source.requests).toHaveLength(1);
+test("a client without a run requests none in a copied process", async () => {
+  const source = new ScriptedSource();
+  const client = clientOn(source);
+  becomeCopy();
+  expect(() => client.nextSync()).toThrow(copied);
+  await expect(client.next()).rejects.toEqual(copied);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(source.requests).toEqual([]);
+});
+
+test("nextSync() detects a copied process at the latest when half of the run is left", async () => {
+  const client = clientOn(new ScriptedSource());
+  await client.next();
+  becomeCopy();
+  const mint = () => {
+    for (let count = 0; count <= SEQUENCE_COUNT / 2 + 1; count++) client.nextSync();
+  };
+  expect(mint).toThrow(copied);
+});
+
+test("close() reports nothing in a copied process: the current run is the original's", async () => {
+  const source = new ScriptedSource();
+  const client = clientOn(source);
+  await client.take(10);
+  becomeCopy();
+  await client.close();
+  expect(source.reports).toEqual([]);
+});
+
+test("a copied process rejects waiting callers at once, requests nothing more, and calls onStopped once", async () => {
+  const onStopped = vi.fn();
+  const source = new ScriptedSource().always(refusal("store_unavailable", 1));
+  const client = clientOn(source, { hooks: { onStopped } });
+  const waiting = client.next().catch((error: unknown) => error);
+  await expect.poll(() => source.requests).toHaveLength(1);
+  becomeCopy();
+  expect(() => client.nextSync()).toThrow(copied);
+  expect(await waiting).toEqual(copied);
+  await new Promise((resolve) => setTimeout(resolve, 110));
+  expect(source.requests).toHaveLength(1);
+  expect(onStopped).toHaveBeenCalledExactlyOnceWith(copied);
+  await client.close();
+});
+
+test("a lease that arrives in a copied process is neither used nor reported", async () => {
+  const source = new ScriptedSource().answer((lease) => {
     becomeCopy();
     expect(() => client.nextSync()).toThrow(copied);
-    expect(await waiting).toEqual(copied);
-    await new Promise((resolve) => setTimeout(resolve, 110));
-    expect(source.requests).toHaveLength(1);
-    expect(onStopped).toHaveBeenCalledExactlyOnceWith(copied);
-    await client.close();
+    becomeOriginal();
+    return lease;
   });
-
-  test("a lease that arrives afterwards is not used, and not reported either", async () => {
-    const source = new ScriptedSource().answer((lease) => {
-      becomeCopy();
-      expect(() => client.nextSync()).toThrow(copied);
-      becomeOriginal();
-      return lease;
-    });
-    const onLease = vi.fn();
-    const client: Client = clientOn(source, { hooks: { onLease } });
-    await expect(client.next()).rejects.toEqual(copied);
-    await client.close();
-    expect(onLease).not.toHaveBeenCalled();
-    expect(source.reports).toEqual([]);
-  });
+  const onLease = vi.fn();
+  const client: Client = clientOn(source, { hooks: { onLease } });
+  await expect(client.next()).rejects.toEqual(copied);
+  await client.close();
+  expect(onLease).not.toHaveBeenCalled();
+  expect(source.reports).toEqual([]);
 });

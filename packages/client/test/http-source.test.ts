@@ -62,8 +62,8 @@ async function failure(call: Promise<unknown>): Promise<ClientError> {
   return error as ClientError;
 }
 
-describe("what is sent", () => {
-  test("one POST with the whole request as JSON, the token, and an address whose path is kept", async () => {
+describe("HTTP requests", () => {
+  test("a lease request is one POST with the whole request as JSON, the token, and the path of the URL", async () => {
     answer = { status: 201, body: JSON.stringify(lease) };
     const source = httpSource({ coordinator: `${base}/behind//`, token: "secret" });
     expect(await source.lease("main", request)).toEqual(lease);
@@ -85,7 +85,7 @@ describe("what is sent", () => {
     expect(seen[0]?.message.headers["authorization"]).toBeUndefined();
   });
 
-  test("a function is asked for the token before each request, so that it can be exchanged", async () => {
+  test("httpSource calls the function for a token before each request, so that it can be exchanged", async () => {
     answer = { status: 201, body: JSON.stringify(lease) };
     const tokens = ["first", "second", "third"];
     const source = httpSource({ coordinator: base, token: () => tokens.shift() ?? "none" });
@@ -108,7 +108,7 @@ describe("what is sent", () => {
     "http://u:S3/CRET@h",
     "http://h/?S3CRET",
     "u:S3CRET@h",
-  ])("an address that may hold a password is refused and not shown: %s", (coordinator) => {
+  ])("a URL that may hold a password is rejected and not shown: %s", (coordinator) => {
     const misuse = (error: unknown) =>
       error instanceof TypeError &&
       error.message.startsWith("coordinator must be an address") &&
@@ -120,7 +120,7 @@ describe("what is sent", () => {
   const SECRET = "cn_not-to-be-shown";
   const BAD_TOKENS = [`${SECRET}\r\nx: y`, `${SECRET} x`, `Bearer ${SECRET}`, `${SECRET}ü`, `"${SECRET}"`, "", "="];
 
-  test.each([...BAD_TOKENS, null, 7, {}])("a token that is none is refused and not shown: %j", async (given) => {
+  test.each([...BAD_TOKENS, null, 7, {}])("an invalid token is rejected and not shown: %j", async (given) => {
     const token = given as string;
     const misuse = (error: unknown) => {
       expect(error).toBeInstanceOf(TypeError);
@@ -147,7 +147,7 @@ describe("what is sent", () => {
     }
   });
 
-  test("nothing is sent twice, whatever becomes of it", async () => {
+  test("httpSource sends no lease request twice when the connection is lost", async () => {
     answer = "hang up";
     expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
       code: "coordinator_unreachable",
@@ -155,7 +155,7 @@ describe("what is sent", () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("the signal of the caller ends the request", async () => {
+  test("httpSource passes the caller's signal to fetch", async () => {
     const { signal } = new AbortController();
     const signals: unknown[] = [];
     const fetch = async (_: string, init: RequestInit) => {
@@ -168,7 +168,7 @@ describe("what is sent", () => {
     expect(signals).toEqual([signal, null]);
   });
 
-  test("an answer may come in pieces that cut a character", async () => {
+  test("a response may come in pieces that cut a character", async () => {
     const bytes = new TextEncoder().encode(JSON.stringify({ ...lease, namespace: "ü" }));
     const body = new ReadableStream({
       start(controller) {
@@ -181,7 +181,7 @@ describe("what is sent", () => {
     expect(read.namespace).toBe("ü");
   });
 
-  test("a report needs an answer, too", async () => {
+  test("httpSource rejects a response to a report that is no coordinator's", async () => {
     const report = { nonce: request.nonce, lastSequence: null, state: "closed" } as const;
     answer = { status: 200, body: "<html>" };
     const error = await failure(httpSource({ coordinator: base }).report("main", 1, report) as Promise<never>);
@@ -192,8 +192,8 @@ describe("what is sent", () => {
   });
 });
 
-describe("refusals", () => {
-  test("keep the coordinator's code, words and pause", async () => {
+describe("rejections", () => {
+  test("a rejection keeps the coordinator's code, message and delay", async () => {
     answer = {
       status: 503,
       body: '{"code":"shutting_down","message":"stopping","retryAfterMs":250}',
@@ -209,7 +209,7 @@ describe("refusals", () => {
   const shuttingDownFor = (retryAfterMs: string) =>
     `{"code":"shutting_down","message":"x","retryAfterMs":${retryAfterMs}}`;
 
-  test("of a newer coordinator keep its words", async () => {
+  test("a rejection of a newer coordinator keeps its message", async () => {
     answer = { status: 400, body: '{"code":"of_the_future","message":"the words"}' };
     const { message } = await failure(httpSource({ coordinator: base }).lease("main", request));
     expect(message).toContain("status 400, of_the_future: the words. Check");
@@ -239,7 +239,7 @@ describe("refusals", () => {
     [{ status: 400, body: '{"code":"of_the_future","message":"x"}' }, "invalid_response", undefined],
     [{ status: 201, body: '{"id":7}' }, "invalid_response", undefined],
     [{ status: 302, headers: { location: "/elsewhere" } }, "invalid_response", undefined],
-  ])("%j becomes %s", async (given, code, retryAfterMs) => {
+  ])("the response %j becomes %s", async (given, code, retryAfterMs) => {
     answer = given;
     expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
       code,
@@ -248,13 +248,13 @@ describe("refusals", () => {
     expect(seen).toHaveLength(1);
   });
 
-  describe("an answer longer than any", () => {
+  describe("a response that is too long", () => {
     const LONGEST_BYTES = 65_536;
     /** What the kernels of both sides may keep for a client that reads no more. */
     const ON_THE_WAY_BYTES = 24 * 1024 * 1024;
     const text = JSON.stringify(lease);
 
-    test("is none, however small it is on its way and whatever it begins with", async () => {
+    test("a response is rejected above 65,536 bytes, compressed or not, whatever it begins with", async () => {
       const source = httpSource({ coordinator: base });
       for (const pack of [Buffer.from, gzipSync] as const) {
         const headers = pack === gzipSync ? { "content-encoding": "gzip" } : {};
@@ -268,7 +268,7 @@ describe("refusals", () => {
       }
     });
 
-    test("is not read to its end: the client disconnects, rejects at once, and does not retry", async () => {
+    test("the client disconnects within an endless response, rejects at once, and does not retry", async () => {
       const { url, heard } = await endlessServer({ status: 201 });
       await using client = createClient({ coordinator: url, holder: { name: "x" } });
       await expect(client.next()).rejects.toMatchObject({ code: "invalid_response" });
@@ -286,7 +286,7 @@ describe("refusals", () => {
     ["HPE_INVALID_CONSTANT", "invalid_response", "does not speak HTTP"],
     ["ECONNRESET", "coordinator_unreachable", "(what the platform says)"],
     ["NO_CERT_AT_ALL", "coordinator_unreachable", "(what the platform says)"],
-  ])("%s of the platform becomes %s", async (platformCode, code, words) => {
+  ])("the platform's error %s becomes %s", async (platformCode, code, words) => {
     const asked: unknown[] = [];
     const cause = Object.assign(new Error("what the platform says"), { code: platformCode });
     const fetch = async (url: string, { method }: RequestInit) => {
@@ -308,17 +308,20 @@ describe("refusals", () => {
     ["UND_ERR_SOCKET", failed("ECONNREFUSED"), "(UND_ERR_SOCKET)"],
     ["ECONNREFUSED", answered, "(ECONNREFUSED)"],
     ["NO_ECONNRESET", answered, "(NO_ECONNRESET)"],
-  ])("after %s by http: the same server is asked whether it expects TLS, where it may", async (code, probe, words) => {
-    const asked: unknown[] = [];
-    const fetch = (url: string, { method }: RequestInit) => {
-      asked.push([method, url]);
-      return method === "HEAD" ? probe() : failed(code)();
-    };
-    const { message } = await failure(httpSource({ coordinator: "http://h:1/p", fetch }).lease("main", request));
-    expect(message).toContain(words);
-    const mayExpectTls = /^(ECONNRESET|HPE|UND)/.test(code);
-    expect(asked.slice(1)).toEqual(mayExpectTls ? [["HEAD", "https://h:1/p"]] : []);
-  });
+  ])(
+    "after %s by http, httpSource asks the same server whether it expects TLS, where it may",
+    async (code, probe, words) => {
+      const asked: unknown[] = [];
+      const fetch = (url: string, { method }: RequestInit) => {
+        asked.push([method, url]);
+        return method === "HEAD" ? probe() : failed(code)();
+      };
+      const { message } = await failure(httpSource({ coordinator: "http://h:1/p", fetch }).lease("main", request));
+      expect(message).toContain(words);
+      const mayExpectTls = /^(ECONNRESET|HPE|UND)/.test(code);
+      expect(asked.slice(1)).toEqual(mayExpectTls ? [["HEAD", "https://h:1/p"]] : []);
+    },
+  );
 
   test("an error without a cause or a message is described by what it has", async () => {
     const said = async (thrown: unknown) => {
@@ -332,7 +335,7 @@ describe("refusals", () => {
     expect(await said(undefined)).toContain("(undefined)");
   });
 
-  test("an unreachable URL is named, with the remedy", async () => {
+  test("the error for an unreachable coordinator has its URL and the remedy", async () => {
     await new Promise((resolve) => server.close(resolve));
     const { code, message } = await failure(httpSource({ coordinator: base }).lease("main", request));
     expect(code).toBe("coordinator_unreachable");

@@ -7,7 +7,7 @@ import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../src/index.js";
 import { ScriptedSource } from "./scripted-source.js";
 
@@ -85,16 +85,17 @@ async function startCopy(...parameters: string[]) {
   return JSON.parse(stdout);
 }
 
-describe("a process copied by a startup snapshot, with a client and its run inside", () => {
-  test("the original makes its numbers", () => {
-    expect(original.made.map((text) => decodeCallNumber(text).sequence)).toEqual([0, 1, 2, 3]);
-    expect(original.alarms).toEqual([]);
-  });
+test("a client in the original of a startup snapshot makes its numbers", () => {
+  expect(original.made.map((text) => decodeCallNumber(text).sequence)).toEqual([0, 1, 2, 3]);
+  expect(original.alarms).toEqual([]);
+});
 
-  test.each([
-    ["with a pid of its own", []],
-    ["with the pid of the original", ["pid-of-the-original"]],
-  ])("a copy %s makes no number with that client, asks for nothing and reports nothing", async (_, parameters) => {
+test.each([
+  ["with a pid of its own", []],
+  ["with the pid of the original", ["pid-of-the-original"]],
+])(
+  "a copy %s makes no number with the snapshot's client, requests nothing and reports nothing",
+  async (_, parameters) => {
     const copies = [await startCopy(...parameters), await startCopy(...parameters)];
     for (const copy of copies) {
       expect(copy.pid === original.pid).toBe(parameters.length > 0);
@@ -104,19 +105,19 @@ describe("a process copied by a startup snapshot, with a client and its run insi
       // The control: a counter without a guard goes on where the original was, in each copy.
       expect(copy.bare).toBe(original.bare);
     }
-  });
+  },
+);
 
-  test("the alarm is raised once, and not for a client that was closed in time", async () => {
-    const copy = await startCopy();
-    expect(copy.alarms).toEqual(["process_cloned"]);
-    expect(copy.ofTheClosed).toBe("client_closed");
-  });
+test("a copy calls onStopped once, and not for a client that was closed in time", async () => {
+  const copy = await startCopy();
+  expect(copy.alarms).toEqual(["process_cloned"]);
+  expect(copy.ofTheClosed).toBe("client_closed");
+});
 
-  test("a client made after the start works, and names the process that it is in", async () => {
-    const copy = await startCopy();
-    expect(copy.own.map((text: string) => decodeCallNumber(text).sequence)).toEqual([0, 1]);
-    expect(copy.holderPid).toBe(copy.pid);
-  });
+test("a client made after the start of a copy works, and names the process that it is in", async () => {
+  const copy = await startCopy();
+  expect(copy.own.map((text: string) => decodeCallNumber(text).sequence)).toEqual([0, 1]);
+  expect(copy.holderPid).toBe(copy.pid);
 });
 
 const THREAD_COUNT = 4;
@@ -131,30 +132,28 @@ async function madeInThread(counter: Int32Array): Promise<string[]> {
 
 const newCounter = () => new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-describe("threads of one process", () => {
-  test("never make a number twice, because each leases runs of its own", async () => {
-    const counter = newCounter();
-    const made = await Promise.all(Array.from({ length: THREAD_COUNT }, () => madeInThread(counter)));
-    expect(new Set(made.flat()).size).toBe(made.flat().length);
-    expect(made.flat().length).toBeGreaterThanOrEqual(THREAD_COUNT * COUNT);
-    const runs = made.map((numbers) => Array.from(new Set(numbers.map((text) => decodeCallNumber(text).run))));
-    expect(new Set(runs.flat()).size).toBe(runs.flat().length);
-  });
+test("threads of one process never make a number twice, because each leases runs of its own", async () => {
+  const counter = newCounter();
+  const made = await Promise.all(Array.from({ length: THREAD_COUNT }, () => madeInThread(counter)));
+  expect(new Set(made.flat()).size).toBe(made.flat().length);
+  expect(made.flat().length).toBeGreaterThanOrEqual(THREAD_COUNT * COUNT);
+  const runs = made.map((numbers) => Array.from(new Set(numbers.map((text) => decodeCallNumber(text).run))));
+  expect(new Set(runs.flat()).size).toBe(runs.flat().length);
+});
 
-  test("would repeat numbers on counters of their own: the test before sees what it looks for", async () => {
-    const made = await Promise.all([madeInThread(newCounter()), madeInThread(newCounter())]);
-    expect(new Set(made.flat()).size).toBeLessThan(made.flat().length);
-  });
+test("threads on counters of their own repeat numbers: the control of the test before", async () => {
+  const made = await Promise.all([madeInThread(newCounter()), madeInThread(newCounter())]);
+  expect(new Set(made.flat()).size).toBeLessThan(made.flat().length);
+});
 
-  test("can't be sent a client: what arrives makes no numbers", async () => {
-    const client = createClient({ source: new ScriptedSource(), holder: { name: "test" } });
-    await client.next();
-    const { port1, port2 } = new MessageChannel();
-    port1.postMessage(client);
-    expect(receiveMessageOnPort(port2)).toEqual({ message: {} });
-    port1.close();
-    await client.close();
-  });
+test("a client sent to another thread makes no numbers", async () => {
+  const client = createClient({ source: new ScriptedSource(), holder: { name: "test" } });
+  await client.next();
+  const { port1, port2 } = new MessageChannel();
+  port1.postMessage(client);
+  expect(receiveMessageOnPort(port2)).toEqual({ message: {} });
+  port1.close();
+  await client.close();
 });
 
 const REPOSITORY = join(import.meta.dirname, "..", "..", "..");

@@ -8,8 +8,8 @@ import { type Answer, refusal, ScriptedSource } from "./scripted-source.js";
 
 const clientOn = clientsForTest();
 
-describe("when the coordinator refuses or is away", () => {
-  test("tries again after a passing refusal, with a new nonce, not before Retry-After", async () => {
+describe("rejections and outages", () => {
+  test("the client retries after a temporary rejection, with a new nonce, not before Retry-After", async () => {
     const source = new ScriptedSource().answer(refusal("store_unavailable", 20), refusal("shutting_down", 20));
     const away = vi.fn();
     const started = performance.now();
@@ -46,7 +46,7 @@ describe("when the coordinator refuses or is away", () => {
     },
   );
 
-  test("gives up after the time budget, with the last reason, and its cause", async () => {
+  test("next() rejects after waitTimeoutMs with the last reason and its cause", async () => {
     const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 20 });
     const failure = await client.next().catch((error: unknown) => error);
     expect(failure).toEqual(code("store_unavailable"));
@@ -54,7 +54,7 @@ describe("when the coordinator refuses or is away", () => {
     expect((failure as Error).cause).toBeInstanceOf(ClientError);
   });
 
-  test("leaves no timer that keeps a process alive once a run has come", async () => {
+  test("the client leaves no timer that keeps a process alive once a run has come", async () => {
     holdTimers();
     const client = clientOn(new ScriptedSource());
     await client.take(2 * SEQUENCE_COUNT + 1);
@@ -62,7 +62,7 @@ describe("when the coordinator refuses or is away", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("keeps the pause of a refusal only where it is a number", async () => {
+  test("an error keeps retryAfterMs and reason of a rejection only where their types are right", async () => {
     const source = new ScriptedSource().answer(refusal("store_corrupt", "5" as never), refusal("store_corrupt", 5));
     const client = clientOn(source);
     for (const retryAfterMs of [undefined, 5]) await expect(client.next()).rejects.toMatchObject({ retryAfterMs });
@@ -92,7 +92,7 @@ describe("when the coordinator refuses or is away", () => {
     expect(error).toMatchObject({ name: "ClientError", code: "internal_error", message, cause: thrown });
   });
 
-  test("gives up with wait_timeout when nothing was answered at all", async () => {
+  test("next() rejects with wait_timeout when no response came at all", async () => {
     holdTimers();
     const client = clientOn(new ScriptedSource().always(never), { waitTimeoutMs: 50, requestTimeoutMs: 10_000 });
     const failure = client.next().catch((error: unknown) => error);
@@ -110,7 +110,7 @@ describe("when the coordinator refuses or is away", () => {
       ["not when a run came", (lease) => lease, {}, []],
       ["not when the coordinator answers that the client must wait", refusal("store_recovering"), {}, []],
       ["not when a hook reports it", never, { onRetry: () => {} }, []],
-    ])("is emitted %s", async (_, answer, hooks, said) => {
+    ])("the warning is emitted %s", async (_, answer, hooks, said) => {
       holdTimers();
       const emitted = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
       onTestFinished(() => emitted.mockRestore());
@@ -140,7 +140,7 @@ describe("when the coordinator refuses or is away", () => {
     expect(emitted).toHaveBeenCalledOnce();
   });
 
-  test("does not give an old refusal as the reason of a new wait", async () => {
+  test("next() does not give an old rejection as the reason of a new wait", async () => {
     holdTimers();
     const source = new ScriptedSource().answer(refusal("namespace_not_found")).always(never);
     const client = clientOn(source, { waitTimeoutMs: 50 });
@@ -150,7 +150,7 @@ describe("when the coordinator refuses or is away", () => {
     expect(await failure).toEqual(code("wait_timeout"));
   });
 
-  test("asks again when an answer takes too long, and discards the late one", async () => {
+  test("the client retries when a response takes too long, and discards the late one", async () => {
     let letGo = () => {};
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
@@ -186,7 +186,7 @@ describe("when the coordinator refuses or is away", () => {
     expect(stdout).toBe("no_run_available\nends\n");
   });
 
-  test("callers that give up and ask again make no request of their own", async () => {
+  test("callers that give up and call again cause no request of their own", async () => {
     const source = new ScriptedSource().always(refusal("rate_limited", 60_000));
     const client = clientOn(source, { waitTimeoutMs: 5 });
     for (let index = 0; index < 30; index++) await expect(client.next()).rejects.toThrow(/no run came/);
@@ -200,7 +200,7 @@ const delays = (attempt: number, retryAfterMs?: number) =>
 describe("the delay before the next try", () => {
   beforeEach(() => void vi.restoreAllMocks());
 
-  test("is spread from nothing to a bound that doubles, up to ten seconds", () => {
+  test("the delay before a retry is random between 0 and a bound that doubles, up to ten seconds", () => {
     for (const [attempt, boundMs] of [
       [1, 100],
       [2, 200],
@@ -216,18 +216,18 @@ describe("the delay before the next try", () => {
     }
   });
 
-  test("comes on top of what the coordinator asked for, but a minute at the most", () => {
+  test("the delay before a retry is added to retryAfterMs, of which a minute at most counts", () => {
     expect(Math.min(...delays(1, 2_000))).toBeGreaterThanOrEqual(2_000);
     expect(Math.max(...delays(1, 2_000))).toBeLessThanOrEqual(4_000);
     expect(Math.min(...delays(1, 2 ** 31))).toBeGreaterThanOrEqual(60_000);
     expect(Math.max(...delays(1, 2 ** 31))).toBeLessThanOrEqual(70_000);
   });
 
-  test("is a whole number of milliseconds, never less than the coordinator asked for", () => {
+  test("the delay before a retry is a whole number of milliseconds, never less than retryAfterMs", () => {
     for (const delayMs of delays(1, 0.25)) expect(delayMs).toSatisfy((value) => Number.isInteger(value) && value >= 1);
   });
 
-  test("spreads clients with the same Retry-After over as long again, a second at most", () => {
+  test("the delay before a retry spreads clients with the same Retry-After over as long again, a second at most", () => {
     expect(Math.max(...delays(1, 4_000))).toBeLessThanOrEqual(5_000);
     const drawn = delays(1, 1_000);
     for (const fromMs of [1_000, 1_250, 1_500, 1_750]) {
