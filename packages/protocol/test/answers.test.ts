@@ -1,5 +1,5 @@
 /** What a coordinator answers, as its readers check it: each field of a true answer passes as it is, and none may be missing. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { z } from "zod";
 import { ALARM_NAMES, ALARM_SEVERITIES, HISTORY_WINDOWS_MS, SETTING_ORIGINS } from "../src/operator.js";
 import {
@@ -155,93 +155,89 @@ function neverLeased(reason: string): object {
   return { ...inspected, ...fields, verdict: "never_leased", reason, hints };
 }
 
-describe("answers", () => {
-  test.each(ANSWERS)("the schema takes a true answer as it is: %s", (_, schema, answer) => {
-    expect(schema.parse(answer)).toEqual(answer);
-  });
-
-  test.each(INSPECTED)("the schema takes a true inspection as it is: %j", (answer) => {
-    expect(inspectResponseSchema.parse(answer)).toEqual(answer);
-  });
-
-  test.each(ANSWERS)("the schema takes no answer with a number below its range: %s", (_, schema, answer) => {
-    for (const [name, value] of Object.entries(answer)) {
-      if (typeof value !== "number") continue;
-      expect(schema.safeParse({ ...answer, [name]: -1 }).success, name).toBe(false);
-    }
-  });
-
-  test("words of closed lists pass, each, and no other", () => {
-    const { state: stateOfGuard, code: codeOfGuard } = statusResponseSchema.shape.guard.shape;
-    for (const state of ["active", "recovering", "stopped"]) expect(stateOfGuard.parse(state)).toBe(state);
-    for (const code of Object.keys(ERROR_RULES)) expect(codeOfGuard.parse(code)).toBe(code);
-    for (const state of ["open", "exhausted", "closed", "discarded", "unreported"]) {
-      expect(runResponseSchema.shape.state.parse(state)).toBe(state);
-    }
-    for (const severity of ALARM_SEVERITIES) {
-      const alarms = [{ name: "run_ceiling_ending", severity, explanation: "" }];
-      expect(capacityResponseSchema.parse({ ...capacity, alarms }).alarms).toEqual(alarms);
-    }
-    expect([stateOfGuard, codeOfGuard, runResponseSchema.shape.state].map((one) => one.safeParse("").success)).toEqual([
-      false,
-      false,
-      false,
-    ]);
-  });
-
-  test("the ends of each range pass, and what lies beyond does not", () => {
-    const { version, highWaterMark, lastLeaseAtMs } = statusResponseSchema.shape;
-    const { usedShare, ceilingRunsPerSecond } = capacityResponseSchema.shape;
-    for (const [schema, min, max] of [
-      [version, 0, 7],
-      [highWaterMark, 0, 2 ** 30 - 1],
-      [lastLeaseAtMs, 0, 8.64e15],
-      [callNumberAsNumberSchema, 0, 2 ** 47 - 1],
-      [runResponseSchema.shape.lastSequence, 0, 16_383],
-      [runsQuerySchema.shape.limit, 1, 500],
-      [runsQuerySchema.shape.fromRun, 0, 2 ** 33 - 1],
-      [usedShare, 0, 1],
-      [ceilingRunsPerSecond, 1, Number.MAX_SAFE_INTEGER],
-    ] as readonly [z.ZodType, number, number][]) {
-      const passes = [min - 1, min, max, max + 1].map((value) => schema.safeParse(value).success);
-      expect(passes, String(max)).toEqual([false, true, true, false]);
-    }
-  });
+test.each(ANSWERS)("the schema accepts a valid response as it is: %s", (_, schema, answer) => {
+  expect(schema.parse(answer)).toEqual(answer);
 });
 
-describe("queries", () => {
-  test("of the ledger take every filter, and one label as several", () => {
-    const filter = { holder: "importer", host: "mail-1", state: "discarded", leasedFromMs: 1, leasedToMs: 2 };
-    const query = { ...filter, fromRun: "3", toRun: "4", label: "a=b=c", cursor: "0123456789" };
-    expect(runsQuerySchema.parse(query)).toEqual({
-      ...filter,
-      fromRun: 3,
-      toRun: 4,
-      label: ["a=b=c"],
-      cursor: "0123456789",
-      limit: 50,
-    });
-    const labels = "abcdefgh".split("").map((name) => `${name}=1`);
-    expect(runsQuerySchema.parse({ label: labels }).label).toEqual(labels);
-    for (const label of [[...labels, "i=1"], "a", "a=", "=b", "A=b", "a=\n", 7]) {
-      expect(runsQuerySchema.safeParse({ label }).success, JSON.stringify(label)).toBe(false);
-    }
-    for (const cursor of ["", "01234567890", "1x", "x1"]) {
-      expect(runsQuerySchema.safeParse({ cursor }).success, cursor).toBe(false);
-    }
-  });
+test.each(INSPECTED)("the schema accepts a valid inspection as it is: %j", (answer) => {
+  expect(inspectResponseSchema.parse(answer)).toEqual(answer);
+});
 
-  test("have defaults, and know no other words", () => {
-    expect(inspectQuerySchema.parse({})).toEqual({ neighbors: "no" });
-    expect(inspectQuerySchema.parse({ neighbors: "yes" })).toEqual({ neighbors: "yes" });
-    expect(inspectQuerySchema.safeParse({ neighbors: "" }).success).toBe(false);
-    expect(exportQuerySchema.parse({})).toEqual({});
-    expect(exportQuerySchema.parse({ holder: "a" })).toEqual({ holder: "a" });
-    expect(exportQuerySchema.safeParse({ format: "csv" }).success).toBe(false);
-    expect(historyQuerySchema.parse({})).toEqual({ windowMs: HISTORY_WINDOWS_MS[0] });
-    for (const windowMs of HISTORY_WINDOWS_MS) {
-      expect(historyQuerySchema.parse({ windowMs: String(windowMs) })).toEqual({ windowMs });
-    }
-    expect(historyQuerySchema.safeParse({ windowMs: "1" }).success).toBe(false);
+test.each(ANSWERS)("the schema rejects a response with a number below its range: %s", (_, schema, answer) => {
+  for (const [name, value] of Object.entries(answer)) {
+    if (typeof value !== "number") continue;
+    expect(schema.safeParse({ ...answer, [name]: -1 }).success, name).toBe(false);
+  }
+});
+
+test("schemas accept every word of a closed list, and reject an empty one", () => {
+  const { state: stateOfGuard, code: codeOfGuard } = statusResponseSchema.shape.guard.shape;
+  for (const state of ["active", "recovering", "stopped"]) expect(stateOfGuard.parse(state)).toBe(state);
+  for (const code of Object.keys(ERROR_RULES)) expect(codeOfGuard.parse(code)).toBe(code);
+  for (const state of ["open", "exhausted", "closed", "discarded", "unreported"]) {
+    expect(runResponseSchema.shape.state.parse(state)).toBe(state);
+  }
+  for (const severity of ALARM_SEVERITIES) {
+    const alarms = [{ name: "run_ceiling_ending", severity, explanation: "" }];
+    expect(capacityResponseSchema.parse({ ...capacity, alarms }).alarms).toEqual(alarms);
+  }
+  expect([stateOfGuard, codeOfGuard, runResponseSchema.shape.state].map((one) => one.safeParse("").success)).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("schemas accept both ends of each range, and reject what is beyond", () => {
+  const { version, highWaterMark, lastLeaseAtMs } = statusResponseSchema.shape;
+  const { usedShare, ceilingRunsPerSecond } = capacityResponseSchema.shape;
+  for (const [schema, min, max] of [
+    [version, 0, 7],
+    [highWaterMark, 0, 2 ** 30 - 1],
+    [lastLeaseAtMs, 0, 8.64e15],
+    [callNumberAsNumberSchema, 0, 2 ** 47 - 1],
+    [runResponseSchema.shape.lastSequence, 0, 16_383],
+    [runsQuerySchema.shape.limit, 1, 500],
+    [runsQuerySchema.shape.fromRun, 0, 2 ** 33 - 1],
+    [usedShare, 0, 1],
+    [ceilingRunsPerSecond, 1, Number.MAX_SAFE_INTEGER],
+  ] as readonly [z.ZodType, number, number][]) {
+    const passes = [min - 1, min, max, max + 1].map((value) => schema.safeParse(value).success);
+    expect(passes, String(max)).toEqual([false, true, true, false]);
+  }
+});
+
+test("the query of the ledger takes every filter, and a label once or several times", () => {
+  const filter = { holder: "importer", host: "mail-1", state: "discarded", leasedFromMs: 1, leasedToMs: 2 };
+  const query = { ...filter, fromRun: "3", toRun: "4", label: "a=b=c", cursor: "0123456789" };
+  expect(runsQuerySchema.parse(query)).toEqual({
+    ...filter,
+    fromRun: 3,
+    toRun: 4,
+    label: ["a=b=c"],
+    cursor: "0123456789",
+    limit: 50,
   });
+  const labels = "abcdefgh".split("").map((name) => `${name}=1`);
+  expect(runsQuerySchema.parse({ label: labels }).label).toEqual(labels);
+  for (const label of [[...labels, "i=1"], "a", "a=", "=b", "A=b", "a=\n", 7]) {
+    expect(runsQuerySchema.safeParse({ label }).success, JSON.stringify(label)).toBe(false);
+  }
+  for (const cursor of ["", "01234567890", "1x", "x1"]) {
+    expect(runsQuerySchema.safeParse({ cursor }).success, cursor).toBe(false);
+  }
+});
+
+test("queries have defaults, and reject unknown words", () => {
+  expect(inspectQuerySchema.parse({})).toEqual({ neighbors: "no" });
+  expect(inspectQuerySchema.parse({ neighbors: "yes" })).toEqual({ neighbors: "yes" });
+  expect(inspectQuerySchema.safeParse({ neighbors: "" }).success).toBe(false);
+  expect(exportQuerySchema.parse({})).toEqual({});
+  expect(exportQuerySchema.parse({ holder: "a" })).toEqual({ holder: "a" });
+  expect(exportQuerySchema.safeParse({ format: "csv" }).success).toBe(false);
+  expect(historyQuerySchema.parse({})).toEqual({ windowMs: HISTORY_WINDOWS_MS[0] });
+  for (const windowMs of HISTORY_WINDOWS_MS) {
+    expect(historyQuerySchema.parse({ windowMs: String(windowMs) })).toEqual({ windowMs });
+  }
+  expect(historyQuerySchema.safeParse({ windowMs: "1" }).success).toBe(false);
 });

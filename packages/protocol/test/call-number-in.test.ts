@@ -14,7 +14,7 @@ test.each([
   ["/message/2VznWE2i", "2VznWE2i"],
   ["lists.example.org/2VznWE2i", "2VznWE2i"],
   ["x/y://2VznWE2i", "2VznWE2i"],
-])("%j holds %s", (text, callNumber) => {
+])("callNumberIn(%j) is %s", (text, callNumber) => {
   expect(callNumberIn(text)).toBe(callNumber);
 });
 
@@ -29,10 +29,10 @@ test.each([
   "https://archives?2VznWE2i",
   "https://lists.example.org/message/2VznWE2",
   "https://lists.example.org/100%/2VznWE2",
-])("%j holds none", (text) => {
+])("callNumberIn(%j) is null", (text) => {
   expect(callNumberIn(text)).toBeNull();
 });
 
-test("eight characters that are no call number are still found: the codec rejects them", () => {
+test("callNumberIn finds eight characters that are no call number: the codec rejects them", () => {
   expect(callNumberIn("https://lists.example.org/zzzzzzzz")).toBe("zzzzzzzz");
 });
