@@ -1,5 +1,5 @@
 /** How likely a number can be guessed: compared with histories in which every guess is tried, and with plain sums. */
-import { describe, expect, inject, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { defineScheme } from "../src/define-scheme.js";
 import { decimal } from "../src/encodings.js";
@@ -12,55 +12,51 @@ const counted = SCHEMES.filter(({ name }) => ["call-number", "chibrary-4-16-20",
   (scheme) => [scheme.name, scheme] as const,
 );
 
-describe("the chance to name another number", () => {
-  test.each(counted)("of %s is certain for a reader of one: the number before it", (_, scheme) => {
-    expect(scheme.facts.neighbor(LOAD)).toBe(1);
-    const context = contextWith();
-    const made = Array.from({ length: 50 }, () => minted(scheme, context));
-    const counter = scheme.fields.find(({ name }) => name === "count" || name === "sequence")?.name as string;
-    for (const [index, text] of made.slice(1).entries()) {
-      const fields = fieldsOf(scheme, text);
-      expect(scheme.format({ ...fields, [counter]: BigInt(fields[counter] as number) - 1n })).toBe(made[index]);
-    }
-  });
-
-  test("is that of the best of all guesses in 3,000 histories", () => {
-    const random = seededRandom(inject("seed"));
-    for (const [first, within] of [
-      [0, "clock unit"],
-      ["random", "process"],
-    ] as const) {
-      const scheme = clocked({ kind: "sequence", within, first });
-      for (const each of [0.2, 1, 3]) {
-        const seen = bestOfAllWays(scheme, each, random);
-        const computed = scheme.facts.neighbor({ perSecond: each, seconds: UNITS, nodes: 1 });
-        expect(Math.abs(seen - computed), `${within}, ${each} a unit: ${seen}, not ${computed}`).toBeLessThan(0.03);
-      }
-    }
-  });
-
-  test("of a drawn one is that another in its unit was drawn so", () => {
-    const scheme = clocked({ kind: "random", from: 0, to: 63 });
-    for (const each of [0.2, 1, 30]) {
-      let missed = 0;
-      let weight = Math.exp(-each);
-      for (let others = 0; others < 200; others++) {
-        missed += weight * (63 / 64) ** others;
-        weight *= each / (others + 1);
-      }
-      expect(scheme.facts.neighbor({ perSecond: 4 * each, seconds: 1, nodes: 4 })).toBeCloseTo(1 - missed, 12);
-    }
-    const { neighbor } = schemeNamed("random-base62-5").facts;
-    expect(neighbor({ perSecond: 1, seconds: 1_001, nodes: 1 }) * 62 ** 5).toBeCloseTo(1_000, 2);
-    expect(neighbor({ perSecond: 1, seconds: 1, nodes: 1 })).toBe(0);
-  });
+test.each(counted)("a reader of one number of %s can name another for certain: the number before it", (_, scheme) => {
+  expect(scheme.facts.neighbor(LOAD)).toBe(1);
+  const context = contextWith();
+  const made = Array.from({ length: 50 }, () => minted(scheme, context));
+  const counter = scheme.fields.find(({ name }) => name === "count" || name === "sequence")?.name as string;
+  for (const [index, text] of made.slice(1).entries()) {
+    const fields = fieldsOf(scheme, text);
+    expect(scheme.format({ ...fields, [counter]: BigInt(fields[counter] as number) - 1n })).toBe(made[index]);
+  }
 });
 
-describe("the chance to guess a number", () => {
-  test("is that a node exists for a sequence that it keeps, and its share of all numbers for a drawn one", () => {
-    expect(schemeNamed("chibrary-4-16-20").facts.guessed(LOAD)).toBe(10 / 2 ** 20);
-    expect((schemeNamed("uuid").facts.guessed(LOAD) * 2 ** 122) / (LOAD.perSecond * LOAD.seconds)).toBeCloseTo(1, 9);
-  });
+test("the chance to name another number is that of the best of all guesses in 3,000 histories", () => {
+  const random = seededRandom(inject("seed"));
+  for (const [first, within] of [
+    [0, "clock unit"],
+    ["random", "process"],
+  ] as const) {
+    const scheme = clocked({ kind: "sequence", within, first });
+    for (const each of [0.2, 1, 3]) {
+      const seen = bestOfAllWays(scheme, each, random);
+      const computed = scheme.facts.neighbor({ perSecond: each, seconds: UNITS, nodes: 1 });
+      expect(Math.abs(seen - computed), `${within}, ${each} a unit: ${seen}, not ${computed}`).toBeLessThan(0.03);
+    }
+  }
+});
+
+test("the chance to name another drawn number is that another in its unit was drawn so", () => {
+  const scheme = clocked({ kind: "random", from: 0, to: 63 });
+  for (const each of [0.2, 1, 30]) {
+    let missed = 0;
+    let weight = Math.exp(-each);
+    for (let others = 0; others < 200; others++) {
+      missed += weight * (63 / 64) ** others;
+      weight *= each / (others + 1);
+    }
+    expect(scheme.facts.neighbor({ perSecond: 4 * each, seconds: 1, nodes: 4 })).toBeCloseTo(1 - missed, 12);
+  }
+  const { neighbor } = schemeNamed("random-base62-5").facts;
+  expect(neighbor({ perSecond: 1, seconds: 1_001, nodes: 1 }) * 62 ** 5).toBeCloseTo(1_000, 2);
+  expect(neighbor({ perSecond: 1, seconds: 1, nodes: 1 })).toBe(0);
+});
+
+test("the chance to guess a number is that its node exists for a kept sequence, and its share for a drawn one", () => {
+  expect(schemeNamed("chibrary-4-16-20").facts.guessed(LOAD)).toBe(10 / 2 ** 20);
+  expect((schemeNamed("uuid").facts.guessed(LOAD) * 2 ** 122) / (LOAD.perSecond * LOAD.seconds)).toBeCloseTo(1, 9);
 });
 
 const UNITS = 16;

@@ -41,7 +41,7 @@ describe("figures that are known", () => {
     .split("\n")
     .map((row) => row.trim().split("; "));
 
-  test("the table has every scheme", () => {
+  test("the table of known figures has every scheme", () => {
     expect(rows.map(([name]) => name)).toEqual(SCHEMES.map(({ name }) => name));
   });
 
@@ -70,136 +70,132 @@ describe("figures that are known", () => {
   });
 });
 
-describe("figures that minting shows", () => {
-  test.each(withClock)(
-    "%s ends with the last millisecond of its clock, and lasts from its first to that",
-    (_, scheme) => {
-      const endsMs = scheme.facts.endsMs as number;
-      const first = scheme.parse(scheme.format(Object.fromEntries(scheme.fields.map(({ name }) => [name, 0]))));
-      const startsMs = mustMatch(first).timeMs as number;
-      const at = (nowMs: number) => () => scheme.mint(contextWith({ nowMs }));
-      expect(at(startsMs)()).toMatchObject({ outcome: "minted" });
-      expect(at(startsMs - 1)).toThrow(RangeError);
-      expect(at(endsMs)()).toMatchObject({ outcome: "minted" });
-      expect(at(endsMs + 1)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
-      expect(scheme.facts.lastsSeconds(1)).toBe((endsMs + 1 - startsMs) / 1_000);
-    },
-  );
+test.each(withClock)(
+  "%s ends with the last millisecond of its clock, and lasts from its first to that",
+  (_, scheme) => {
+    const endsMs = scheme.facts.endsMs as number;
+    const first = scheme.parse(scheme.format(Object.fromEntries(scheme.fields.map(({ name }) => [name, 0]))));
+    const startsMs = mustMatch(first).timeMs as number;
+    const at = (nowMs: number) => () => scheme.mint(contextWith({ nowMs }));
+    expect(at(startsMs)()).toMatchObject({ outcome: "minted" });
+    expect(at(startsMs - 1)).toThrow(RangeError);
+    expect(at(endsMs)()).toMatchObject({ outcome: "minted" });
+    expect(at(endsMs + 1)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
+    expect(scheme.facts.lastsSeconds(1)).toBe((endsMs + 1 - startsMs) / 1_000);
+  },
+);
 
-  test.each(["chibrary-3-32-8-4", "twitter-snowflake", "snowflake-2015"])(
-    "%s makes as many a second as it mints before it waits",
-    (name) => {
-      const scheme = schemeNamed(name);
-      const context = contextWith();
-      let minted = 0;
-      let step = scheme.mint(context);
-      for (; step.outcome === "minted"; step = scheme.mint(context)) minted++;
-      const unitsASecond = 1_000 / (step.untilMs - context.clock.at);
-      expect(minted * unitsASecond * scheme.facts.nodes).toBe(scheme.facts.perSecond);
-    },
-  );
+test.each(["chibrary-3-32-8-4", "twitter-snowflake", "snowflake-2015"])(
+  "%s makes as many a second as it mints before it waits",
+  (name) => {
+    const scheme = schemeNamed(name);
+    const context = contextWith();
+    let minted = 0;
+    let step = scheme.mint(context);
+    for (; step.outcome === "minted"; step = scheme.mint(context)) minted++;
+    const unitsASecond = 1_000 / (step.untilMs - context.clock.at);
+    expect(minted * unitsASecond * scheme.facts.nodes).toBe(scheme.facts.perSecond);
+  },
+);
 
-  test.each(byName)("%s mints numbers in the order of its facts", (_, scheme) => {
-    const random = seededRandom(inject("seed"));
-    const context = contextWith({ random: { below: (bound) => Math.floor(random() * bound) } });
-    const numbers = Array.from({ length: 200 }, () => {
-      context.clock.at += 1_000;
-      return mustMatch(scheme.parse(mintedStep(scheme.mint(context)).text)).number;
-    });
-    const rises = numbers.slice(1).every((number, index) => number > (numbers[index] as bigint));
-    expect(rises).toBe(!["none", "shuffled"].includes(scheme.facts.order));
+test.each(byName)("%s mints numbers in the order of its facts", (_, scheme) => {
+  const random = seededRandom(inject("seed"));
+  const context = contextWith({ random: { below: (bound) => Math.floor(random() * bound) } });
+  const numbers = Array.from({ length: 200 }, () => {
+    context.clock.at += 1_000;
+    return mustMatch(scheme.parse(mintedStep(scheme.mint(context)).text)).number;
   });
+  const rises = numbers.slice(1).every((number, index) => number > (numbers[index] as bigint));
+  expect(rises).toBe(!["none", "shuffled"].includes(scheme.facts.order));
 });
 
-describe("a tiny scheme", () => {
-  test("has as many bits as there are different numbers", () => {
-    const scheme = tiny(clock, node, drawn(1, 7));
-    const texts = new Set<string>();
-    for (let second = 0; second < 8; second++) {
-      for (let given = 0; given < 8; given++) {
-        for (let drawn = 0; drawn < 7; drawn++) {
-          const context = contextWith({ nowMs: second * 1_000, node: { given }, random: { below: () => drawn } });
-          texts.add(mintedStep(scheme.mint(context)).text);
-        }
+test("a tiny scheme has as many bits as there are different numbers", () => {
+  const scheme = tiny(clock, node, drawn(1, 7));
+  const texts = new Set<string>();
+  for (let second = 0; second < 8; second++) {
+    for (let given = 0; given < 8; given++) {
+      for (let drawn = 0; drawn < 7; drawn++) {
+        const context = contextWith({ nowMs: second * 1_000, node: { given }, random: { below: () => drawn } });
+        texts.add(mintedStep(scheme.mint(context)).text);
       }
     }
-    expect(scheme.facts.bits).toBe(Math.log2(texts.size));
-    expect(scheme.facts.nodes).toBe(8);
-    expect(scheme.facts.perSecond).toBe(texts.size / 8);
-    expect(scheme.facts.endsMs).toBe(7_999);
-  });
+  }
+  expect(scheme.facts.bits).toBe(Math.log2(texts.size));
+  expect(scheme.facts.nodes).toBe(8);
+  expect(scheme.facts.perSecond).toBe(texts.size / 8);
+  expect(scheme.facts.endsMs).toBe(7_999);
+});
 
-  test("has no bits for a value that is never minted", () => {
-    const scheme = tiny({ kind: "node", from: "server" }, { ...sequence("kept"), first: 1 });
-    const context = contextWith();
-    const texts = new Set<string>();
-    expect(() => {
-      for (;;) texts.add(mintedStep(scheme.mint(context)).text);
-    }).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
-    expect(scheme.facts.bits).toBe(Math.log2(8 * texts.size));
-    expect(scheme.facts.lastsSeconds(2)).toBe((8 * texts.size) / 2);
-  });
+test("a tiny scheme has no bits for a value that is never minted", () => {
+  const scheme = tiny({ kind: "node", from: "server" }, { ...sequence("kept"), first: 1 });
+  const context = contextWith();
+  const texts = new Set<string>();
+  expect(() => {
+    for (;;) texts.add(mintedStep(scheme.mint(context)).text);
+  }).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
+  expect(scheme.facts.bits).toBe(Math.log2(8 * texts.size));
+  expect(scheme.facts.lastsSeconds(2)).toBe((8 * texts.size) / 2);
+});
 
-  test("has the chance of a guess that a sum over all counts of numbers gives", () => {
-    const halfSecond = { ...clock, unitMs: 500 };
-    const random = tiny(halfSecond, node, drawn(0, 7)).facts;
-    const counted = tiny(halfSecond, node, sequence("clock unit")).facts;
-    const rest = tiny(clock, { kind: "remainder", drawnBelow: 20 }).facts;
-    for (const perSecond of [0.1, 3, 40]) {
-      // In each of 2 units and 8 nodes: the guess is one of 8 values, or the first of the sequence.
-      const drawnInOne = poisson(perSecond / 16, (came) => 1 - (7 / 8) ** came);
-      expect(random.guessed(ofASecond(perSecond))).toBeCloseTo(drawnInOne, 12);
-      const madeInOne = poisson(perSecond / 16, (came) => (came > 0 ? 1 : 0));
-      expect(counted.guessed(ofASecond(perSecond))).toBeCloseTo(madeInOne, 12);
-      // 0 to 3 have three of the 20 draws each, 4 to 7 have two.
-      const leastInOne = poisson(perSecond, (came) => 1 - (17 / 20) ** came);
-      expect(rest.guessed(ofASecond(perSecond))).toBeCloseTo(leastInOne, 12);
-    }
-    const counter = tiny({ kind: "counter", asked: "for each number" });
-    // The first of a count is certain.
-    expect(counter.facts.guessed(ofASecond(2))).toBe(1);
-    expect(counter.facts.lastsSeconds(2)).toBe(4);
-    expect(counter.facts.order).toBe("strict");
-  });
+test("a tiny scheme has the chance of a guess that a sum over all counts of numbers gives", () => {
+  const halfSecond = { ...clock, unitMs: 500 };
+  const random = tiny(halfSecond, node, drawn(0, 7)).facts;
+  const counted = tiny(halfSecond, node, sequence("clock unit")).facts;
+  const rest = tiny(clock, { kind: "remainder", drawnBelow: 20 }).facts;
+  for (const perSecond of [0.1, 3, 40]) {
+    // In each of 2 units and 8 nodes: the guess is one of 8 values, or the first of the sequence.
+    const drawnInOne = poisson(perSecond / 16, (came) => 1 - (7 / 8) ** came);
+    expect(random.guessed(ofASecond(perSecond))).toBeCloseTo(drawnInOne, 12);
+    const madeInOne = poisson(perSecond / 16, (came) => (came > 0 ? 1 : 0));
+    expect(counted.guessed(ofASecond(perSecond))).toBeCloseTo(madeInOne, 12);
+    // 0 to 3 have three of the 20 draws each, 4 to 7 have two.
+    const leastInOne = poisson(perSecond, (came) => 1 - (17 / 20) ** came);
+    expect(rest.guessed(ofASecond(perSecond))).toBeCloseTo(leastInOne, 12);
+  }
+  const counter = tiny({ kind: "counter", asked: "for each number" });
+  // The first of a count is certain.
+  expect(counter.facts.guessed(ofASecond(2))).toBe(1);
+  expect(counter.facts.lastsSeconds(2)).toBe(4);
+  expect(counter.facts.order).toBe("strict");
+});
 
-  test.each<readonly [string, Scheme, number]>([
-    ["random values", tiny(clock, node, drawn(0, 7)), 2],
-    ["random values of more nodes than there are", tiny(clock, drawn(0, 6)), 3],
-    ["values that come more often than others", tiny(clock, { kind: "remainder", drawnBelow: 11 }), 1],
-    ["sequences of nodes that draw their numbers", tiny(clock, hashed, sequence("clock unit")), 2],
-    ["counters that began anywhere", tiny(clock, hashed, { ...sequence("process"), first: "random" }, 5), 2],
-  ])("has the chance of a repeat that simulated histories show: %s", (what, scheme, nodes) => {
-    const seconds = what.startsWith("counters") ? 1 : 3;
-    const random = seededRandom(inject("seed"));
-    const below = (bound: number) => Math.floor(random() * bound);
-    for (const perSecond of what.startsWith("counters") ? [1.5, 6] : [0.5, 1.5]) {
-      let repeated = 0;
-      for (let history = 0; history < HISTORIES; history++) {
-        const texts: string[] = [];
-        for (let index = 0; index < nodes; index++) {
-          const given = nodeSourcesOf(scheme.fields).includes("mac hash") ? below(8) : index;
-          const context = contextWith({ nowMs: 0, node: { given }, random: { below } });
-          for (const atMs of moments(random, perSecond / nodes, seconds)) {
-            context.clock.at = atMs;
-            const step = scheme.mint(context);
-            if (step.outcome === "minted") texts.push(step.text);
-          }
+test.each<readonly [string, Scheme, number]>([
+  ["random values", tiny(clock, node, drawn(0, 7)), 2],
+  ["random values of more nodes than there are", tiny(clock, drawn(0, 6)), 3],
+  ["values that come more often than others", tiny(clock, { kind: "remainder", drawnBelow: 11 }), 1],
+  ["sequences of nodes that draw their numbers", tiny(clock, hashed, sequence("clock unit")), 2],
+  ["counters that began anywhere", tiny(clock, hashed, { ...sequence("process"), first: "random" }, 5), 2],
+])("a tiny scheme has the chance of a repeat that simulated histories show: %s", (what, scheme, nodes) => {
+  const seconds = what.startsWith("counters") ? 1 : 3;
+  const random = seededRandom(inject("seed"));
+  const below = (bound: number) => Math.floor(random() * bound);
+  for (const perSecond of what.startsWith("counters") ? [1.5, 6] : [0.5, 1.5]) {
+    let repeated = 0;
+    for (let history = 0; history < HISTORIES; history++) {
+      const texts: string[] = [];
+      for (let index = 0; index < nodes; index++) {
+        const given = nodeSourcesOf(scheme.fields).includes("mac hash") ? below(8) : index;
+        const context = contextWith({ nowMs: 0, node: { given }, random: { below } });
+        for (const atMs of moments(random, perSecond / nodes, seconds)) {
+          context.clock.at = atMs;
+          const step = scheme.mint(context);
+          if (step.outcome === "minted") texts.push(step.text);
         }
-        if (new Set(texts).size < texts.length) repeated++;
       }
-      const chance = scheme.facts.repeats({ perSecond, seconds, nodes });
-      const deviation = Math.sqrt((chance * (1 - chance)) / HISTORIES);
-      expect(Math.abs(repeated / HISTORIES - chance), `${repeated} of ${HISTORIES}, not ${chance}`).toBeLessThan(
-        6 * deviation,
-      );
+      if (new Set(texts).size < texts.length) repeated++;
     }
-  });
+    const chance = scheme.facts.repeats({ perSecond, seconds, nodes });
+    const deviation = Math.sqrt((chance * (1 - chance)) / HISTORIES);
+    expect(Math.abs(repeated / HISTORIES - chance), `${repeated} of ${HISTORIES}, not ${chance}`).toBeLessThan(
+      6 * deviation,
+    );
+  }
+});
 
-  test.each(byName)("%s has no chance of anything when no number is made", (_, { facts }) => {
-    expect(facts.repeats({ perSecond: 0, seconds: 9, nodes: 9 })).toBe(0);
-    expect(facts.guessed(ofASecond(0))).toBe(0);
-    expect(facts.neighbor(ofASecond(0))).toBe(0);
-  });
+test.each(byName)("%s has no chance of anything when no number is made", (_, { facts }) => {
+  expect(facts.repeats({ perSecond: 0, seconds: 9, nodes: 9 })).toBe(0);
+  expect(facts.guessed(ofASecond(0))).toBe(0);
+  expect(facts.neighbor(ofASecond(0))).toBe(0);
 });
 
 function ofASecond(perSecond: number): Load {

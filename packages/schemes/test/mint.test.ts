@@ -28,7 +28,7 @@ describe.each([
   ["a seed", seededRandom("even")],
 ])("a draw from %s", (_, random) => {
   test.each([1, 2, 3, 62, 3 * 2 ** 30, 2 ** 32, 2 ** 48 - 1, 2 ** 48, 2 ** 48 + 1, 3 * 2 ** 51, 2 ** 53 - 1])(
-    "is as often in each third of the numbers below %d as that is large",
+    "a draw is as often in each third of the numbers below %d as that is large",
     (bound) => {
       const drawn = Array.from({ length: DRAWN }, () => random.below(bound));
       expect(drawn.every((value) => Number.isSafeInteger(value) && value >= 0 && value < bound)).toBe(true);
@@ -76,11 +76,11 @@ describe("mintBatches", () => {
       3,
       ["a", "b c"],
     ],
-  ] as const)("%s", async (_, steps, count, batches) => {
+  ] as const)("mintBatches %s", async (_, steps, count, batches) => {
     expect(await batchesOf(steps, count)).toEqual({ batches });
   });
 
-  test("ends a batch before an error, and throws it", async () => {
+  test("mintBatches ends a batch before an error, and throws it", async () => {
     const error = new SchemeError("clock_moved_backward", "the clock went back");
     expect(await batchesOf([number("a"), number("b"), error], 3)).toEqual({ batches: ["a b"], error });
   });
@@ -108,7 +108,7 @@ describe("the state file", () => {
     return value;
   };
 
-  test("keeps what was saved, and only that, of any size, for its owner only", () => {
+  test("the state file keeps what was saved, and only that, of any size, for its owner only", () => {
     const directory = newDirectory();
     const path = join(directory, "state.json");
     const state = openStateFile(path, true);
@@ -123,7 +123,7 @@ describe("the state file", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("is not emptied with `create`", () => {
+  test("the state file is not emptied with `create", () => {
     const path = join(newDirectory(), "state.json");
     write41(path);
     expect(openStateFile(path, true).memory("disk").get("a")).toBe(41n);
@@ -136,7 +136,7 @@ describe("the state file", () => {
     ["has a negative number", (text: string) => text.replace('"41"', '"-41"')],
     ["has a name twice", (text: string) => text.replace('"disk:a": "41"', '"disk:a": "40",\n    "disk:a": "41"')],
     ["is no object", () => "null"],
-  ])("that %s is rejected and left as it is", (_, damage) => {
+  ])("a state file that %s is rejected and left as it is", (_, damage) => {
     const path = join(newDirectory(), "state.json");
     write41(path);
     const damaged = damage(readFileSync(path, "utf8"));
@@ -146,7 +146,7 @@ describe("the state file", () => {
     expect(readdirSync(join(path, ".."))).toEqual(["state.json"]);
   });
 
-  test("has one lock for all its names, and a link stays a link", () => {
+  test("the state file has one lock for all its names, and a link stays a link", () => {
     const directory = newDirectory();
     const [path, link] = [join(directory, "state.json"), join(directory, "link.json")];
     write41(path);
@@ -161,7 +161,7 @@ describe("the state file", () => {
     expect(valueIn(path)).toBe(43n);
   });
 
-  test("is rejected where numbers would start again elsewhere: a broken link, a hard link", () => {
+  test("the state file is rejected where numbers would start again elsewhere: a broken link, a hard link", () => {
     const directory = newDirectory();
     symlinkSync(join(directory, "unmounted", "state.json"), join(directory, "link.json"));
     expect(() => openStateFile(join(directory, "link.json"), true)).toThrow(/can't be used \(ENOENT\)/);
@@ -171,7 +171,7 @@ describe("the state file", () => {
     expect(readdirSync(directory).sort()).toEqual(["link.json", "second.json", "state.json"]);
   });
 
-  test("fails with a code and leaves no lock for a device, a directory or a missing directory", () => {
+  test("the state file fails with a code and leaves no lock for a device, a directory or a missing directory", () => {
     const directory = newDirectory();
     mkdirSync(join(directory, "state.json"));
     for (const path of ["/dev/zero", join(directory, "state.json"), join(directory, "none", "state.json")]) {

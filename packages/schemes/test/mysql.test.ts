@@ -9,7 +9,7 @@ describe("13 digits of milliseconds, 6 random, 1 server", () => {
   const { vectors } = vectorsOf("mysql_bigint_13_6_1");
   const unfitting = vectors.filter(({ fitsUnsignedBigint }) => !fitsUnsignedBigint);
 
-  test("is rejected beyond BIGINT UNSIGNED when it is formatted, parsed or minted", () => {
+  test("a number beyond BIGINT UNSIGNED is rejected when it is formatted, parsed or minted", () => {
     expect(unfitting).toHaveLength(1);
     for (const { in: given, id = "" } of unfitting) {
       const values = { time: Number(given["timeMs"]), random: given["random"] ?? 0, server: given["server"] ?? 0 };
@@ -29,39 +29,35 @@ describe("13 digits of milliseconds, 6 random, 1 server", () => {
   });
 });
 
-describe("11 digits of seconds, 9 of a UUID", () => {
-  test("parses to all numbers that a text without padding can mean", () => {
-    const text = "3153600099999999";
-    expect(fieldsOf(mysql119, text)).toEqual({ seconds: 3_153_600, uuid: 99_999_999 });
-    const lost = readingsOf(mysql119, text).filter(({ encoding }) => encoding === "as written, zeros lost");
-    expect(lost.map(({ values }) => values)).toEqual([
-      { seconds: 31_536_000, uuid: 99_999_999 },
-      { seconds: 315_360_009, uuid: 9_999_999 },
-      { seconds: 3_153_600_099, uuid: 999_999 },
-      { seconds: 31_536_000_999, uuid: 99_999 },
-    ]);
-  });
+test("11 digits of seconds and 9 of a UUID parse to all numbers that a text without padding can mean", () => {
+  const text = "3153600099999999";
+  expect(fieldsOf(mysql119, text)).toEqual({ seconds: 3_153_600, uuid: 99_999_999 });
+  const lost = readingsOf(mysql119, text).filter(({ encoding }) => encoding === "as written, zeros lost");
+  expect(lost.map(({ values }) => values)).toEqual([
+    { seconds: 31_536_000, uuid: 99_999_999 },
+    { seconds: 315_360_009, uuid: 9_999_999 },
+    { seconds: 3_153_600_099, uuid: 999_999 },
+    { seconds: 31_536_000_999, uuid: 99_999 },
+  ]);
 });
 
-describe("ticket servers", () => {
-  test("the odd server mints 1, 3, 5, the even one 2, 4, 6, each with its own counter", () => {
-    const [odd, even] = [contextWith({ node: { server: 1 } }), contextWith({ node: { server: 0 } })];
-    expect(Array.from({ length: 3 }, () => minted(tickets, odd))).toEqual(["1", "3", "5"]);
-    expect(Array.from({ length: 3 }, () => minted(tickets, even))).toEqual(["2", "4", "6"]);
-  });
+test("ticket servers mint 1, 3, 5 as the odd one and 2, 4, 6 as the even one, each with its own counter", () => {
+  const [odd, even] = [contextWith({ node: { server: 1 } }), contextWith({ node: { server: 0 } })];
+  expect(Array.from({ length: 3 }, () => minted(tickets, odd))).toEqual(["1", "3", "5"]);
+  expect(Array.from({ length: 3 }, () => minted(tickets, even))).toEqual(["2", "4", "6"]);
+});
 
-  test("parsing shows the server of a ticket, also of the greatest with 64 bits", () => {
-    expect(mustMatch(tickets.parse("7"))).toMatchObject({ number: 7n, notes: { server: "odd" } });
-    const greatest = (2n ** 64n - 1n).toString();
-    expect(mustMatch(tickets.parse(greatest))).toMatchObject({ values: { count: 2n ** 63n - 1n, odd: 1 } });
-    expect(tickets.parse((2n ** 64n).toString())).toMatchObject({ matches: false });
-  });
+test("a parsed ticket shows its server, also the greatest with 64 bits", () => {
+  expect(mustMatch(tickets.parse("7"))).toMatchObject({ number: 7n, notes: { server: "odd" } });
+  const greatest = (2n ** 64n - 1n).toString();
+  expect(mustMatch(tickets.parse(greatest))).toMatchObject({ values: { count: 2n ** 63n - 1n, odd: 1 } });
+  expect(tickets.parse((2n ** 64n).toString())).toMatchObject({ matches: false });
+});
 
-  test("minting fails after the last ticket, and for a counter below 1", () => {
-    const at = (server: number, answer: bigint) => () =>
-      tickets.mint(contextWith({ node: { server }, counter: { next: () => answer } }));
-    expect(at(0, 2n ** 63n - 1n)()).toMatchObject({ text: String(2n ** 64n - 2n) });
-    expect(at(0, 2n ** 63n)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
-    expect(at(1, 0n)).toThrow(RangeError);
-  });
+test("a ticket server fails after the last ticket, and for a counter below 1", () => {
+  const at = (server: number, answer: bigint) => () =>
+    tickets.mint(contextWith({ node: { server }, counter: { next: () => answer } }));
+  expect(at(0, 2n ** 63n - 1n)()).toMatchObject({ text: String(2n ** 64n - 2n) });
+  expect(at(0, 2n ** 63n)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
+  expect(at(1, 0n)).toThrow(RangeError);
 });

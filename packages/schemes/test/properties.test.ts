@@ -79,7 +79,7 @@ test("a value that does not fit its field is rejected, from a wrong declaration 
 });
 
 describe.each(byName)("%s", (_, scheme) => {
-  test("parses what it formats, in every encoding, that of today first", () => {
+  test("the scheme parses what it formats, in every encoding, that of today first", () => {
     const property = fc.property(valuesIn(scheme), (values) => {
       fc.pre(fits(scheme, values));
       const text = scheme.format(values);
@@ -93,7 +93,7 @@ describe.each(byName)("%s", (_, scheme) => {
     fc.assert(property, { numRuns: 500 });
   });
 
-  test("parses any text without throwing, only one that it formats exactly so, and repeats none in a reason", () => {
+  test("the scheme parses any text without throwing, only one that it formats exactly so, and repeats none in a reason", () => {
     const property = fc.property(textsNear(scheme), (text) => {
       const parsed = scheme.parse(text);
       if (!parsed.matches) expect(parsed.reason).not.toContain("\u001b");
@@ -110,7 +110,7 @@ describe.each(byName)("%s", (_, scheme) => {
     }
   });
 
-  test("rejects values that miss a field, have another, or do not fit one", () => {
+  test("the scheme rejects values that miss a field, have another, or do not fit one", () => {
     const { values } = mintedStep(scheme.mint(contextWith()));
     expect(() => scheme.format({ ...values, other: 1 })).toThrow('there is no field "other"');
     for (const field of scheme.fields) {
@@ -126,7 +126,7 @@ describe.each(byName)("%s", (_, scheme) => {
     }
   });
 
-  test("mints what it parses", () => {
+  test("the scheme parses and formats what it mints", () => {
     const context = contextWith({ random: { below: (bound) => Math.floor(bound / 3) } });
     for (let count = 0; count < 50; count++) {
       const { text, values } = mintedStep(scheme.mint(context));

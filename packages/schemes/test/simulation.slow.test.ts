@@ -54,7 +54,7 @@ function outcomeOf(scenario: string, scheme: string): (typeof outcomes)[number] 
 }
 
 describe("every scheme in every scenario", () => {
-  test("mints or rejects each number that is requested, and its repeats are plausible", () => {
+  test("every scheme in every scenario mints or rejects each requested number, and its repeats are plausible", () => {
     expect(outcomes).toHaveLength(SCENARIOS.length * SCHEMES.length);
     expect(SCENARIOS.map(({ name }) => name)).toEqual(Object.keys(REPEATING));
     expect(outcomes.filter(({ plausible }) => !plausible)).toEqual([]);
@@ -177,51 +177,49 @@ function changed(scheme: Scheme, textOf: (text: string) => string): Scheme {
   };
 }
 
-describe("the count of repeats", () => {
-  test("is that of a plain comparison of all numbers with those before", () => {
-    let repeatCount = 0;
-    for (const original of [...SCHEMES, narrow, shortRing]) {
-      for (const scenario of SCENARIOS) {
-        const texts: string[] = [];
-        const scheme = changed(original, (text) => {
-          texts.push(text);
-          return text;
-        });
-        const [outcome] = run({ schemes: [scheme], scenarios: [scenario], nodes: 4, numbers: 300, perSecond: 20 });
-        const repeats = texts.filter((text, index) => texts.indexOf(text) < index).length;
-        expect({ minted: outcome?.minted, repeats: outcome?.repeats }).toEqual({ minted: texts.length, repeats });
-        repeatCount += repeats;
-      }
+test("the count of repeats is that of a plain comparison of all numbers with those before", () => {
+  let repeatCount = 0;
+  for (const original of [...SCHEMES, narrow, shortRing]) {
+    for (const scenario of SCENARIOS) {
+      const texts: string[] = [];
+      const scheme = changed(original, (text) => {
+        texts.push(text);
+        return text;
+      });
+      const [outcome] = run({ schemes: [scheme], scenarios: [scenario], nodes: 4, numbers: 300, perSecond: 20 });
+      const repeats = texts.filter((text, index) => texts.indexOf(text) < index).length;
+      expect({ minted: outcome?.minted, repeats: outcome?.repeats }).toEqual({ minted: texts.length, repeats });
+      repeatCount += repeats;
     }
-    expect(repeatCount).toBeGreaterThan(1_000);
-  });
+  }
+  expect(repeatCount).toBeGreaterThan(1_000);
+});
 
-  test("is implausible for a scheme that repeats one number in a thousand, repeats none, or draws unevenly", () => {
-    const snowflake = schemeNamed("twitter-snowflake");
-    let count = 0;
-    let before = "";
-    const stutters = changed(snowflake, (text) => {
-      const given = ++count % 1_000 === 0 ? before : text;
-      before = text;
-      return given;
-    });
-    const usual = { nodes: 4, numbers: 1_000, perSecond: 200 };
-    expect(run({ ...usual, schemes: [stutters], scenarios: named("good-clocks") })).toMatchObject([
-      { repeats: 1, plausible: false },
-    ]);
-    const unique = changed(snowflake, () => String(count++));
-    expect(run({ ...usual, schemes: [unique], scenarios: named("one-number") })).toMatchObject([
-      { repeats: 0, plausible: false },
-    ]);
-    const lopsided: Scheme = {
-      ...narrow,
-      mint: (context) =>
-        narrow.mint({ ...context, random: { below: (bound) => Math.floor(context.random.below(bound) / 2) } }),
-    };
-    const drawing = { ...usual, numbers: 4_000, scenarios: named("good-clocks") };
-    expect(run({ ...drawing, schemes: [narrow] })).toMatchObject([{ plausible: true }]);
-    expect(run({ ...drawing, schemes: [lopsided] })).toMatchObject([{ plausible: false }]);
+test("the count is implausible for a scheme that repeats one in a thousand, repeats none, or draws unevenly", () => {
+  const snowflake = schemeNamed("twitter-snowflake");
+  let count = 0;
+  let before = "";
+  const stutters = changed(snowflake, (text) => {
+    const given = ++count % 1_000 === 0 ? before : text;
+    before = text;
+    return given;
   });
+  const usual = { nodes: 4, numbers: 1_000, perSecond: 200 };
+  expect(run({ ...usual, schemes: [stutters], scenarios: named("good-clocks") })).toMatchObject([
+    { repeats: 1, plausible: false },
+  ]);
+  const unique = changed(snowflake, () => String(count++));
+  expect(run({ ...usual, schemes: [unique], scenarios: named("one-number") })).toMatchObject([
+    { repeats: 0, plausible: false },
+  ]);
+  const lopsided: Scheme = {
+    ...narrow,
+    mint: (context) =>
+      narrow.mint({ ...context, random: { below: (bound) => Math.floor(context.random.below(bound) / 2) } }),
+  };
+  const drawing = { ...usual, numbers: 4_000, scenarios: named("good-clocks") };
+  expect(run({ ...drawing, schemes: [narrow] })).toMatchObject([{ plausible: true }]);
+  expect(run({ ...drawing, schemes: [lopsided] })).toMatchObject([{ plausible: false }]);
 });
 
 /** The sums over so many seeds. */
@@ -236,24 +234,22 @@ function repeatsOver(seeds: number, given: Partial<Simulation>): { readonly seen
   return { seen, expected };
 }
 
-describe("the expected repeats", () => {
-  test.each([
-    { name: "wide", scheme: wide, scenario: "good-clocks", numbers: 2_000, seeds: 20 },
-    { name: "millis", scheme: schemeNamed("millis-41-10-13"), scenario: "heavy-rate", numbers: 2_000, seeds: 3 },
-    { name: "uneven", scheme: uneven, scenario: "clock-back-restart", numbers: 300, seeds: 20 },
-    { name: "narrow", scheme: narrow, scenario: "clock-back", numbers: 300, seeds: 20 },
-  ])("are met over many seeds: $name in $scenario", ({ scheme, scenario, numbers, seeds }) => {
-    const given = { schemes: [scheme], scenarios: named(scenario), nodes: 4, numbers, perSecond: 200 };
-    const { seen, expected } = repeatsOver(seeds, given);
-    expect(expected).toBeGreaterThan(7);
-    expect(Math.abs(seen - expected)).toBeLessThan(4 * Math.sqrt(expected));
-  });
+test.each([
+  { name: "wide", scheme: wide, scenario: "good-clocks", numbers: 2_000, seeds: 20 },
+  { name: "millis", scheme: schemeNamed("millis-41-10-13"), scenario: "heavy-rate", numbers: 2_000, seeds: 3 },
+  { name: "uneven", scheme: uneven, scenario: "clock-back-restart", numbers: 300, seeds: 20 },
+  { name: "narrow", scheme: narrow, scenario: "clock-back", numbers: 300, seeds: 20 },
+])("the expected repeats are met over many seeds: $name in $scenario", ({ scheme, scenario, numbers, seeds }) => {
+  const given = { schemes: [scheme], scenarios: named(scenario), nodes: 4, numbers, perSecond: 200 };
+  const { seen, expected } = repeatsOver(seeds, given);
+  expect(expected).toBeGreaterThan(7);
+  expect(Math.abs(seen - expected)).toBeLessThan(4 * Math.sqrt(expected));
+});
 
-  test("are met where two count from random values, although repeats come many together", () => {
-    const given = { schemes: [shortRing], scenarios: named("cloned"), nodes: 2, numbers: 64, perSecond: 8 };
-    const { seen, expected } = repeatsOver(1_500, given);
-    expect(expected).toBeGreaterThan(500);
-    expect(seen / expected).toBeGreaterThan(0.7);
-    expect(seen / expected).toBeLessThan(1.3);
-  });
+test("the expected repeats are met where two count from random values, although repeats come many together", () => {
+  const given = { schemes: [shortRing], scenarios: named("cloned"), nodes: 2, numbers: 64, perSecond: 8 };
+  const { seen, expected } = repeatsOver(1_500, given);
+  expect(expected).toBeGreaterThan(500);
+  expect(seen / expected).toBeGreaterThan(0.7);
+  expect(seen / expected).toBeLessThan(1.3);
 });

@@ -4,13 +4,11 @@ import { hashOfMacs } from "../src/minting.js";
 import { millis411013, objectid, snowflake2015, twitterSnowflake } from "../src/schemes/snowflakes.js";
 import { contextWith, draws, fieldsOf, minted, mintedStep, vectorsOf } from "./helpers.js";
 
-describe("Twitter's Snowflake", () => {
-  test("rejects a node beyond ten bits, and a clock without a time", () => {
-    expect(() => twitterSnowflake.mint(contextWith({ node: { given: 1024 } }))).toThrow(
-      new RangeError("datacenter and worker must be a whole number from 0 to 1023, not 1024"),
-    );
-    expect(() => twitterSnowflake.mint(contextWith({ nowMs: Number.NaN }))).toThrow(RangeError);
-  });
+test("Twitter's Snowflake rejects a node beyond ten bits, and a clock without a time", () => {
+  expect(() => twitterSnowflake.mint(contextWith({ node: { given: 1024 } }))).toThrow(
+    new RangeError("datacenter and worker must be a whole number from 0 to 1023, not 1024"),
+  );
+  expect(() => twitterSnowflake.mint(contextWith({ nowMs: Number.NaN }))).toThrow(RangeError);
 });
 
 describe("the Snowflake of 2015", () => {
@@ -34,7 +32,7 @@ describe("the Snowflake of 2015", () => {
   }>("snowflake_1_41_10_12_epoch2015");
 
   const EPOCH_MS = 1_420_070_400_000;
-  test("takes its node from the MAC addresses as the 20 vectors do", () => {
+  test("the Snowflake of 2015 takes its node from the MAC addresses as the 20 vectors do", () => {
     expect(nodeFromMac).toHaveLength(20);
     for (const { macs, javaHashCode, nodeId } of nodeFromMac) {
       const text = minted(snowflake2015, contextWith({ node: { macs, given: 7 } }));
@@ -43,35 +41,38 @@ describe("the Snowflake of 2015", () => {
     }
   });
 
-  test("takes the given node without a MAC address, and rejects a malformed address", () => {
+  test("the Snowflake of 2015 takes the given node without a MAC address, and rejects a malformed address", () => {
     expect(fieldsOf(snowflake2015, minted(snowflake2015, contextWith({ node: { given: 786 } })))).toMatchObject({
       node: 786,
     });
     expect(() => snowflake2015.mint(contextWith({ node: { macs: ["deadbeef0001"] } }))).toThrow(RangeError);
   });
 
-  test.each(traces.map((trace) => [trace.name, trace] as const))("mints the trace: %s", (_, trace) => {
-    const readings = trace.clock ?? (trace.clockRuns ?? []).flatMap(([ms, times]) => Array<number>(times).fill(ms));
-    const context = contextWith({ node: { given: trace.node } });
-    const results: ({ id: string } | { error: string })[] = [];
-    for (const ms of readings) {
-      context.clock.at = ms;
-      try {
-        const step = snowflake2015.mint(context);
-        if (step.outcome === "minted") results.push({ id: step.text });
-        else expect(step.untilMs).toBe(ms + 1);
-      } catch (error) {
-        expect(error).toMatchObject({ name: "SchemeError", code: "clock_moved_backward" });
-        results.push({ error: "clock went backwards" });
+  test.each(traces.map((trace) => [trace.name, trace] as const))(
+    "the Snowflake of 2015 mints the trace: %s",
+    (_, trace) => {
+      const readings = trace.clock ?? (trace.clockRuns ?? []).flatMap(([ms, times]) => Array<number>(times).fill(ms));
+      const context = contextWith({ node: { given: trace.node } });
+      const results: ({ id: string } | { error: string })[] = [];
+      for (const ms of readings) {
+        context.clock.at = ms;
+        try {
+          const step = snowflake2015.mint(context);
+          if (step.outcome === "minted") results.push({ id: step.text });
+          else expect(step.untilMs).toBe(ms + 1);
+        } catch (error) {
+          expect(error).toMatchObject({ name: "SchemeError", code: "clock_moved_backward" });
+          results.push({ error: "clock went backwards" });
+        }
       }
-    }
-    if (trace.out !== undefined) expect(results).toEqual(trace.out);
-    if (trace.results !== undefined) expect(results).toHaveLength(trace.results);
-    if (trace.last !== undefined) expect(results.slice(-trace.last.length)).toEqual(trace.last);
-    expect(trace.out ?? trace.last).toBeDefined();
-  });
+      if (trace.out !== undefined) expect(results).toEqual(trace.out);
+      if (trace.results !== undefined) expect(results).toHaveLength(trace.results);
+      if (trace.last !== undefined) expect(results.slice(-trace.last.length)).toEqual(trace.last);
+      expect(trace.out ?? trace.last).toBeDefined();
+    },
+  );
 
-  test("reads the clock once a step", () => {
+  test("the Snowflake of 2015 reads the clock once a step", () => {
     let read = 0;
     const clock = { nowMs: () => EPOCH_MS + ++read };
     snowflake2015.mint(contextWith({ clock } as never));
@@ -85,43 +86,39 @@ interface Drawn {
   readonly random: number;
 }
 
-describe("41 milliseconds, 10 generator, 13 random", () => {
-  test("rejects a generator beyond ten bits, which changed the time in the published code", () => {
-    const { unmasked_seed_code: unmasked } = vectorsOf<{
-      readonly unmasked_seed_code: readonly { readonly id: string; readonly decodesAs: Drawn }[];
-    }>("nonsequential_41_10_13");
-    expect(unmasked).toHaveLength(1);
-    for (const { id, decodesAs, ...given } of unmasked as readonly (Drawn & (typeof unmasked)[number])[]) {
-      const fieldsIn = ({ unixMs, generator, random }: Drawn) => ({ time: Number(unixMs), generator, random });
-      expect(() => millis411013.format(fieldsIn(given))).toThrow(
-        "generator must be a whole number from 0 to 1023, not 1024",
-      );
-      expect(fieldsOf(millis411013, id)).toEqual(fieldsIn(decodesAs));
-    }
-  });
-
-  test("rejects a draw out of its bounds", () => {
-    for (const wrong of [8_191, -1, 0.5, Number.NaN]) {
-      expect(() => millis411013.mint(contextWith({ random: { below: () => wrong } }))).toThrow(RangeError);
-    }
-  });
+test("the 41+10+13 scheme rejects a generator beyond ten bits, which changed the time in the published code", () => {
+  const { unmasked_seed_code: unmasked } = vectorsOf<{
+    readonly unmasked_seed_code: readonly { readonly id: string; readonly decodesAs: Drawn }[];
+  }>("nonsequential_41_10_13");
+  expect(unmasked).toHaveLength(1);
+  for (const { id, decodesAs, ...given } of unmasked as readonly (Drawn & (typeof unmasked)[number])[]) {
+    const fieldsIn = ({ unixMs, generator, random }: Drawn) => ({ time: Number(unixMs), generator, random });
+    expect(() => millis411013.format(fieldsIn(given))).toThrow(
+      "generator must be a whole number from 0 to 1023, not 1024",
+    );
+    expect(fieldsOf(millis411013, id)).toEqual(fieldsIn(decodesAs));
+  }
 });
 
-describe("an ObjectId", () => {
-  test("wraps its counter around across seconds, also when the clock goes back", () => {
-    const context = contextWith({ nowMs: 5_000, random: draws([2 ** 24 - 2]) });
-    const counters = [5_000, 5_999, 6_000, 3_000, 6_000].map((at) => {
-      context.clock.at = at;
-      return mintedStep(objectid.mint(context)).values.counter;
-    });
-    expect(counters).toEqual([2 ** 24 - 2, 2 ** 24 - 1, 0, 1, 2]);
-  });
+test("the 41+10+13 scheme rejects a draw out of its bounds", () => {
+  for (const wrong of [8_191, -1, 0.5, Number.NaN]) {
+    expect(() => millis411013.mint(contextWith({ random: { below: () => wrong } }))).toThrow(RangeError);
+  }
+});
 
-  test("waits when a second has no counter left", () => {
-    const context = contextWith({ nowMs: 5_400 });
-    minted(objectid, context);
-    context.memory.set("objectid/made in unit", 2n ** 24n - 1n);
-    minted(objectid, context);
-    expect(objectid.mint(context)).toEqual({ outcome: "wait", untilMs: 6_000 });
+test("the ObjectId scheme wraps its counter around across seconds, also when the clock goes back", () => {
+  const context = contextWith({ nowMs: 5_000, random: draws([2 ** 24 - 2]) });
+  const counters = [5_000, 5_999, 6_000, 3_000, 6_000].map((at) => {
+    context.clock.at = at;
+    return mintedStep(objectid.mint(context)).values.counter;
   });
+  expect(counters).toEqual([2 ** 24 - 2, 2 ** 24 - 1, 0, 1, 2]);
+});
+
+test("the ObjectId scheme waits when a second has no counter left", () => {
+  const context = contextWith({ nowMs: 5_400 });
+  minted(objectid, context);
+  context.memory.set("objectid/made in unit", 2n ** 24n - 1n);
+  minted(objectid, context);
+  expect(objectid.mint(context)).toEqual({ outcome: "wait", untilMs: 6_000 });
 });

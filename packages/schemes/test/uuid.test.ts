@@ -23,7 +23,7 @@ describe("a UUID", () => {
   }>("uuid");
   const ofKind = (kind: string) => vectors.filter((vector) => vector.in.kind === kind);
 
-  test("parses and formats the 23 vectors, also in base62 and in upper case", () => {
+  test("the UUID scheme parses and formats the 23 vectors, also in base62 and in upper case", () => {
     expect(vectors).toHaveLength(23);
     for (const { uuid: text, int, base62, version, variant } of vectors) {
       const parsed = mustMatch(uuid.parse(text));
@@ -41,7 +41,7 @@ describe("a UUID", () => {
     }
   });
 
-  test("is minted as version 4 from 122 random bits", () => {
+  test("a UUID is minted as version 4 from 122 random bits", () => {
     expect(ofKind("v4")).toHaveLength(10);
     for (const { in: given, uuid: text } of ofKind("v4")) {
       const bits = BigInt(`0x${given.random16}`);
@@ -51,7 +51,7 @@ describe("a UUID", () => {
     }
   });
 
-  test("shows time, clock sequence and node in version 1", () => {
+  test("a UUID of version 1 shows time, clock sequence and node", () => {
     expect(ofKind("v1")).toHaveLength(10);
     for (const { uuid: text, v1 } of ofKind("v1")) {
       const { values, timeMs, notes } = mustMatch(uuid.parse(text));
@@ -65,7 +65,7 @@ describe("a UUID", () => {
     }
   });
 
-  test("has no time in another version or variant", () => {
+  test("a UUID of another version or variant has no time", () => {
     for (const { uuid: text } of vectors.filter((vector) => vector.in.kind !== "v1")) {
       expect(mustMatch(uuid.parse(text)).timeMs).toBeUndefined();
     }
@@ -85,7 +85,7 @@ describe("a UUID", () => {
     "aB000000-0000-0000-0000-000000000000",
     "zzzzzzzzzzzzzzzzzzzzzz",
     "000000000000000000000",
-  ])("is not %j", (text) => {
+  ])("the UUID scheme does not match %j", (text) => {
     expect(uuid.parse(text)).toMatchObject({ matches: false });
   });
 });

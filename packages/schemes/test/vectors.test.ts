@@ -1,5 +1,5 @@
 /** Every reference vector, of each scheme: its fields are encoded in every encoding, each text is parsed back, and what can be minted is. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Values } from "../src/index.js";
 import {
   contextWith,
@@ -142,44 +142,42 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
   ],
 ];
 
-describe("vectors", () => {
-  test.each(TABLE)("of %s are encoded, parsed and minted as published", (name, part, count, expectedOf) => {
-    const scheme = schemeNamed(name);
-    // One number of mysql-13-6-1 is beyond BIGINT UNSIGNED: `mysql.test.ts` has it.
-    const vectors = vectorsOf<{ vectors: readonly Vector[] }>(part).vectors.filter(
-      ({ fitsUnsignedBigint }) => String(fitsUnsignedBigint) !== "false",
-    );
-    expect(vectors).toHaveLength(count);
-    for (const { values, number, encodings, context, ...rest } of vectors.map(expectedOf)) {
-      const [today] = Object.values(encodings) as [string];
-      expect(scheme.format(values)).toBe(today);
-      expect(scheme.encodings(values)).toEqual(encodings);
-      expect(fieldsOf(scheme, today)).toEqual(values);
-      const reading = { values, number: BigInt(number ?? -1), ...rest };
-      for (const text of Object.values(encodings) as string[]) {
-        expect(readingsOf(scheme, text)).toContainEqual(expect.objectContaining(reading));
-      }
-      // The last millisecond of the unit, which no number of seconds shows.
-      const lastMs = name === "objectid" || name === "mysql-11-9" ? 999 : 0;
-      if (context !== undefined && rest.timeMs !== undefined)
-        expect(minted(scheme, contextWith({ nowMs: rest.timeMs + lastMs, ...context }))).toBe(today);
+test.each(TABLE)("the vectors of %s are encoded, parsed and minted as published", (name, part, count, expectedOf) => {
+  const scheme = schemeNamed(name);
+  // One number of mysql-13-6-1 is beyond BIGINT UNSIGNED: `mysql.test.ts` has it.
+  const vectors = vectorsOf<{ vectors: readonly Vector[] }>(part).vectors.filter(
+    ({ fitsUnsignedBigint }) => String(fitsUnsignedBigint) !== "false",
+  );
+  expect(vectors).toHaveLength(count);
+  for (const { values, number, encodings, context, ...rest } of vectors.map(expectedOf)) {
+    const [today] = Object.values(encodings) as [string];
+    expect(scheme.format(values)).toBe(today);
+    expect(scheme.encodings(values)).toEqual(encodings);
+    expect(fieldsOf(scheme, today)).toEqual(values);
+    const reading = { values, number: BigInt(number ?? -1), ...rest };
+    for (const text of Object.values(encodings) as string[]) {
+      expect(readingsOf(scheme, text)).toContainEqual(expect.objectContaining(reading));
     }
-  });
+    // The last millisecond of the unit, which no number of seconds shows.
+    const lastMs = name === "objectid" || name === "mysql-11-9" ? 999 : 0;
+    if (context !== undefined && rest.timeMs !== undefined)
+      expect(minted(scheme, contextWith({ nowMs: rest.timeMs + lastMs, ...context }))).toBe(today);
+  }
+});
 
-  test.each<readonly [string, string, number, (given: Vector["in"]) => Values]>([
-    ["chibrary-4-16-20", "chibrary_4_16_20", 3, (given) => given],
-    [
-      "snowflake-2015",
-      "snowflake_1_41_10_12_epoch2015",
-      4,
-      ({ unixMs, ...given }) => ({ sign: 0, time: Number(unixMs) - Date.UTC(2015, 0, 1), ...given }),
-    ],
-    ["millis-41-10-13", "nonsequential_41_10_13", 4, ({ unixMs, ...given }) => ({ time: Number(unixMs), ...given })],
-  ])("that are invalid are rejected by %s", (name, part, count, valuesIn) => {
-    const { invalid } = vectorsOf<{ readonly invalid: readonly Vector["in"][] }>(part);
-    expect(invalid).toHaveLength(count);
-    for (const given of invalid) {
-      expect(() => schemeNamed(name).format(valuesIn(given)), JSON.stringify(given)).toThrow(RangeError);
-    }
-  });
+test.each<readonly [string, string, number, (given: Vector["in"]) => Values]>([
+  ["chibrary-4-16-20", "chibrary_4_16_20", 3, (given) => given],
+  [
+    "snowflake-2015",
+    "snowflake_1_41_10_12_epoch2015",
+    4,
+    ({ unixMs, ...given }) => ({ sign: 0, time: Number(unixMs) - Date.UTC(2015, 0, 1), ...given }),
+  ],
+  ["millis-41-10-13", "nonsequential_41_10_13", 4, ({ unixMs, ...given }) => ({ time: Number(unixMs), ...given })],
+])("the invalid vectors of %s are rejected", (name, part, count, valuesIn) => {
+  const { invalid } = vectorsOf<{ readonly invalid: readonly Vector["in"][] }>(part);
+  expect(invalid).toHaveLength(count);
+  for (const given of invalid) {
+    expect(() => schemeNamed(name).format(valuesIn(given)), JSON.stringify(given)).toThrow(RangeError);
+  }
 });
