@@ -15,8 +15,8 @@ import {
   ERROR_RULES,
   isErrorCode,
   ledgerIdOf,
-  pathOf,
   PROOF_PATTERN,
+  pathOf,
   runOfLedgerId,
 } from "../src/wire.js";
 
