@@ -42,7 +42,7 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
 
   afterEach(() => way?.close());
 
-  test("leases runs upwards, echoes the nonce, and never repeats a response, not even for one nonce", async () => {
+  test("a lease source leases runs upwards, echoes the nonce, and never repeats a response, not even for one nonce", async () => {
     const { source: leases } = await source();
     const first = await leases.lease("main", request);
     const evidence = { lastRun: 11, proof: first.proof };
@@ -55,7 +55,7 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
     expect(both.map(({ firstRun }) => firstRun).sort()).toEqual([14, 16]);
   });
 
-  test("rejects with the codes of the protocol", async () => {
+  test("a lease source rejects with the codes of the protocol", async () => {
     const { source: leases } = await source();
     await expect(leases.lease("other", request)).rejects.toMatchObject({ code: "namespace_not_found" });
     for (const proof of [null, "r".repeat(43)]) {
@@ -68,7 +68,7 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
     await expect(leases.report("main", 10, report)).rejects.toMatchObject({ code: "run_not_leased" });
   });
 
-  test("serves a client, from the first number to the report at the end", async () => {
+  test("a lease source serves a client, from the first number to the report at the end", async () => {
     const { source: leases, coordinator } = await source();
     const client = createClient({ source: leases, holder: { name: "test" } });
     expect(decodeCallNumber(await client.next())).toEqual({ version: 0, run: 10, sequence: 0 });

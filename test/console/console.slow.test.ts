@@ -218,7 +218,7 @@ test("the recovery page shows what is wrong, and the command with the store id f
   await expectHeading(page, "Recovery");
 });
 
-test("the console repeats a rejected request no more often", async () => {
+test("the console repeats a rejected request at most once in five seconds", async () => {
   const { page, visit } = await openConsole(browser());
   const requested: string[] = [];
   page.on("request", (request) => requested.push(new URL(request.url()).pathname));

@@ -51,7 +51,7 @@ test("char(8) pads, and its spaces at the end do not count", async () => {
   await expect(run("INSERT INTO padded VALUES ('2VznWE  ')")).rejects.toThrow(DUPLICATE);
 });
 
-test("as numbers they are kept in 47 bits, once each", async () => {
+test("call numbers stored as numbers are kept in 47 bits, once each", async () => {
   await run(examples.sql("bigint"));
   const insert = (number: string) => run(`INSERT INTO messages_by_number VALUES (${number}, 'another')`);
   await expect(insert("8860652339216")).rejects.toThrow(DUPLICATE);

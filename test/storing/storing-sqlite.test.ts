@@ -82,7 +82,7 @@ test("a rowid is invented where none is given, as shown; without rowid NULL is r
     await expect(run(`INSERT INTO messages_by_number VALUES (${number}, 'another')`)).rejects.toThrow(error);
 });
 
-test("in every archive call numbers differ in case alone: 280 pairs in the first half million, the first after 114,723", () => {
+test("the first half million call numbers have 280 pairs that differ in case alone, the first after 114,723", () => {
   const spellings = new Map<string, string>();
   const pairs: string[] = [];
   let callNumberAt = callNumbersOfRun(0, 1);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { callnumber, callnumberProcess, folderForTest, serve } from "../processes/command.js";
 import { newAuthority } from "./certificates.js";
 import { replaceFile, type TlsFiles, writeTlsFiles } from "./files.js";
@@ -74,39 +74,37 @@ test("a coordinator with a client CA rejects a client without a certificate of i
   expect(output().stdout).not.toContain('"msg":"lease"');
 });
 
-describe("serve at its start", () => {
-  test("prints which addresses it listens on, and that nothing is encrypted when there is no TLS", async () => {
-    const anywhere = ["--host", "0.0.0.0", "--listen-without-tokens"];
-    const open = (await serve("memory:", ...anywhere, "--listen-without-tls")).output().stderr;
-    expect(open).toMatch(/^--host 0\.0\.0\.0: listens on every address of this machine$/m);
-    expect(open).toMatch(/^nothing is encrypted, .*--listen-without-tls/m);
-    const encrypted = (await serve("memory:", ...anywhere, ...tlsFlags())).output().stderr;
-    expect(encrypted).toContain("every address");
-    expect(encrypted).not.toContain("nothing is encrypted");
-    const own = (await serve("memory:")).output().stderr;
-    expect(own).not.toMatch(/every address|encrypted/);
-  });
-
-  test("fails with an expired certificate, before a store is made", async () => {
-    files = writeTlsFiles(folder, authority.issue({ untilMs: Date.UTC(2026, 0) }));
-    const path = join(folder, "store.db");
-    const words = ["serve", "--create", "--store", `sqlite:${path}`, "--port", "0", ...tlsFlags()];
-    const { code, stderr } = await callnumber(words);
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("expired on 2026-01-01T00:00") });
-    expect(existsSync(path)).toBe(false);
-  });
-
-  test("logs and prints a warning within 14 days of the certificate's expiry", async () => {
-    files = writeTlsFiles(folder, authority.issue({ untilMs: Date.now() + 5.5 * 24 * 3_600_000 }));
-    const { output } = await serve("memory:", ...tlsFlags());
-    expect(linesOf(output().stdout)).toContainEqual(
-      expect.objectContaining({ msg: "certificate_expiring", daysLeft: 5, level: 40 }),
-    );
-    expect(output().stderr).toMatch(/^The TLS certificate expires in 5 days, on 20\S+Z: renew it$/m);
-  });
+test("serve prints which addresses it listens on, and that nothing is encrypted when there is no TLS", async () => {
+  const anywhere = ["--host", "0.0.0.0", "--listen-without-tokens"];
+  const open = (await serve("memory:", ...anywhere, "--listen-without-tls")).output().stderr;
+  expect(open).toMatch(/^--host 0\.0\.0\.0: listens on every address of this machine$/m);
+  expect(open).toMatch(/^nothing is encrypted, .*--listen-without-tls/m);
+  const encrypted = (await serve("memory:", ...anywhere, ...tlsFlags())).output().stderr;
+  expect(encrypted).toContain("every address");
+  expect(encrypted).not.toContain("nothing is encrypted");
+  const own = (await serve("memory:")).output().stderr;
+  expect(own).not.toMatch(/every address|encrypted/);
 });
 
-test("SIGHUP loads new files at once, and logs what is wrong with those that do not fit", async () => {
+test("serve fails with an expired certificate, before a store is made", async () => {
+  files = writeTlsFiles(folder, authority.issue({ untilMs: Date.UTC(2026, 0) }));
+  const path = join(folder, "store.db");
+  const words = ["serve", "--create", "--store", `sqlite:${path}`, "--port", "0", ...tlsFlags()];
+  const { code, stderr } = await callnumber(words);
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("expired on 2026-01-01T00:00") });
+  expect(existsSync(path)).toBe(false);
+});
+
+test("serve logs and prints a warning within 14 days of the certificate's expiry", async () => {
+  files = writeTlsFiles(folder, authority.issue({ untilMs: Date.now() + 5.5 * 24 * 3_600_000 }));
+  const { output } = await serve("memory:", ...tlsFlags());
+  expect(linesOf(output().stdout)).toContainEqual(
+    expect.objectContaining({ msg: "certificate_expiring", daysLeft: 5, level: 40 }),
+  );
+  expect(output().stderr).toMatch(/^The TLS certificate expires in 5 days, on 20\S+Z: renew it$/m);
+});
+
+test("serve loads new files at SIGHUP, and logs what is wrong with those that do not fit", async () => {
   const { url, send, output, stop } = await serve("memory:", ...tlsFlags());
   const before = await shown(url);
   const logged = async (event: string) => {
