@@ -58,80 +58,78 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
 const idsOf = ({ version, firstRun, runCount }: GuardedLease) =>
   Array.from({ length: runCount }, (_, offset) => ledgerIdOf(version, firstRun + offset));
 
-describe("the plan and the step", () => {
-  test("advance-version continues at run 1 of the next version while coordinators and their importers run", async () => {
-    const world = await newWorld({ firstRun: RUN_MAX });
-    const [guard, other] = [await guardOn(world), await guardOn(world)];
-    const before = await leaseOf(guard);
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
-    const { after } = await advance(world);
-    expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
-    const held = { lastRun: ledgerIdOf(0, RUN_MAX), proof: before.proof };
-    expect(await leaseOf(guard, { ...held, runCount: 3 })).toMatchObject({ version: 1, firstRun: 1, runCount: 3 });
-    expect(await leaseOf(other, held)).toMatchObject({ version: 1, firstRun: 4 });
-  });
+test("advance-version continues at run 1 of the next version while coordinators and their importers run", async () => {
+  const world = await newWorld({ firstRun: RUN_MAX });
+  const [guard, other] = [await guardOn(world), await guardOn(world)];
+  const before = await leaseOf(guard);
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
+  const { after } = await advance(world);
+  expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
+  const held = { lastRun: ledgerIdOf(0, RUN_MAX), proof: before.proof };
+  expect(await leaseOf(guard, { ...held, runCount: 3 })).toMatchObject({ version: 1, firstRun: 1, runCount: 3 });
+  expect(await leaseOf(other, held)).toMatchObject({ version: 1, firstRun: 4 });
+});
 
-  test("advance-version is rejected until the ceiling reaches the last run, with that time", async () => {
-    const world = await newWorld({ firstRun: PAST_THE_END - 16 * 3600 });
-    const refusal = advance(world, { isForcedEarly: true });
-    await expect(refusal).rejects.toMatchObject({
-      code: "version_still_active",
-      message: expect.stringContaining(new Date(world.clock.timeMs + 3_600_000).toISOString().slice(0, 16)),
-    });
-    expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
+test("advance-version is rejected until the ceiling reaches the last run, with that time", async () => {
+  const world = await newWorld({ firstRun: PAST_THE_END - 16 * 3600 });
+  const refusal = advance(world, { isForcedEarly: true });
+  await expect(refusal).rejects.toMatchObject({
+    code: "version_still_active",
+    message: expect.stringContaining(new Date(world.clock.timeMs + 3_600_000).toISOString().slice(0, 16)),
   });
+  expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
+});
 
-  test("advance-version below 95 % is rejected, unless an operator gives up the rest", async () => {
-    const world = await newWorld({ firstRun: PAST_THE_END + 1 });
-    await leaseOf(await guardOn(world), { runCount: 64 });
-    await expect(advance(world)).rejects.toMatchObject({
-      code: "version_still_active",
-      message: expect.stringContaining(`${BURST_RUNS - 64} runs would be given up`),
-    });
-    expect((await advance(world, { isForcedEarly: true })).after.version).toBe(1);
+test("advance-version below 95 % is rejected, unless an operator gives up the rest", async () => {
+  const world = await newWorld({ firstRun: PAST_THE_END + 1 });
+  await leaseOf(await guardOn(world), { runCount: 64 });
+  await expect(advance(world)).rejects.toMatchObject({
+    code: "version_still_active",
+    message: expect.stringContaining(`${BURST_RUNS - 64} runs would be given up`),
   });
+  expect((await advance(world, { isForcedEarly: true })).after.version).toBe(1);
+});
 
-  test("advance-version shows the version when it is run again, and changes nothing", async () => {
-    const world = await endedWorld();
-    await advance(world);
-    await expect(advance(world)).rejects.toMatchObject({
-      code: "version_still_active",
-      message: expect.stringContaining("is at version 1 already"),
-    });
-    await expect(advance(world, { isForcedEarly: true })).rejects.toMatchObject({ code: "version_still_active" });
-    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
+test("advance-version shows the version when it is run again, and changes nothing", async () => {
+  const world = await endedWorld();
+  await advance(world);
+  await expect(advance(world)).rejects.toMatchObject({
+    code: "version_still_active",
+    message: expect.stringContaining("is at version 1 already"),
   });
+  await expect(advance(world, { isForcedEarly: true })).rejects.toMatchObject({ code: "version_still_active" });
+  expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
+});
 
-  test("advance-version whose response is lost was done, and shows so when it is run again", async () => {
-    const world = await endedWorld();
-    world.store.alter = (outcome, { step }) => {
-      if (step === "advance") throw new CoordinatorError("store_unavailable", "the connection broke");
-      return outcome;
-    };
-    await expect(advance(world)).rejects.toMatchObject({ code: "store_unavailable" });
-    await expect(advance(world)).rejects.toMatchObject({ message: expect.stringContaining("version 1 already") });
-    expect(await leaseOf(await guardOn(world))).toMatchObject({ version: 1, firstRun: 1 });
-  });
+test("advance-version whose response is lost was done, and shows so when it is run again", async () => {
+  const world = await endedWorld();
+  world.store.alter = (outcome, { step }) => {
+    if (step === "advance") throw new CoordinatorError("store_unavailable", "the connection broke");
+    return outcome;
+  };
+  await expect(advance(world)).rejects.toMatchObject({ code: "store_unavailable" });
+  await expect(advance(world)).rejects.toMatchObject({ message: expect.stringContaining("version 1 already") });
+  expect(await leaseOf(await guardOn(world))).toMatchObject({ version: 1, firstRun: 1 });
+});
 
-  test("advance-version without the quorum fails", async () => {
-    const world = await newWorld({ firstRun: RUN_MAX, nodeCount: 3 });
-    world.store.acknowledgedCount = 0;
-    await expect(advance(world, { isForcedEarly: true })).rejects.toMatchObject({ code: "quorum_missing" });
-  });
+test("advance-version without the quorum fails", async () => {
+  const world = await newWorld({ firstRun: RUN_MAX, nodeCount: 3 });
+  world.store.acknowledgedCount = 0;
+  await expect(advance(world, { isForcedEarly: true })).rejects.toMatchObject({ code: "quorum_missing" });
+});
 
-  test("advance-version is rejected in the last version, for a sealed store, and by a checkpoint of another store", async () => {
-    const world = await endedWorld();
-    const plan = await planAdvance(asked(world));
-    const last = { ...plan, found: { ...plan.found, version: VERSION_MAX } };
-    expect(refusalOf(last, asked(world))).toMatchObject({ code: "run_space_exhausted" });
-    const checkpointFile = memory();
-    const other = await newWorld();
-    checkpointFile.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
-    await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "store_id_mismatch" });
-    await (await guardOn(world)).seal(FORKED_SEAL);
-    await expect(advance(world)).rejects.toMatchObject({ code: "store_forked" });
-    expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
-  });
+test("advance-version is rejected in the last version, for a sealed store, and by another store's checkpoint", async () => {
+  const world = await endedWorld();
+  const plan = await planAdvance(asked(world));
+  const last = { ...plan, found: { ...plan.found, version: VERSION_MAX } };
+  expect(refusalOf(last, asked(world))).toMatchObject({ code: "run_space_exhausted" });
+  const checkpointFile = memory();
+  const other = await newWorld();
+  checkpointFile.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
+  await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "store_id_mismatch" });
+  await (await guardOn(world)).seal(FORKED_SEAL);
+  await expect(advance(world)).rejects.toMatchObject({ code: "store_forked" });
+  expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
 });
 
 describe("a store that is rolled back to before the advance", () => {
@@ -146,7 +144,7 @@ describe("a store that is rolled back to before the advance", () => {
     return { world, guard, leased };
   }
 
-  test("leases nothing, with or without a checkpoint: no recovery ends in the version that has ended", async () => {
+  test("a store rolled back to before the advance leases nothing: no recovery ends in the version that has ended", async () => {
     const { world, guard } = await forgetful();
     // In the same epoch only a coordinator with a memory of it notices, in another one each does.
     await expect(leaseOf(guard)).rejects.toMatchObject({
@@ -161,7 +159,7 @@ describe("a store that is rolled back to before the advance", () => {
     expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
   });
 
-  test("leases above everything that was leased before once it is advanced again, although no checkpoint has it", async () => {
+  test("a store rolled back to before the advance leases above every earlier run once it is advanced again", async () => {
     const { world, leased } = await forgetful();
     world.store.server.epoch = "second:life:0";
     world.clock.timeMs += LATER_MS;
@@ -174,7 +172,7 @@ describe("a store that is rolled back to before the advance", () => {
     expect(lease.firstRun).toBeGreaterThan(lineOf(world, -LATER_MS, 1));
   });
 
-  test("is recovered when it is advanced before any coordinator starts, by its epoch or by a checkpoint", async () => {
+  test("a store rolled back before the advance is recovered when it is advanced first, by its epoch or a checkpoint", async () => {
     const byEpoch = await forgetful();
     byEpoch.world.store.server.epoch = "second:life:0";
     const checkpointFile = memory();
@@ -190,7 +188,7 @@ describe("a store that is rolled back to before the advance", () => {
     }
   });
 
-  test("is recovered when its checkpoint is corrupt", async () => {
+  test("an advanced store is recovered when its checkpoint is corrupt", async () => {
     const world = await endedWorld();
     const checkpointFile = memory();
     checkpointFile.kept = CORRUPT;
@@ -199,31 +197,29 @@ describe("a store that is rolled back to before the advance", () => {
   });
 });
 
-describe("at the end of a version", () => {
-  test("the guard stays stopped through heartbeats, until the version was advanced", async () => {
-    const world = await endedWorld();
-    const events: string[] = [];
-    const note = (_: object, event: string) => void events.push(event);
-    const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
-    await guard.heartbeat();
-    await guard.heartbeat();
-    expect(guard.state).toMatchObject({ state: "stopped", code: "run_space_exhausted" });
-    await advance(world);
-    await guard.heartbeat();
-    expect(guard.state.state).toBe("active");
-    expect(events).toEqual(["pin", "stopped", "active"]);
-  });
+test("the guard stays stopped through heartbeats, until the version was advanced", async () => {
+  const world = await endedWorld();
+  const events: string[] = [];
+  const note = (_: object, event: string) => void events.push(event);
+  const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
+  await guard.heartbeat();
+  await guard.heartbeat();
+  expect(guard.state).toMatchObject({ state: "stopped", code: "run_space_exhausted" });
+  await advance(world);
+  await guard.heartbeat();
+  expect(guard.state.state).toBe("active");
+  expect(events).toEqual(["pin", "stopped", "active"]);
+});
 
-  test("a copy that did not advance is found to be a fork by a lease proof of the next version", async () => {
-    const world = await endedWorld();
-    const copy: World = { ...world, store: new SettableStore(world.clock) };
-    copy.store.restore(world.store.backup());
-    await advance(world);
-    const { version, firstRun, proof } = await leaseOf(await guardOn(world));
-    const guard = await guardOn(copy);
-    await expect(leaseOf(guard, { lastRun: ledgerIdOf(version, firstRun), proof })).rejects.toMatchObject({
-      code: "store_forked",
-    });
+test("a copy that did not advance is detected as a fork by a lease proof of the next version", async () => {
+  const world = await endedWorld();
+  const copy: World = { ...world, store: new SettableStore(world.clock) };
+  copy.store.restore(world.store.backup());
+  await advance(world);
+  const { version, firstRun, proof } = await leaseOf(await guardOn(world));
+  const guard = await guardOn(copy);
+  await expect(leaseOf(guard, { lastRun: ledgerIdOf(version, firstRun), proof })).rejects.toMatchObject({
+    code: "store_forked",
   });
 });

@@ -36,52 +36,50 @@ const namesOf = (own: Own): AlarmName[] => raisedBy(own).map(({ name }) => name)
 test.each([
   ["without leases", {}],
   ["with an importer that works", { leases: leasesInARow(repeated(5, { agoMs: MINUTE_MS })) }],
-])("a namespace %s raises nothing", (_, own) => {
+])("the namespace %s raises no alarm", (_, own) => {
   expect(namesOf(own)).toEqual([]);
 });
 
-describe("the run space", () => {
-  test.each([
-    [0.799_999, []],
-    [USED_SHARES.runs_used_80, ["runs_used_80"]],
-    [USED_SHARES.runs_used_95, ["runs_used_95", "runs_used_80"]],
-  ])("that is used to %d raises %j, the most severe first", (share, expected) => {
-    // So old that its headroom does not matter, and its run ceiling far from the end.
-    const record = recordOf({ highWaterMark: Math.ceil(share * RUN_MAX), lifeMs: 16.7 * YEAR_MS });
-    expect(namesOf({ record })).toEqual(expected);
-  });
+test.each([
+  [0.799_999, []],
+  [USED_SHARES.runs_used_80, ["runs_used_80"]],
+  [USED_SHARES.runs_used_95, ["runs_used_95", "runs_used_80"]],
+])("a run space that is used to %d raises %j, the most severe first", (share, expected) => {
+  // So old that its headroom does not matter, and its run ceiling far from the end.
+  const record = recordOf({ highWaterMark: Math.ceil(share * RUN_MAX), lifeMs: 16.7 * YEAR_MS });
+  expect(namesOf({ record })).toEqual(expected);
+});
 
-  test.each([
-    [201, false],
-    [200, true],
-  ])("of 1,000 runs of which %i are left raises runs_used_80: %s", (left, isRaised) => {
-    const record = recordOf({ firstRun: RUN_MAX - 999, highWaterMark: RUN_MAX - left, lifeMs: 1 });
-    expect(namesOf({ record }).includes("runs_used_80")).toBe(isRaised);
-  });
+test.each([
+  [201, false],
+  [200, true],
+])("a run space of 1,000 runs of which %i are left raises runs_used_80: %s", (left, isRaised) => {
+  const record = recordOf({ firstRun: RUN_MAX - 999, highWaterMark: RUN_MAX - left, lifeMs: 1 });
+  expect(namesOf({ record }).includes("runs_used_80")).toBe(isRaised);
+});
 
-  test("that is used up is named first, with the command for the next version", () => {
-    const record = recordOf({ highWaterMark: RUN_MAX, lifeMs: 18 * YEAR_MS });
-    const explanation = expect.stringContaining("callnumber advance-version");
-    expect(raisedBy({ record })[0]).toMatchObject({ name: "run_space_exhausted", severity: "critical", explanation });
-    const [last] = raisedBy({ record: { ...record, version: 7 } });
-    expect(last?.explanation).toContain("the last version");
-  });
+test("a run space that is used up is named first, with the command for the next version", () => {
+  const record = recordOf({ highWaterMark: RUN_MAX, lifeMs: 18 * YEAR_MS });
+  const explanation = expect.stringContaining("callnumber advance-version");
+  expect(raisedBy({ record })[0]).toMatchObject({ name: "run_space_exhausted", severity: "critical", explanation });
+  const [last] = raisedBy({ record: { ...record, version: 7 } });
+  expect(last?.explanation).toContain("the last version");
+});
 
-  test("is used up where no recovery can end in the version", () => {
-    expect(namesOf({ code: "run_space_exhausted" })).toEqual(["run_space_exhausted"]);
-  });
+test("a run space is used up where no recovery can end in the version", () => {
+  expect(namesOf({ code: "run_space_exhausted" })).toEqual(["run_space_exhausted"]);
+});
 
-  test.each([
-    [CEILING_ENDING_MS + MINUTE_MS, []],
-    [CEILING_ENDING_MS - MINUTE_MS, [{ name: "run_ceiling_ending", severity: "notice" }]],
-    [-MINUTE_MS, [{ name: "run_ceiling_ending", severity: "warning" }]],
-  ])("whose run ceiling ends in %i ms raises %j", (leftMs, expected) => {
-    const ceilingMs = ((RUN_MAX - 1 - BURST_RUNS) / 16) * 1000;
-    const record = recordOf({ highWaterMark: 1000, rate: 16, lifeMs: Math.ceil(ceilingMs - leftMs) });
-    const raised = raisedBy({ record });
-    expect(raised).toHaveLength(expected.length);
-    expect(raised).toMatchObject(expected);
-  });
+test.each([
+  [CEILING_ENDING_MS + MINUTE_MS, []],
+  [CEILING_ENDING_MS - MINUTE_MS, [{ name: "run_ceiling_ending", severity: "notice" }]],
+  [-MINUTE_MS, [{ name: "run_ceiling_ending", severity: "warning" }]],
+])("a run space whose run ceiling ends in %i ms raises %j", (leftMs, expected) => {
+  const ceilingMs = ((RUN_MAX - 1 - BURST_RUNS) / 16) * 1000;
+  const record = recordOf({ highWaterMark: 1000, rate: 16, lifeMs: Math.ceil(ceilingMs - leftMs) });
+  const raised = raisedBy({ record });
+  expect(raised).toHaveLength(expected.length);
+  expect(raised).toMatchObject(expected);
 });
 
 describe("the headroom below the run ceiling", () => {
@@ -95,17 +93,17 @@ describe("the headroom below the run ceiling", () => {
     [0, SHORTAGE_MIN_MS, []],
     [4, 0, taken(100)],
     [4, SHORTAGE_MIN_MS, taken(100)],
-  ])("of %i runs raises nothing when it has limited leasing for %i ms", (headroom, shortageMs, leases) => {
+  ])("a headroom of %i runs raises nothing when it has limited leasing for %i ms", (headroom, shortageMs, leases) => {
     expect(namesOf({ record: withHeadroom(headroom), leases, shortageMs })).toEqual([]);
   });
 
-  test("raises an alarm when it has limited leasing for more than a minute, as no recovery does", () => {
+  test("a headroom raises an alarm when it has limited leasing for more than a minute", () => {
     const raised = raisedBy({ record: withHeadroom(0), leases: taken(100), shortageMs: SHORTAGE_MIN_MS + 1 });
     const explanation = expect.stringMatching(/^Importers have waited for runs for 2 minutes: /);
     expect(raised).toEqual([{ name: "headroom_low", severity: "warning", explanation }]);
   });
 
-  test("names the holder that leased most runs of the hour, and no holder without leases", () => {
+  test("the headroom alarm names the holder that leased most runs of the hour, and no holder without leases", () => {
     const leases = leasesInARow([
       { holder: { name: "a" }, runCount: 2, agoMs: MINUTE_MS },
       { holder: { name: "b" }, runCount: 3, agoMs: MINUTE_MS },
@@ -122,7 +120,7 @@ describe("the headroom below the run ceiling", () => {
     [HEADROOM_LASTS_MIN_MS - MINUTE_MS, ["headroom_low"]],
     [HEADROOM_LASTS_MIN_MS + 10 * MINUTE_MS, []],
     [Number.POSITIVE_INFINITY, []],
-  ])("that lasts %d ms at the rate of the last hour raises %j", (lastsMs, expected) => {
+  ])("a headroom that lasts %d ms at the rate of the last hour raises %j", (lastsMs, expected) => {
     // The ceiling rises by 7,200 runs an hour.
     const leases = taken(7200 + Math.ceil((10_000 * HOUR_MS) / lastsMs));
     const raised = raisedBy({ record: withHeadroom(10_000), leases });
@@ -136,7 +134,7 @@ describe("a holder that starts repeatedly", () => {
     return { holder: { name, host: "mail-1" }, startCount: 96, forMs: 5 * MINUTE_MS, pauseMs: 16_000 };
   };
 
-  test("is named, with its host, its starts and its pause", () => {
+  test("the alarm for repeated starts names the holder, its host, its starts and its pause", () => {
     const explanation = expect.stringMatching(
       /"letters" on mail-1 was started 96 times within 5 minutes.*waits 16 s\. Find/,
     );
@@ -144,7 +142,7 @@ describe("a holder that starts repeatedly", () => {
     expect(raised).toEqual([{ name: "holder_restarts", severity: "warning", explanation }]);
   });
 
-  test("is counted with the others, and is not slowed down where limits are off", () => {
+  test("the alarm for repeated starts counts the other holders, and shows where limits are off", () => {
     const [alarm] = raisedBy({ startLoops: [{ ...loopOf("letters"), pauseMs: 0 }, loopOf("lists")] });
     expect(alarm?.explanation).toContain("limits are off. 1 other does the same. Find");
   });
@@ -153,7 +151,7 @@ describe("a holder that starts repeatedly", () => {
     ["letters", "letters"],
     ["$(reboot)", "'$(reboot)'"],
     ["it's", "'it'\\''s'"],
-  ])("named %j has a command that can be copied into a shell", (name, quoted) => {
+  ])("the alarm for a holder named %j has a command that can be copied into a shell", (name, quoted) => {
     const [alarm] = raisedBy({ startLoops: [loopOf(name)] });
     expect(alarm?.explanation).toContain(`\`callnumber runs --namespace main --holder ${quoted}\``);
   });

@@ -74,12 +74,12 @@ describe("a server", () => {
     [{ ...BY_NAME, host: "0.0.0.0" }, "coordinator", 200],
     [{ ...BY_NAME, host: "0.0.0.0" }, "coordinator.example", 403],
     [{ ...WITH_TOKENS, listenWithoutTls: true, host: "0.0.0.0" }, "coordinator.example", 401],
-  ])("with %o responds under the host %s with %i", async (options, host, status) => {
+  ])("a server with %o responds under the host %s with %i", async (options, host, status) => {
     const { port } = await served(options);
     expect(await responseUnder(port, "/v1/namespaces", host)).toMatchObject({ status });
   });
 
-  test("returns nothing to a page that gave its own name our address", async () => {
+  test("a server returns nothing to a page that gave its own name our address", async () => {
     const { port } = await served(BY_NAME);
     const paths = ["/v1/namespaces", "/v1/events", "/metrics", "/healthz", "/openapi.json", "/console/", "/nothing"];
     for (const path of paths) {

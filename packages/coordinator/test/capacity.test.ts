@@ -25,7 +25,7 @@ const WEEK_MS = 7 * DAY_MS;
 describe("the run space", () => {
   const record = recordOf({ firstRun: 101, highWaterMark: 300, lifeMs: DAY_MS });
 
-  test("of a version counts from its first run on, up to the end of its run ceiling", () => {
+  test("the run space of a version counts from its first run on, up to the end of its run ceiling", () => {
     const id = storeIdFields(record.storeId);
     expect(runSpaceOf(record, NOW_MS)).toEqual({
       runsUsed: 200,
@@ -41,11 +41,11 @@ describe("the run space", () => {
   test.each([
     ["of a later version counts from run 1 on", 1, 0, { runsUsed: 0, runsLeft: RUN_MAX }],
     ["of a used-up version has no runs left", 1, RUN_MAX, { usedShare: 1, runsLeft: 0 }],
-  ])("%s", (_, version, highWaterMark, expected) => {
+  ])("the run space %s", (_, version, highWaterMark, expected) => {
     expect(runSpaceOf({ ...record, version, highWaterMark }, NOW_MS)).toMatchObject(expected);
   });
 
-  test("has no more headroom than runs", () => {
+  test("the run space has no more headroom than runs", () => {
     const old = recordOf({ highWaterMark: RUN_MAX - 5, lifeMs: 20 * 365 * DAY_MS });
     expect(runSpaceOf(old, NOW_MS).headroomRuns).toBe(5);
   });
@@ -66,7 +66,7 @@ describe("rates", () => {
   const ratesOf = (highWaterMark: number, leases: readonly LedgerEntry[], lifeMs = 30 * DAY_MS) =>
     capacityOf(recordOf({ highWaterMark, lifeMs }), { leases, completeFromMs: NOW_MS - WEEK_MS }, NOW_MS).rates;
 
-  test("count leases, and no skipped run", async () => {
+  test("rates count leases, and no skipped run", async () => {
     const leases = leasesInARow([
       { agoMs: 6 * DAY_MS, runCount: 10 },
       { agoMs: 2 * HOUR_MS, runCount: 20 },
@@ -82,7 +82,7 @@ describe("rates", () => {
     expect(rates[0]?.exhaustedAtMs).toBe(NOW_MS + Math.floor((runsLeft / 30) * HOUR_MS));
   });
 
-  test("leave out windows with more leases than are read, and measure the hour over those that are", async () => {
+  test("rates leave out windows with more leases than are read, and measure the hour over those that are", async () => {
     const old = repeated(50, { agoMs: 2 * HOUR_MS });
     const leases = leasesInARow([...old, ...repeated(WINDOW_LEASES_MAX, { agoMs: MINUTE_MS })]);
     const { rates, lookedAt } = await readerOf(leases).capacity("main");
@@ -91,7 +91,7 @@ describe("rates", () => {
     expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: WINDOW_LEASES_MAX, runsPerDay }]);
   });
 
-  test("leave out windows longer than the namespace's life, and measure the first over that life", () => {
+  test("rates leave out windows longer than the namespace's life, and measure the first over that life", () => {
     const rates = ratesOf(12, [leaseOf({ agoMs: MINUTE_MS, runCount: 12 })], HOUR_MS / 2);
     expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: 12, runsPerDay: 576 }]);
   });
@@ -100,35 +100,33 @@ describe("rates", () => {
     ["nothing while nothing was leased", 0, [], null],
     ["no date beyond the calendar", 1, [leaseOf({ agoMs: 2 * DAY_MS })], null],
     ["now at the end of the run space", RUN_MAX, [leaseOf({ firstRun: RUN_MAX })], NOW_MS],
-  ])("forecast %s", (_, highWaterMark, leases, expected) => {
+  ])("rates forecast %s", (_, highWaterMark, leases, expected) => {
     expect(ratesOf(highWaterMark, leases).map(({ exhaustedAtMs }) => exhaustedAtMs)).toEqual(repeated(3, expected));
   });
 });
 
-describe("a holder", () => {
-  test("is one name, whatever its hosts and processes, and the one with most runs comes first", () => {
-    const leases = leasesInARow([
-      { holder: { name: "a", host: "z", pid: 1 }, agoMs: HOUR_MS },
-      { holder: { name: "a", host: "y", pid: 1 }, runCount: 2, agoMs: LIVE_MS },
-      { holder: { name: "b", pid: 1 }, runCount: 5, agoMs: HOUR_MS },
-      { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS - 1 },
-      { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS },
-    ]);
-    const [a, b] = [NOW_MS - LIVE_MS, NOW_MS - LIVE_MS + 1];
-    expect(holderUses(leases.toReversed(), NOW_MS)).toEqual([
-      { name: "b", leaseCount: 3, runCount: 7, share: 0.7, lastLeaseAtMs: b, isLive: true },
-      { name: "a", leaseCount: 2, runCount: 3, share: 0.3, lastLeaseAtMs: a, isLive: false },
-    ]);
-  });
+test("a holder is one name, whatever its hosts and processes, and the one with most runs comes first", () => {
+  const leases = leasesInARow([
+    { holder: { name: "a", host: "z", pid: 1 }, agoMs: HOUR_MS },
+    { holder: { name: "a", host: "y", pid: 1 }, runCount: 2, agoMs: LIVE_MS },
+    { holder: { name: "b", pid: 1 }, runCount: 5, agoMs: HOUR_MS },
+    { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS - 1 },
+    { holder: { name: "b", pid: 2 }, agoMs: LIVE_MS },
+  ]);
+  const [a, b] = [NOW_MS - LIVE_MS, NOW_MS - LIVE_MS + 1];
+  expect(holderUses(leases.toReversed(), NOW_MS)).toEqual([
+    { name: "b", leaseCount: 3, runCount: 7, share: 0.7, lastLeaseAtMs: b, isLive: true },
+    { name: "a", leaseCount: 2, runCount: 3, share: 0.3, lastLeaseAtMs: a, isLive: false },
+  ]);
+});
 
-  test("is live while it reports", () => {
-    const progress = { reportedAtMs: NOW_MS - MINUTE_MS };
-    expect(holderUses([leaseOf({ agoMs: DAY_MS, progress })], NOW_MS)).toMatchObject([{ isLive: true }]);
-  });
+test("a holder is live while it reports", () => {
+  const progress = { reportedAtMs: NOW_MS - MINUTE_MS };
+  expect(holderUses([leaseOf({ agoMs: DAY_MS, progress })], NOW_MS)).toMatchObject([{ isLive: true }]);
 });
 
 describe("a reader", () => {
-  test("reads once for many requests of the same moment, and again a little later", async () => {
+  test("a reader reads once for many requests of the same moment, and again a little later", async () => {
     const ledger = ledgerOf(leasesInARow(repeated(250, { agoMs: MINUTE_MS })));
     const clock = { nowMs: NOW_MS };
     const reader = readerOf([], { ledger, now: () => clock.nowMs });
@@ -143,7 +141,7 @@ describe("a reader", () => {
     expect(ledger.readCount).toBe(2 * readCount);
   });
 
-  test("shows at once what a recovery or an advance of the version changed", async () => {
+  test("a reader shows at once what a recovery or an advance of the version changed", async () => {
     const state = { record: recordOf({ highWaterMark: 5 }), code: null, shortageMs: 0 };
     const reader = readerOf([], { read: async () => state });
     for (const changed of [{}, { generation: 1, highWaterMark: 70 }, { version: 1, highWaterMark: 0 }]) {
@@ -159,7 +157,7 @@ describe("a reader", () => {
   ];
 
   test.each(READS)(
-    "reads %s again after the clock moved backward, and caches that as long as ever",
+    "a reader reads %s again after the clock moved backward, and caches that as long as ever",
     async (_, read) => {
       const clock = { nowMs: NOW_MS };
       const reader = readerOf(leasesInARow(repeated(3, { agoMs: MINUTE_MS })), { now: () => clock.nowMs });
@@ -174,7 +172,7 @@ describe("a reader", () => {
     },
   );
 
-  test.each(READS)("reads %s again after a failure", async (_, read) => {
+  test.each(READS)("a reader reads %s again after a failure", async (_, read) => {
     let isAway = true;
     const leases = async () => {
       if (isAway) throw new CoordinatorError("store_unavailable", "away");
@@ -212,7 +210,7 @@ describe("an alarm", () => {
     };
   }
 
-  test("is logged once when it begins and when it is cleared", async () => {
+  test("an alarm is logged once when it begins and when it is cleared", async () => {
     const check = watched();
     const used = (share: number) => ({
       isAway: false,
@@ -230,7 +228,7 @@ describe("an alarm", () => {
     expect(await check(used(0.81))).toEqual(raised("runs_used_80", "warning"));
   });
 
-  test("is logged again when it has another severity", async () => {
+  test("an alarm is logged again when it has another severity", async () => {
     const check = watched();
     const ceilingEndsIn = (leftMs: number) => {
       const record = recordOf({ highWaterMark: 1_000, rate: 16 });

@@ -21,76 +21,70 @@ function watchAt(clock: { nowMs: number }): CeilingMonitor {
 const atLine = (retryAfterMs?: number) =>
   new CoordinatorError("run_ceiling_reached", "wait", retryAfterMs === undefined ? {} : { retryAfterMs });
 
-describe("the run ceiling", () => {
-  test("begins a burst above the first run, rises by the rate, and each instant is the first of its run", () => {
-    expect(ceilingAt(id, 0, BEGIN_MS)).toBe(100 + BURST_RUNS);
-    expect([249, 250, 1_000].map((ms) => ceilingAt(id, 0, BEGIN_MS + ms) - ceilingAt(id, 0, BEGIN_MS))).toEqual([
-      0, 1, 4,
-    ]);
-    for (const run of [100 + BURST_RUNS, 70_000, RUN_MAX]) {
-      const ms = whenCeilingReaches(id, 0, run);
-      expect([ceilingAt(id, 0, ms), ceilingAt(id, 0, ms - 1)]).toEqual([run, run - 1]);
-    }
-  });
-
-  test("of the next version begins where that of the one before ends, at run 1", () => {
-    const endMs = whenCeilingReaches(id, 0, RUN_MAX);
-    expect(ceilingAt(id, 1, endMs)).toBe(1 + BURST_RUNS);
-    expect(whenCeilingReaches(id, 2, 1 + BURST_RUNS)).toBe(whenCeilingReaches(id, 1, RUN_MAX));
-  });
+test("the run ceiling begins a burst above the first run and rises by the rate, to the instant of each run", () => {
+  expect(ceilingAt(id, 0, BEGIN_MS)).toBe(100 + BURST_RUNS);
+  expect([249, 250, 1_000].map((ms) => ceilingAt(id, 0, BEGIN_MS + ms) - ceilingAt(id, 0, BEGIN_MS))).toEqual([
+    0, 1, 4,
+  ]);
+  for (const run of [100 + BURST_RUNS, 70_000, RUN_MAX]) {
+    const ms = whenCeilingReaches(id, 0, run);
+    expect([ceilingAt(id, 0, ms), ceilingAt(id, 0, ms - 1)]).toEqual([run, run - 1]);
+  }
 });
 
-describe("the watch over the line", () => {
-  test("shows the room up to the line, and the wait for the next run; neither is ever below 0", () => {
-    const watch = watchAt({ nowMs: BEGIN_MS });
-    const mark = (highWaterMark: number) => ({ storeId, version: 0, highWaterMark });
-    expect(watch.headroomAbove(mark(99))).toBe(1 + BURST_RUNS);
-    expect([99, 100 + BURST_RUNS, 103 + BURST_RUNS].map((run) => watch.waitMsAfter(mark(run)))).toEqual([
-      0, 250, 1_000,
-    ]);
-    expect(watch.headroomAbove(mark(103 + BURST_RUNS))).toBe(0);
-    const unknown = { ...mark(99), storeId: "none" };
-    expect([watch.headroomAbove(unknown), watch.waitMsAfter(unknown)]).toEqual([0, 0]);
-  });
+test("the run ceiling of the next version begins where that of the one before ends, at run 1", () => {
+  const endMs = whenCeilingReaches(id, 0, RUN_MAX);
+  expect(ceilingAt(id, 1, endMs)).toBe(1 + BURST_RUNS);
+  expect(whenCeilingReaches(id, 2, 1 + BURST_RUNS)).toBe(whenCeilingReaches(id, 1, RUN_MAX));
+});
 
-  test("takes a mark that is farther above the line than clocks explain for an operator's business", () => {
-    const watch = watchAt({ nowMs: BEGIN_MS });
-    const near = { storeId, version: 0, highWaterMark: 99 + BURST_RUNS + 44 };
-    watch.assertNear(near);
-    expect(() => watch.assertNear({ ...near, highWaterMark: near.highWaterMark + 1 })).toThrow(
-      expect.objectContaining({ code: "manual_recovery_required" }),
-    );
-    expect(watch.noteRefusal(atLine(11_000))).toMatchObject({ code: "run_ceiling_reached" });
-    expect(watch.noteRefusal(atLine(11_001))).toMatchObject({ code: "manual_recovery_required" });
-  });
+test("the watch shows the room up to the run ceiling and the wait for the next run, neither ever below 0", () => {
+  const watch = watchAt({ nowMs: BEGIN_MS });
+  const mark = (highWaterMark: number) => ({ storeId, version: 0, highWaterMark });
+  expect(watch.headroomAbove(mark(99))).toBe(1 + BURST_RUNS);
+  expect([99, 100 + BURST_RUNS, 103 + BURST_RUNS].map((run) => watch.waitMsAfter(mark(run)))).toEqual([0, 250, 1_000]);
+  expect(watch.headroomAbove(mark(103 + BURST_RUNS))).toBe(0);
+  const unknown = { ...mark(99), storeId: "none" };
+  expect([watch.headroomAbove(unknown), watch.waitMsAfter(unknown)]).toEqual([0, 0]);
+});
 
-  test("counts a shortage from its first refusal to its latest; after a minute without one there is none", () => {
-    const clock = { nowMs: BEGIN_MS };
-    const watch = watchAt(clock);
-    expect(watch.shortageMs).toBe(0);
-    for (const error of [
-      new Error("other"),
-      new CoordinatorError("store_recovering", "other", { reason: "heartbeat_expired" }),
-      { code: "run_ceiling_reached" },
-    ]) {
-      expect(watch.noteRefusal(error)).toBe(error);
-    }
-    clock.nowMs += 1;
-    const refusal = atLine();
-    expect(watch.noteRefusal(refusal)).toBe(refusal);
-    clock.nowMs += 60_000;
-    expect(watch.shortageMs).toBe(0);
-    watch.noteRefusal(atLine(250));
-    expect(watch.shortageMs).toBe(60_000);
-    clock.nowMs += 60_000;
-    expect(watch.shortageMs).toBe(60_000);
-    clock.nowMs += 1;
-    expect(watch.shortageMs).toBe(0);
-    watch.noteRefusal(atLine(250));
-    clock.nowMs += 5;
-    watch.noteRefusal(atLine(250));
-    expect(watch.shortageMs).toBe(5);
-  });
+test("a mark farther above the run ceiling than clocks explain needs an operator", () => {
+  const watch = watchAt({ nowMs: BEGIN_MS });
+  const near = { storeId, version: 0, highWaterMark: 99 + BURST_RUNS + 44 };
+  watch.assertNear(near);
+  expect(() => watch.assertNear({ ...near, highWaterMark: near.highWaterMark + 1 })).toThrow(
+    expect.objectContaining({ code: "manual_recovery_required" }),
+  );
+  expect(watch.noteRefusal(atLine(11_000))).toMatchObject({ code: "run_ceiling_reached" });
+  expect(watch.noteRefusal(atLine(11_001))).toMatchObject({ code: "manual_recovery_required" });
+});
+
+test("a shortage lasts from its first rejection to its latest, and ends after a minute without one", () => {
+  const clock = { nowMs: BEGIN_MS };
+  const watch = watchAt(clock);
+  expect(watch.shortageMs).toBe(0);
+  for (const error of [
+    new Error("other"),
+    new CoordinatorError("store_recovering", "other", { reason: "heartbeat_expired" }),
+    { code: "run_ceiling_reached" },
+  ]) {
+    expect(watch.noteRefusal(error)).toBe(error);
+  }
+  clock.nowMs += 1;
+  const refusal = atLine();
+  expect(watch.noteRefusal(refusal)).toBe(refusal);
+  clock.nowMs += 60_000;
+  expect(watch.shortageMs).toBe(0);
+  watch.noteRefusal(atLine(250));
+  expect(watch.shortageMs).toBe(60_000);
+  clock.nowMs += 60_000;
+  expect(watch.shortageMs).toBe(60_000);
+  clock.nowMs += 1;
+  expect(watch.shortageMs).toBe(0);
+  watch.noteRefusal(atLine(250));
+  clock.nowMs += 5;
+  watch.noteRefusal(atLine(250));
+  expect(watch.shortageMs).toBe(5);
 });
 
 describe("the report of a recovery", () => {
@@ -114,7 +108,7 @@ describe("the report of a recovery", () => {
     [2 * 3_600_000, "2 h"],
     [2 * 86_400_000 - 1, "48 h"],
     [2 * 86_400_000, "2 days"],
-  ])("after %i ms of silence says %s", (idleMs, words) => {
+  ])("the report of a recovery after %i ms of silence says %s", (idleMs, words) => {
     expect(noted("heartbeat_expired", { idleMs })).toEqual({
       atMs: 7,
       reason: "heartbeat_expired",
@@ -123,7 +117,7 @@ describe("the report of a recovery", () => {
     });
   });
 
-  test("names the cause and the runs, and logs when leasing goes on", () => {
+  test("the report of a recovery names the cause and the runs, and when leasing continues", () => {
     expect(noted("rolled_back", { skipped: 1 })?.explanation).toBe(
       "The store lost runs that were leased: skipped 1 run",
     );

@@ -1,5 +1,5 @@
 /**
- * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
+ * Checkpoints outlive the coordinator: it detects a store that was rolled back, emptied or replaced.
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { existsSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
@@ -63,40 +63,38 @@ async function afterCoordinator(checkpointFile?: (world: World) => CheckpointFil
   return { world, backup };
 }
 
-describe("a store that was restored while no coordinator ran", () => {
-  test("a checkpoint detects a store restored while no coordinator ran, and the guard skips ahead", async () => {
-    const { world, backup } = await afterCoordinator();
-    world.store.restore(backup);
-    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
-    const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
-    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
-    expect(world.store.stepNames().slice(0, 3)).toEqual(["lease", "claim", "confirm"]);
-  });
+test("a checkpoint detects a store restored while no coordinator ran, and the guard skips ahead", async () => {
+  const { world, backup } = await afterCoordinator();
+  world.store.restore(backup);
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
+  const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
+  expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+  expect(world.store.stepNames().slice(0, 3)).toEqual(["lease", "claim", "confirm"]);
+});
 
-  test("the generation detects a restored store too", async () => {
-    const { world, backup } = await afterCoordinator();
-    world.store.server.epoch = "second:life:0";
-    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    await guard.heartbeat();
-    guard.close();
-    world.store.server.epoch = "first:life:0";
-    world.store.restore(backup);
-    const later = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    expect(later.checkpoint.generation).toBe(1);
-    await expect(leaseOf(later)).rejects.toMatchObject({ code: "run_ceiling_reached" });
-    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
-  });
+test("the generation detects a restored store too", async () => {
+  const { world, backup } = await afterCoordinator();
+  world.store.server.epoch = "second:life:0";
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  await guard.heartbeat();
+  guard.close();
+  world.store.server.epoch = "first:life:0";
+  world.store.restore(backup);
+  const later = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  expect(later.checkpoint.generation).toBe(1);
+  await expect(leaseOf(later)).rejects.toMatchObject({ code: "run_ceiling_reached" });
+  expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
+});
 
-  test("one checkpoint of several detects a restored store", async () => {
-    const { world, backup } = await afterCoordinator();
-    const second = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    const mostRecent = await leaseOf(second, { runCount: 3 });
-    // No close: the process was killed. What it wrote outlives it.
-    world.store.restore(backup);
-    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    expect(guard.checkpoint.ledgerId).toBe(mostRecent.firstRun + 2);
-  });
+test("one checkpoint of several detects a restored store", async () => {
+  const { world, backup } = await afterCoordinator();
+  const second = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  const mostRecent = await leaseOf(second, { runCount: 3 });
+  // No close: the process was killed. What it wrote outlives it.
+  world.store.restore(backup);
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  expect(guard.checkpoint.ledgerId).toBe(mostRecent.firstRun + 2);
 });
 
 describe("a long silence of a store that no other process can have used", () => {
@@ -107,12 +105,12 @@ describe("a long silence of a store that no other process can have used", () => 
     return await leaseAfterJump(world, guard);
   };
 
-  test("ends automatically where the checkpoint equals the record", async () => {
+  test("a long silence of an exclusive store ends automatically where the checkpoint equals the record", async () => {
     const { world } = await afterCoordinator();
     expect((await afterSilence(world, checkpointFileIn(world))).firstRun).toBeGreaterThan(10);
   });
 
-  test("needs an operator without a checkpoint", async () => {
+  test("a long silence of an exclusive store needs an operator without a checkpoint", async () => {
     const { world } = await afterCoordinator();
     await expect(afterSilence(world)).rejects.toMatchObject({ code: "manual_recovery_required" });
   });
@@ -122,7 +120,7 @@ describe("a store that is not there any more", () => {
   const typed = ({ storeId }: World) =>
     `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --min-run 10`;
 
-  test("was emptied: leasing ends, and it is said what to type", async () => {
+  test("a coordinator whose store was emptied stops leasing and shows the command", async () => {
     const { world } = await afterCoordinator();
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     await leaseOf(guard);
@@ -137,7 +135,7 @@ describe("a store that is not there any more", () => {
     expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_lost" });
   });
 
-  test("was emptied while no coordinator ran: the next one knows", async () => {
+  test("a coordinator that starts after the store was emptied shows the command", async () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
     await expect(guardOn(world, { checkpointFile: checkpointFileIn(world) })).rejects.toMatchObject({
@@ -152,7 +150,7 @@ describe("a store that is not there any more", () => {
     });
   });
 
-  test("can't be initialized again where there is a checkpoint", async () => {
+  test("a namespace with a checkpoint can't be initialized again in an emptied store", async () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
     const { now } = world.clock;
@@ -269,7 +267,7 @@ describe("a group of servers", () => {
     }
   });
 
-  test("of which the list names servers of two is refused", async () => {
+  test("a coordinator rejects a list that names servers of two groups", async () => {
     const { world } = await afterCoordinator(checkpointFileAt("a:1"));
     await afterCoordinator(checkpointFileAt("x:1"));
     await expect(guardOn(world, { checkpointFile: checkpointFileAt("a:1", "x:1")(world) })).rejects.toMatchObject({
@@ -278,7 +276,7 @@ describe("a group of servers", () => {
     });
   });
 
-  test("takes over what was abandoned at its own place, and leaves what belongs to others", async () => {
+  test("a coordinator keeps the abandoned checkpoint of its own group, and leaves that of another", async () => {
     const { world } = await afterCoordinator(checkpointFileAt("a:1"));
     await afterCoordinator(checkpointFileAt("x:1"));
     expect(await readdir(folder)).toHaveLength(2);
@@ -290,7 +288,7 @@ describe("a group of servers", () => {
     expect(other.read()).toMatchObject({ ledgerId: 10 });
   });
 
-  test("may have more servers than fit into a file", async () => {
+  test("a group of servers may have more addresses than fit into a checkpoint file", async () => {
     const many = Array.from({ length: 40 }, (_, index) => `node-${index}.example.org:6379`);
     const { world } = await afterCoordinator(checkpointFileAt(...many));
     const guard = await guardOn(world, { checkpointFile: checkpointFileAt(...many)(world) });
@@ -319,13 +317,13 @@ describe("the checkpoint directory", () => {
     return checkpointFile;
   };
 
-  test("keeps namespaces apart when one name begins with another and a dot", () => {
+  test("checkpoints of two namespaces are kept apart when one name begins with the other and a dot", () => {
     noteOf("lists.old", { storeId: storeIdFrom(9), ledgerId: 99 });
     expect(noteOf("lists").read()).toBeUndefined();
     expect(openCheckpointFile({ folder, place, namespace: "lists" }).read()).toEqual(checkpoint);
   });
 
-  test("lists what it remembers of a place, and makes nothing", () => {
+  test("the checkpoint directory lists the checkpoints of a place, and reading it makes nothing", () => {
     noteOf("lists.old", { ledgerId: 99 });
     noteOf("main");
     noteOf("other", {}, { ...place, addresses: ["there"] });
@@ -356,7 +354,7 @@ describe("the checkpoint directory", () => {
     }
   });
 
-  test("holds files of 1,024 bytes that no other user may read, and reads no file of another name", async () => {
+  test("checkpoint files have 1,024 bytes that no other user may read, and files of another name are not read", async () => {
     noteOf("main");
     const [name] = readdirSync(folder) as [string];
     const { size, mode } = statSync(join(folder, name));
@@ -365,7 +363,7 @@ describe("the checkpoint directory", () => {
     expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(checkpoint);
   });
 
-  test("holds a file that was cut, or has more before or after its line, for damaged", async () => {
+  test("a checkpoint file that was cut or has more before or after its line is read as damaged", async () => {
     noteOf("main");
     const path = join(folder, readdirSync(folder)[0] as string);
     const text = await readFile(path, "utf8");
@@ -375,7 +373,7 @@ describe("the checkpoint directory", () => {
     }
   });
 
-  test("lets a checkpoint that noted nothing end without a file, and one that did write its last note once more", async () => {
+  test("a checkpoint without a note closes without a file, and one with a note writes it once more", async () => {
     openCheckpointFile({ folder, place, namespace: "none" }).close();
     expect(readdirSync(folder)).toEqual([]);
     const checkpointFile = noteOf("main");
@@ -388,7 +386,7 @@ describe("the checkpoint directory", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("loses only files that were abandoned for more than an hour, once another has their content", () => {
+  test("a checkpoint file is removed when it was abandoned for over an hour and another has its content", () => {
     const nowMs = Date.now();
     noteOf("main");
     const at = (timeMs: number) => openCheckpointFile({ folder, place, namespace: "main", now: () => timeMs });
@@ -406,7 +404,7 @@ describe("the limits of a checkpoint file", () => {
   const openAt = (addresses: string[], now = Date.now) =>
     openCheckpointFile({ folder, place: { group: "store", addresses }, namespace: "main", now });
 
-  test("16 addresses, of which one is enough to find the place again", () => {
+  test("a checkpoint file keeps 16 addresses, of which one is enough to find the place again", () => {
     openAt(Array.from({ length: 17 }, (_, index) => `server-${index}`)).note(checkpoint);
     expect(openAt(["server-15"]).read()).toEqual(checkpoint);
     expect(openAt(["server-16"]).read()).toBeUndefined();
@@ -452,7 +450,7 @@ describe("the limits of a checkpoint file", () => {
 describe("what is known of a store", () => {
   const known = { storeId: "a", ledgerId: 7, generation: 3, nodeCount: 1 };
 
-  test("of two checkpoints the greater counts, with the nodes of the later generation, and none of another store", () => {
+  test("two checkpoints merge to the greater run and the nodes of the later generation, without another store's", () => {
     expect(mergeCheckpoints(known, { storeId: "a", ledgerId: 9, generation: 2, nodeCount: 5 })).toEqual({
       ...known,
       ledgerId: 9,
@@ -477,7 +475,7 @@ describe("what is known of a store", () => {
 describe("refusals with what is remembered", () => {
   const remembered = { storeId: "a", ledgerId: 2 ** 30 + 7, generation: 3, nodeCount: 1 };
 
-  test("include the state where it is known, keep the pause, and leave other errors as they are", () => {
+  test("an error includes the checkpoint and known state, and keeps its retryAfterMs; other errors stay as they are", () => {
     const error = new CoordinatorError("store_unavailable", "away", { retryAfterMs: 5 });
     const words = "Checkpoint: store id a, run 7 of version 1, generation 3";
     const explained = withCheckpoint(error, remembered);
@@ -498,7 +496,7 @@ describe("refusals with what is remembered", () => {
     expect(withCheckpoint(other, remembered)).toBe(other);
   });
 
-  test("of a namespace that is missing name the command, also when what is remembered is damaged", () => {
+  test("the error for a missing namespace names the command, also when the checkpoint is damaged", () => {
     expect(namespaceLost("main", CORRUPT).message).toMatch(/is damaged.*`callnumber recover .* --store-id STORE_ID`/);
     expect(namespaceLost("main", remembered).message).toMatch(
       /run 1073741831 was leased.* --store-id a --min-run 1073741831`/,
@@ -506,102 +504,100 @@ describe("refusals with what is remembered", () => {
   });
 });
 
-describe("a checkpoint", () => {
-  test("a checkpoint reaches the disk every five seconds, also after the clock moved backward", async () => {
-    const world = await newWorld();
-    const checkpoint = checkpointFileIn(world);
-    checkpoint.read();
-    const note = (ledgerId: number) => checkpoint.note({ storeId: "store", ledgerId, generation: 0, nodeCount: 1 });
-    // What is brought to the disk is a new file, which takes the place of the old one.
-    const inode = () => statSync(join(folder, readdirSync(folder)[0] as string)).ino;
-    note(1);
-    const first = inode();
-    world.clock.timeMs += 4_999;
-    note(2);
-    expect(inode()).toBe(first);
-    world.clock.timeMs -= 3_600_000;
-    note(3);
-    const second = inode();
-    expect(second).not.toBe(first);
-    note(4);
-    expect(inode()).toBe(second);
-  });
+test("a checkpoint reaches the disk every five seconds, also after the clock moved backward", async () => {
+  const world = await newWorld();
+  const checkpoint = checkpointFileIn(world);
+  checkpoint.read();
+  const note = (ledgerId: number) => checkpoint.note({ storeId: "store", ledgerId, generation: 0, nodeCount: 1 });
+  // What is brought to the disk is a new file, which takes the place of the old one.
+  const inode = () => statSync(join(folder, readdirSync(folder)[0] as string)).ino;
+  note(1);
+  const first = inode();
+  world.clock.timeMs += 4_999;
+  note(2);
+  expect(inode()).toBe(first);
+  world.clock.timeMs -= 3_600_000;
+  note(3);
+  const second = inode();
+  expect(second).not.toBe(first);
+  note(4);
+  expect(inode()).toBe(second);
+});
 
-  test("a checkpoint that can't be read any more causes one recovery", async () => {
-    const { world } = await afterCoordinator();
-    for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
-    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
-    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
-    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 2);
-    expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
-  });
+test("a checkpoint that can't be read any more causes one recovery", async () => {
+  const { world } = await afterCoordinator();
+  for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
+  expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+  expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 2);
+  expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
+});
 
-  test("a coordinator replaces its unreadable checkpoint also when another coordinator recovers first", async () => {
-    const { world } = await afterCoordinator();
-    for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
-    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    world.store.before = async ({ step }) => {
-      if (step !== "claim") return;
-      world.store.before = () => {};
-      world.store.server.epoch = "second:life:0";
-      await leaseAfterJump(world, await guardOn(world));
-    };
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_recovering", reason: "conflict" });
-    world.store.stepNames();
-    await leaseAfterJump(world, guard);
-    expect(world.store.stepNames()).toEqual(expect.arrayContaining(["claim", "confirm", "lease"]));
-    await guard.heartbeat();
-    expect(world.store.stepNames()).toEqual(["heartbeat"]);
-  });
+test("a coordinator replaces its unreadable checkpoint also when another coordinator recovers first", async () => {
+  const { world } = await afterCoordinator();
+  for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  world.store.before = async ({ step }) => {
+    if (step !== "claim") return;
+    world.store.before = () => {};
+    world.store.server.epoch = "second:life:0";
+    await leaseAfterJump(world, await guardOn(world));
+  };
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_recovering", reason: "conflict" });
+  world.store.stepNames();
+  await leaseAfterJump(world, guard);
+  expect(world.store.stepNames()).toEqual(expect.arrayContaining(["claim", "confirm", "lease"]));
+  await guard.heartbeat();
+  expect(world.store.stepNames()).toEqual(["heartbeat"]);
+});
 
-  test("keeps a damaged file, however old, until the store has jumped: a coordinator may be killed before", async () => {
-    const { world } = await afterCoordinator();
-    for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
-    world.clock.timeMs += 2 * 3_600_000;
-    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    expect(checkpointFileIn(world).read()).toBe(CORRUPT);
-    await leaseAfterJump(world, guard);
-    expect(checkpointFileIn(world).read()).not.toBe(CORRUPT);
-  });
+test("a damaged checkpoint file is kept, however old, until the store has recovered: a coordinator may be killed", async () => {
+  const { world } = await afterCoordinator();
+  for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
+  world.clock.timeMs += 2 * 3_600_000;
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  expect(checkpointFileIn(world).read()).toBe(CORRUPT);
+  await leaseAfterJump(world, guard);
+  expect(checkpointFileIn(world).read()).not.toBe(CORRUPT);
+});
 
-  test("recovers the store when its file holds what another namespace's does", async () => {
-    const { world } = await afterCoordinator();
-    const [name = ""] = await readdir(folder);
-    await rename(join(folder, name), join(folder, name.replace(`.${NAMESPACE}.`, ".other.")));
-    const other = openCheckpointFile({ folder, place: { group: "store", addresses: ["here"] }, namespace: "other" });
-    expect(other.read()).toBe(CORRUPT);
-    expect(checkpointFileIn(world).read()).toBeUndefined();
-  });
+test("a checkpoint file under the name of another namespace is read as damaged", async () => {
+  const { world } = await afterCoordinator();
+  const [name = ""] = await readdir(folder);
+  await rename(join(folder, name), join(folder, name.replace(`.${NAMESPACE}.`, ".other.")));
+  const other = openCheckpointFile({ folder, place: { group: "store", addresses: ["here"] }, namespace: "other" });
+  expect(other.read()).toBe(CORRUPT);
+  expect(checkpointFileIn(world).read()).toBeUndefined();
+});
 
-  test("a checkpoint is written again when its directory was removed", async () => {
-    const world = await newWorld();
-    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    await rm(folder, { recursive: true });
-    const { firstRun } = await leaseOf(guard);
-    expect(checkpointFileIn(world).read()).toMatchObject({ ledgerId: firstRun });
-  });
+test("a checkpoint is written again when its directory was removed", async () => {
+  const world = await newWorld();
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  await rm(folder, { recursive: true });
+  const { firstRun } = await leaseOf(guard);
+  expect(checkpointFileIn(world).read()).toMatchObject({ ledgerId: firstRun });
+});
 
-  test("accepts a long gap of a store that no other process can have leased from", async () => {
-    const { world } = await afterCoordinator();
-    const monthMs = 31 * 24 * 3_600_000;
-    world.clock.timeMs += monthMs;
-    await expect(leaseOf(await guardOn(world, { checkpointFile: checkpointFileIn(world) }))).rejects.toMatchObject({
-      code: "manual_recovery_required",
-    });
-    world.store.isExclusive = true;
-    const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+test("a checkpoint lets a long gap of an exclusive store end automatically", async () => {
+  const { world } = await afterCoordinator();
+  const monthMs = 31 * 24 * 3_600_000;
+  world.clock.timeMs += monthMs;
+  await expect(leaseOf(await guardOn(world, { checkpointFile: checkpointFileIn(world) }))).rejects.toMatchObject({
+    code: "manual_recovery_required",
   });
+  world.store.isExclusive = true;
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+});
 
-  test("vouches for nothing when the store is not as it was remembered", async () => {
-    const { world, backup } = await afterCoordinator();
-    world.store.restore(backup);
-    world.store.isExclusive = true;
-    world.clock.timeMs += 31 * 24 * 3_600_000;
-    await expect(leaseOf(await guardOn(world, { checkpointFile: checkpointFileIn(world) }))).rejects.toMatchObject({
-      code: "manual_recovery_required",
-    });
+test("a checkpoint does not end a long gap of an exclusive store that was restored", async () => {
+  const { world, backup } = await afterCoordinator();
+  world.store.restore(backup);
+  world.store.isExclusive = true;
+  world.clock.timeMs += 31 * 24 * 3_600_000;
+  await expect(leaseOf(await guardOn(world, { checkpointFile: checkpointFileIn(world) }))).rejects.toMatchObject({
+    code: "manual_recovery_required",
   });
 });
 
@@ -611,7 +607,7 @@ describe("leases of the same moment", () => {
     return { ...NO_CHECKPOINT_FILE, note };
   }
 
-  test("are on file before the first of them leaves the house, all in one writing", async () => {
+  test("leases of the same moment are in the checkpoint before the first response, all in one write", async () => {
     const noted: number[] = [];
     const guard = await guardOn(await newWorld(), {
       checkpointFile: listening(({ ledgerId }) => noted.push(ledgerId)),
@@ -625,7 +621,7 @@ describe("leases of the same moment", () => {
     expect(noted).toEqual([30]);
   });
 
-  test("are all refused when they can't be noted, and their runs are never leased again", async () => {
+  test("leases of the same moment are all rejected when the checkpoint fails, and their runs are never leased again", async () => {
     let isUnusable = false;
     const checkpointFile = listening(() => {
       if (isUnusable) throw new CoordinatorError("checkpoint_unavailable", "the disk is full");

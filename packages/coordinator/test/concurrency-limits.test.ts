@@ -25,7 +25,7 @@ test("a client that is alone takes half of the slots, and takes them again once 
   }
 });
 
-test("a client next to others that hold all they can takes a part of what is free, and the last slot is for one that has none", () => {
+test("a client gets half of the slots that others leave free, and the last slot goes to one that has none", () => {
   const limit = new ConcurrencyLimit(SLOTS_OF_ONE, "requests");
   const taken = ["a", "b", "c", "d", "e", "f", "g", "h"].map((client) => takeAll(limit, client).length);
   expect(taken).toEqual([32, 16, 8, 4, 2, 1, 1, 0]);

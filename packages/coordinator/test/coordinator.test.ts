@@ -1,5 +1,5 @@
 /**
- * The rules above every store: which leases a coordinator grants, what it asks of the store, and what it discards.
+ * The rules above every store: which leases a coordinator grants, what it sends to the store, and what it rejects.
  * Guarantees: G6 (docs/guarantees.md).
  */
 import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
@@ -23,71 +23,69 @@ async function coordinatorOn(store: Store, options: Partial<CoordinatorOptions> 
   return { coordinator, logged, eventNames: () => logged.map(({ event }) => event) };
 }
 
-describe("a coordinator", () => {
-  test("accepts a holder's last run only up to the high-water mark", async () => {
-    const { coordinator, eventNames } = await coordinatorOn(new MemoryStore());
-    await coordinator.lease(NAMESPACE, leaseRequest({ runCount: 5 }));
-    const ahead = coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 6 }));
-    await expect(ahead).rejects.toMatchObject({ code: "run_above_high_water_mark" });
-    expect((await coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 5 }))).firstRun).toBe(6);
-    expect(eventNames()).toEqual(["init", "pin", "lease", "run_above_high_water_mark", "lease"]);
-  });
+test("a coordinator accepts a holder's last run only up to the high-water mark", async () => {
+  const { coordinator, eventNames } = await coordinatorOn(new MemoryStore());
+  await coordinator.lease(NAMESPACE, leaseRequest({ runCount: 5 }));
+  const ahead = coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 6 }));
+  await expect(ahead).rejects.toMatchObject({ code: "run_above_high_water_mark" });
+  expect((await coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 5 }))).firstRun).toBe(6);
+  expect(eventNames()).toEqual(["init", "pin", "lease", "run_above_high_water_mark", "lease"]);
+});
 
-  test("returns the nonce of the request and a lease proof, and logs no lease proof", async () => {
-    const { coordinator, logged } = await coordinatorOn(new MemoryStore());
-    const nonce = "nonce-of-a-request";
-    const granted = await coordinator.lease(NAMESPACE, leaseRequest({ nonce }));
-    expect(granted).toMatchObject({ namespace: NAMESPACE, nonce });
-    expect(granted.proof).toMatch(/^[A-Za-z0-9_-]{43}$/);
-    expect(JSON.stringify(logged)).not.toContain(granted.proof);
-  });
+test("the response to a lease has the nonce and a proof that is not logged", async () => {
+  const { coordinator, logged } = await coordinatorOn(new MemoryStore());
+  const nonce = "nonce-of-a-request";
+  const granted = await coordinator.lease(NAMESPACE, leaseRequest({ nonce }));
+  expect(granted).toMatchObject({ namespace: NAMESPACE, nonce });
+  expect(granted.proof).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  expect(JSON.stringify(logged)).not.toContain(granted.proof);
+});
 
-  test.each([
-    ["firstRun", [0, RUN_MAX + 1, 1.5, Number.NaN]],
-    ["rate", [0, 17, 1.5, Number.NaN]],
-    ["nodeCount", [0, 100, 1.5, Number.NaN]],
-  ])("makes no namespace with a bad %s", async (name, values) => {
-    const store = new MemoryStore();
-    const coordinator = new Coordinator({ store, name: "test" });
-    for (const value of values) {
-      await expect(coordinator.initNamespace(NAMESPACE, { [name]: value })).rejects.toThrow(RangeError);
-    }
-    expect(await store.listNamespaces()).toEqual([]);
-  });
+test.each([
+  ["firstRun", [0, RUN_MAX + 1, 1.5, Number.NaN]],
+  ["rate", [0, 17, 1.5, Number.NaN]],
+  ["nodeCount", [0, 100, 1.5, Number.NaN]],
+])("a coordinator makes no namespace with a bad %s", async (name, values) => {
+  const store = new MemoryStore();
+  const coordinator = new Coordinator({ store, name: "test" });
+  for (const value of values) {
+    await expect(coordinator.initNamespace(NAMESPACE, { [name]: value })).rejects.toThrow(RangeError);
+  }
+  expect(await store.listNamespaces()).toEqual([]);
+});
 
-  test.each<[object, typeof RangeError | typeof TypeError]>([
-    [{ runCount: 0 }, RangeError],
-    [{ runCount: 65 }, RangeError],
-    [{ runCount: 1.5 }, RangeError],
-    [{ runCount: Number.NaN }, RangeError],
-    [{ sentAtMs: -1 }, RangeError],
-    [{ sentAtMs: 1.5 }, RangeError],
-    [{ sentAtMs: Number.NaN }, RangeError],
-    [{ sentAtMs: undefined }, RangeError],
-    [{ nonce: undefined }, TypeError],
-    [{ nonce: "short" }, TypeError],
-    [{ holder: undefined }, TypeError],
-  ])("leases nothing for misuse: %o", async (own, error) => {
-    const { coordinator } = await coordinatorOn(new MemoryStore());
-    await expect(coordinator.lease(NAMESPACE, leaseRequest(own))).rejects.toThrow(error);
-    expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
-  });
+test.each<[object, typeof RangeError | typeof TypeError]>([
+  [{ runCount: 0 }, RangeError],
+  [{ runCount: 65 }, RangeError],
+  [{ runCount: 1.5 }, RangeError],
+  [{ runCount: Number.NaN }, RangeError],
+  [{ sentAtMs: -1 }, RangeError],
+  [{ sentAtMs: 1.5 }, RangeError],
+  [{ sentAtMs: Number.NaN }, RangeError],
+  [{ sentAtMs: undefined }, RangeError],
+  [{ nonce: undefined }, TypeError],
+  [{ nonce: "short" }, TypeError],
+  [{ holder: undefined }, TypeError],
+])("a coordinator leases nothing for misuse: %o", async (own, error) => {
+  const { coordinator } = await coordinatorOn(new MemoryStore());
+  await expect(coordinator.lease(NAMESPACE, leaseRequest(own))).rejects.toThrow(error);
+  expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
+});
 
-  test("rejects other misuse: a malformed namespace, a late sequence, an unknown state, a negative run", async () => {
-    const { coordinator } = await coordinatorOn(new MemoryStore());
-    const report = { nonce: leaseRequest().nonce, lastSequence: 0, state: "open" } as const;
-    await expect(coordinator.lease("Main", leaseRequest())).rejects.toThrow(TypeError);
-    await expect(coordinator.report(NAMESPACE, 1, { ...report, lastSequence: 16_384 })).rejects.toThrow(RangeError);
-    await expect(coordinator.report(NAMESPACE, 1, { ...report, state: "shut" as never })).rejects.toThrow(TypeError);
-    await expect(coordinator.run(NAMESPACE, -1)).rejects.toThrow(RangeError);
-  });
+test("a coordinator rejects a malformed namespace, a late sequence, an unknown state and a negative run", async () => {
+  const { coordinator } = await coordinatorOn(new MemoryStore());
+  const report = { nonce: leaseRequest().nonce, lastSequence: 0, state: "open" } as const;
+  await expect(coordinator.lease("Main", leaseRequest())).rejects.toThrow(TypeError);
+  await expect(coordinator.report(NAMESPACE, 1, { ...report, lastSequence: 16_384 })).rejects.toThrow(RangeError);
+  await expect(coordinator.report(NAMESPACE, 1, { ...report, state: "shut" as never })).rejects.toThrow(TypeError);
+  await expect(coordinator.run(NAMESPACE, -1)).rejects.toThrow(RangeError);
 });
 
 describe("the clock of a holder", () => {
   const timeMs = Date.now();
   const now = () => timeMs;
 
-  test("ahead of the coordinator's by more than eps is rejected: one of them is wrong, and an operator must notice", async () => {
+  test("a lease is rejected when the holder's clock is ahead by more than eps: an operator must notice", async () => {
     const { coordinator, eventNames } = await coordinatorOn(new MemoryStore({ now }), { now });
     const ahead = coordinator.lease(NAMESPACE, leaseRequest({ sentAtMs: timeMs + EPS_MS + 1 }));
     const message = expect.stringContaining(`holder's clock is ${EPS_MS + 1} ms ahead`);
@@ -96,7 +94,7 @@ describe("the clock of a holder", () => {
     expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
   });
 
-  test("ahead by no more than eps, or behind as a slow request, is accepted", async () => {
+  test("a lease is granted when the holder's clock is ahead by no more than eps, or behind as a slow request", async () => {
     const { coordinator } = await coordinatorOn(new MemoryStore({ now }), { now });
     for (const sentAtMs of [timeMs + EPS_MS, timeMs, timeMs - 3_600_000, 0]) {
       await coordinator.lease(NAMESPACE, leaseRequest({ sentAtMs }));
@@ -126,7 +124,7 @@ describe("a coordinator that heartbeats", () => {
     return { clock, store, coordinator, readiness };
   }
 
-  test("leaves no gap, and completes a recovery before a request waits for it", async () => {
+  test("the heartbeat leaves no gap, and completes a recovery before a request waits for it", async () => {
     const { clock, store, coordinator } = await started();
     clock.timeMs += 1_000;
     await expect.poll(async () => (await store.readNamespace(NAMESPACE)).changedAtMs).toBe(clock.timeMs);
@@ -137,7 +135,7 @@ describe("a coordinator that heartbeats", () => {
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0, generation: 1 });
   });
 
-  test("sends no heartbeat after it has stopped", async () => {
+  test("the heartbeat ends when it is stopped", async () => {
     const { store, coordinator } = await started();
     await expect.poll(() => store.steps.length).toBeGreaterThan(2);
     await coordinator.stopHeartbeat();
@@ -146,7 +144,7 @@ describe("a coordinator that heartbeats", () => {
     expect(store.steps.length).toBe(stepCount);
   });
 
-  test("stops only when the heartbeat in flight has ended", async () => {
+  test("a stop of the heartbeat waits for the one in flight", async () => {
     const { store, coordinator } = await started();
     let isInFlight = false;
     let end = () => {};
@@ -168,7 +166,7 @@ describe("a coordinator that heartbeats", () => {
     await stopped;
   });
 
-  test("goes on through rejections, and is ready again when they end", async () => {
+  test("the heartbeat continues through rejections, and the coordinator is ready again when they end", async () => {
     const { store, coordinator, readiness } = await started();
     expect((await coordinator.assertReady()).namespaces).toEqual([NAMESPACE]);
     Object.assign(store.server, { role: "slave" });
@@ -195,28 +193,26 @@ test("a run that is leased while it is inspected is never called skipped", async
   expect(await coordinator.inspect(NAMESPACE, callNumber)).toMatchObject({ verdict: "unreported", run: 2 });
 });
 
-describe("the status", () => {
-  test("shows an active guard, with the headroom up to the run ceiling", async () => {
-    const { coordinator } = await coordinatorOn(new MemoryStore());
-    await coordinator.lease(NAMESPACE, leaseRequest({ runCount: 64 }));
-    const { guard } = await coordinator.status(NAMESPACE);
-    expect(guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
-    expect(guard.headroomRuns).toBeGreaterThan(60_000);
-    expect(guard.headroomRuns).toBeLessThanOrEqual(65_537);
-  });
+test("the status shows an active guard, with the headroom up to the run ceiling", async () => {
+  const { coordinator } = await coordinatorOn(new MemoryStore());
+  await coordinator.lease(NAMESPACE, leaseRequest({ runCount: 64 }));
+  const { guard } = await coordinator.status(NAMESPACE);
+  expect(guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
+  expect(guard.headroomRuns).toBeGreaterThan(60_000);
+  expect(guard.headroomRuns).toBeLessThanOrEqual(65_537);
+});
 
-  test("shows why nothing is leased, since when, and the command that fixes it", async () => {
-    const store = new MemoryStore();
-    const { coordinator } = await coordinatorOn(store);
-    const { storeId } = await store.readNamespace(NAMESPACE);
-    await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
-    const beforeMs = Date.now();
-    const code = "store_forked";
-    await expect(coordinator.lease(NAMESPACE, leaseRequest())).rejects.toMatchObject({ code });
-    const { guard } = await coordinator.status(NAMESPACE);
-    const explanation = expect.stringContaining("callnumber recover");
-    expect(guard).toMatchObject({ state: "stopped", code, explanation });
-    expect(guard.sinceMs).toBeGreaterThanOrEqual(beforeMs);
-    await expect(coordinator.assertReady()).rejects.toMatchObject({ code });
-  });
+test("the status shows why nothing is leased, since when, and the command that fixes it", async () => {
+  const store = new MemoryStore();
+  const { coordinator } = await coordinatorOn(store);
+  const { storeId } = await store.readNamespace(NAMESPACE);
+  await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
+  const beforeMs = Date.now();
+  const code = "store_forked";
+  await expect(coordinator.lease(NAMESPACE, leaseRequest())).rejects.toMatchObject({ code });
+  const { guard } = await coordinator.status(NAMESPACE);
+  const explanation = expect.stringContaining("callnumber recover");
+  expect(guard).toMatchObject({ state: "stopped", code, explanation });
+  expect(guard.sinceMs).toBeGreaterThanOrEqual(beforeMs);
+  await expect(coordinator.assertReady()).rejects.toMatchObject({ code });
 });

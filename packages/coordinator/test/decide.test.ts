@@ -1,5 +1,5 @@
 /**
- * What a step is refused for where no store in this process can bring it about: odd servers, keys of other programs, damaged records,
+ * Why a step is rejected where no store in this process can cause it: odd servers, keys of other programs, damaged records,
  * and each limit from both sides. scripts-and-decisions.test.ts compares the same rules with the scripts of Redis.
  * Guarantees: G1, G3, G5, G6 (docs/guarantees.md).
  */
@@ -112,45 +112,43 @@ const OF_MEMORY: readonly [string, Odd, string][] = [
 
 const seen = { floor: 5, generationMin: 2 };
 
-describe("a step is refused", () => {
-  test.each(OF_ALL)("for %s", (_, odd, refusal) => {
-    for (const step of [
-      commands.lease(),
-      commands.heartbeat(),
-      commands.claim(3),
-      commands.confirm(3),
-      commands.advance(0),
-    ]) {
-      expect(decided(step, odd), step.step).toBe(refusal);
-    }
-    expect(decided(commands.seal(FORKED_SEAL), odd)).toBe(refusal);
-  });
+test.each(OF_ALL)("a step is rejected for %s", (_, odd, refusal) => {
+  for (const step of [
+    commands.lease(),
+    commands.heartbeat(),
+    commands.claim(3),
+    commands.confirm(3),
+    commands.advance(0),
+  ]) {
+    expect(decided(step, odd), step.step).toBe(refusal);
+  }
+  expect(decided(commands.seal(FORKED_SEAL), odd)).toBe(refusal);
+});
 
-  test.each(OF_MEMORY)("for %s, when it relies on the store's memory", (_, odd, refusal) => {
-    for (const step of [commands.lease(seen), commands.heartbeat(seen), commands.seal(FORKED_SEAL, seen)]) {
-      expect(decided(step, odd), step.step).toBe(refusal);
-    }
-  });
+test.each(OF_MEMORY)("a step that relies on the store's memory is rejected for %s", (_, odd, refusal) => {
+  for (const step of [commands.lease(seen), commands.heartbeat(seen), commands.seal(FORKED_SEAL, seen)]) {
+    expect(decided(step, odd), step.step).toBe(refusal);
+  }
+});
 
-  test("not at the very limits", () => {
-    const limits: readonly Odd[] = [
-      { server: { timeMs: NOW_MS + epsMs } },
-      { server: { timeMs: NOW_MS - epsMs } },
-      { record: { changedAtMs: NOW_MS + epsMs } },
-      { record: { changedAtMs: NOW_MS - GAP_MS } },
-      { record: { generation: 2 } },
-      { record: { highWaterMark: 5 } },
-      { keys: { ledgerMark: 7 } },
-      { record: { nodeCount: 2 }, server: { connectedReplicas: 1 } },
-    ];
-    for (const odd of limits) expect(decided(commands.heartbeat(seen), odd), JSON.stringify(odd)).toBeTypeOf("object");
-    const early = { nowMs: RELEASED_AT_MS, record: { changedAtMs: RELEASED_AT_MS } };
-    expect(decided(commands.heartbeat(), early)).toBeTypeOf("object");
-    const silent = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS } };
-    expect(decided(commands.claim(3), silent)).toBeTypeOf("object");
-    const silence = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS - 1 } };
-    expect(decided(commands.claim(3, { isSilenceAccepted: true }), silence)).toBeTypeOf("object");
-  });
+test("a step is not rejected at the very limits", () => {
+  const limits: readonly Odd[] = [
+    { server: { timeMs: NOW_MS + epsMs } },
+    { server: { timeMs: NOW_MS - epsMs } },
+    { record: { changedAtMs: NOW_MS + epsMs } },
+    { record: { changedAtMs: NOW_MS - GAP_MS } },
+    { record: { generation: 2 } },
+    { record: { highWaterMark: 5 } },
+    { keys: { ledgerMark: 7 } },
+    { record: { nodeCount: 2 }, server: { connectedReplicas: 1 } },
+  ];
+  for (const odd of limits) expect(decided(commands.heartbeat(seen), odd), JSON.stringify(odd)).toBeTypeOf("object");
+  const early = { nowMs: RELEASED_AT_MS, record: { changedAtMs: RELEASED_AT_MS } };
+  expect(decided(commands.heartbeat(), early)).toBeTypeOf("object");
+  const silent = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS } };
+  expect(decided(commands.claim(3), silent)).toBeTypeOf("object");
+  const silence = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS - 1 } };
+  expect(decided(commands.claim(3, { isSilenceAccepted: true }), silence)).toBeTypeOf("object");
 });
 
 describe("a lease", () => {
@@ -165,7 +163,7 @@ describe("a lease", () => {
     expect(answer).toEqual({ record: { ...record, highWaterMark: 7 + runCount, changedAtMs: NOW_MS + 9 }, runCount });
   });
 
-  test("gets one run where the share is less, and none at the line, with the time to wait", () => {
+  test("a lease gets one run where the share is less, and none at the run ceiling, with the time to wait", () => {
     const line = ceilingAt(id, 0, NOW_MS);
     expect(decided(commands.lease({ runCount: 3 }), { record: { highWaterMark: line - 1 } })).toMatchObject({
       runCount: 1,
@@ -176,7 +174,7 @@ describe("a lease", () => {
     );
   });
 
-  test("ends at the last run", () => {
+  test("a lease ends at the last run", () => {
     expect(decided(commands.lease({ runCount: 9 }), nearEnd(RUN_MAX - 2))).toMatchObject({
       record: { highWaterMark: RUN_MAX },
       runCount: 2,
@@ -194,7 +192,7 @@ describe("a jump", () => {
   const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
   const claimed = { phase: PHASES.claimed };
 
-  test("begins with a claim on the generation that was seen, above all that are known, in the server's epoch", () => {
+  test("a claim needs the generation that was seen, and raises it above all known, in the server's epoch", () => {
     expect(decided(commands.claim(2))).toBe("RACED 3");
     const { generation, phase, highWaterMark, epoch } = written(commands.claim(3, { generationMin: 9 }), {
       server: { epoch: "next:r:0" },
@@ -206,7 +204,7 @@ describe("a jump", () => {
     );
   });
 
-  test("ends on the line, for the claim of this generation and epoch only", () => {
+  test("a confirmation raises the mark to the run ceiling, for the claim of this generation and epoch only", () => {
     expect(written(commands.confirm(3), { record: claimed })).toEqual({
       ...record,
       highWaterMark: target,
@@ -217,14 +215,14 @@ describe("a jump", () => {
     expect(decided(commands.confirm(3), { record: claimed, server: { epoch: "other:r:0" } })).toBe("RACED 3");
   });
 
-  test("a jump is rejected when it would reach the last run", () => {
+  test("a confirmation is rejected when it would reach the last run", () => {
     const endMs = whenCeilingReaches(id, 0, RUN_MAX) - 2 * epsMs;
     const at = (nowMs: number): Odd => ({ record: { ...claimed, changedAtMs: nowMs }, nowMs });
     expect(decided(commands.confirm(3), at(endMs))).toBe("EXHAUSTED 0");
     expect(written(commands.confirm(3), at(endMs - 1)).highWaterMark).toBe(RUN_MAX - 1);
   });
 
-  test("recovery needs an operator when a source knows of a run above the ceiling", () => {
+  test("a confirmation needs an operator when a source knows of a run above the ceiling", () => {
     expect(written(commands.confirm(3, { floor: target }), { record: claimed }).highWaterMark).toBe(target);
     expect(decided(commands.confirm(3, { floor: target + 1 }), { record: claimed })).toBe("OPERATOR line");
     expect(decided(commands.confirm(3), { record: claimed, keys: { ledgerMark: target + 1 } })).toBe("OPERATOR line");
@@ -238,7 +236,7 @@ describe("a move", () => {
     return movedSeal({ storeId: next, place: "x" });
   };
 
-  test("seals for a store that begins above every version that this one has reached, and for no other", () => {
+  test("a move seals for a store that begins above every version that this one has reached, and for no other", () => {
     const seal = sealTo(1);
     expect(written(commands.seal(seal))).toEqual({ ...record, phase: PHASES.sealed, seal });
     expect(decided(commands.seal(sealTo(0)))).toBe("RACED 3");
@@ -248,7 +246,7 @@ describe("a move", () => {
 describe("a recovery", () => {
   const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
 
-  test("keeps the record of its store, on the line, claimed, in a generation above all that are known", () => {
+  test("a recovery keeps the store's record, at the run ceiling, claimed, in a generation above all known", () => {
     const recovered = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
     expect(written(commands.recover())).toEqual(recovered);
     expect(written(commands.recover({ nodeCount: 3 })).nodeCount).toBe(3);
@@ -260,7 +258,7 @@ describe("a recovery", () => {
     expect(written(commands.recover(), { record: { phase: PHASES.sealed, seal: FORKED_SEAL } }).seal).toBe("-");
   });
 
-  test("makes a new record where there is none, or another program's", () => {
+  test("a recovery makes a new record where there is none, or another program's", () => {
     const made = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
     for (const keys of [{ record: "none" }, { record: "other" }, { fields: { v: "2", a: "b" } }] as const) {
       expect(written(commands.recover(), { keys }), JSON.stringify(keys)).toEqual(made);
@@ -268,7 +266,7 @@ describe("a recovery", () => {
     expect(written(commands.recover({ nodeCount: 2 }), { keys: { record: "none" } }).nodeCount).toBe(2);
   });
 
-  test("a recovery is rejected for another store, another schema, an unfit server, or a heartbeat gap that no operator accepts", () => {
+  test("a recovery is rejected for another store or schema, an unfit server, or a gap that no operator accepts", () => {
     const other = storeIdFrom(2);
     expect(decided(commands.recover({ storeId: "none" }))).toBe("MISUSE not a store id");
     expect(decided(commandsFor(other).recover())).toBe(`FOREIGN ${storeId}`);
@@ -284,7 +282,7 @@ describe("a recovery", () => {
     expect(decided(commands.recover({ isSilenceAccepted: true }), silence)).toBeTypeOf("object");
   });
 
-  test("of a moved store is refused, but for its time to live", () => {
+  test("a recovery of a moved store is rejected, except to remove its time to live", () => {
     const moved = { record: { phase: PHASES.sealed, seal: movedSeal({ storeId, place: "x" }) } };
     expect(decided(commands.recover(), moved)).toBe(`MOVED ${storeId}@x`);
     expect(decided(commands.recover(), { ...moved, keys: { expires: true } })).toEqual({
@@ -293,7 +291,7 @@ describe("a recovery", () => {
     });
   });
 
-  test("goes on in the greatest version that is known, and not beyond the last", () => {
+  test("a recovery continues in the greatest known version, and not beyond the last", () => {
     const later = { nowMs: NOW_MS + 1e11 };
     const floor = ledgerIdOf(1, 5);
     const line = ceilingAt(id, 1, later.nowMs + 2 * epsMs);
@@ -314,7 +312,7 @@ describe("a recovery", () => {
     ).toMatchObject({ version: 7 });
   });
 
-  test("of a store that began with its last runs goes on in the next version, at the line of that one", () => {
+  test("a recovery of a store that began with its last runs continues in the next version, at its run ceiling", () => {
     const late = storeIdFrom(RUN_MAX, { initializedAtMs: NOW_MS, rate: 16 });
     const gone = { keys: { record: "none" } } as const;
     expect(written(commandsFor(late).recover({ floor: ledgerIdOf(1, 5) }), gone)).toMatchObject({
@@ -327,7 +325,7 @@ describe("a recovery", () => {
 describe("a first record", () => {
   const none = { record: "none", ledger: "none" } as const;
 
-  test("stands right below the first run, open, in the server's epoch", () => {
+  test("a first record is right below the first run, open, in the server's epoch", () => {
     const server = { timeMs: NOW_MS + 3 };
     expect(decided(commands.init({ nodeCount: 2 }), { keys: none, server })).toEqual({
       record: { ...record, highWaterMark: 0, generation: 0, nodeCount: 2, changedAtMs: NOW_MS + 3 },
@@ -350,7 +348,7 @@ describe("the next version", () => {
   const END_MS = NOW_MS + Math.ceil(((RUN_MAX - 1 - BURST_RUNS) * 1_000) / 16);
   const ended: Odd = { nowMs: END_MS, record: { changedAtMs: END_MS } };
 
-  test("begins at the instant when the run ceiling ends, and not before, by the earlier clock", () => {
+  test("the next version begins at the instant when the run ceiling ends, and not before, by the earlier clock", () => {
     expect(decided(commands.advance(0), { ...ended, nowMs: END_MS - 1 })).toBe("EARLY 1");
     expect(decided(commands.advance(0), { ...ended, server: { timeMs: END_MS - 2 } })).toBe("EARLY 2");
     const advanced = { ...record, version: 1, highWaterMark: 0, generation: 4, changedAtMs: END_MS };
@@ -401,7 +399,7 @@ describe("a record", () => {
     ["ep", ["a", "x".repeat(128)], ["", "x".repeat(129), "a b", " a", "a "]],
     ["rk", ["0".repeat(64)], ["", "0".repeat(63), "0".repeat(65), "G".repeat(64)]],
     ["ph", ["-", "forked", "moved"], ["", "other"]],
-  ])("takes what its field %s can be, and nothing else", (name, goods, bads) => {
+  ])("a record takes what its field %s can be, and nothing else", (name, goods, bads) => {
     for (const text of goods) expect(changed({ [name]: text }), text).toBeTypeOf("object");
     for (const text of bads) {
       expect(changed({ [name]: text }), text).toBe("CORRUPT a field of the record is missing or can't be");

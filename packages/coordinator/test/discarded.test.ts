@@ -1,4 +1,4 @@
-/** What was leased and never handed out stands in the ledger as discarded; and nothing else does. */
+/** The ledger shows each lease that no client received as discarded, and no other lease. */
 import { connect } from "node:net";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
@@ -59,64 +59,62 @@ async function statesIn(coordinator: Coordinator): Promise<readonly (string | un
 const unacknowledged: Alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, nodeCount: 2 } });
 const restarted: Alter = ({ check, ...outcome }) => ({ ...outcome, check: { ...check, epoch: "another:life:0" } });
 
-describe("what the judge refuses", () => {
-  test.each([
-    ["quorum_missing", unacknowledged],
-    ["lease_discarded", restarted],
-  ])("as %s is discarded, with all its runs, in the ledger and in the log", async (code, alter) => {
-    const store = new AlteringStore();
-    const { coordinator, discarded } = await coordinatorOn(store);
-    await coordinator.lease(NAMESPACE, request());
-    store.alter = alter;
-    const refused = request(3);
-    await expect(coordinator.lease(NAMESPACE, refused)).rejects.toMatchObject({ code });
-    expect(await statesIn(coordinator)).toEqual([undefined, "discarded"]);
-    const { nonce } = refused;
-    expect(discarded()).toEqual([{ namespace: NAMESPACE, version: 0, firstRun: 2, runCount: 3, reason: code, nonce }]);
-    for (const run of [2, 3, 4]) {
-      expect(await coordinator.run(NAMESPACE, run)).toMatchObject({ state: "discarded", lastSequence: null });
-    }
-  });
+test.each([
+  ["quorum_missing", unacknowledged],
+  ["lease_discarded", restarted],
+])("a lease rejected as %s is discarded, with all its runs, in the ledger and in the log", async (code, alter) => {
+  const store = new AlteringStore();
+  const { coordinator, discarded } = await coordinatorOn(store);
+  await coordinator.lease(NAMESPACE, request());
+  store.alter = alter;
+  const refused = request(3);
+  await expect(coordinator.lease(NAMESPACE, refused)).rejects.toMatchObject({ code });
+  expect(await statesIn(coordinator)).toEqual([undefined, "discarded"]);
+  const { nonce } = refused;
+  expect(discarded()).toEqual([{ namespace: NAMESPACE, version: 0, firstRun: 2, runCount: 3, reason: code, nonce }]);
+  for (const run of [2, 3, 4]) {
+    expect(await coordinator.run(NAMESPACE, run)).toMatchObject({ state: "discarded", lastSequence: null });
+  }
+});
 
-  test("inspect reports that a number of a discarded lease was not made", async () => {
-    const store = new AlteringStore();
-    const { coordinator } = await coordinatorOn(store);
-    store.alter = restarted;
-    await expect(coordinator.lease(NAMESPACE, request())).rejects.toThrow();
-    expect(await coordinator.inspect(NAMESPACE, encodeCallNumber({ version: 0, run: 1, sequence: 0 }))).toMatchObject({
-      verdict: "unreported",
-      state: "discarded",
-      explanation: expect.stringContaining("never handed out: this number was not made"),
-    });
+test("inspect reports that a number of a discarded lease was not made", async () => {
+  const store = new AlteringStore();
+  const { coordinator } = await coordinatorOn(store);
+  store.alter = restarted;
+  await expect(coordinator.lease(NAMESPACE, request())).rejects.toThrow();
+  expect(await coordinator.inspect(NAMESPACE, encodeCallNumber({ version: 0, run: 1, sequence: 0 }))).toMatchObject({
+    verdict: "unreported",
+    state: "discarded",
+    explanation: expect.stringContaining("never handed out: this number was not made"),
   });
+});
 
-  test("a discarded lease is rejected with the same code when the store cannot record it", async () => {
-    const store = new AlteringStore();
-    const { coordinator, logged } = await coordinatorOn(store);
-    store.alter = restarted;
-    store.isReporting = false;
-    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
-    expect(await statesIn(coordinator)).toEqual([undefined]);
-    const reason = "not now";
-    expect(logged).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, ledgerId: 1, reason }]);
-  });
+test("a discarded lease is rejected with the same code when the store cannot record it", async () => {
+  const store = new AlteringStore();
+  const { coordinator, logged } = await coordinatorOn(store);
+  store.alter = restarted;
+  store.isReporting = false;
+  await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
+  expect(await statesIn(coordinator)).toEqual([undefined]);
+  const reason = "not now";
+  expect(logged).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, ledgerId: 1, reason }]);
+});
 
-  test("because the runs were leased before is not recorded: another holder may have made their numbers", async () => {
-    const store = new AlteringStore();
-    const { coordinator, discarded } = await coordinatorOn(store);
-    await coordinator.lease(NAMESPACE, request(10));
-    store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, highWaterMark: 10 } });
-    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
-    expect([discarded(), store.reports]).toEqual([[], []]);
-  });
+test("a discard is not recorded when the runs were leased before: another holder may have made their numbers", async () => {
+  const store = new AlteringStore();
+  const { coordinator, discarded } = await coordinatorOn(store);
+  await coordinator.lease(NAMESPACE, request(10));
+  store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, highWaterMark: 10 } });
+  await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
+  expect([discarded(), store.reports]).toEqual([[], []]);
+});
 
-  test("because the answer belongs to another step is not noted: its runs are another's", async () => {
-    const store = new AlteringStore();
-    const { coordinator, discarded } = await coordinatorOn(store);
-    store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, nonce: "of-another-step" } });
-    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
-    expect([discarded(), store.reports]).toEqual([[], []]);
-  });
+test("a discard is not recorded when the response belongs to another step: its runs are another holder's", async () => {
+  const store = new AlteringStore();
+  const { coordinator, discarded } = await coordinatorOn(store);
+  store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, nonce: "of-another-step" } });
+  await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
+  expect([discarded(), store.reports]).toEqual([[], []]);
 });
 
 describe("over HTTP", () => {
@@ -128,7 +126,7 @@ describe("over HTTP", () => {
     return { ...at, base };
   }
 
-  test("a lease whose requester is gone before it is answered is discarded", async () => {
+  test("a lease whose client disconnects before the response is discarded", async () => {
     const store = new AlteringStore();
     const { coordinator, discarded, base } = await serverOn(store);
     let open = () => {};
@@ -155,7 +153,7 @@ describe("over HTTP", () => {
     await expect.poll(() => statesIn(coordinator)).toEqual(["discarded"]);
   });
 
-  test("a lease that is answered is not discarded, and no holder may report it so", async () => {
+  test("a lease with a response is not discarded, and its holder can't report it so", async () => {
     const { coordinator, discarded, base } = await serverOn(new AlteringStore());
     const post = async (path: string, body: unknown) => {
       const headers = { "content-type": "application/json" };

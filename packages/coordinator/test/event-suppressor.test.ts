@@ -34,7 +34,7 @@ const refuse = (count: number, code: string, more: object = {}) =>
 const sumsOf = (name: string) => passed.filter(([, event]) => event === name).map(([, , fields]) => fields);
 const caller = (rejectionCount: number, more: object = {}) => ({ remoteAddress: "10.0.0.1", rejectionCount, ...more });
 
-test("in a second so many refusals of a code pass, and one sum of the others", () => {
+test("a second lets the first rejections of a code pass, and one sum of the others", () => {
   refuse(1_000, "unauthorized");
   refuse(EVENTS_PER_SECOND_MAX + 1, "forbidden");
   expect(passed).toHaveLength(2 * EVENTS_PER_SECOND_MAX);
@@ -46,7 +46,7 @@ test("in a second so many refusals of a code pass, and one sum of the others", (
   ]);
 });
 
-test("in the next second events pass again, and where nothing was suppressed there is no sum", () => {
+test("the next second lets events pass again, and passes no sum where nothing was suppressed", () => {
   refuse(EVENTS_PER_SECOND_MAX, "unauthorized");
   vi.advanceTimersByTime(1_000);
   refuse(EVENTS_PER_SECOND_MAX, "unauthorized");
@@ -60,7 +60,7 @@ test("events that no client can cause at will all pass", () => {
 });
 
 test.each([...CALLER_EVENTS].filter((event) => event !== "request_rejected"))(
-  "of %s the first pass, and one sum of the others at their level",
+  "a flood of %s passes its first events, and one sum of the others at their level",
   (event) => {
     send(100, event, { namespace: "main" }, "warn");
     expect(passed).toHaveLength(EVENTS_PER_SECOND_MAX);

@@ -48,43 +48,41 @@ async function lease(own: Partial<Holder> = {}, runCount = 1): Promise<void> {
   await coordinator.lease(NAMESPACE, leaseRequest({ runCount, holder: { ...holder, ...own } }));
 }
 
-describe("an export", () => {
-  test("has a lease on each line, oldest first, and a last line that shows that it is complete", async () => {
-    for (let count = 0; count < 600; count++) await lease({ pid: count }, 2);
-    const { headers, text } = await get(EXPORT);
-    expect(headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");
-    expect(headers.get("content-disposition")).toBe('attachment; filename="main-leases.ndjson"');
-    const lines = text.split("\n");
-    expect(lines.pop()).toBe("");
-    expect(exportEndSchema.parse(JSON.parse(lines.pop() ?? ""))).toEqual({ end: true, leaseCount: 600, upToRun: 1200 });
-    const leases = lines.map((line) => ledgerEntrySchema.parse(JSON.parse(line)));
-    const { leases: newestFirst } = await coordinator.runs(NAMESPACE, { limit: 500 });
-    expect(leases).toHaveLength(600);
-    expect(leases.slice(100)).toEqual(newestFirst.toReversed());
-  });
+test("an export has a lease on each line, oldest first, and a last line that shows that it is complete", async () => {
+  for (let count = 0; count < 600; count++) await lease({ pid: count }, 2);
+  const { headers, text } = await get(EXPORT);
+  expect(headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");
+  expect(headers.get("content-disposition")).toBe('attachment; filename="main-leases.ndjson"');
+  const lines = text.split("\n");
+  expect(lines.pop()).toBe("");
+  expect(exportEndSchema.parse(JSON.parse(lines.pop() ?? ""))).toEqual({ end: true, leaseCount: 600, upToRun: 1200 });
+  const leases = lines.map((line) => ledgerEntrySchema.parse(JSON.parse(line)));
+  const { leases: newestFirst } = await coordinator.runs(NAMESPACE, { limit: 500 });
+  expect(leases).toHaveLength(600);
+  expect(leases.slice(100)).toEqual(newestFirst.toReversed());
+});
 
-  test("of no leases has the last line and nothing else", async () => {
-    expect(JSON.parse((await get(EXPORT)).text)).toEqual({ end: true, leaseCount: 0, upToRun: null });
-  });
+test("an export of no leases has the last line and nothing else", async () => {
+  expect(JSON.parse((await get(EXPORT)).text)).toEqual({ end: true, leaseCount: 0, upToRun: null });
+});
 
-  test("has the filters of the list of runs", async () => {
-    for (const pid of [1, 2, 3]) await lease({ pid, labels: { step: String(pid), archive: "lists" } });
-    const { text } = await get(`${EXPORT}?label=archive%3Dlists&label=step%3D2&toRun=2&state=unreported`);
-    const pids = text.split("\n").map((line) => (line === "" ? null : JSON.parse(line).holder?.pid));
-    expect(pids).toEqual([2, undefined, null]);
-  });
+test("an export has the filters of the list of runs", async () => {
+  for (const pid of [1, 2, 3]) await lease({ pid, labels: { step: String(pid), archive: "lists" } });
+  const { text } = await get(`${EXPORT}?label=archive%3Dlists&label=step%3D2&toRun=2&state=unreported`);
+  const pids = text.split("\n").map((line) => (line === "" ? null : JSON.parse(line).holder?.pid));
+  expect(pids).toEqual([2, undefined, null]);
+});
 
-  test.each(["format=csv", "limit=5", "label=archive", "label=%3Dx", "state=lost", "fromRun=-1"])(
-    "rejects the query %s",
-    async (query) => {
-      expect(await get(`${EXPORT}?${query}`)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
-    },
-  );
+test.each(["format=csv", "limit=5", "label=archive", "label=%3Dx", "state=lost", "fromRun=-1"])(
+  "an export rejects the query %s",
+  async (query) => {
+    expect(await get(`${EXPORT}?${query}`)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+  },
+);
 
-  test("rejects an unknown namespace, and HEAD", async () => {
-    expect((await get(EXPORT.replace(NAMESPACE, "nowhere"))).body.code).toBe("namespace_not_found");
-    expect((await call("HEAD", EXPORT)).status).toBe(405);
-  });
+test("an export rejects an unknown namespace, and HEAD", async () => {
+  expect((await get(EXPORT.replace(NAMESPACE, "nowhere"))).body.code).toBe("namespace_not_found");
+  expect((await call("HEAD", EXPORT)).status).toBe(405);
 });
 
 describe("a long export", () => {
@@ -108,7 +106,7 @@ describe("a long export", () => {
     return store.callCount;
   }
 
-  test("waits for its client, reads on when the client does, and ends when it disconnects", async () => {
+  test("a long export waits for its client, reads on when the client does, and ends when it disconnects", async () => {
     store.isEndless = true;
     const response = await begun();
     const callCount = await untilQuiet();
@@ -118,7 +116,7 @@ describe("a long export", () => {
     await untilQuiet();
   });
 
-  test("lets leases go on", async () => {
+  test("a long export lets leases continue", async () => {
     store.isEndless = true;
     const response = await begun();
     response.resume();
@@ -127,7 +125,7 @@ describe("a long export", () => {
     response.destroy();
   });
 
-  test("takes one of two slots of its client, and frees it when it is cut off", async () => {
+  test("a long export takes one of two slots of its client, and frees it when it is cut off", async () => {
     store.isEndless = true;
     const [first, second] = [await begun(), await begun()];
     expect(await get(EXPORT)).toMatchObject({ status: 503, body: { code: "overloaded" } });
@@ -142,14 +140,14 @@ describe("a long export", () => {
     second.destroy();
   });
 
-  test("is rejected before it begins when nothing can be read, and logged", async () => {
+  test("an export is rejected before it begins when nothing can be read, and logged", async () => {
     store.failsAtCall = 1;
     const { status, body } = await get(EXPORT);
     expect([status, body.code]).toEqual([500, "internal_error"]);
     expect(logged).toEqual(["internal_error"]);
   });
 
-  test("is cut where it fails, so that a part is never taken for the whole", async () => {
+  test("an export is cut where it fails, so that a part is never taken for the whole", async () => {
     store.isEndless = true;
     store.failsAtCall = 4;
     const response = await fetch(url + EXPORT);

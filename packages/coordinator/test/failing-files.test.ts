@@ -1,6 +1,6 @@
 /**
  * Every operation on the files of a coordinator fails once, in every way: no descriptor is used after it is closed, and the next start has
- * what was noted, or finds that it may not.
+ * what was noted, or finds it damaged.
  * Guarantees: G8, G11 (docs/guarantees.md).
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -63,7 +63,7 @@ describe("the checkpoints of several namespaces", () => {
     return { ...traced, acknowledged };
   }
 
-  test("have what was noted, or are corrupt, when any operation fails", async () => {
+  test("the checkpoints of several namespaces have the note, or are corrupt, when any file operation fails", async () => {
     const folder = join(await temporaryFolder(memoryFolder()), "checkpoints");
     const { callCount, misuses } = await lives(folder, undefined, false);
     expect(misuses).toEqual([]);
@@ -139,7 +139,7 @@ describe("the files of an embedded store", () => {
     }
   }
 
-  test("let no store that was rolled back lease without a recovery, when any operation fails", async () => {
+  test("an embedded store that was rolled back never leases without a recovery, when any file operation fails", async () => {
     const { folder, markers, otherMarkers, open, putBack, putMarkBack } = await prepared();
     const answered = async (folders: readonly string[], fault: Fault | undefined) => {
       const leased = new Set<string>();

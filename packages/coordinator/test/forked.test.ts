@@ -1,8 +1,8 @@
 /**
- * Two copies of a store: noticed when a holder proves to have a run that this one never leased, and by nothing less.
+ * Two copies of a store: detected when a holder proves a run that this one never leased, and only then.
  * Guarantees: G7 (docs/guarantees.md).
  */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { ProofKey } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
 import { commandsFor, NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
@@ -26,80 +26,81 @@ function listening(): { log: Log; logged: [string, object][] } {
   return { logged, log: { debug: note, info: note, warn: note, error: note } };
 }
 
-describe("a run above the mark", () => {
-  test("with the proof of its lease stops the store: nothing is leased from it any more", async () => {
-    const { copy, held } = await twoCopies();
-    const guard = await guardOn(copy);
-    await expect(leaseOf(guard, held)).rejects.toMatchObject({
-      code: "store_forked",
-      message: expect.stringContaining("run 10"),
-    });
-    expect(guard.state).toMatchObject({ state: "stopped", code: "store_forked" });
-    for (const request of [{}, held, { lastRun: 5 }]) {
-      await expect(leaseOf(guard, request)).rejects.toMatchObject({ code: "store_forked" });
-    }
-    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_forked" });
-    expect(await copy.store.readNamespace(NAMESPACE)).toMatchObject({ highWaterMark: 5, phase: 2 });
+test("a run above the mark with the proof of its lease stops the store: it leases nothing more", async () => {
+  const { copy, held } = await twoCopies();
+  const guard = await guardOn(copy);
+  await expect(leaseOf(guard, held)).rejects.toMatchObject({
+    code: "store_forked",
+    message: expect.stringContaining("run 10"),
   });
+  expect(guard.state).toMatchObject({ state: "stopped", code: "store_forked" });
+  for (const request of [{}, held, { lastRun: 5 }]) {
+    await expect(leaseOf(guard, request)).rejects.toMatchObject({ code: "store_forked" });
+  }
+  await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_forked" });
+  expect(await copy.store.readNamespace(NAMESPACE)).toMatchObject({ highWaterMark: 5, phase: 2 });
+});
 
-  test("with the lease proof fences it for every other coordinator, and every later one", async () => {
-    const { copy, held } = await twoCopies();
-    const [guard, other] = [await guardOn(copy), await guardOn(copy)];
-    await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
-    await expect(leaseOf(other)).rejects.toMatchObject({ code: "store_forked" });
-    await expect(leaseOf(await guardOn(copy))).rejects.toMatchObject({ code: "store_forked" });
+test("a run above the mark with the proof of its lease stops every other coordinator, and every later one", async () => {
+  const { copy, held } = await twoCopies();
+  const [guard, other] = [await guardOn(copy), await guardOn(copy)];
+  await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
+  await expect(leaseOf(other)).rejects.toMatchObject({ code: "store_forked" });
+  await expect(leaseOf(await guardOn(copy))).rejects.toMatchObject({ code: "store_forked" });
+});
+
+test("a run above the mark with the proof of its lease stops this coordinator even when the seal can't be written", async () => {
+  const { copy, held } = await twoCopies();
+  const { log, logged } = listening();
+  const guard = await guardOn(copy, { log });
+  copy.store.before = ({ step }) => {
+    if (step === "seal") throw new Error("no way to the store");
+  };
+  await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
+  expect(logged).toContainEqual(["seal_failed", { namespace: NAMESPACE, reason: "no way to the store" }]);
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_forked" });
+  const before = await copy.store.readNamespace(NAMESPACE);
+  copy.clock.timeMs += 1_000;
+  await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_forked" });
+  expect(guard.state).toMatchObject({ state: "stopped", code: "store_forked" });
+  expect(await copy.store.readNamespace(NAMESPACE)).toEqual({ ...before, phase: 0 });
+});
+
+test("a forked store leases again when an operator has recovered it, above the run ceiling", async () => {
+  const { copy, held } = await twoCopies();
+  const guard = await guardOn(copy);
+  await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
+  const { after } = await copy.store.step(NAMESPACE, commandsFor(copy.storeId).recover({ floor: held.lastRun }));
+  const lease = await leaseAfterJump(copy, guard, held);
+  expect(lease.firstRun).toBeGreaterThan(after.highWaterMark);
+  expect(guard.state).toMatchObject({ state: "active" });
+});
+
+test("a run above the mark without a proof is rejected as the holder's fault, is logged, and stops nothing", async () => {
+  const { copy, held } = await twoCopies();
+  const { log, logged } = listening();
+  const guard = await guardOn(copy, { log });
+  await expect(leaseOf(guard, { lastRun: held.lastRun })).rejects.toMatchObject({
+    code: "run_above_high_water_mark",
   });
+  expect(logged).toMatchObject([
+    ["pin", {}],
+    ["run_above_high_water_mark", { mark: 5, lastRun: 10 }],
+  ]);
+  expect(guard.state).toMatchObject({ state: "active" });
+  expect(copy.store.stepNames()).toEqual([]);
+  expect((await leaseOf(guard)).firstRun).toBe(6);
+});
 
-  test("with the lease proof fences this coordinator even when the seal can't be written", async () => {
-    const { copy, held } = await twoCopies();
-    const { log, logged } = listening();
-    const guard = await guardOn(copy, { log });
-    copy.store.before = ({ step }) => {
-      if (step === "seal") throw new Error("no way to the store");
-    };
-    await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
-    expect(logged).toContainEqual(["seal_failed", { namespace: NAMESPACE, reason: "no way to the store" }]);
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_forked" });
-    const before = await copy.store.readNamespace(NAMESPACE);
-    copy.clock.timeMs += 1_000;
-    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_forked" });
-    expect(guard.state).toMatchObject({ state: "stopped", code: "store_forked" });
-    expect(await copy.store.readNamespace(NAMESPACE)).toEqual({ ...before, phase: 0 });
-  });
-
-  test("that was stopped is leased from again when an operator has recovered the store, above the line", async () => {
-    const { copy, held } = await twoCopies();
-    const guard = await guardOn(copy);
-    await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
-    const { after } = await copy.store.step(NAMESPACE, commandsFor(copy.storeId).recover({ floor: held.lastRun }));
-    const lease = await leaseAfterJump(copy, guard, held);
-    expect(lease.firstRun).toBeGreaterThan(after.highWaterMark);
-    expect(guard.state).toMatchObject({ state: "active" });
-  });
-
-  test("without a proof is rejected as the holder's fault, is logged, and stops nothing", async () => {
-    const { copy, held } = await twoCopies();
-    const { log, logged } = listening();
-    const guard = await guardOn(copy, { log });
-    await expect(leaseOf(guard, { lastRun: held.lastRun })).rejects.toMatchObject({
-      code: "run_above_high_water_mark",
-    });
-    expect(logged).toMatchObject([
-      ["pin", {}],
-      ["run_above_high_water_mark", { mark: 5, lastRun: 10 }],
-    ]);
-    expect(guard.state).toMatchObject({ state: "active" });
-    expect(copy.store.stepNames()).toEqual([]);
-    expect((await leaseOf(guard)).firstRun).toBe(6);
-  });
-
-  test.each<[string, (of: { storeId: string; proof: string }) => string]>([
-    ["made up", () => "r".repeat(43)],
-    ["cut", ({ proof }) => proof.slice(1)],
-    ["of another run", ({ storeId }) => new ProofKey(PROOF_KEY).proofOf(storeId, 5)],
-    ["of another store", () => new ProofKey(PROOF_KEY).proofOf("another-store", 10)],
-    ["by another key", ({ storeId }) => new ProofKey("ee".repeat(32)).proofOf(storeId, 10)],
-  ])("with a lease proof that is %s proves nothing: any client could stop every coordinator", async (_, forge) => {
+test.each<[string, (of: { storeId: string; proof: string }) => string]>([
+  ["made up", () => "r".repeat(43)],
+  ["cut", ({ proof }) => proof.slice(1)],
+  ["of another run", ({ storeId }) => new ProofKey(PROOF_KEY).proofOf(storeId, 5)],
+  ["of another store", () => new ProofKey(PROOF_KEY).proofOf("another-store", 10)],
+  ["by another key", ({ storeId }) => new ProofKey("ee".repeat(32)).proofOf(storeId, 10)],
+])(
+  "a run above the mark with a proof that is %s stops nothing: any client could stop every coordinator",
+  async (_, forge) => {
     const { copy, held } = await twoCopies();
     const guard = await guardOn(copy);
     const proof = forge({ storeId: copy.storeId, proof: held.proof });
@@ -109,8 +110,8 @@ describe("a run above the mark", () => {
     expect(copy.store.stepNames()).toEqual([]);
     expect((await leaseOf(guard)).firstRun).toBe(6);
     expect((await copy.store.readNamespace(NAMESPACE)).phase).toBe(0);
-  });
-});
+  },
+);
 
 test("a run up to the mark needs no lease proof, and is no evidence", async () => {
   const { world, guard, held } = await twoCopies();
@@ -120,7 +121,7 @@ test("a run up to the mark needs no lease proof, and is no evidence", async () =
   expect((await world.store.readNamespace(NAMESPACE)).highWaterMark).toBe(15);
 });
 
-test("a run that another coordinator leased a moment ago is no evidence either", async () => {
+test("a run that another coordinator leased a moment ago is no evidence of a fork", async () => {
   const { world, held } = await twoCopies();
   const guard = await guardOn(world);
   const other = await guardOn(world);

@@ -15,7 +15,7 @@ function monitorOn() {
 const recovering = (reason: "epoch_changed" | "claimed") => new CoordinatorError("store_recovering", "why", { reason });
 const after = (highWaterMark: number) => ({ highWaterMark }) as RecordAfter;
 
-test("the same cause keeps its time, another reason of the same code is another state", () => {
+test("a state keeps its time while its cause is the same; another reason of the same code is another state", () => {
   const { clock, logged, monitor } = monitorOn();
   for (const [timeMs, reason] of [
     [2_000, "claimed"],
@@ -33,7 +33,7 @@ test("the same cause keeps its time, another reason of the same code is another 
   ]);
 });
 
-test("a lease beyond the run ceiling shows that the store is well", () => {
+test("a rejection at the run ceiling shows an active guard", () => {
   const { clock, logged, monitor } = monitorOn();
   const ceiling = new CoordinatorError("run_ceiling_reached", "wait", { retryAfterMs: 5 });
   clock.timeMs = 2_000;
@@ -46,7 +46,7 @@ test("a lease beyond the run ceiling shows that the store is well", () => {
   expect(logged.at(-1)).toEqual(["info", "active", fields]);
 });
 
-test("after the last run a heartbeat ends every state but that of the end", () => {
+test("a heartbeat after the last run ends every state but run_space_exhausted", () => {
   const { monitor } = monitorOn();
   monitor.noteRefusal(new CoordinatorError("store_unavailable", "away"));
   monitor.noteSuccess(after(RUN_MAX));

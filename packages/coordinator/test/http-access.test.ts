@@ -59,7 +59,7 @@ async function servedWithRoutes() {
   return { ...server, routes: routes.sort() };
 }
 
-test("the routes are those of the table, those for every client and the console's files; no other one changes anything", async () => {
+test("the routes are those of the table, those for every client and the console's files; no other changes anything", async () => {
   const { routes } = await servedWithRoutes();
   const isOfConsole = (route: string) => route.startsWith("GET /console");
   const listed = ROUTES.map(([method, path]) => `${method} ${path.replace("/main", "/:namespace")}`).map((route) =>
@@ -151,7 +151,7 @@ describe("HEAD", () => {
     ({ url } = await served({ own: { store: notingStore(calls) }, publicInspect: true }));
   });
 
-  test("is rejected where GET does work, with the right method, and reads nothing", async () => {
+  test("HEAD is rejected where GET does work, with the right method, and reads nothing", async () => {
     const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
     const described = Object.keys(paths).filter((path) => "get" in (paths[path] as object));
     const filled = described.map((path) => path.replace("{namespace}", "main").replace(/\{\w+\}/, "1"));
@@ -167,7 +167,7 @@ describe("HEAD", () => {
     expect(calls).toEqual([]);
   });
 
-  test.each(ANSWERED)("is answered as GET at %s, without a body", async (path) => {
+  test.each(ANSWERED)("HEAD is answered as GET at %s, without a body", async (path) => {
     const [head, whole] = [await fetch(url + path, { method: "HEAD" }), await fetch(url + path)];
     expect(head.status).toBe(200);
     expect(await head.text()).toBe("");

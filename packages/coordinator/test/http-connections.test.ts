@@ -48,7 +48,7 @@ test("a connection beyond the limit is closed, an open one is answered, and a cl
   await expect.poll(async () => (await sendBytes(place, [last])).statuses).toEqual([200]);
 });
 
-test("a stop closes a request that has not arrived whole and a connection without one, and waits for a lease in flight", async () => {
+test("a stop closes incomplete requests and idle connections, and waits for a lease in flight", async () => {
   const { store, place, server } = await served();
   const open = store.closeGate();
   const answered = sendBytes(place, [LEASE]);
@@ -97,12 +97,12 @@ describe("a page", () => {
     [403, "/v1/namespaces", { "sec-fetch-site": "same-site" }],
     [200, "/v1/namespaces", { "sec-fetch-site": "same-origin" }],
     [403, "/v1/namespaces", { origin: "http://elsewhere.example" }],
-  ])("gets %i at %s with %j", async (status, path, headers) => {
+  ])("a page gets %i at %s with %j", async (status, path, headers) => {
     const { place } = await served();
     expect(await statusOf(place, path, headers)).toBe(status);
   });
 
-  test("of another site can't lease", async () => {
+  test("a page of another site can't lease", async () => {
     const { place, mark } = await served();
     const headers = { ...JSON_BODY, origin: "null", connection: "close" };
     const lease = head("POST", "/v1/namespaces/main/leases", headers) + BODY;
@@ -110,7 +110,7 @@ describe("a page", () => {
     expect(await mark()).toBe(0);
   });
 
-  test("of the console loads its scripts and styles, for which browsers send Origin", async () => {
+  test("a page of the console loads its scripts and styles, for which browsers send Origin", async () => {
     const { place, url, get } = await served();
     const files = [...(await get("/console/")).text.matchAll(/"\.\/(assets\/[^"]+)"/g)].map(([, file]) => file);
     expect(files.length).toBeGreaterThan(0);
@@ -123,7 +123,7 @@ describe("a page", () => {
     }
   });
 
-  test("of the console allows no frame, no form and no script but its own", async () => {
+  test("a page of the console allows no frame, no form and no script but its own", async () => {
     const { get } = await served();
     const { headers } = await get("/console/", { "sec-fetch-site": "none" });
     const policy = String(headers.get("content-security-policy")).split(/; ?/);

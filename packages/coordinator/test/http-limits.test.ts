@@ -58,7 +58,7 @@ describe("what a token may take", () => {
     expect(await mark()).toBe(11);
   });
 
-  test("leaves another token its own", async () => {
+  test("a token's quota leaves another token its own", async () => {
     const { lease } = await served(options);
     for (const token of ["aa", "bb"]) expect((await lease({ token, runCount: 64 })).body.runCount).toBe(10);
   });
@@ -82,12 +82,12 @@ describe("what a holder may take", () => {
     expect((await lease({ token: "aa", name: "lists", runCount: 10 })).body.runCount).toBe(10);
   });
 
-  test("can't be used up by a holder of another token that has its name", async () => {
+  test("a holder's quota can't be used up by a holder of another token with the same name", async () => {
     const { lease } = await served(options);
     for (const token of ["bb", "aa"]) expect((await lease({ token, runCount: 64 })).body.runCount).toBe(10);
   });
 
-  test("does not grow with invented names: these use up what the token has", async () => {
+  test("a token's quota does not grow with invented holder names", async () => {
     const { lease, mark } = await served(options);
     const statuses: number[] = [];
     for (let index = 0; index < 120; index++) {
@@ -98,7 +98,7 @@ describe("what a holder may take", () => {
   });
 });
 
-test("a holder that starts repeatedly waits and raises an alarm, until one of its processes works; its neighbor goes on", async () => {
+test("a holder that starts repeatedly waits and raises an alarm until one of its processes works", async () => {
   const { get, post, lease, clock, mark } = await served({ holder: { atOnce: 1_000, perSecond: 1_000 } });
   const last = { nonce: "", run: 0 };
   for (let pid = 1; pid <= FREE_STARTS; pid++) {
@@ -121,48 +121,46 @@ test("a holder that starts repeatedly waits and raises an alarm, until one of it
   expect((await lease({ pid: 1_003 })).status).toBe(201);
 });
 
-describe("leases in flight beyond the limit of a client", () => {
-  test("fail with overloaded, while reads are answered; later leases succeed", async () => {
-    const { lease, get, store, mark } = await served({}, { maxConcurrentLeases: 2 });
-    const open = store.closeGate();
-    const admitted = [lease({ pid: 1 }), lease({ pid: 2 })];
-    await expect.poll(() => store.leaseCount).toBe(2);
-    for (const { status, headers, body } of await Promise.all(Array.from({ length: 40 }, () => lease()))) {
-      expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
-      expect(body).toMatchObject({ code: "overloaded", retryAfterMs: 1_000 });
-    }
-    for (const path of ["/healthz", "/v1/namespaces/main/status", "/v1/namespaces", "/metrics"]) {
-      expect((await get(path)).status, path).toBe(200);
-    }
-    expect([store.leaseCount, await mark()]).toEqual([2, 0]);
-    open();
-    for (const { status } of await Promise.all(admitted)) expect(status).toBe(201);
-    expect((await lease()).status).toBe(201);
-    expect(await mark()).toBe(3);
-    const count = /^callnumber_rejected_requests_total{[^}]*code="overloaded"} (\d+)$/m;
-    expect(count.exec((await get("/metrics")).text)?.[1]).toBe("40");
-  });
+test("leases beyond a client's limit fail with overloaded while reads are answered; later leases succeed", async () => {
+  const { lease, get, store, mark } = await served({}, { maxConcurrentLeases: 2 });
+  const open = store.closeGate();
+  const admitted = [lease({ pid: 1 }), lease({ pid: 2 })];
+  await expect.poll(() => store.leaseCount).toBe(2);
+  for (const { status, headers, body } of await Promise.all(Array.from({ length: 40 }, () => lease()))) {
+    expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(body).toMatchObject({ code: "overloaded", retryAfterMs: 1_000 });
+  }
+  for (const path of ["/healthz", "/v1/namespaces/main/status", "/v1/namespaces", "/metrics"]) {
+    expect((await get(path)).status, path).toBe(200);
+  }
+  expect([store.leaseCount, await mark()]).toEqual([2, 0]);
+  open();
+  for (const { status } of await Promise.all(admitted)) expect(status).toBe(201);
+  expect((await lease()).status).toBe(201);
+  expect(await mark()).toBe(3);
+  const count = /^callnumber_rejected_requests_total{[^}]*code="overloaded"} (\d+)$/m;
+  expect(count.exec((await get("/metrics")).text)?.[1]).toBe("40");
+});
 
-  test("leave slots for the clients of another token", async () => {
-    const { lease, store } = await served({}, { maxConcurrentLeases: 2 });
-    const open = store.closeGate();
-    const admitted = [lease({ token: "aa" }), lease({ token: "aa" })];
-    await expect.poll(() => store.leaseCount).toBe(2);
-    expect((await lease({ token: "aa" })).status).toBe(503);
-    admitted.push(lease({ token: "bb" }));
-    await expect.poll(() => store.leaseCount).toBe(3);
-    open();
-    for (const { status } of await Promise.all(admitted)) expect(status).toBe(201);
-  });
+test("leases beyond a client's limit leave slots for the clients of another token", async () => {
+  const { lease, store } = await served({}, { maxConcurrentLeases: 2 });
+  const open = store.closeGate();
+  const admitted = [lease({ token: "aa" }), lease({ token: "aa" })];
+  await expect.poll(() => store.leaseCount).toBe(2);
+  expect((await lease({ token: "aa" })).status).toBe(503);
+  admitted.push(lease({ token: "bb" }));
+  await expect.poll(() => store.leaseCount).toBe(3);
+  open();
+  for (const { status } of await Promise.all(admitted)) expect(status).toBe(201);
+});
 
-  test("do not count while they wait for their bodies", async () => {
-    const { lease, place } = await served({}, { maxConcurrentLeases: 2 });
-    for (let count = 0; count < 10; count++) {
-      const socket = await opened(place);
-      onTestFinished(() => void socket.destroy());
-      const head = "POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
-      socket.write(`${head}\r\ncontent-length: 200\r\n\r\n{"runCount":`);
-    }
-    expect((await lease()).status).toBe(201);
-  });
+test("requests that wait for their bodies do not count as leases in flight", async () => {
+  const { lease, place } = await served({}, { maxConcurrentLeases: 2 });
+  for (let count = 0; count < 10; count++) {
+    const socket = await opened(place);
+    onTestFinished(() => void socket.destroy());
+    const head = "POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    socket.write(`${head}\r\ncontent-length: 200\r\n\r\n{"runCount":`);
+  }
+  expect((await lease()).status).toBe(201);
 });

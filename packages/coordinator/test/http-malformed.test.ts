@@ -138,7 +138,7 @@ test.each([
   expect(isClosed).toBe(true);
 });
 
-test("what a client sent is returned and logged without characters that act on a terminal, and shortened", async () => {
+test("a rejection's message and log escape and shorten what a client sent", async () => {
   const key = `\u001b[2J\u202E\u009b${"k".repeat(3_000)}`;
   const { text } = await sent(lease([], JSON.stringify(leaseRequest({ [key]: 1 }))));
   const { message } = JSON.parse(text.slice(text.indexOf("\r\n\r\n")));
@@ -157,14 +157,14 @@ describe("the log of a rejection", () => {
   const leased = async (own: object = {}, token = importer.token) =>
     (await post(LEASES, leaseRequest(own), { authorization: `Bearer ${token}` })).status;
 
-  test("names an importer that is too fast by its token, its holder and its address", async () => {
+  test("the log of a rejection names an importer that is too fast by its token, its holder and its address", async () => {
     expect([await leased(), await leased()]).toEqual([201, 429]);
     const { name, host } = holder;
     const client = { tokenId: importer.record.id, holder: { name, host }, remoteAddress: "127.0.0.1" };
     expect(rejections()).toEqual([expect.objectContaining({ code: "rate_limited", namespace: "main", ...client })]);
   });
 
-  test("names an unauthenticated client by its address alone: its body is not read", async () => {
+  test("the log of a rejection names an unauthenticated client by its address alone: its body is not read", async () => {
     expect(await leased({}, `cn_${"A".repeat(43)}`)).toBe(401);
     const [line] = rejections();
     expect(line).toMatchObject({ code: "unauthorized", remoteAddress: "127.0.0.1" });
@@ -176,12 +176,12 @@ describe("the log of a rejection", () => {
     [20, "not_found", "/nowhere"],
     [20, "method_not_allowed", LEASES],
     [30, "invalid_request", "/healthz?a=b"],
-  ])("has the level %i for %s", async (level, code, path) => {
+  ])("the log of a rejection has the level %i for %s", async (level, code, path) => {
     await sent(bytesOf("GET", path));
     expect(rejections()).toEqual([expect.objectContaining({ level, code })]);
   });
 
-  test("names a client that does not speak HTTP by its address, at debug level", async () => {
+  test("the log of a rejection names a client that does not speak HTTP by its address, at debug level", async () => {
     await sent("no HTTP\r\n\r\n");
     expect(rejections()).toEqual([expect.objectContaining({ level: 20, remoteAddress: "127.0.0.1" })]);
   });
@@ -193,7 +193,7 @@ describe("the log of a rejection", () => {
     ["is half a character", "\ud800"],
     ["is half a character where it is cut", `${"x".repeat(63)}😀`],
     ["is longer than any name", "n".repeat(1_500)],
-  ])("is one harmless line for a name or host that %s", async (_, name) => {
+  ])("the log of a rejection is one harmless line for a name or host that %s", async (_, name) => {
     for (const own of [{ name }, { host: name }])
       expect(await leased({ holder: { ...holder, ...own }, runCount: 0 })).toBe(400);
     expect(log).not.toMatch(UNPRINTABLE);
@@ -204,12 +204,15 @@ describe("the log of a rejection", () => {
     expect(logged("lease")).toEqual([]);
   });
 
-  test.each(["x", { name: { toString: "x" } }, [], null])("has no holder where the body has %j", async (own) => {
-    expect(await leased({ holder: own })).toBe(400);
-    expect(rejections()).toEqual([expect.not.objectContaining({ holder: expect.anything() })]);
-  });
+  test.each(["x", { name: { toString: "x" } }, [], null])(
+    "the log of a rejection has no holder where the body has %j",
+    async (own) => {
+      expect(await leased({ holder: own })).toBe(400);
+      expect(rejections()).toEqual([expect.not.objectContaining({ holder: expect.anything() })]);
+    },
+  );
 
-  test("cuts name and host to the length that they may have", async () => {
+  test("the log of a rejection cuts name and host to the length that they may have", async () => {
     expect(await leased({ holder: { ...holder, name: "n".repeat(400), host: "h".repeat(400) } })).toBe(400);
     expect(rejections()).toMatchObject([{ holder: { name: "n".repeat(64), host: "h".repeat(253) } }]);
   });

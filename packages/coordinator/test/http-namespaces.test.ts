@@ -29,7 +29,7 @@ const report = (run: number, lastSequence: number | null, state: string) =>
 describe("the list of namespaces", () => {
   const listed = async () => namespacesResponseSchema.parse((await get("/v1/namespaces")).body);
 
-  test("shows each namespace, by name, with its run space, its rate, and whether it leases", async () => {
+  test("the list of namespaces shows each by name, with its run space, its rate, and whether it leases", async () => {
     await coordinator.initNamespace("lists", { firstRun: 90, rate: 4 });
     await lease({ runCount: 5 }, "lists");
     const { namespaces, ...about } = await listed();
@@ -42,7 +42,7 @@ describe("the list of namespaces", () => {
     ]);
   });
 
-  test("shows why a record can't be read, and the other namespaces with it", async () => {
+  test("the list of namespaces shows why a record can't be read, and the other namespaces with it", async () => {
     await coordinator.initNamespace("lists");
     await listed();
     const read = store.readNamespace.bind(store);
@@ -57,7 +57,7 @@ describe("the list of namespaces", () => {
     ]);
   });
 
-  test("shows a namespace as stopped while a server of the store could lose leases", async () => {
+  test("the list of namespaces shows one as stopped while a server of the store could lose leases", async () => {
     const code = "store_eviction_enabled";
     store.preflight = async () => [{ code, what: "it evicts", remedy: "set noeviction" }];
     coordinator.startHeartbeat();
@@ -66,7 +66,7 @@ describe("the list of namespaces", () => {
     expect((await listed()).namespaces).toMatchObject([{ namespace: "main", guard: { state: "stopped", code } }]);
   });
 
-  test("fails as a whole only when the store does not respond", async () => {
+  test("the list of namespaces fails as a whole only when the store does not respond", async () => {
     store.listNamespaces = async () => {
       throw new CoordinatorError("store_unavailable", "gone");
     };
@@ -77,7 +77,7 @@ describe("the list of namespaces", () => {
 describe("the list of runs", () => {
   const page = async (query: string) => runsResponseSchema.parse((await inMain(`runs?${query}`)).body);
 
-  test("has each lease once, newest first, page by page", async () => {
+  test("the list of runs has each lease once, newest first, page by page", async () => {
     for (let count = 0; count < 7; count++) await lease({ runCount: 2 });
     const seen: number[] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {
@@ -88,7 +88,7 @@ describe("the list of runs", () => {
     expect(seen).toEqual([13, 11, 9, 7, 5, 3, 1]);
   });
 
-  test("has the documented shape and nothing else, as JSON", async () => {
+  test("the list of runs has the documented shape and nothing else, as JSON", async () => {
     for (let count = 0; count < 3; count++) await lease({ holder: { ...holder, labels: { a: "ä" } } });
     await report(2, 5, "open");
     for (const path of ["runs", "runs?limit=1", "runs?holder=absent"]) {
@@ -98,7 +98,7 @@ describe("the list of runs", () => {
     }
   });
 
-  test("is filtered by holder and by time", async () => {
+  test("the list of runs is filtered by holder and by time", async () => {
     for (const name of ["a", "b", "a", "c"]) await lease({ holder: { ...holder, name } });
     expect((await page("holder=a")).leases.map(({ firstRun }) => firstRun)).toEqual([3, 1]);
     const { leasedAtMs } = (await inMain("runs/4")).body.lease;
@@ -106,7 +106,7 @@ describe("the list of runs", () => {
     expect((await page(`leasedToMs=${leasedAtMs + 1}`)).leases).toHaveLength(4);
   });
 
-  test("has no run that was never leased", async () => {
+  test("a run that was never leased is not found", async () => {
     expect(await inMain("runs/9")).toMatchObject({ status: 404, body: { code: "run_not_leased" } });
   });
 });
@@ -122,11 +122,11 @@ describe("inspect", () => {
     ["2VznWE2", "wrong_length", null],
     ["2Vzn/E2i", "wrong_character", 4],
     ["zzzzzzzz", "beyond_greatest", null],
-  ])("calls %j malformed: %s", async (text, problem, position) => {
+  ])("inspect calls %j malformed: %s", async (text, problem, position) => {
     expect(await inspect(text)).toMatchObject({ verdict: "malformed", callNumber: text, problem, position });
   });
 
-  test("returns one of five verdicts", async () => {
+  test("inspect returns one of five verdicts", async () => {
     expect(await inspect(number(1, 0, 1))).toMatchObject({ verdict: "other_version", version: 1 });
     expect(await inspect(number(3, 0))).toMatchObject({ verdict: "never_leased", reason: "above_mark" });
     expect(await inspect(number(0, 0))).toMatchObject({ verdict: "never_leased", reason: "below_first_run" });
@@ -141,40 +141,38 @@ describe("inspect", () => {
     expect(await inspect(number(2, 0))).toMatchObject({ verdict: "unreported", state: "closed", explanation });
   });
 
-  test("returns neighbors on request", async () => {
+  test("inspect returns neighbors on request", async () => {
     const own = await inspect(number(1, 0), "?neighbors=yes");
     expect(own).toMatchObject({ neighbors: { previous: null, next: null } });
     expect(await inspect(number(1, 0))).toMatchObject({ neighbors: null });
   });
 });
 
-describe("status", () => {
-  test("counts what is leased and left, and forecasts the end", async () => {
-    await lease({ runCount: 64 });
-    const { rates, ...status } = statusResponseSchema.parse((await inMain("status")).body);
-    const [runsLeft, callNumbersLeft] = [RUN_MAX - 64, (RUN_MAX - 64) * 16_384];
-    const guard = { state: "active", code: null, generation: 0, nodeCount: 1 };
-    expect(status).toMatchObject({
-      store: "memory",
-      coordinator: "test",
-      highWaterMark: 64,
-      runsUsed: 64,
-      runsLeft,
-      callNumbersLeft,
-      guard,
-    });
-    // A minute is the shortest life that a rate is measured over: 64 runs a minute.
-    expect(rates.map(({ runs }) => runs)).toEqual([64]);
-    expect(rates[0]?.runsPerDay).toBeCloseTo(64 * 1440, 0);
-    const years = ((rates[0]?.exhaustedAtMs ?? 0) - Date.now()) / (365 * 86_400_000);
-    expect(years).toBeCloseTo(runsLeft / (64 * 1440 * 365), 1);
+test("the status counts what is leased and left, and forecasts the end", async () => {
+  await lease({ runCount: 64 });
+  const { rates, ...status } = statusResponseSchema.parse((await inMain("status")).body);
+  const [runsLeft, callNumbersLeft] = [RUN_MAX - 64, (RUN_MAX - 64) * 16_384];
+  const guard = { state: "active", code: null, generation: 0, nodeCount: 1 };
+  expect(status).toMatchObject({
+    store: "memory",
+    coordinator: "test",
+    highWaterMark: 64,
+    runsUsed: 64,
+    runsLeft,
+    callNumbersLeft,
+    guard,
   });
+  // A minute is the shortest life that a rate is measured over: 64 runs a minute.
+  expect(rates.map(({ runs }) => runs)).toEqual([64]);
+  expect(rates[0]?.runsPerDay).toBeCloseTo(64 * 1440, 0);
+  const years = ((rates[0]?.exhaustedAtMs ?? 0) - Date.now()) / (365 * 86_400_000);
+  expect(years).toBeCloseTo(runsLeft / (64 * 1440 * 365), 1);
 });
 
 describe("capacity", () => {
   const capacity = async () => capacityResponseSchema.parse((await inMain("capacity")).body);
 
-  test("shows by holder what was leased", async () => {
+  test("the capacity shows by holder what was leased", async () => {
     await lease({ runCount: 2, holder: { ...holder, name: "steady" } });
     for (let pid = 1; pid <= 3; pid++) await lease({ holder: { ...holder, name: "many", pid } });
     const { rates, ...shown } = await capacity();
@@ -220,7 +218,7 @@ describe("the public inspection", () => {
     `/v1/public/namespaces/${namespace}/call-numbers/${encodeURIComponent(text)}`;
   const number = (run: number) => encodeCallNumber({ version: 0, run, sequence: 3 });
 
-  test("is an unknown path unless it is switched on", async () => {
+  test("the public inspection is an unknown path unless it is switched on", async () => {
     expect(await get(pathOf(number(1)))).toMatchObject({ status: 404, body: { code: "not_found" } });
     expect((await get("/openapi.json")).text).not.toContain("public");
   });
@@ -230,7 +228,7 @@ describe("the public inspection", () => {
       ({ store, get, post, lease } = await served({ publicInspect: true }));
     });
 
-    test("returns whether a message can have a number, and nothing else, in one shape for all", async () => {
+    test("the public inspection returns whether a message can have a number, and nothing else, in one shape for all", async () => {
       await lease({ runCount: 2 });
       await report(2, 2, "closed");
       const numbers = { [number(1)]: true, [number(2)]: false, [number(3)]: false };
@@ -241,12 +239,12 @@ describe("the public inspection", () => {
       }
     });
 
-    test("of an unknown namespace is not found, and shows no command", async () => {
+    test("the public inspection of an unknown namespace is not found, and shows no command", async () => {
       const { status, body } = await get(pathOf(number(1), "other"));
       expect([status, body.code, body.message]).toEqual([404, "not_found", expect.not.stringContaining("callnumber")]);
     });
 
-    test("shows no reason when the store can't be read", async () => {
+    test("the public inspection shows no reason when the store can't be read", async () => {
       store.readNamespace = async () => {
         throw new CoordinatorError("store_corrupt", "secret: redis.internal:6379");
       };
@@ -255,7 +253,7 @@ describe("the public inspection", () => {
       expect(text).not.toContain("secret");
     });
 
-    test("is limited in flight, as each request reads the store", async () => {
+    test("the public inspection is limited in flight, as each request reads the store", async () => {
       await get(pathOf(number(1)));
       const reads = gatedMethod(store, "readNamespace");
       const responses = Array.from({ length: PUBLIC_READS_MAX }, () => get(pathOf(number(1))));

@@ -46,7 +46,7 @@ async function opened(onFinished: (end: () => Promise<void>) => void, leaseCount
 }
 
 describe.concurrent("a connection", { timeout: TEST_TIMEOUT_MS }, () => {
-  test("closes after so many requests", async (context) => {
+  test("a connection closes after so many requests", async (context) => {
     const socket = await opened(context.onTestFinished);
     let [sentCount, responseCount] = [0, 0];
     const send = () => {
@@ -66,18 +66,21 @@ describe.concurrent("a connection", { timeout: TEST_TIMEOUT_MS }, () => {
   test.for([
     { what: "headers", begun: HEALTH.slice(0, -4), timeoutMs: HEADERS_TIMEOUT_MS },
     { what: "a body", begun: BODY_TO_COME, timeoutMs: REQUEST_TIMEOUT_MS },
-  ])("on which $what do not arrive whole gets 408 in time, and is closed", async ({ begun, timeoutMs }, context) => {
-    const socket = await opened(context.onTestFinished);
-    const sentMs = performance.now();
-    // The rest would come too late.
-    socket.write(begun);
-    const [response] = await once(socket, "data");
-    context.expect(response).toMatch(/^HTTP\/1\.1 408 [^]*"code":"request_timed_out"/);
-    context.expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs - 1_000);
-    await once(socket.resume(), "close");
-  });
+  ])(
+    "a connection on which $what do not arrive whole gets 408 in time, and is closed",
+    async ({ begun, timeoutMs }, context) => {
+      const socket = await opened(context.onTestFinished);
+      const sentMs = performance.now();
+      // The rest would come too late.
+      socket.write(begun);
+      const [response] = await once(socket, "data");
+      context.expect(response).toMatch(/^HTTP\/1\.1 408 [^]*"code":"request_timed_out"/);
+      context.expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs - 1_000);
+      await once(socket.resume(), "close");
+    },
+  );
 
-  test("is closed when it was idle for so long, and not before", async (context) => {
+  test("a connection is closed when it was idle for so long, and not before", async (context) => {
     const socket = await opened(context.onTestFinished);
     socket.write(HEALTH);
     await once(socket, "data");
@@ -90,7 +93,7 @@ describe.concurrent("a connection", { timeout: TEST_TIMEOUT_MS }, () => {
     { idleMs: IDLE_MS.shortMs, isWhole: true },
     { idleMs: IDLE_MS.longMs, isWhole: false },
   ])(
-    "whose reader takes nothing of a response for $idleMs ms gets the whole: $isWhole",
+    "a connection whose reader takes nothing of a response for $idleMs ms gets the whole: $isWhole",
     async ({ idleMs, isWhole }, context) => {
       const socket = await opened(context.onTestFinished, LEASE_COUNT);
       socket.write(EXPORT);

@@ -53,7 +53,7 @@ async function responseTo(headers: readonly string[]): Promise<string> {
 describe("a wrong token", () => {
   const { token } = readerOfAll;
 
-  test("gets the same response as a revoked one, a malformed one and none, byte for byte", async () => {
+  test("a wrong token gets the same response as a revoked one, a malformed one and none, byte for byte", async () => {
     const revoked = made("read", "all");
     authenticator.replace([...RECORDS, revoked.record]);
     authenticator.replace(RECORDS);
@@ -96,7 +96,7 @@ describe("a wrong token", () => {
     },
   );
 
-  test("discards no run", async () => {
+  test("a wrong token, role or namespace leases no run", async () => {
     const responses = [
       await leaseWith("main", newToken()),
       await leaseWith("main", reader.token),
@@ -110,7 +110,7 @@ describe("a wrong token", () => {
 test.each([
   ["leases", leaseRequest({ nonce: "nonce-another-one" })],
   ["runs/1/report", { nonce: LEASE_NONCE, lastSequence: 7, state: "open" }],
-])("a token that is revoked between head and body is rejected at %s, and nothing is written", async (path, body) => {
+])("a token revoked between head and body is rejected at %s, and nothing is written", async (path, body) => {
   expect((await leaseWith("main", importer.token)).status).toBe(201);
   const before = await coordinator.run("main", 1);
   const text = JSON.stringify(body);
@@ -131,61 +131,55 @@ test.each([
   expect(logged.at(-1)).toMatchObject({ event: "request_rejected", code: "unauthorized", tokenId });
 });
 
-describe("the id of a token", () => {
-  test("the id of a token appears in the ledger, and in the log of a lease and of a rejection", async () => {
-    expect((await leaseWith("main", importer.token)).status).toBe(201);
-    expect((await leaseWith("other", importer.token)).status).toBe(403);
-    expect((await leaseWith("main", newToken())).status).toBe(401);
-    const { id: tokenId } = importer.record;
-    expect((await coordinator.run("main", 1)).lease).toMatchObject({ tokenId });
-    expect(logged.find(({ event }) => event === "lease")).toMatchObject({ tokenId });
-    expect(logged.filter(({ event }) => event === "request_rejected")).toEqual([
-      expect.objectContaining({ code: "forbidden", namespace: "other", tokenId, remoteAddress: "127.0.0.1" }),
-      expect.objectContaining({ code: "unauthorized", tokenId: undefined, remoteAddress: "127.0.0.1" }),
-    ]);
-  });
-
-  test("is missing where no token is required", async () => {
-    await coordinator.lease("main", leaseRequest());
-    expect("tokenId" in (await coordinator.run("main", 1)).lease).toBe(false);
-    expect(logged.find(({ event }) => event === "lease")).toMatchObject({ tokenId: undefined });
-  });
+test("the id of a token appears in the ledger, and in the log of a lease and of a rejection", async () => {
+  expect((await leaseWith("main", importer.token)).status).toBe(201);
+  expect((await leaseWith("other", importer.token)).status).toBe(403);
+  expect((await leaseWith("main", newToken())).status).toBe(401);
+  const { id: tokenId } = importer.record;
+  expect((await coordinator.run("main", 1)).lease).toMatchObject({ tokenId });
+  expect(logged.find(({ event }) => event === "lease")).toMatchObject({ tokenId });
+  expect(logged.filter(({ event }) => event === "request_rejected")).toEqual([
+    expect.objectContaining({ code: "forbidden", namespace: "other", tokenId, remoteAddress: "127.0.0.1" }),
+    expect.objectContaining({ code: "unauthorized", tokenId: undefined, remoteAddress: "127.0.0.1" }),
+  ]);
 });
 
-describe("the namespaces of a token", () => {
-  test.each([
-    ["a reader of one", reader.token, ["main"]],
-    ["an operator of one", operator.token, ["main"]],
-    ["a reader of all", readerOfAll.token, ["main", "other"]],
-  ])("are those that %s lists", async (_, token, expected) => {
-    const { namespaces } = namespacesResponseSchema.parse((await getWith("/v1/namespaces", token)).body);
-    expect(namespaces.map(({ namespace }) => namespace)).toEqual(expected);
-  });
-
-  test("hide whether another one exists", async () => {
-    const [other, unknown] = ["other", "nowhere"].map((name) => getWith(`/v1/namespaces/${name}/status`, reader.token));
-    expect((await other)?.text).toBe((await unknown)?.text);
-  });
+test("the id of a token is missing where no token is required", async () => {
+  await coordinator.lease("main", leaseRequest());
+  expect("tokenId" in (await coordinator.run("main", 1)).lease).toBe(false);
+  expect(logged.find(({ event }) => event === "lease")).toMatchObject({ tokenId: undefined });
 });
 
-describe("readiness", () => {
-  test("shows a client only the namespaces that it may read", async () => {
-    const none = { ready: true, namespaces: [], unavailable: [] };
-    expect(await get("/readyz")).toMatchObject({ status: 200, body: none });
-    expect((await getWith("/readyz", newToken())).body).toEqual(none);
-    expect((await getWith("/readyz", reader.token)).body).toEqual({ ...none, namespaces: ["main"] });
-    expect((await getWith("/readyz", readerOfAll.token)).body).toMatchObject({ namespaces: ["main", "other"] });
-  });
+test.each([
+  ["a reader of one", reader.token, ["main"]],
+  ["an operator of one", operator.token, ["main"]],
+  ["a reader of all", readerOfAll.token, ["main", "other"]],
+])("the list of namespaces for %s has those of its token", async (_, token, expected) => {
+  const { namespaces } = namespacesResponseSchema.parse((await getWith("/v1/namespaces", token)).body);
+  expect(namespaces.map(({ namespace }) => namespace)).toEqual(expected);
+});
 
-  test("shows why it failed only to a client that may read all namespaces", async () => {
-    const error = new CoordinatorError("namespace_lost", 'namespace "other": gone from redis://inside:6379');
-    vi.spyOn(coordinator, "assertReady").mockRejectedValue(error);
-    for (const { status, text } of [await get("/readyz"), await getWith("/readyz", reader.token)]) {
-      expect([status, JSON.parse(text).code]).toEqual([503, "namespace_lost"]);
-      expect(text).not.toMatch(/other|inside/);
-    }
-    expect((await getWith("/readyz", readerOfAll.token)).text).toContain("redis://inside");
-  });
+test("a token's client can't find out whether a namespace of other tokens exists", async () => {
+  const [other, unknown] = ["other", "nowhere"].map((name) => getWith(`/v1/namespaces/${name}/status`, reader.token));
+  expect((await other)?.text).toBe((await unknown)?.text);
+});
+
+test("readiness shows a client only the namespaces that it may read", async () => {
+  const none = { ready: true, namespaces: [], unavailable: [] };
+  expect(await get("/readyz")).toMatchObject({ status: 200, body: none });
+  expect((await getWith("/readyz", newToken())).body).toEqual(none);
+  expect((await getWith("/readyz", reader.token)).body).toEqual({ ...none, namespaces: ["main"] });
+  expect((await getWith("/readyz", readerOfAll.token)).body).toMatchObject({ namespaces: ["main", "other"] });
+});
+
+test("readiness shows why it failed only to a client that may read all namespaces", async () => {
+  const error = new CoordinatorError("namespace_lost", 'namespace "other": gone from redis://inside:6379');
+  vi.spyOn(coordinator, "assertReady").mockRejectedValue(error);
+  for (const { status, text } of [await get("/readyz"), await getWith("/readyz", reader.token)]) {
+    expect([status, JSON.parse(text).code]).toEqual([503, "namespace_lost"]);
+    expect(text).not.toMatch(/other|inside/);
+  }
+  expect((await getWith("/readyz", readerOfAll.token)).text).toContain("redis://inside");
 });
 
 describe("the event stream", () => {
@@ -194,7 +188,7 @@ describe("the event stream", () => {
   const leaseTo = (name: string, namespace: string) =>
     coordinator.lease(namespace, leaseRequest({ holder: { ...holder, name } }));
 
-  test("the event stream has the past and new events of the token's namespaces, and those of no namespace", async () => {
+  test("the event stream has past and new events of the token's namespaces, and those of no namespace", async () => {
     const some = await streamFor(reader, "?recent=yes");
     const all = await streamFor(readerOfAll, "?recent=yes");
     await leaseTo("first", "other");
@@ -212,13 +206,13 @@ describe("the event stream", () => {
     expect(some.text()).not.toContain("other");
   });
 
-  test("of another namespace is forbidden", async () => {
+  test("the event stream of another namespace is forbidden", async () => {
     const rejection = { status: 403, body: { code: "forbidden" } };
     expect(await getWith("/v1/events?namespace=other", reader.token)).toMatchObject(rejection);
     expect((await streamFor(reader, "?namespace=main")).status).toBe(200);
   });
 
-  test("ends when its token is revoked, before it shows anything more; streams of other tokens go on", async () => {
+  test("the event stream ends when its token is revoked, before it shows more; other tokens' streams continue", async () => {
     const revoked = await streamFor(reader);
     const stays = await streamFor(readerOfAll);
     await leaseTo("before", "main");

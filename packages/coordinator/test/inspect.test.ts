@@ -55,16 +55,16 @@ describe("corrections", () => {
     ["2VznWE2I", "case", [7]],
     ["2vznwe2i", "case", [1, 4, 5]],
     ["(2VZNWE2I)", "case", [3, 4, 8]],
-  ])("of %j include %s at %j", (text, slip, positions, callNumber = NUMBER) => {
+  ])("corrections of %j include %s at %j", (text, slip, positions, callNumber = NUMBER) => {
     expect(correctionsOf(text, of99, 16)).toContainEqual({ callNumber, slip, positions, ledgerId: 99 });
   });
 
   test.each([NUMBER, "", "?", "2VznWE2", "2VznWE2ii", "V2znWE2i", "3VznWE2i", `${NUMBER}${" ".repeat(60)}`])(
-    "of %j are none",
+    "corrections of %j are none",
     (text) => expect(correctionsOf(text, of99, 16)).toEqual([]),
   );
 
-  test("are of the range, the fewest changes first, and no more than requested", () => {
+  test("corrections are within the leased range, the fewest changes first, and no more than requested", () => {
     const all = { firstLedgerId: 0, lastLedgerId: 2 ** 33 - 1 };
     const corrections = correctionsOf("oooollll", all, 16);
     const changes = corrections.map(({ positions }) => positions.length);
@@ -74,7 +74,7 @@ describe("corrections", () => {
     expect(above99).not.toContainEqual(expect.objectContaining({ callNumber: NUMBER }));
   });
 
-  test("include every number of which one letter has the wrong case", () => {
+  test("corrections include every number of which one letter has the wrong case", () => {
     const random = seededRandom(5);
     for (let round = 0; round < 200; round++) {
       const run = Math.floor(random() * 2 ** 30);
@@ -111,13 +111,13 @@ describe("hints", () => {
     ["2VznWE2l", { verdict: "never_leased", hints: [{ ...hint, slip: "look_alike", positions: [7] }] }],
     // Run 90, and with one letter in another case version 2.
     ["2uw15hoH", { verdict: "other_version", hints: [{ callNumber: "2Uw15hoH", slip: "case", positions: [1] }] }],
-  ])("of %j name the leased number, its holder and its verdict", async (text, answer) => {
+  ])("hints of %j name the leased number, its holder and its verdict", async (text, answer) => {
     await lease(importer, 20);
     expect(await coordinator.inspect(NAMESPACE, text)).toMatchObject(answer);
     expect(await coordinator.inspect(NAMESPACE, text, { withHints: false })).toMatchObject({ hints: [] });
   });
 
-  test("name no run that is not leased: below the first run, above the mark, or skipped", async () => {
+  test("hints name no run that is not leased: below the first run, above the mark, or skipped", async () => {
     const hintsFor = async (of = coordinator) => await of.inspect(NAMESPACE, "2VznWE2l");
     await lease(importer, 9);
     expect(await hintsFor()).toMatchObject({ hints: [] });
@@ -139,7 +139,7 @@ describe("neighbors", () => {
     return answer.neighbors;
   };
 
-  test("are the nearest leases of the same process, whatever was leased in between", async () => {
+  test("neighbors are the nearest leases of the same process, whatever was leased in between", async () => {
     for (const holder of [importer, other, importer, other, importer]) await lease(holder, 2);
     expect(await neighborsOf(95)).toMatchObject({
       previous: { firstRun: 90, runCount: 2, holder: importer },
@@ -155,13 +155,13 @@ describe("neighbors", () => {
     expect(await coordinator.inspect(NAMESPACE, number(90, 0))).toMatchObject({ neighbors: null });
   });
 
-  test("are not leases of another host or another name", async () => {
+  test("neighbors are not leases of another host or another name", async () => {
     for (const holder of [{ ...importer, host: "mail-2" }, importer, { ...importer, name: "other" }])
       await lease(holder);
     expect(await neighborsOf(91)).toMatchObject({ previous: null, next: null });
   });
 
-  test("are searched among a thousand leases on each side, and the explanation notes when those were not all", async () => {
+  test("neighbors are searched among a thousand leases on each side, and the explanation says when there are more", async () => {
     for (const count of [1_000, 999]) {
       await lease(importer);
       for (let more = 0; more < count; more++) await lease(other);
@@ -177,7 +177,7 @@ describe("neighbors", () => {
 describe("a call number can exist", () => {
   const canExist = (text: string) => coordinator.canExist(NAMESPACE, text);
 
-  test("unless its sequence is above the last one of a closed run, or its run was never leased", async () => {
+  test("a call number can exist unless its sequence is above a closed run's last one, or its run was not leased", async () => {
     const { nonce } = await lease(importer, 3);
     expect(await canExist("2VznWE2!")).toBe(false);
     expect(await canExist(number(90, 0, 1))).toBe(false);
@@ -192,7 +192,7 @@ describe("a call number can exist", () => {
     expect(await canExist(number(92, 0))).toBe(false);
   });
 
-  test("below the first run, where an older system may have made it, and in a skipped run, whose lease the store may have lost", async () => {
+  test("a call number can exist below the first run, and in a skipped run, whose lease the store may have lost", async () => {
     await recover();
     for (const run of [89, 90]) {
       const answer = await coordinator.inspect(NAMESPACE, number(run, 0));
@@ -202,7 +202,7 @@ describe("a call number can exist", () => {
     }
   });
 
-  test("above the mark while the store may have rolled back, also in a version that it may have forgotten", async () => {
+  test("a call number can exist above the mark while the store may have rolled back, also in a later version", async () => {
     await lease(importer, 3);
     expect(await canExist(number(93, 0))).toBe(false);
     store.step = async () => {
@@ -215,7 +215,7 @@ describe("a call number can exist", () => {
     expect(await canExist("nonsense!")).toBe(false);
   });
 
-  test("in a version that only a lease shows, because the record has forgotten it", async () => {
+  test("a call number can be inspected in a version that only a lease shows, because the record has forgotten it", async () => {
     const { nonce } = await lease(importer, 3);
     const found = (await findLease(store, NAMESPACE, 90)) as LedgerEntry;
     store.leases = async () => [{ ...found, version: 1, firstRun: 5 }];
@@ -226,7 +226,7 @@ describe("a call number can exist", () => {
     expect(await canExist(number(5, 0, 1))).toBe(false);
   });
 
-  test("up to the run that this coordinator remembers, when the store's mark is below it", async () => {
+  test("a call number can exist up to the run in the checkpoint, when the store's mark is below it", async () => {
     await lease(importer, 3);
     const before = store.readNamespace.bind(store);
     store.readNamespace = async (namespace) => ({ ...(await before(namespace)), highWaterMark: 90 });

@@ -1,4 +1,4 @@
-/** What a lease proof is, to the bit: holders bring theirs back after years. */
+/** What a lease proof is, to the bit: holders send theirs after years. */
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";

@@ -42,7 +42,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     return { ...inHand, leases, trim, isTrimmed };
   }
 
-  test("keeps all leases, unless a number of days is set", async () => {
+  test("a store keeps all leases, unless a number of days is set", async () => {
     const { store } = await leased(3);
     expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
     await store.setRetentionDays(NAMESPACE, 90);
@@ -52,7 +52,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect(await store.readRetention("other")).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
   });
 
-  test("trims the oldest leases, and stores up to where", async () => {
+  test("a trim removes the oldest leases, and stores up to where", async () => {
     const { store, leases, isTrimmed } = await leased(8);
     await store.setRetentionDays(NAMESPACE, 90);
     await isTrimmed(10);
@@ -66,7 +66,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 12, leasedAtMs: 12 });
   });
 
-  test("trims the reports, too, and keeps those on the leases next to them", async () => {
+  test("a trim removes the reports, too, and keeps those on the leases next to them", async () => {
     const { store, isTrimmed } = await leased(8);
     await store.report(NAMESPACE, 8, reportCommand({ lastSequence: 4 }));
     await isTrimmed(6);
@@ -76,7 +76,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect((await findLease(store, NAMESPACE, 8))?.progress).toMatchObject({ lastSequence: 9 });
   });
 
-  test("trims nothing when a lease was reported on meanwhile", async () => {
+  test("a trim removes nothing when a lease was reported on meanwhile", async () => {
     const { store, trim } = await leased(8);
     await new Promise((resolve) => setTimeout(resolve, 2));
     for (const run of [6, 4]) {
@@ -88,7 +88,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect(await trim(0, 2)).toBe(true);
   });
 
-  test("trims nothing when another coordinator has trimmed meanwhile", async () => {
+  test("a trim removes nothing when another coordinator has trimmed meanwhile", async () => {
     const { store, trim, isTrimmed } = await leased(8);
     await isTrimmed(4);
     const before = await ledgerOf(store);
@@ -98,7 +98,7 @@ describe.each(STORES)("the %s store", (_, open) => {
   });
 
   test.each([[[2, 6]], [[4, 6]], [[2, 4]], [[]], [[2, 3, 6]], [[2, 4, 6, 7]]])(
-    "trims nothing when it holds other leases than the caller knows: %j",
+    "a trim removes nothing when it holds other leases than the caller knows: %j",
     async (ids) => {
       const { store, leases, trim } = await leased(8);
       expect(await trim(0, 7, ids)).toBe(false);
@@ -107,7 +107,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     },
   );
 
-  test("never trims the newest lease, which the guard reads", async () => {
+  test("a trim never removes the newest lease, which the guard reads", async () => {
     const { store, trim, leases } = await leased(4);
     for (const through of [8, 9]) await expect(trim(0, through)).rejects.toThrow(/newest lease is never trimmed/);
     await expect(trim(0, 4, [2, 6])).rejects.toThrow(/broken invariant/);
@@ -121,13 +121,13 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect((await ledgerOf(store)).map(lastLedgerIdOf)).toEqual([8]);
   });
 
-  test("trims as many leases as one step may", async () => {
+  test("a trim removes as many leases as one step may", async () => {
     const { store, isTrimmed } = await leased(LEDGER_TRIM_LEASES_MAX + 2);
     await isTrimmed(2 * LEDGER_TRIM_LEASES_MAX);
     expect(await ledgerOf(store)).toHaveLength(2);
   });
 
-  test("trims nothing of a namespace that it does not have", async () => {
+  test("a trim removes nothing of a namespace that the store does not have", async () => {
     const { store, storeId } = await leased(4);
     const asked = { storeId, trimmedThrough: 5, through: 6, leasedAtMs: 0, leases: [] };
     expect(await store.trimLedger("other", asked)).toBe(false);
@@ -138,7 +138,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     ["of another store", undefined, "store_id_mismatch"],
     ["while it is sealed as one of two copies", FORKED_SEAL, "store_forked"],
     ["while it is sealed as moved", MOVED_SEAL, "namespace_moved"],
-  ])("trims nothing %s", async (_, seal, code) => {
+  ])("a trim removes nothing %s", async (_, seal, code) => {
     const { store, storeId, commands, leases } = await leased(4);
     if (seal !== undefined) await store.step(NAMESPACE, commands.seal(seal));
     const trim = { trimmedThrough: 0, through: 2, leasedAtMs: 0, leases: named(leases, [2]) };
@@ -147,7 +147,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect(await ledgerOf(store)).toEqual(leases);
   });
 
-  test("takes over the retention of another store before it has a record", async () => {
+  test("a store takes over the retention of another store before it has a record", async () => {
     const { leases } = await leased(8);
     const { store } = await opened(open);
     const trim = { storeId: storeIdFrom(1), trimmedThrough: 0, through: 6, leasedAtMs: 7, leases: [] };
@@ -163,7 +163,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect(await store.readRetention("empty")).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
   });
 
-  test("finds the first lease of a time or later among those that are left", async () => {
+  test("a store finds the first lease of a time or later among those that are left", async () => {
     const { store, leases, isTrimmed } = await leased(8);
     await isTrimmed(12);
     const left = await ledgerOf(store);

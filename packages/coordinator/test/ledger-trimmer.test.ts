@@ -60,183 +60,179 @@ function runsIn(leases: readonly LedgerEntry[]): readonly number[] {
   return leases.map(lastLedgerIdOf);
 }
 
-describe("a trim", () => {
-  test("moves all old leases but the newest into a file of the namespace and store", async () => {
-    const { store, storeId } = await leased(5);
-    const whole = await ledgerOf(store);
-    expect(await trimmed(store, directory)).toEqual([
-      { event: "ledger_trimmed", fields: { namespace: NAMESPACE, leaseCount: 4, throughLedgerId: 4 } },
-    ]);
-    expect(runsIn(await ledgerOf(store))).toEqual([5]);
-    expect(leasesInFiles(directory)).toEqual(whole.slice(0, 4));
-    const [name = "", ...others] = await readdir(directory);
-    expect(others).toEqual([]);
-    expect(name).toMatch(new RegExp(`^main\\.${storeId.split(".")[0]}\\.[0-9a-f]{16}\\.ndjson$`));
-    expect(await trimmed(store, directory)).toEqual([]);
-  });
-
-  test("a trim runs in steps and logs once", async () => {
-    const leaseCount = 2 * LEDGER_TRIM_LEASES_MAX + 7;
-    const { store } = await leased(leaseCount);
-    const trims = vi.spyOn(store, "trimLedger");
-    expect(await trimmed(store, directory)).toMatchObject([{ fields: { leaseCount: leaseCount - 1 } }]);
-    expect(trims).toHaveBeenCalledTimes(3);
-    expect(runsIn(leasesInFiles(directory))).toEqual(Array.from({ length: leaseCount - 1 }, (_, index) => index + 1));
-  });
-
-  test("leaves leases that are younger than the retention, and a namespace without one", async () => {
-    const { store } = await leased(5);
-    const whole = await ledgerOf(store);
-    const now = () => Date.now() + (RETENTION_DAYS - 1) * DAY_MS;
-    expect(await trimmed(store, directory, { now })).toEqual([]);
-    await store.setRetentionDays(NAMESPACE, 0);
-    expect(await trimmed(store, directory)).toEqual([]);
-    expect(await ledgerOf(store)).toEqual(whole);
-    expect(await readdir(directory)).toEqual([]);
-  });
-
-  test("stops at the first lease that its holder still reports on, and continues when that has ended", async () => {
-    let nowMs = Date.now();
-    const now = () => nowMs;
-    const { store } = await leased(6, new MemoryStore({ now }));
-    await store.report(NAMESPACE, 2, reportCommand({ state: "open" }));
-    nowMs += (RETENTION_DAYS - 1) * DAY_MS;
-    await store.report(NAMESPACE, 4, reportCommand({ state: "open" }));
-    await store.report(NAMESPACE, 5, reportCommand({ state: "closed" }));
-    nowMs += 2 * DAY_MS;
-    await trimmed(store, directory, { now });
-    expect(runsIn(await ledgerOf(store))).toEqual([4, 5, 6]);
-    await store.report(NAMESPACE, 4, reportCommand({ state: "exhausted" }));
-    await trimmed(store, directory, { now });
-    expect(runsIn(await ledgerOf(store))).toEqual([6]);
-    expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 2, 3, 4, 5]);
-  });
-
-  test("stores the latest time of its leases, where a clock was ahead once", async () => {
-    const [store, storeId] = [new MemoryStore(), recentStoreId()];
-    const times = [1_000, 3_000, 2_000, 4_000];
-    const entry = { version: 0, runCount: 1, holder, coordinator: "c", nonce: LEASE_NONCE, progress: null };
-    const leases: LedgerEntry[] = [];
-    for (const leasedAtMs of times) leases.push({ ...entry, firstRun: leases.length + 1, leasedAtMs });
-    await store.importLeases(NAMESPACE, leases);
-    await recover(store, storeId, { floor: 4 });
-    await inHand(store, { storeId }).jump();
-    await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
-    await trimmed(store, directory);
-    expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 3, leasedAtMs: 3_000 });
-  });
-
-  test("runs at the start, and until it is stopped", async () => {
-    const { store } = await leased(3);
-    const { trimmer, events } = trimmerOf(store, directory, { everyMs: 5 });
-    trimmer.start();
-    await expect.poll(() => events.length).toBe(1);
-    await trimmer.stop();
-    expect(runsIn(leasesInFiles(directory))).toEqual([1, 2]);
-  });
-
-  test("by two coordinators at the same time loses no lease", async () => {
-    const own = await leased(1_200);
-    const whole = await ledgerOf(own.store);
-    const trimmers = [trimmerOf(own.store, directory), trimmerOf(own.store, directory)];
-    await Promise.all(trimmers.map(({ trimmer }) => trimmer.trimAll()));
-    await trimmed(own.store, directory);
-    expect(runsIn(await ledgerOf(own.store))).toEqual([1_200]);
-    expect([...new Set(runsIn(leasesInFiles(directory)))].sort((one, other) => one - other)).toEqual(
-      runsIn(whole.slice(0, -1)),
-    );
-  });
-
-  test("of a store that was restored writes its leases again", async () => {
-    const own = await leased(5);
-    const restored = await copyOf(own);
-    await trimmed(own.store, directory);
-    await trimmed(restored, directory);
-    expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
-    expect(await restored.readRetention(NAMESPACE)).toMatchObject({ through: 4 });
-  });
+test("a trim moves all old leases but the newest into a file of the namespace and store", async () => {
+  const { store, storeId } = await leased(5);
+  const whole = await ledgerOf(store);
+  expect(await trimmed(store, directory)).toEqual([
+    { event: "ledger_trimmed", fields: { namespace: NAMESPACE, leaseCount: 4, throughLedgerId: 4 } },
+  ]);
+  expect(runsIn(await ledgerOf(store))).toEqual([5]);
+  expect(leasesInFiles(directory)).toEqual(whole.slice(0, 4));
+  const [name = "", ...others] = await readdir(directory);
+  expect(others).toEqual([]);
+  expect(name).toMatch(new RegExp(`^main\\.${storeId.split(".")[0]}\\.[0-9a-f]{16}\\.ndjson$`));
+  expect(await trimmed(store, directory)).toEqual([]);
 });
 
-describe("nothing is trimmed", () => {
-  test("without a directory, which is logged once for a namespace with a retention", async () => {
-    const { store } = await leased(5);
-    await withNamespace(store, { namespace: "other" });
-    const { trimmer, events } = trimmerOf(store, undefined);
-    for (let count = 0; count < 3; count++) await trimmer.trimAll();
-    const fields = { namespace: NAMESPACE, days: RETENTION_DAYS, reason: expect.any(String) };
-    expect(events).toEqual([{ event: "ledger_not_trimmed", fields }]);
-    expect(await ledgerOf(store)).toHaveLength(5);
-  });
+test("a trim runs in steps and logs once", async () => {
+  const leaseCount = 2 * LEDGER_TRIM_LEASES_MAX + 7;
+  const { store } = await leased(leaseCount);
+  const trims = vi.spyOn(store, "trimLedger");
+  expect(await trimmed(store, directory)).toMatchObject([{ fields: { leaseCount: leaseCount - 1 } }]);
+  expect(trims).toHaveBeenCalledTimes(3);
+  expect(runsIn(leasesInFiles(directory))).toEqual(Array.from({ length: leaseCount - 1 }, (_, index) => index + 1));
+});
 
-  test("into a directory that is not there, which is never made; leasing goes on, and so does trimming later", async () => {
-    const { store, lease } = await leased(5);
-    const missing = join(directory, "disk");
-    const { trimmer, events } = trimmerOf(store, missing);
-    await trimmer.trimAll();
-    expect(events).toMatchObject([{ event: "ledger_trim_failed", fields: { namespace: NAMESPACE, code: "ENOENT" } }]);
-    expect(existsSync(missing)).toBe(false);
-    expect(await ledgerOf(store)).toHaveLength(5);
-    await lease();
-    await mkdir(missing);
-    await trimmer.trimAll();
-    expect(runsIn(leasesInFiles(missing))).toEqual([1, 2, 3, 4, 5]);
-  });
+test("a trim leaves leases that are younger than the retention, and a namespace without one", async () => {
+  const { store } = await leased(5);
+  const whole = await ledgerOf(store);
+  const now = () => Date.now() + (RETENTION_DAYS - 1) * DAY_MS;
+  expect(await trimmed(store, directory, { now })).toEqual([]);
+  await store.setRetentionDays(NAMESPACE, 0);
+  expect(await trimmed(store, directory)).toEqual([]);
+  expect(await ledgerOf(store)).toEqual(whole);
+  expect(await readdir(directory)).toEqual([]);
+});
 
-  test.each([
-    ["ahead", 1],
-    ["behind", -1],
-  ])("by a clock that is a hundred days %s", async (_, sign) => {
-    const { store } = await leased(5);
-    const now = () => Date.now() + sign * 100 * DAY_MS;
-    expect(await trimmed(store, directory, { now, isClockWrong: true })).toEqual([]);
-    expect(await ledgerOf(store)).toHaveLength(5);
-  });
+test("a trim stops at the first lease that its holder still reports on, and continues when that has ended", async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  const { store } = await leased(6, new MemoryStore({ now }));
+  await store.report(NAMESPACE, 2, reportCommand({ state: "open" }));
+  nowMs += (RETENTION_DAYS - 1) * DAY_MS;
+  await store.report(NAMESPACE, 4, reportCommand({ state: "open" }));
+  await store.report(NAMESPACE, 5, reportCommand({ state: "closed" }));
+  nowMs += 2 * DAY_MS;
+  await trimmed(store, directory, { now });
+  expect(runsIn(await ledgerOf(store))).toEqual([4, 5, 6]);
+  await store.report(NAMESPACE, 4, reportCommand({ state: "exhausted" }));
+  await trimmed(store, directory, { now });
+  expect(runsIn(await ledgerOf(store))).toEqual([6]);
+  expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 2, 3, 4, 5]);
+});
 
-  test("of a namespace that is sealed or recovering", async () => {
-    const { store, commands } = await leased(5);
-    await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
-    expect(await trimmed(store, directory)).toEqual([]);
-    await store.step(NAMESPACE, commands.recover());
-    expect(await trimmed(store, directory)).toEqual([]);
-    expect(await ledgerOf(store)).toHaveLength(5);
-  });
+test("a trim stores the latest time of its leases, where a clock was ahead once", async () => {
+  const [store, storeId] = [new MemoryStore(), recentStoreId()];
+  const times = [1_000, 3_000, 2_000, 4_000];
+  const entry = { version: 0, runCount: 1, holder, coordinator: "c", nonce: LEASE_NONCE, progress: null };
+  const leases: LedgerEntry[] = [];
+  for (const leasedAtMs of times) leases.push({ ...entry, firstRun: leases.length + 1, leasedAtMs });
+  await store.importLeases(NAMESPACE, leases);
+  await recover(store, storeId, { floor: 4 });
+  await inHand(store, { storeId }).jump();
+  await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
+  await trimmed(store, directory);
+  expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 3, leasedAtMs: 3_000 });
+});
 
-  test("when a report comes between the reading and the trim; the next one writes what was reported", async () => {
-    const { store } = await leased(5);
-    const reported = storeWith(store, {
-      trimLedger: async (namespace, trim) => {
-        await store.report(NAMESPACE, 2, reportCommand({ lastSequence: 77, state: "closed" }));
-        return await store.trimLedger(namespace, trim);
-      },
-    });
-    await trimmed(reported, directory);
-    expect(await ledgerOf(store)).toHaveLength(5);
-    await trimmed(store, directory);
-    expect(runsIn(await ledgerOf(store))).toEqual([5]);
-    expect(leasesInFiles(directory)).toContainEqual(
-      expect.objectContaining({ firstRun: 2, progress: expect.objectContaining({ lastSequence: 77 }) }),
-    );
-  });
+test("the trimmer runs at the start, and until it is stopped", async () => {
+  const { store } = await leased(3);
+  const { trimmer, events } = trimmerOf(store, directory, { everyMs: 5 });
+  trimmer.start();
+  await expect.poll(() => events.length).toBe(1);
+  await trimmer.stop();
+  expect(runsIn(leasesInFiles(directory))).toEqual([1, 2]);
+});
 
-  test("by a store that rejects every trim, and the file does not grow", async () => {
-    const { store } = await leased(5);
-    const refusing = storeWith(store, {
-      trimLedger: async () => {
-        throw new CoordinatorError("store_unavailable", "its ACL does not let this user do that");
-      },
-    });
-    const { trimmer, events } = trimmerOf(refusing, directory);
-    for (let count = 0; count < 3; count++) await trimmer.trimAll();
-    const failed = { event: "ledger_trim_failed", fields: { code: "store_unavailable" } };
-    expect(events).toMatchObject([failed, failed, failed]);
-    expect(runsIn(leasesInFiles(directory))).toEqual([1, 2, 3, 4]);
+test("a trim by two coordinators at the same time loses no lease", async () => {
+  const own = await leased(1_200);
+  const whole = await ledgerOf(own.store);
+  const trimmers = [trimmerOf(own.store, directory), trimmerOf(own.store, directory)];
+  await Promise.all(trimmers.map(({ trimmer }) => trimmer.trimAll()));
+  await trimmed(own.store, directory);
+  expect(runsIn(await ledgerOf(own.store))).toEqual([1_200]);
+  expect([...new Set(runsIn(leasesInFiles(directory)))].sort((one, other) => one - other)).toEqual(
+    runsIn(whole.slice(0, -1)),
+  );
+});
+
+test("a trim of a store that was restored writes its leases again", async () => {
+  const own = await leased(5);
+  const restored = await copyOf(own);
+  await trimmed(own.store, directory);
+  await trimmed(restored, directory);
+  expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
+  expect(await restored.readRetention(NAMESPACE)).toMatchObject({ through: 4 });
+});
+
+test("the trimmer trims nothing without a directory, which is logged once for a namespace with a retention", async () => {
+  const { store } = await leased(5);
+  await withNamespace(store, { namespace: "other" });
+  const { trimmer, events } = trimmerOf(store, undefined);
+  for (let count = 0; count < 3; count++) await trimmer.trimAll();
+  const fields = { namespace: NAMESPACE, days: RETENTION_DAYS, reason: expect.any(String) };
+  expect(events).toEqual([{ event: "ledger_not_trimmed", fields }]);
+  expect(await ledgerOf(store)).toHaveLength(5);
+});
+
+test("the trimmer never makes a missing directory; leasing continues, and so does trimming later", async () => {
+  const { store, lease } = await leased(5);
+  const missing = join(directory, "disk");
+  const { trimmer, events } = trimmerOf(store, missing);
+  await trimmer.trimAll();
+  expect(events).toMatchObject([{ event: "ledger_trim_failed", fields: { namespace: NAMESPACE, code: "ENOENT" } }]);
+  expect(existsSync(missing)).toBe(false);
+  expect(await ledgerOf(store)).toHaveLength(5);
+  await lease();
+  await mkdir(missing);
+  await trimmer.trimAll();
+  expect(runsIn(leasesInFiles(missing))).toEqual([1, 2, 3, 4, 5]);
+});
+
+test.each([
+  ["ahead", 1],
+  ["behind", -1],
+])("the trimmer trims nothing by a clock that is a hundred days %s", async (_, sign) => {
+  const { store } = await leased(5);
+  const now = () => Date.now() + sign * 100 * DAY_MS;
+  expect(await trimmed(store, directory, { now, isClockWrong: true })).toEqual([]);
+  expect(await ledgerOf(store)).toHaveLength(5);
+});
+
+test("the trimmer trims nothing of a namespace that is sealed or recovering", async () => {
+  const { store, commands } = await leased(5);
+  await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
+  expect(await trimmed(store, directory)).toEqual([]);
+  await store.step(NAMESPACE, commands.recover());
+  expect(await trimmed(store, directory)).toEqual([]);
+  expect(await ledgerOf(store)).toHaveLength(5);
+});
+
+test("the trimmer trims nothing when a report comes after its reading; the next trim writes what was reported", async () => {
+  const { store } = await leased(5);
+  const reported = storeWith(store, {
+    trimLedger: async (namespace, trim) => {
+      await store.report(NAMESPACE, 2, reportCommand({ lastSequence: 77, state: "closed" }));
+      return await store.trimLedger(namespace, trim);
+    },
   });
+  await trimmed(reported, directory);
+  expect(await ledgerOf(store)).toHaveLength(5);
+  await trimmed(store, directory);
+  expect(runsIn(await ledgerOf(store))).toEqual([5]);
+  expect(leasesInFiles(directory)).toContainEqual(
+    expect.objectContaining({ firstRun: 2, progress: expect.objectContaining({ lastSequence: 77 }) }),
+  );
+});
+
+test("the trimmer trims nothing in a store that rejects every trim, and the file does not grow", async () => {
+  const { store } = await leased(5);
+  const refusing = storeWith(store, {
+    trimLedger: async () => {
+      throw new CoordinatorError("store_unavailable", "its ACL does not let this user do that");
+    },
+  });
+  const { trimmer, events } = trimmerOf(refusing, directory);
+  for (let count = 0; count < 3; count++) await trimmer.trimAll();
+  const failed = { event: "ledger_trim_failed", fields: { code: "store_unavailable" } };
+  expect(events).toMatchObject([failed, failed, failed]);
+  expect(runsIn(leasesInFiles(directory))).toEqual([1, 2, 3, 4]);
 });
 
 describe("a file of leases", () => {
   const lease = { firstRun: 1, nonce: "n" } as LedgerEntry;
 
-  test("a file of leases is synced, a new one with its directory, before it counts as written", async () => {
+  test("an archive file is synced, a new one with its directory, before it counts as written", async () => {
     const synced = await syncedPlaces(directory);
     const files = new LedgerFiles(directory);
     for (let count = 0; count < 2; count++) await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
@@ -320,7 +316,7 @@ describe("a run whose lease was trimmed", () => {
     await report(6);
   });
 
-  test("ends the list of leases, unless only later ones were requested", async () => {
+  test("a trimmed part ends the list of leases, unless only later ones were requested", async () => {
     const { coordinator, lease, part } = await coordinatorOfTrimmed();
     await lease();
     const runs = (query: object) => coordinator.runs(NAMESPACE, { limit: 2, ...query });

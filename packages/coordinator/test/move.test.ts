@@ -73,7 +73,7 @@ const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
 ];
 
 describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, makeSource, makeTarget) => {
-  test("ends leasing from the old store; the new one has the ledger, and leases the next version as a store of its own", async () => {
+  test("a move ends leasing from the old store; the new one has the ledger, and leases the next version", async () => {
     const { to, source, target, storeId, old, leases } = await pair(makeSource, makeTarget);
     const [first, second] = leases as [Lease, Lease];
     const last = leases.at(-1) as Lease;
@@ -109,7 +109,7 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
     expect((await leaseOf(current)).firstRun).toBeGreaterThan(fresh.firstRun);
   });
 
-  test("copies the retention of the ledger, and how far it was trimmed, which continues there", async () => {
+  test("a move copies the retention of the ledger, and how far it was trimmed, which continues there", async () => {
     const { to, source, target } = await pair(makeSource, makeTarget);
     const directory = await folderForTest();
     const whole = await ledgerOf(source);
@@ -135,27 +135,25 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
   });
 });
 
-describe("a plan of a move", () => {
-  test("changes neither store", async () => {
-    const { to, source, target, leases } = await pair();
-    const redis = new Redis(sharedRedis().url);
-    onTestFinished(() => redis.disconnect());
-    const before = await source.readNamespace(NAMESPACE);
-    const plan = await planMove(moving(source, to, target));
-    const ledger = { leaseCount: leases.length, copiedCount: 0 };
-    expect(plan).toMatchObject({ stage: "new", ledger, target: undefined });
-    expect(await source.readNamespace(NAMESPACE)).toEqual(before);
-    const prefix = new URL(to.url).searchParams.get("prefix");
-    expect(await redis.keys(`${prefix}*`)).toEqual([]);
-  });
+test("a plan of a move changes neither store", async () => {
+  const { to, source, target, leases } = await pair();
+  const redis = new Redis(sharedRedis().url);
+  onTestFinished(() => redis.disconnect());
+  const before = await source.readNamespace(NAMESPACE);
+  const plan = await planMove(moving(source, to, target));
+  const ledger = { leaseCount: leases.length, copiedCount: 0 };
+  expect(plan).toMatchObject({ stage: "new", ledger, target: undefined });
+  expect(await source.readNamespace(NAMESPACE)).toEqual(before);
+  const prefix = new URL(to.url).searchParams.get("prefix");
+  expect(await redis.keys(`${prefix}*`)).toEqual([]);
+});
 
-  test("shows a move that was cut short after the seal, and how far it got", async () => {
-    const { to, source, target, storeId } = await pair();
-    await seal(source, storeId, sealTo(storeId, to.place));
-    await target.importLeases(NAMESPACE, (await ledgerOf(source)).slice(0, 4));
-    const ledger = { leaseCount: 7, copiedCount: 4 };
-    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "begun", ledger });
-  });
+test("a plan shows a move that was cut short after the seal, and how far it got", async () => {
+  const { to, source, target, storeId } = await pair();
+  await seal(source, storeId, sealTo(storeId, to.place));
+  await target.importLeases(NAMESPACE, (await ledgerOf(source)).slice(0, 4));
+  const ledger = { leaseCount: 7, copiedCount: 4 };
+  expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "begun", ledger });
 });
 
 describe("a move is rejected, with both stores as they were,", () => {
@@ -213,13 +211,13 @@ describe("a move is rejected, with both stores as they were,", () => {
       { code: "namespace_moved" },
     ],
     ["the source moved, and its seal has no place", sealedBy(() => "moved"), { code: "namespace_moved" }],
-  ])("when %s", async (_, prepare, error, options) => {
+  ])("a move is rejected, with both stores as they were, when %s", async (_, prepare, error, options) => {
     const stores = await pair();
     await prepare(stores);
     expect(await refusal(stores, options)).toMatchObject(error);
   });
 
-  test("when it goes back to the place of the old store", async () => {
+  test("a move is rejected when it goes back to the place of the old store", async () => {
     const { from, to, source, target, storeId } = await pair();
     await moveNamespace(moving(source, to, target));
     expect(await refusal({ source: target, to: from, target: source })).toMatchObject({
@@ -239,7 +237,7 @@ describe("a move is rejected, with both stores as they were,", () => {
       { storeId: storeIdFrom(RUN_MAX) },
       "callnumber advance-version --store STORE_URL --namespace",
     ],
-  ])("%s", async (_, changes, message) => {
+  ])("a move is rejected %s", async (_, changes, message) => {
     const { source, to, target } = await pair();
     const record = { ...(await source.readNamespace(NAMESPACE)), ...changes };
     const reading = new Proxy(source, {
@@ -255,20 +253,20 @@ describe("a move is rejected, with both stores as they were,", () => {
     });
   });
 
-  test("when the target's place does not fit a seal", async () => {
+  test("a move is rejected when the target's place does not fit a seal", async () => {
     const stores = await pair();
     for (const place of ["x".repeat(481), "sqlite:/with space.db"]) {
       expect(await refusal({ ...stores, to: { ...stores.to, place } })).toBeInstanceOf(TypeError);
     }
   });
 
-  test("when the clocks of the target and of this machine disagree, before the source is sealed", async () => {
+  test("a move is rejected before the seal when the clocks of the target and of this machine disagree", async () => {
     const { source, to } = await pair();
     const target = await to.open({ now: () => Date.now() + 10_000 });
     expect(await refusal({ source, to, target })).toMatchObject({ code: "clock_skew" });
   });
 
-  test("when the target is a replica, or has more replicas than --nodes counts, before the source is sealed", async ({
+  test("a move is rejected before the seal when the target is a replica, or has more replicas than --nodes counts", async ({
     skip,
   }) => {
     const reason = ownServerUnavailable();
@@ -338,7 +336,7 @@ describe("after a move", () => {
   const emptyStore = () => new MemoryStore({ bounds });
   const leaseQuickly = (store: Store) => leaseOf(coordinatorOf(store, { bounds }));
 
-  test("an old store that forgot it leases no number of the new one, and can't be moved to its place", async () => {
+  test("an old store that forgot a move leases no number of the new one, and can't be moved to its place", async () => {
     const { source, to, target, storeId, leases } = await pair(quickPlace, quickPlace);
     await moveNamespace(moving(source, to, target, { bounds }));
     const restored = emptyStore();
@@ -356,7 +354,7 @@ describe("after a move", () => {
     });
   });
 
-  test("a new store that lost everything goes on as the same store, above what it leased, when the move is run again", async () => {
+  test("a new store that lost everything continues above its earlier runs when the move is run again", async () => {
     const { source, to, target } = await pair(quickPlace, quickPlace);
     const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
     const before = await leaseQuickly(target);
@@ -369,7 +367,7 @@ describe("after a move", () => {
     expect(runsOf([after])[0]).toBeGreaterThan(runsOf([before])[0] as number);
   });
 
-  test("a new store that lost its record is recovered by its store id, in its own version, whatever the archive holds of the old one", async () => {
+  test("a new store that lost its record is recovered by its store id, in its own version", async () => {
     const { source, to, target, leases } = await pair(quickPlace, quickPlace);
     const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
     const before = await leaseQuickly(target);
@@ -394,7 +392,7 @@ describe("after a move", () => {
     expect(new Set(runs).size).toBe(runs.length);
   });
 
-  test("leases of the old store can be looked up, and a number of the old one that was not copied is not denied", async () => {
+  test("a moved store shows the leases of the old one, and does not deny a number that was not copied", async () => {
     const { source, to, target } = await pair(quickPlace, quickPlace);
     await moveNamespace(moving(source, to, target, { bounds }));
     const current = coordinatorOf(target, { bounds });
@@ -416,7 +414,7 @@ describe("after a move", () => {
   });
 });
 
-test("a source whose version was advanced meanwhile is not sealed: the new store would begin in that version", async () => {
+test("a source whose version was advanced meanwhile is not sealed for a store in that version", async () => {
   const { source, storeId } = await pair(memoryPlace);
   const later = newStoreId({ firstRun: 1, initializedAtMs: Date.now(), rate: 1 });
   await expect(seal(source, storeId, movedSeal({ storeId: later, place: "there" }))).rejects.toMatchObject({

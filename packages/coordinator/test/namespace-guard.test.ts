@@ -35,7 +35,7 @@ test("the state of an open namespace keeps its beginning, however often it lease
   expect(guard.state).toMatchObject({ state: "active", code: null, sinceMs });
 });
 
-test("what is known already is not read from the store again", async () => {
+test("a record that is known already is not read from the store again", async () => {
   const { world, guard } = await guardAtRun10();
   let readCount = 0;
   const read = world.store.readNamespace.bind(world.store);
@@ -48,7 +48,7 @@ test("what is known already is not read from the store again", async () => {
   expect(readCount).toBe(0);
 });
 
-test("a mistake of the program's is thrown as it is, and is no state of the store", async () => {
+test("a programming error is thrown as it is, and is no state of the store", async () => {
   const { world, guard } = await guardAtRun10();
   const mistake = new TypeError("a mistake");
   const before = guard.state;
@@ -83,41 +83,47 @@ describe("a possible rollback", () => {
     ],
   ];
 
-  test.each(causes)("by %s is settled before anything is leased: a jump past all that was", async (_, code, arise) => {
-    const at = await guardAtRun10();
-    const { world, guard, logged, read } = at;
-    await arise(at);
-    logged.length = 0;
-    const before = await read();
-    const line = lineOf(world, JUMP_MS);
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
-    expect(world.store.stepNames()).toEqual(["lease", "claim", "confirm", "lease"]);
-    expect(line).toBeGreaterThan(10);
-    expect(logged.map(([event]) => event)).toEqual(["recovering", "jump", "active"]);
-    expect(logged[1]?.[1]).toMatchObject({ reason: code, before: before.highWaterMark, mark: line });
-    expect(await read()).toMatchObject({ highWaterMark: line, phase: 0 });
-    expect((await read()).generation).toBeGreaterThan(before.generation);
-    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
-  });
+  test.each(causes)(
+    "a possible rollback by %s is recovered from before a lease, above every run that was leased",
+    async (_, code, arise) => {
+      const at = await guardAtRun10();
+      const { world, guard, logged, read } = at;
+      await arise(at);
+      logged.length = 0;
+      const before = await read();
+      const line = lineOf(world, JUMP_MS);
+      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
+      expect(world.store.stepNames()).toEqual(["lease", "claim", "confirm", "lease"]);
+      expect(line).toBeGreaterThan(10);
+      expect(logged.map(([event]) => event)).toEqual(["recovering", "jump", "active"]);
+      expect(logged[1]?.[1]).toMatchObject({ reason: code, before: before.highWaterMark, mark: line });
+      expect(await read()).toMatchObject({ highWaterMark: line, phase: 0 });
+      expect((await read()).generation).toBeGreaterThan(before.generation);
+      expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+    },
+  );
 
   test.each([
     ["a silence of two hours", 2 * 3_600_000, "Idle for 2 h"],
     ["a restart", 0, "The store was restarted, promoted or restored, and may have lost its latest runs"],
-  ])("after %s: the log and the status have its cause and the skipped runs in one line", async (_, idleMs, cause) => {
-    const { world, guard, logged, read } = await guardAtRun10();
-    expect(guard.answer(await read()).lastRecovery).toBeNull();
-    if (idleMs === 0) world.store.server.epoch = "second:life:0";
-    else world.clock.timeMs += idleMs;
-    const skippedRunCount = lineOf(world, JUMP_MS) - 10;
-    await guard.heartbeat();
-    const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} runs`;
-    expect(guard.answer(await read()).lastRecovery).toMatchObject({ skippedRunCount, explanation });
-    const [, fields] = logged.find(([event]) => event === "jump") ?? [];
-    const waitS = Math.ceil((JUMP_MS + 63) / 1000);
-    expect(fields).toMatchObject({ explanation: `${explanation}, leasing in ${waitS} s` });
-  });
+  ])(
+    "a recovery after %s has its cause and the skipped runs in one line of the log and the status",
+    async (_, idleMs, cause) => {
+      const { world, guard, logged, read } = await guardAtRun10();
+      expect(guard.answer(await read()).lastRecovery).toBeNull();
+      if (idleMs === 0) world.store.server.epoch = "second:life:0";
+      else world.clock.timeMs += idleMs;
+      const skippedRunCount = lineOf(world, JUMP_MS) - 10;
+      await guard.heartbeat();
+      const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} runs`;
+      expect(guard.answer(await read()).lastRecovery).toMatchObject({ skippedRunCount, explanation });
+      const [, fields] = logged.find(([event]) => event === "jump") ?? [];
+      const waitS = Math.ceil((JUMP_MS + 63) / 1000);
+      expect(fields).toMatchObject({ explanation: `${explanation}, leasing in ${waitS} s` });
+    },
+  );
 
-  test("limits leasing for as long as leases are rejected at the run ceiling, and no longer", async () => {
+  test("a shortage lasts as long as leases are rejected at the run ceiling after recoveries", async () => {
     const { world, guard } = await guardAtRun10();
     expect(guard.ceiling.shortageMs).toBe(0);
     world.store.server.epoch = "second:life:0";
@@ -155,31 +161,29 @@ describe("a possible rollback", () => {
   });
 });
 
-describe("before a jump the quorum must have the claim", () => {
-  test("or nothing is confirmed: a node that has not heard of it may still lease below the mark", async () => {
-    const { world, guard, read } = await guardAtRun10(3);
-    world.store.server.epoch = "second:life:0";
-    world.store.acknowledgedCount = 0;
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "quorum_missing" });
-    expect(world.store.stepNames()).toEqual(["lease", "claim"]);
-    expect(await read()).toMatchObject({ highWaterMark: 10, phase: 1 });
-    world.store.acknowledgedCount = 1;
-    // Above all that any coordinator could have leased until now.
-    const line = lineOf(world);
-    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(line);
-  });
-
-  test("and the server must still be the one that has it", async () => {
-    const { world, guard, read } = await guardAtRun10();
-    world.store.server.epoch = "second:life:0";
-    world.store.alter = (outcome) => ({ ...outcome, check: { ...outcome.check, generation: 99 } });
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "lease_discarded" });
-    expect(world.store.stepNames()).toEqual(["lease", "claim"]);
-    expect((await read()).highWaterMark).toBe(10);
-  });
+test("a recovery without a quorum for its claim confirms nothing: another node may still lease below the mark", async () => {
+  const { world, guard, read } = await guardAtRun10(3);
+  world.store.server.epoch = "second:life:0";
+  world.store.acknowledgedCount = 0;
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "quorum_missing" });
+  expect(world.store.stepNames()).toEqual(["lease", "claim"]);
+  expect(await read()).toMatchObject({ highWaterMark: 10, phase: 1 });
+  world.store.acknowledgedCount = 1;
+  // Above all that any coordinator could have leased until now.
+  const line = lineOf(world);
+  expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(line);
 });
 
-test("a partitioned server that lacks a holder's run is not sealed as forked, and leases again after the partition", async () => {
+test("a recovery confirms nothing when the server no longer has its claim", async () => {
+  const { world, guard, read } = await guardAtRun10();
+  world.store.server.epoch = "second:life:0";
+  world.store.alter = (outcome) => ({ ...outcome, check: { ...outcome.check, generation: 99 } });
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "lease_discarded" });
+  expect(world.store.stepNames()).toEqual(["lease", "claim"]);
+  expect((await read()).highWaterMark).toBe(10);
+});
+
+test("a server without quorum that lacks a holder's run is not sealed as forked, and leases again with the quorum", async () => {
   const world = await newWorld({ nodeCount: 3 });
   const before = await guardOn(world);
   await leaseOf(before, { runCount: 5 });
@@ -204,7 +208,7 @@ describe("two coordinators", () => {
     return { world, pair };
   }
 
-  test("on one store never lease the same run, whichever claims first", async () => {
+  test("two coordinators on one store never lease the same run, whichever claims first", async () => {
     const { world, pair } = await recoveringPair();
     world.store.server.epoch = "second:life:0";
     const outcomes = await Promise.allSettled(pair.map((guard) => leaseAfterJump(world, guard, { runCount: 2 })));
@@ -217,7 +221,7 @@ describe("two coordinators", () => {
     expect(other.firstRun).toBeGreaterThan(lastRunOf(one));
   });
 
-  test("of two coordinators that race for a claim the loser waits, and continues after the winner's recovery", async () => {
+  test("two coordinators that race for a claim recover once: the loser waits and continues after the winner", async () => {
     const { world, pair } = await recoveringPair();
     world.store.server.epoch = "second:life:0";
     await Promise.all(pair.map((guard) => guard.heartbeat()));
@@ -231,7 +235,7 @@ describe("two coordinators", () => {
     });
   });
 
-  test("a claim of another one is left alone for a while: who made it may be about to confirm", async () => {
+  test("a claim of another coordinator is left alone for a while: it may be about to confirm", async () => {
     const { world, pair } = await recoveringPair();
     const [guard] = pair;
     const { claim, confirm } = commandsFor(world.storeId);
@@ -245,7 +249,7 @@ describe("two coordinators", () => {
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 
-  test("a claim that is never confirmed is claimed over", async () => {
+  test("a claim that is never confirmed is replaced by another", async () => {
     const { world, pair } = await recoveringPair();
     const [guard] = pair;
     await world.store.step(NAMESPACE, commandsFor(world.storeId).claim(0));
@@ -255,7 +259,7 @@ describe("two coordinators", () => {
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
   });
 
-  test("a claim that is claimed over is not confirmed any more", async () => {
+  test("a claim that was replaced is not confirmed", async () => {
     const { world, pair } = await recoveringPair();
     const [guard] = pair;
     world.store.server.epoch = "second:life:0";
@@ -303,33 +307,30 @@ describe("two coordinators", () => {
   });
 });
 
-describe("a refusal that no jump ends", () => {
-  test.each<[string, string, (world: World) => unknown]>([
-    ["a replica", "store_is_replica", ({ store }) => Object.assign(store.server, { role: "slave" })],
-    ["a node too many", "unexpected_replicas", ({ store }) => Object.assign(store.server, { connectedReplicas: 1 })],
-    ["an unreadable epoch", "store_epoch_unreadable", ({ store }) => Object.assign(store.server, { epoch: undefined })],
-    ["a clock that went back", "clock_moved_backward", ({ clock }) => void (clock.timeMs -= SHORT_BOUNDS.epsMs + 1)],
-    [
-      "a server that followed another",
-      "manual_recovery_required",
-      ({ store }) => Object.assign(store.server, { epoch: "first:other:0" }),
-    ],
-    [
-      "a mark far above the run ceiling",
-      "manual_recovery_required",
-      (world) => raiseMark(world, lineOf(world) + 62_640),
-    ],
-    [
-      "a silence of more than 30 days",
-      "manual_recovery_required",
-      ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000),
-    ],
-    [
-      "a seal",
-      "namespace_moved",
-      async ({ store, storeId }) => await store.step(NAMESPACE, commandsFor(storeId).seal(MOVED_SEAL)),
-    ],
-  ])("(%s: %s) is passed on, kept as the state, and ends with its cause", async (_, code, arise) => {
+test.each<[string, string, (world: World) => unknown]>([
+  ["a replica", "store_is_replica", ({ store }) => Object.assign(store.server, { role: "slave" })],
+  ["a node too many", "unexpected_replicas", ({ store }) => Object.assign(store.server, { connectedReplicas: 1 })],
+  ["an unreadable epoch", "store_epoch_unreadable", ({ store }) => Object.assign(store.server, { epoch: undefined })],
+  ["a clock that went back", "clock_moved_backward", ({ clock }) => void (clock.timeMs -= SHORT_BOUNDS.epsMs + 1)],
+  [
+    "a server that followed another",
+    "manual_recovery_required",
+    ({ store }) => Object.assign(store.server, { epoch: "first:other:0" }),
+  ],
+  ["a mark far above the run ceiling", "manual_recovery_required", (world) => raiseMark(world, lineOf(world) + 62_640)],
+  [
+    "a silence of more than 30 days",
+    "manual_recovery_required",
+    ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000),
+  ],
+  [
+    "a seal",
+    "namespace_moved",
+    async ({ store, storeId }) => await store.step(NAMESPACE, commandsFor(storeId).seal(MOVED_SEAL)),
+  ],
+])(
+  "an error without recovery (%s: %s) is passed on, kept as the state, and ends with its cause",
+  async (_, code, arise) => {
     const { world, guard } = await guardAtRun10();
     const backup = world.store.backup();
     const server = { ...world.store.server };
@@ -345,40 +346,40 @@ describe("a refusal that no jump ends", () => {
     world.store.restore(backup);
     expect((await leaseOf(guard)).firstRun).toBe(11);
     expect(guard.state).toMatchObject({ state: "active", code: null });
-  });
+  },
+);
 
-  test("(a mark far above the run ceiling) is reported by heartbeats, too, and once, until the ceiling has passed it", async () => {
-    const { world, guard, logged } = await guardAtRun10();
-    raiseMark(world, lineOf(world) + 100_000);
-    logged.length = 0;
-    for (let heartbeat = 0; heartbeat < 3; heartbeat++) {
-      await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
-      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "manual_recovery_required" });
-      world.clock.timeMs += 1_000;
-    }
-    expect(logged.map(([event]) => event)).toEqual(["stopped"]);
-    for (let waitedMs = 0; waitedMs < 7_000_000; waitedMs += SHORT_BOUNDS.gapMs) {
-      world.clock.timeMs += SHORT_BOUNDS.gapMs;
-      await guard.heartbeat().catch(() => {});
-    }
-    expect((await leaseOf(guard)).firstRun).toBeGreaterThan(100_000);
-    expect(guard.state).toMatchObject({ state: "active", code: null });
-  });
+test("a mark far above the run ceiling is logged once, and rejects heartbeats until the ceiling has passed it", async () => {
+  const { world, guard, logged } = await guardAtRun10();
+  raiseMark(world, lineOf(world) + 100_000);
+  logged.length = 0;
+  for (let heartbeat = 0; heartbeat < 3; heartbeat++) {
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "manual_recovery_required" });
+    world.clock.timeMs += 1_000;
+  }
+  expect(logged.map(([event]) => event)).toEqual(["stopped"]);
+  for (let waitedMs = 0; waitedMs < 7_000_000; waitedMs += SHORT_BOUNDS.gapMs) {
+    world.clock.timeMs += SHORT_BOUNDS.gapMs;
+    await guard.heartbeat().catch(() => {});
+  }
+  expect((await leaseOf(guard)).firstRun).toBeGreaterThan(100_000);
+  expect(guard.state).toMatchObject({ state: "active", code: null });
+});
 
-  test("the guard stays stopped by an error that no jump ends when causes of a recovery follow", async () => {
-    const { world, guard, logged } = await guardAtRun10();
-    raiseMark(world, lineOf(world) + 62_640);
-    logged.length = 0;
-    for (let life = 0; life < 3; life++) {
-      world.store.server.epoch = `life-${life}:of:0`;
-      await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
-    }
-    const causeOf = ({ reason, code }: { reason?: string; code?: string }) => reason ?? code;
-    expect(logged.map(([event, fields]) => [event, causeOf(fields)])).toEqual([
-      ["recovering", "epoch_changed"],
-      ["stopped", "manual_recovery_required"],
-    ]);
-  });
+test("the guard stays stopped by an error without recovery when causes of a recovery follow", async () => {
+  const { world, guard, logged } = await guardAtRun10();
+  raiseMark(world, lineOf(world) + 62_640);
+  logged.length = 0;
+  for (let life = 0; life < 3; life++) {
+    world.store.server.epoch = `life-${life}:of:0`;
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
+  }
+  const causeOf = ({ reason, code }: { reason?: string; code?: string }) => reason ?? code;
+  expect(logged.map(([event, fields]) => [event, causeOf(fields)])).toEqual([
+    ["recovering", "epoch_changed"],
+    ["stopped", "manual_recovery_required"],
+  ]);
 });
 
 /** As another program could: the record is sound, and no step of ours wrote it. */

@@ -1,5 +1,5 @@
-/** The guards of all namespaces of one coordinator: when each is made, kept, touched and let go of. */
-import { describe, expect, test } from "vitest";
+/** The guards of all namespaces of one coordinator: when each is made, kept and closed. */
+import { expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import type { CheckpointFile } from "../src/guard/checkpoint.js";
 import { NamespaceGuards } from "../src/guard/namespace-guards.js";
@@ -35,103 +35,101 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   return { guards, store, clock, logged, closed, unclosable };
 }
 
-describe("the guards of all namespaces", () => {
-  test("are made when they are asked for first, and kept", async () => {
-    const { guards } = await guardsOn();
-    expect(guards.opened()).toEqual([]);
-    const opening = guards.of("a");
-    expect(guards.opened()).toEqual([]);
-    const guard = await opening;
-    expect(await guards.of("a")).toBe(guard);
-    expect(await guards.ifInitialized("a")).toBe(guard);
-    expect(guards.opened()).toEqual([guard]);
-  });
+test("the guards of all namespaces are made on first use, and kept", async () => {
+  const { guards } = await guardsOn();
+  expect(guards.opened()).toEqual([]);
+  const opening = guards.of("a");
+  expect(guards.opened()).toEqual([]);
+  const guard = await opening;
+  expect(await guards.of("a")).toBe(guard);
+  expect(await guards.ifInitialized("a")).toBe(guard);
+  expect(guards.opened()).toEqual([guard]);
+});
 
-  test("are none for a namespace without a record, until it has one; the checkpoint is let go of", async () => {
-    const { guards, store, closed } = await guardsOn();
-    await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_found" });
-    expect([await guards.ifInitialized("c"), closed]).toEqual([undefined, ["c", "c"]]);
-    await store.step("c", commandsFor(storeIdFrom(1)).init());
-    expect((await guards.ifInitialized("c"))?.namespace).toBe("c");
-    store.readNamespace = () => Promise.reject(new CoordinatorError("store_unavailable", "away"));
-    await expect(guards.ifInitialized("b")).rejects.toMatchObject({ code: "store_unavailable" });
-  });
+test("a namespace without a record has no guard until it has one, and its checkpoint is closed", async () => {
+  const { guards, store, closed } = await guardsOn();
+  await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_found" });
+  expect([await guards.ifInitialized("c"), closed]).toEqual([undefined, ["c", "c"]]);
+  await store.step("c", commandsFor(storeIdFrom(1)).init());
+  expect((await guards.ifInitialized("c"))?.namespace).toBe("c");
+  store.readNamespace = () => Promise.reject(new CoordinatorError("store_unavailable", "away"));
+  await expect(guards.ifInitialized("b")).rejects.toMatchObject({ code: "store_unavailable" });
+});
 
-  test("know the names that the store lists, that were opened, and that are remembered", async () => {
-    const { guards, store } = await guardsOn({ remembered: ["lost"] });
-    await guards.of("a");
-    store.restore(new Map([...store.backup()].filter(([name]) => name !== "a")));
-    expect([...(await guards.names())].sort()).toEqual(["a", "b", "lost"]);
-  });
+test("the guards know the names in the store, of open guards, and in the checkpoint directory", async () => {
+  const { guards, store } = await guardsOn({ remembered: ["lost"] });
+  await guards.of("a");
+  store.restore(new Map([...store.backup()].filter(([name]) => name !== "a")));
+  expect([...(await guards.names())].sort()).toEqual(["a", "b", "lost"]);
+});
 
-  test("heartbeat every namespace, also those known when the list can't be read", async () => {
-    const { guards, store, logged } = await guardsOn();
-    await guards.heartbeatAll();
-    expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
-    expect(logged.filter(([, event]) => event === "heartbeat")).toEqual([
-      ["debug", "heartbeat", "a", undefined],
-      ["debug", "heartbeat", "b", undefined],
-    ]);
-    store.listNamespaces = () => Promise.reject(new Error("away"));
-    await guards.heartbeatAll();
-    expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
-    expect(logged).toContainEqual(["warn", "heartbeat_failed", undefined, "away"]);
-  });
+test("the guards heartbeat every namespace, also those known when the list can't be read", async () => {
+  const { guards, store, logged } = await guardsOn();
+  await guards.heartbeatAll();
+  expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
+  expect(logged.filter(([, event]) => event === "heartbeat")).toEqual([
+    ["debug", "heartbeat", "a", undefined],
+    ["debug", "heartbeat", "b", undefined],
+  ]);
+  store.listNamespaces = () => Promise.reject(new Error("away"));
+  await guards.heartbeatAll();
+  expect(store.stepNames()).toEqual(["heartbeat", "heartbeat"]);
+  expect(logged).toContainEqual(["warn", "heartbeat_failed", undefined, "away"]);
+});
 
-  test("show why there is no guard, log a change of it once, and forget it when there is one", async () => {
-    const { guards, store, clock, logged } = await guardsOn({ names: ["a"] });
-    const read = store.readNamespace.bind(store);
-    let code: "store_unavailable" | "store_corrupt" | "namespace_not_found" = "store_unavailable";
-    store.readNamespace = () => Promise.reject(new CoordinatorError(code, "why"));
-    const sinceMs = clock.timeMs;
-    await guards.heartbeatAll();
-    clock.timeMs += 5;
-    await guards.heartbeatAll();
-    const away = { state: "recovering", code: "store_unavailable", reason: null, sinceMs, explanation: "why" };
-    expect(guards.refused()).toEqual([{ namespace: "a", guard: away }]);
-    code = "store_corrupt";
-    await guards.heartbeatAll();
-    expect(logged.filter(([level]) => level === "warn")).toEqual([
-      ["warn", "recovering", "a", "store_unavailable"],
-      ["warn", "stopped", "a", "store_corrupt"],
-    ]);
-    expect(logged.filter(([, event]) => event === "heartbeat_rejected")).toEqual([
-      ["debug", "heartbeat_rejected", "a", "store_unavailable"],
-      ["debug", "heartbeat_rejected", "a", "store_unavailable"],
-      ["debug", "heartbeat_rejected", "a", "store_corrupt"],
-    ]);
-    code = "namespace_not_found";
-    await guards.heartbeatAll();
-    expect(guards.refused()).toEqual([]);
-    code = "store_unavailable";
-    await guards.heartbeatAll();
-    expect(guards.refused()).toHaveLength(1);
-    store.readNamespace = read;
-    await guards.heartbeatAll();
-    expect(guards.refused()).toEqual([]);
-  });
+test("the guards show why a namespace has none, log a change of it once, and forget it when there is one", async () => {
+  const { guards, store, clock, logged } = await guardsOn({ names: ["a"] });
+  const read = store.readNamespace.bind(store);
+  let code: "store_unavailable" | "store_corrupt" | "namespace_not_found" = "store_unavailable";
+  store.readNamespace = () => Promise.reject(new CoordinatorError(code, "why"));
+  const sinceMs = clock.timeMs;
+  await guards.heartbeatAll();
+  clock.timeMs += 5;
+  await guards.heartbeatAll();
+  const away = { state: "recovering", code: "store_unavailable", reason: null, sinceMs, explanation: "why" };
+  expect(guards.refused()).toEqual([{ namespace: "a", guard: away }]);
+  code = "store_corrupt";
+  await guards.heartbeatAll();
+  expect(logged.filter(([level]) => level === "warn")).toEqual([
+    ["warn", "recovering", "a", "store_unavailable"],
+    ["warn", "stopped", "a", "store_corrupt"],
+  ]);
+  expect(logged.filter(([, event]) => event === "heartbeat_rejected")).toEqual([
+    ["debug", "heartbeat_rejected", "a", "store_unavailable"],
+    ["debug", "heartbeat_rejected", "a", "store_unavailable"],
+    ["debug", "heartbeat_rejected", "a", "store_corrupt"],
+  ]);
+  code = "namespace_not_found";
+  await guards.heartbeatAll();
+  expect(guards.refused()).toEqual([]);
+  code = "store_unavailable";
+  await guards.heartbeatAll();
+  expect(guards.refused()).toHaveLength(1);
+  store.readNamespace = read;
+  await guards.heartbeatAll();
+  expect(guards.refused()).toEqual([]);
+});
 
-  test("log a heartbeat that fails for no reason of the store, and keep the refusal of a guard in its own state", async () => {
-    const { guards, store, logged } = await guardsOn({ names: ["a"] });
-    await guards.of("a");
-    store.before = () => {
-      throw new CoordinatorError("store_unavailable", "away");
-    };
-    await guards.heartbeatAll();
-    expect([guards.refused(), (await guards.of("a")).state.code]).toEqual([[], "store_unavailable"]);
-    store.before = () => {
-      throw new TypeError("a mistake");
-    };
-    await guards.heartbeatAll();
-    expect(logged.at(-1)).toEqual(["warn", "heartbeat_failed", undefined, "a mistake"]);
-  });
+test("the guards log a heartbeat that fails by mistake, and leave a guard's own rejection in its state", async () => {
+  const { guards, store, logged } = await guardsOn({ names: ["a"] });
+  await guards.of("a");
+  store.before = () => {
+    throw new CoordinatorError("store_unavailable", "away");
+  };
+  await guards.heartbeatAll();
+  expect([guards.refused(), (await guards.of("a")).state.code]).toEqual([[], "store_unavailable"]);
+  store.before = () => {
+    throw new TypeError("a mistake");
+  };
+  await guards.heartbeatAll();
+  expect(logged.at(-1)).toEqual(["warn", "heartbeat_failed", undefined, "a mistake"]);
+});
 
-  test("let go of every checkpoint, also when one can't be closed", async () => {
-    const { guards, closed, unclosable } = await guardsOn();
-    await Promise.all([guards.of("a"), guards.of("b"), guards.of("none").catch(() => {})]);
-    closed.length = 0;
-    unclosable.add("b");
-    await expect(guards.close()).rejects.toMatchObject({ code: "checkpoint_unavailable" });
-    expect(closed).toEqual(["a", "b"]);
-  });
+test("the guards close every checkpoint, also when one can't be closed", async () => {
+  const { guards, closed, unclosable } = await guardsOn();
+  await Promise.all([guards.of("a"), guards.of("b"), guards.of("none").catch(() => {})]);
+  closed.length = 0;
+  unclosable.add("b");
+  await expect(guards.close()).rejects.toMatchObject({ code: "checkpoint_unavailable" });
+  expect(closed).toEqual(["a", "b"]);
 });

@@ -129,7 +129,7 @@ describe.each<[string, MakePlace, MakePlace]>([
     await target.close();
   }
 
-  test("leaves at most one store that leases, and completes when it is run again, at every change", async () => {
+  test("a move killed at any change leaves at most one store that leases, and completes when it is run again", async () => {
     let changeCount = Number.POSITIVE_INFINITY;
     for (let at = 1; at <= changeCount; at++) {
       const killed = async (when: Kill["when"]) => {
@@ -145,7 +145,7 @@ describe.each<[string, MakePlace, MakePlace]>([
     expect(changeCount).toBeGreaterThanOrEqual(6);
   });
 
-  test(`leaves at most one store that leases, and completes, at ${RANDOM_KILLS} random moments`, async () => {
+  test(`a move killed at ${RANDOM_KILLS} random moments leaves at most one store that leases, and completes`, async () => {
     const seed = inject("seed");
     const moments = fc.sample(fc.integer({ min: 0, max: RANDOM_KILL_LATEST_MS }), { seed, numRuns: RANDOM_KILLS });
     const killed = async (moment: number) => {
@@ -229,7 +229,7 @@ describe("a trim", () => {
     ["the embedded store", embeddedPlace],
     ["Redis", redisPlace],
   ])(
-    "of %s loses no lease, and completes, when it is killed before, during or after any change",
+    "a trim of %s loses no lease, and completes, when it is killed before, during or after any change",
     async (_, makePlace) => {
       const undisturbed = await startTrim(await begun(makePlace));
       expect(undisturbed).toEqual({ failures: [], changes: ["append", "trimLedger", "append", "trimLedger"] });
@@ -244,7 +244,7 @@ describe("a trim", () => {
     },
   );
 
-  test("logs the error, loses no lease, and completes later when it may write no more bytes", async (context) => {
+  test("a trim logs the error, loses no lease, and completes later when it may write no more bytes", async (context) => {
     context.skip(spawnSync("prlimit", ["--version"]).status !== 0, "no prlimit on PATH");
     const trimming = await begun(redisPlace);
     const done = await startTrim(trimming, undefined, ["prlimit", "--fsize=700:700"]);

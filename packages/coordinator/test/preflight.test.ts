@@ -1,5 +1,5 @@
-/** What the watch over a store's servers refuses, and when it logs that. */
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+/** Which findings about a store's servers stop leasing, and when they are logged. */
+import { expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { activeSince, type GuardState } from "../src/guard/guard-state.js";
 import { PreflightWatch } from "../src/guard/preflight.js";
@@ -36,86 +36,84 @@ function watchOn(look: () => readonly Finding[], overrides: readonly string[] = 
   return { watch, logged };
 }
 
-describe("the watch over a store's servers", () => {
-  test("refuses nothing before it is started, and waits for the first look once it is", async () => {
-    const { watch } = watchOn(() => [evicts]);
-    await watch.assertPassed("main");
-    expect(watch.effectiveState("main", ACTIVE)).toBe(ACTIVE);
-    watch.start();
-    await expect(watch.assertPassed("main")).rejects.toMatchObject({
-      code: "store_eviction_enabled",
-      message: "it evicts. Nothing is leased until that is fixed (set it), or ignore it: --ignore-findings evicts",
-    });
+test("the watch rejects no lease before it is started, and waits for the first check once it is", async () => {
+  const { watch } = watchOn(() => [evicts]);
+  await watch.assertPassed("main");
+  expect(watch.effectiveState("main", ACTIVE)).toBe(ACTIVE);
+  watch.start();
+  await expect(watch.assertPassed("main")).rejects.toMatchObject({
+    code: "store_eviction_enabled",
+    message: "it evicts. Nothing is leased until that is fixed (set it), or ignore it: --ignore-findings evicts",
   });
+});
 
-  test("names no override that there is not", async () => {
-    const { watch } = watchOn(() => [{ code: "store_version_unsupported", what: "it is old", remedy: "update it" }]);
-    watch.start();
-    const message = "it is old. Nothing is leased until that is fixed (update it)";
-    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_version_unsupported", message });
-    expect(watch.effectiveState("main", ACTIVE)).toEqual({
-      state: "stopped",
-      code: "store_version_unsupported",
-      reason: null,
-      sinceMs: 1_000,
-      explanation: message,
-    });
-    const moved: GuardState = { ...ACTIVE, state: "stopped", code: "namespace_moved" };
-    expect(watch.effectiveState("main", moved)).toBe(moved);
+test("the message of a finding without an override names none", async () => {
+  const { watch } = watchOn(() => [{ code: "store_version_unsupported", what: "it is old", remedy: "update it" }]);
+  watch.start();
+  const message = "it is old. Nothing is leased until that is fixed (update it)";
+  await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_version_unsupported", message });
+  expect(watch.effectiveState("main", ACTIVE)).toEqual({
+    state: "stopped",
+    code: "store_version_unsupported",
+    reason: null,
+    sinceMs: 1_000,
+    explanation: message,
   });
+  const moved: GuardState = { ...ACTIVE, state: "stopped", code: "namespace_moved" };
+  expect(watch.effectiveState("main", moved)).toBe(moved);
+});
 
-  test("refuses only the namespaces that a finding names, and none for a warning or what is accepted", async () => {
-    const other: Finding = { ...evicts, what: "of one", override: "one", namespaces: ["lists"] };
-    const { watch, logged } = watchOn(() => [warning, evicts, other], ["evicts"]);
-    watch.start();
-    await watch.assertPassed("main");
-    await expect(watch.assertPassed("lists")).rejects.toMatchObject({ code: "store_eviction_enabled" });
-    expect(logged).toEqual([
-      "warn preflight_finding - one node",
-      "error preflight_finding store_eviction_enabled of one",
-    ]);
-  });
+test("a finding stops only the namespaces that it names, and none for a warning or an accepted finding", async () => {
+  const other: Finding = { ...evicts, what: "of one", override: "one", namespaces: ["lists"] };
+  const { watch, logged } = watchOn(() => [warning, evicts, other], ["evicts"]);
+  watch.start();
+  await watch.assertPassed("main");
+  await expect(watch.assertPassed("lists")).rejects.toMatchObject({ code: "store_eviction_enabled" });
+  expect(logged).toEqual([
+    "warn preflight_finding - one node",
+    "error preflight_finding store_eviction_enabled of one",
+  ]);
+});
 
-  test("checks repeatedly, reports a finding once, keeps its begin, and reports when it is gone", async () => {
-    let found: readonly Finding[] = [evicts];
-    let looks = 0;
-    const { watch, logged } = watchOn(() => {
-      looks++;
-      return found;
-    });
-    watch.start();
-    watch.start();
-    await vi.advanceTimersByTimeAsync(2 * EVERY_MS);
-    expect([looks, watch.effectiveState("main", ACTIVE).sinceMs]).toEqual([3, 1_000]);
-    expect(logged).toEqual(["error preflight_finding store_eviction_enabled it evicts"]);
-    found = [];
-    await vi.advanceTimersByTimeAsync(EVERY_MS);
-    expect(logged.slice(1)).toEqual(["info preflight_finding_resolved store_eviction_enabled it evicts"]);
-    await watch.assertPassed("main");
-    await watch.stop();
-    await vi.advanceTimersByTimeAsync(5 * EVERY_MS);
-    expect(looks).toBe(4);
-    watch.start();
-    await watch.assertPassed("main");
-    expect(looks).toBe(5);
+test("the watch checks repeatedly, and reports a finding once, with its begin, and its end", async () => {
+  let found: readonly Finding[] = [evicts];
+  let looks = 0;
+  const { watch, logged } = watchOn(() => {
+    looks++;
+    return found;
   });
+  watch.start();
+  watch.start();
+  await vi.advanceTimersByTimeAsync(2 * EVERY_MS);
+  expect([looks, watch.effectiveState("main", ACTIVE).sinceMs]).toEqual([3, 1_000]);
+  expect(logged).toEqual(["error preflight_finding store_eviction_enabled it evicts"]);
+  found = [];
+  await vi.advanceTimersByTimeAsync(EVERY_MS);
+  expect(logged.slice(1)).toEqual(["info preflight_finding_resolved store_eviction_enabled it evicts"]);
+  await watch.assertPassed("main");
+  await watch.stop();
+  await vi.advanceTimersByTimeAsync(5 * EVERY_MS);
+  expect(looks).toBe(4);
+  watch.start();
+  await watch.assertPassed("main");
+  expect(looks).toBe(5);
+});
 
-  test("holds what was found last when a look fails, whatever it fails with", async () => {
-    let failure: Error | undefined;
-    const { watch, logged } = watchOn(() => {
-      if (failure !== undefined) throw failure;
-      return [evicts];
-    });
-    watch.start();
-    await vi.advanceTimersByTimeAsync(0);
-    failure = new CoordinatorError("store_unavailable", "it is away");
-    await vi.advanceTimersByTimeAsync(EVERY_MS);
-    failure = new TypeError("a mistake");
-    await vi.advanceTimersByTimeAsync(EVERY_MS);
-    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_eviction_enabled" });
-    expect(logged.slice(1)).toEqual([
-      "warn preflight_failed store_unavailable it is away",
-      "error preflight_failed - a mistake",
-    ]);
+test("the watch keeps the last findings when a check fails, whatever it fails with", async () => {
+  let failure: Error | undefined;
+  const { watch, logged } = watchOn(() => {
+    if (failure !== undefined) throw failure;
+    return [evicts];
   });
+  watch.start();
+  await vi.advanceTimersByTimeAsync(0);
+  failure = new CoordinatorError("store_unavailable", "it is away");
+  await vi.advanceTimersByTimeAsync(EVERY_MS);
+  failure = new TypeError("a mistake");
+  await vi.advanceTimersByTimeAsync(EVERY_MS);
+  await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_eviction_enabled" });
+  expect(logged.slice(1)).toEqual([
+    "warn preflight_failed store_unavailable it is away",
+    "error preflight_failed - a mistake",
+  ]);
 });

@@ -42,71 +42,67 @@ async function afterClocksAhead(): Promise<{ world: World; lastRun: number }> {
   return { world, lastRun };
 }
 
-describe("a lost store that leased while the clocks were ahead", () => {
-  test("leases the same runs again where the archive is not given", async () => {
-    const { world, lastRun } = await afterClocksAhead();
-    await recoverNamespace(asked(world), await planRecovery(asked(world)));
-    expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeLessThan(lastRun);
-  });
-
-  test("recover rejects a lost store below the archive's greatest run, and shows that run and when it is possible", async () => {
-    const { world, lastRun } = await afterClocksAhead();
-    const options = asked(world, archiveWith(lastRun));
-    const plan = await planRecovery(options);
-    const possibleAtMs = plan.possibleAtMs as number;
-    expect(Math.abs(possibleAtMs - world.clock.timeMs - AHEAD_MS)).toBeLessThan(60_000);
-    const refusal = expect.objectContaining({
-      code: "manual_recovery_required",
-      message: expect.stringMatching(
-        `line 7 of numbers.txt.*run ${lastRun}, above.*${new Date(possibleAtMs).toISOString()}`,
-      ),
-    });
-    expect(refusalOf(plan)).toEqual(refusal);
-    await expect(recoverNamespace(options, plan)).rejects.toEqual(refusal);
-    await expect(world.store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
-  });
-
-  test("recover accepts the lost store once the ceiling has passed that run, not earlier, and it leases above the run", async () => {
-    const { world, lastRun } = await afterClocksAhead();
-    const options = asked(world, archiveWith(lastRun));
-    world.clock.timeMs = ((await planRecovery(options)).possibleAtMs as number) - 1;
-    await expect(recoverNamespace(options, await planRecovery(options))).rejects.toMatchObject({
-      code: "manual_recovery_required",
-    });
-    world.clock.timeMs++;
-    const plan = await planRecovery(options);
-    expect([plan.possibleAtMs, refusalOf(plan)]).toEqual([null, undefined]);
-    await recoverNamespace(options, plan);
-    expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeGreaterThan(lastRun);
-  });
+test("a lost store that leased while the clocks were ahead leases runs again without the archive's greatest run", async () => {
+  const { world, lastRun } = await afterClocksAhead();
+  await recoverNamespace(asked(world), await planRecovery(asked(world)));
+  expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeLessThan(lastRun);
 });
 
-describe("a store that rolled back", () => {
-  test("leases above the archive's greatest run", async () => {
-    const world = await newWorld();
-    const guard = await guardOn(world);
-    await leaseOf(guard, { runCount: 3 });
-    const backup = world.store.backup();
-    const lastRun = lastRunOf(await leaseOf(guard, { runCount: 64 }));
-    guard.close();
-    world.store.restore(backup);
-    const options = asked(world, archiveWith(lastRun));
-    const plan = await planRecovery(options);
-    expect(plan).toMatchObject({ possibleAtMs: null, target: lineOf(world, 2 * SHORT_BOUNDS.epsMs) });
-    expect(plan.skippedRunCount).toBe(plan.target - lastRun);
-    await recoverNamespace(options, plan);
-    expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeGreaterThan(lastRun);
+test("recover rejects a lost store below the archive's greatest run, and shows when it is possible", async () => {
+  const { world, lastRun } = await afterClocksAhead();
+  const options = asked(world, archiveWith(lastRun));
+  const plan = await planRecovery(options);
+  const possibleAtMs = plan.possibleAtMs as number;
+  expect(Math.abs(possibleAtMs - world.clock.timeMs - AHEAD_MS)).toBeLessThan(60_000);
+  const refusal = expect.objectContaining({
+    code: "manual_recovery_required",
+    message: expect.stringMatching(
+      `line 7 of numbers.txt.*run ${lastRun}, above.*${new Date(possibleAtMs).toISOString()}`,
+    ),
   });
+  expect(refusalOf(plan)).toEqual(refusal);
+  await expect(recoverNamespace(options, plan)).rejects.toEqual(refusal);
+  await expect(world.store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
+});
 
-  test("is recovered at the version of the archive's greatest run where the record is gone", async () => {
-    const world = await newWorld();
-    world.store.restore(new Map());
-    const plan = await planRecovery(asked(world, archiveWith(2 ** 30 + 5)));
-    // A version begins when the ceiling has come to the end of the one before: some two years later, at 16 runs a second.
-    const years = ((plan.possibleAtMs as number) - world.clock.timeMs) / (365 * 24 * 3_600_000);
-    expect(years).toBeGreaterThan(2);
-    expect(refusalOf(plan)?.message).toContain("run 5 of version 1, above");
+test("recover accepts the lost store once the ceiling has passed that run, and the store leases above it", async () => {
+  const { world, lastRun } = await afterClocksAhead();
+  const options = asked(world, archiveWith(lastRun));
+  world.clock.timeMs = ((await planRecovery(options)).possibleAtMs as number) - 1;
+  await expect(recoverNamespace(options, await planRecovery(options))).rejects.toMatchObject({
+    code: "manual_recovery_required",
   });
+  world.clock.timeMs++;
+  const plan = await planRecovery(options);
+  expect([plan.possibleAtMs, refusalOf(plan)]).toEqual([null, undefined]);
+  await recoverNamespace(options, plan);
+  expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeGreaterThan(lastRun);
+});
+
+test("a store that rolled back leases above the archive's greatest run", async () => {
+  const world = await newWorld();
+  const guard = await guardOn(world);
+  await leaseOf(guard, { runCount: 3 });
+  const backup = world.store.backup();
+  const lastRun = lastRunOf(await leaseOf(guard, { runCount: 64 }));
+  guard.close();
+  world.store.restore(backup);
+  const options = asked(world, archiveWith(lastRun));
+  const plan = await planRecovery(options);
+  expect(plan).toMatchObject({ possibleAtMs: null, target: lineOf(world, 2 * SHORT_BOUNDS.epsMs) });
+  expect(plan.skippedRunCount).toBe(plan.target - lastRun);
+  await recoverNamespace(options, plan);
+  expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeGreaterThan(lastRun);
+});
+
+test("recover rejects a store without a record until the version of the archive's greatest run has begun", async () => {
+  const world = await newWorld();
+  world.store.restore(new Map());
+  const plan = await planRecovery(asked(world, archiveWith(2 ** 30 + 5)));
+  // A version begins when the ceiling has come to the end of the one before: some two years later, at 16 runs a second.
+  const years = ((plan.possibleAtMs as number) - world.clock.timeMs) / (365 * 24 * 3_600_000);
+  expect(years).toBeGreaterThan(2);
+  expect(refusalOf(plan)?.message).toContain("run 5 of version 1, above");
 });
 
 describe("a healthy store", () => {
@@ -142,7 +138,7 @@ describe("a healthy store", () => {
         store.preflight = async () => [{ code: "store_copied", what: "a copy", remedy: "callnumber recover" }];
       },
     ],
-  ])("is not one that %s", async (_, arise, own = {}) => {
+  ])("a store is not healthy when it %s", async (_, arise, own = {}) => {
     const world = await leased();
     await arise(world);
     expect(await isHealthy(world, [], own)).toBe(false);
@@ -165,7 +161,7 @@ describe("a store whose version has ended", () => {
     return refusal?.message ?? "";
   }
 
-  test("continues with advance-version when its record is sound", async () => {
+  test("a store whose version has ended continues with advance-version when its record is sound", async () => {
     const { world, lastRun } = await endedWorld();
     expect(await rejection(asked(world))).toMatch(
       /Continue in version 1, .*`callnumber advance-version --store STORE_URL --namespace main`$/,
@@ -186,18 +182,21 @@ describe("a store whose version has ended", () => {
       },
     ],
     ["sealed as one of two copies", async (world) => (await guardOn(world)).seal(FORKED_SEAL)],
-  ])("continues with the floor that the rejection names when its record is %s", async (_, damage) => {
-    const { world, lastRun } = await endedWorld();
-    await damage(world);
-    const message = await rejection(asked(world));
-    const floor = Number(/Continue in version 1, .*`callnumber recover .* --min-run (\d+)`$/.exec(message)?.[1]);
-    const options = asked(world, [{ from: "--min-run", ledgerId: floor }]);
-    await recoverNamespace(options, await planRecovery(options));
-    const { version, firstRun } = await leaseAfterJump(world, await guardOn(world));
-    expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
-  });
+  ])(
+    "a store whose version has ended continues with the rejection's floor when its record is %s",
+    async (_, damage) => {
+      const { world, lastRun } = await endedWorld();
+      await damage(world);
+      const message = await rejection(asked(world));
+      const floor = Number(/Continue in version 1, .*`callnumber recover .* --min-run (\d+)`$/.exec(message)?.[1]);
+      const options = asked(world, [{ from: "--min-run", ledgerId: floor }]);
+      await recoverNamespace(options, await planRecovery(options));
+      const { version, firstRun } = await leaseAfterJump(world, await guardOn(world));
+      expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
+    },
+  );
 
-  test("can't continue after the last version", async () => {
+  test("a store whose last version has ended can't continue", async () => {
     const { world } = await endedWorld();
     world.store.restore(new Map());
     world.clock.timeMs = whenCeilingReaches(parseStoreId(world.storeId) as StoreIdFields, VERSION_MAX, RUN_MAX);

@@ -1,5 +1,5 @@
 /**
- * Replies that can't be: another shape, another step's nonce, an error. The step fails, what it leased is discarded, and it is never a lease.
+ * Malformed replies: another shape, another step's nonce, an error. The step fails, what it leased is discarded, and it is never a lease.
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { beforeEach, expect, test } from "vitest";

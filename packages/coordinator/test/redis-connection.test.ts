@@ -87,7 +87,7 @@ async function clusterOf(slots: (port: number, address: string) => string, host?
   return { port, discover: discoverCluster({ kind: "redis-cluster", nodes: [{ host: "127.0.0.1", port }] }, LOGIN) };
 }
 
-test("a Cluster's node that leaves out its own name has the one that it was reached by", async () => {
+test("a Cluster's node that omits its own name has the one that it was reached by", async () => {
   const { port, discover } = await clusterOf((port) => list(range(0, 16_383, "", port)));
   expect((await discover()).endpoints).toEqual([{ host: "127.0.0.1", port }]);
 });

@@ -24,7 +24,7 @@ test.each<[what: string, scriptCount: number, Read, expected: object]>([
   ["a call number", 2, (one) => one.inspect(NAMESPACE, number(3)), { verdict: "unreported", run: 3 }],
   ["a call number above the mark", 2, (one) => one.inspect(NAMESPACE, number(9)), aboveMark],
   ["a text that is no call number", 1, (one) => one.inspect(NAMESPACE, "?"), { verdict: "malformed" }],
-])("reading %s sends %i scripts in one round trip", async (_, scriptCount, read, expected) => {
+])("a read of %s sends %i scripts in one round trip", async (_, scriptCount, read, expected) => {
   const { server, proxy, direct, store } = await throughProxy();
   await direct.lease();
   await direct.lease({ runCount: 3 });

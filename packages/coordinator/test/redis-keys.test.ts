@@ -4,7 +4,7 @@
  */
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { Redis } from "ioredis";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { checksumOf, readRecord, storedFields } from "../src/guard/record.js";
@@ -110,51 +110,49 @@ test("advance.lua rejects a record whose server has followed another one", async
   await expectRejected("advance", words, /^OPERATOR nonce-1 epoch/);
 });
 
-describe("a script rejects parameters that only a bug of its caller can send", () => {
-  test.each(Object.entries({ ...STEPS, ...OTHERS }) as [ScriptName, readonly Parameter[]][])(
-    "%s",
-    async (name, parameters) => {
-      const words = soundWords(name);
-      const first = words.length - parameters.length;
-      for (const [at, [sound, ...bad]] of parameters.entries())
-        for (const word of [...bad, ...(typeof sound === "number" ? NO_NUMBERS : [])])
-          await expectRejected(name, words.with(first + at, word), /^MISUSE /);
-    },
-  );
+test.each(Object.entries({ ...STEPS, ...OTHERS }) as [ScriptName, readonly Parameter[]][])(
+  "%s.lua rejects parameters that only a bug of its caller can send",
+  async (name, parameters) => {
+    const words = soundWords(name);
+    const first = words.length - parameters.length;
+    for (const [at, [sound, ...bad]] of parameters.entries())
+      for (const word of [...bad, ...(typeof sound === "number" ? NO_NUMBERS : [])])
+        await expectRejected(name, words.with(first + at, word), /^MISUSE /);
+  },
+);
 
-  test("those of every step", async () => {
-    const words = soundWords("heartbeat");
-    for (const at of [3, 4, 5, 6])
-      for (const word of at === 6 ? [...NO_NUMBERS, 2] : NO_NUMBERS)
-        await expectRejected("heartbeat", words.with(at, word), /^MISUSE nonce-1 every step/);
-    for (const name of ["init", "recover"] as const)
-      await expectRejected(name, soundWords(name).with(2, "none"), /^MISUSE nonce-1 not a store id/);
-  });
+test("every step rejects the common parameters that only a bug of its caller can send", async () => {
+  const words = soundWords("heartbeat");
+  for (const at of [3, 4, 5, 6])
+    for (const word of at === 6 ? [...NO_NUMBERS, 2] : NO_NUMBERS)
+      await expectRejected("heartbeat", words.with(at, word), /^MISUSE nonce-1 every step/);
+  for (const name of ["init", "recover"] as const)
+    await expectRejected(name, soundWords(name).with(2, "none"), /^MISUSE nonce-1 not a store id/);
+});
 
-  test("an imported lease that lacks a field", async () => {
-    const unreported = [...soundWords("import").slice(0, -4), "-", "-", "-"];
-    await expectRejected("import", unreported, /^MISUSE \S+ import takes nine fields/);
-  });
+test("import.lua rejects a lease that lacks a field", async () => {
+  const unreported = [...soundWords("import").slice(0, -4), "-", "-", "-"];
+  await expectRejected("import", unreported, /^MISUSE \S+ import takes nine fields/);
+});
 
-  test("one lease of several", async () => {
-    const words = soundWords("lease");
-    const sound = String(words.at(-1)).split(" ");
-    const bad = [
-      ...[1, 2, 3, 4].flatMap((at) => NO_NUMBERS.map((text) => sound.with(at, text))),
-      sound.with(1, String(LEDGER_ID_MAX + 1)),
-      sound.with(3, "0"),
-      sound.with(3, String(RUN_MAX + 1)),
-      sound.with(5, "two words"),
-      sound.slice(0, 6),
-      [],
-    ];
-    for (const word of bad) await expectRejected("lease", [...words, word.join(" ")], /^MISUSE nonce-1 /);
-  });
+test("lease.lua rejects one wrong lease of several", async () => {
+  const words = soundWords("lease");
+  const sound = String(words.at(-1)).split(" ");
+  const bad = [
+    ...[1, 2, 3, 4].flatMap((at) => NO_NUMBERS.map((text) => sound.with(at, text))),
+    sound.with(1, String(LEDGER_ID_MAX + 1)),
+    sound.with(3, "0"),
+    sound.with(3, String(RUN_MAX + 1)),
+    sound.with(5, "two words"),
+    sound.slice(0, 6),
+    [],
+  ];
+  for (const word of bad) await expectRejected("lease", [...words, word.join(" ")], /^MISUSE nonce-1 /);
+});
 
-  test("the store reports it as an internal error", async () => {
-    const internal = { code: "internal_error", message: expect.stringContaining("broken invariant") };
-    await expect(inHand.lease({ runCount: 0 })).rejects.toMatchObject(internal);
-  });
+test("the store reports wrong parameters of a script as an internal error", async () => {
+  const internal = { code: "internal_error", message: expect.stringContaining("broken invariant") };
+  await expect(inHand.lease({ runCount: 0 })).rejects.toMatchObject(internal);
 });
 
 /** As a program would that knows the checksum: what is wrong is the field alone. */

@@ -87,7 +87,7 @@ describe("the findings about a server", () => {
       "warning unseen-configuration: --store with the operator's user",
       /CONFIG GET and ACL LIST/,
     ],
-  ])("are right for %s (as %s, %j)", async (_, by, config, finding, text = /^/) => {
+  ])("the findings about a server are right for %s (as %s, %j)", async (_, by, config, finding, text = /^/) => {
     const open = config["user"] && { openBecause: "it has the users that are tested here" };
     const server = await startRedisServer({ ...open, config: { ...SOUND, ...config } });
     const shipped = by === "operator" ? asOperator(server.url) : server.storeUrl;
@@ -99,7 +99,7 @@ describe("the findings about a server", () => {
       expect([what, namespaces]).toEqual([expect.stringMatching(text), undefined]);
   });
 
-  test("include an append-only file that can't be written", async () => {
+  test("the findings about a server include an append-only file that can't be written", async () => {
     const server = await startRedisServer({ config: SOUND });
     const store = await storeAt(server.url);
     // A directory stands where the rewritten file is to be put: up to Redis 6.2, and since 7.
@@ -140,24 +140,24 @@ describe("the findings from a changed INFO", () => {
     ["6.10.0", []],
     ["7.2.4", []],
     ["10.0.0", []],
-  ])("for version %s are %j", (version, names) => {
+  ])("the findings for version %s are %j", (version, names) => {
     // Whatever the tests run on: a Valkey also reports a version of its own.
     expect(namesOf(withLine("redis_version", version).replace(/^valkey_version:.*\r\n/m, ""))).toEqual(names);
   });
 
-  test.each(["7.2.4", "0.0.0"])("accept Valkey by its own version, with Redis version %s", (version) => {
+  test.each(["7.2.4", "0.0.0"])("the findings accept Valkey by its own version, with Redis version %s", (version) => {
     const valkey = "server_name:valkey\r\nvalkey_version:8.0.1\r\n$&";
     expect(namesOf(withLine("redis_version", version).replace(/^redis_git_sha1/m, valkey))).toEqual([]);
   });
 
   test.each(["run_id", "master_replid", "sync_full", "sync_partial_ok", "role", "connected_slaves"])(
-    "reject a server without %s",
+    "the findings reject a server without %s",
     (name) => {
       expect(namesOf(own.replace(new RegExp(`^${name}:.*\\r\\n`, "m"), ""))).toEqual(["store_epoch_unreadable"]);
     },
   );
 
-  test("count replicas against the nodes of each namespace", () => {
+  test("the findings count replicas against the nodes of each namespace", () => {
     const namespaces = [1, 2, 3].map((nodeCount) => ({ namespace: `n${nodeCount}`, nodeCount }));
     const [finding] = found(withLine("connected_slaves", "2"), { namespaces });
     expect(finding).toMatchObject({ code: "unexpected_replicas", namespaces: ["n1", "n2"] });
@@ -172,7 +172,7 @@ describe("the findings from a changed INFO", () => {
     ["127.0.0.7", false, []],
     ["localhost", false, []],
     ["::1", false, []],
-  ])("for host %s with TLS %s are %j", (host, tls, names) => {
+  ])("the findings for host %s with TLS %s are %j", (host, tls, names) => {
     expect(namesOf(own, { host, tls })).toEqual(names);
   });
 });
@@ -189,13 +189,13 @@ describe("the findings about Sentinels", () => {
     [{ sentinels: at("a", "b"), tls: true, tlsFiles: { certificate: "c.pem", key: "k.pem" } }, []],
     [{ sentinels: at("127.0.0.1", "10.0.0.1"), tls: true }, ["sentinel-no-password"]],
     [{ sentinels: at("127.0.0.1", "localhost", "::1"), tls: false }, []],
-  ])("of %j are warnings: %j", (access, names) => {
+  ])("the findings about the Sentinels of %j are warnings: %j", (access, names) => {
     const findings = [...sentinelFindings(access)];
     expect(findings.map(({ override }) => override)).toEqual(names);
     expect(findings.every(({ code }) => code === undefined)).toBe(true);
   });
 
-  test("come with those about the servers: for a Sentinel by another name of this machine", async () => {
+  test("the findings include those about a Sentinel by another name of this machine", async () => {
     const master = await startRedisServer({ config: { appendonly: "yes" } });
     const watched = [`monitor archive ${master.host} ${master.port} 1`, ...watching("archive")];
     const { host, port } = await startRedisServer({ sentinel: true, config: { sentinel: watched } });
@@ -208,7 +208,7 @@ describe("the findings about Sentinels", () => {
   });
 });
 
-test("a coordinator leases in no namespace of a server that evicts, unless an operator accepts that, until it is fixed", async () => {
+test("a coordinator leases nothing from a server that evicts, unless an operator accepts that, until it is fixed", async () => {
   const { url } = await startRedisServer({
     config: { ...SOUND, maxmemory: "100mb", "maxmemory-policy": "allkeys-lru" },
   });

@@ -95,7 +95,7 @@ describe("a store", () => {
   test.each<[what: string, options: TlsRedisOptions, query: () => string]>([
     ["with a certificate of the authority in its URL", {}, () => `ca=${ca}`],
     ["that accepts the coordinator's certificate", { requiresCertificates: true }, () => withOwn(authority.issue())],
-  ])("leases from a server %s", async (_, options, query) => {
+  ])("a store leases from a server %s", async (_, options, query) => {
     const { lease } = await newStoreAt((await tlsRedis(options)).urlWith(query()));
     expect((await lease()).firstRun).toBe(1);
     expect((await lease()).firstRun).toBe(2);
@@ -141,7 +141,7 @@ describe("a store", () => {
       /(broke|closed|ECONNRESET)/,
       ({ urlWith }) => urlWith("").replace("rediss:", "redis:").replace("?", ""),
     ],
-  ])("is not opened with %s, and nothing is sent", async (_, reason, url, options) => {
+  ])("a store is not opened with %s, and nothing is sent", async (_, reason, url, options) => {
     const redis = await tlsRedis(options);
     await newStoreAt(redis.server.url);
     const before = await contents(redis.server);
@@ -152,7 +152,7 @@ describe("a store", () => {
     expect(await contents(redis.server)).toEqual(before);
   });
 
-  test("verifies the server also where the environment disables it in Node", async () => {
+  test("a store verifies the server also where the environment disables it in Node", async () => {
     const redis = await tlsRedis({ pair: others.issue() });
     const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
     const { code, stderr } = await callnumberProcess(["init", "--store", redis.urlWith(`ca=${ca}`)], { env });
@@ -161,7 +161,7 @@ describe("a store", () => {
     expect(await contents(redis.server)).toEqual([0, [], 0]);
   });
 
-  test("leases no more when the server's certificate is replaced by one of another authority", async () => {
+  test("a store leases no more when the server's certificate is replaced by one of another authority", async () => {
     const { server, urlWith } = await tlsRedis();
     const { lease } = await newStoreAt(urlWith(`ca=${ca}`));
     expect((await lease()).firstRun).toBe(1);
@@ -199,7 +199,7 @@ describe("a Sentinel group with TLS alone", () => {
   const plainUrlOf = ({ sentinelHosts, masterName }: SentinelRedis) => sentinelStoreUrlAt(sentinelHosts, masterName);
   const urlOf = (redis: SentinelRedis) => `${plainUrlOf(redis).replace("redis-", "rediss-")}?ca=${ca}`;
 
-  test("leases before and after a failover, and not without TLS", async () => {
+  test("a Sentinel group with TLS alone leases before and after a failover, and not without TLS", async () => {
     const redis = await group();
     expect(await failureToOpen(plainUrlOf(redis))).toMatch(/^store_unavailable: /);
     const { coordinator } = await redisCoordinatorAt(urlOf(redis));
@@ -213,9 +213,12 @@ describe("a Sentinel group with TLS alone", () => {
     expectNoRunTwice(crowd.leases);
   });
 
-  test.each(["sentinels", "nodes"] as const)("is rejected when the certificates of its %s are", async (which) => {
-    expect(await failureToOpen(urlOf(await group(which)))).toMatch(UNKNOWN);
-  });
+  test.each(["sentinels", "nodes"] as const)(
+    "a Sentinel group is rejected when the certificates of its %s are",
+    async (which) => {
+      expect(await failureToOpen(urlOf(await group(which)))).toMatch(UNKNOWN);
+    },
+  );
 });
 
 test("a Cluster with TLS leases at the masters whose certificates are trusted, and not at one that they name", async () => {

@@ -88,7 +88,7 @@ test.each(["FORCE", "TAKEOVER", undefined] as const)(
   },
 );
 
-test("leasing continues after a master is killed, the one node of the URL, once its replica has taken over and is followed", async () => {
+test("leasing continues after the URL's one node, a master, is killed, once its replica has taken over", async () => {
   const { cluster, crowd, master, replica, endLeasing, names, recoveriesOf } = await leasingOn();
   await master.kill("SIGKILL");
   await untilInfo(replica, { role: "master" });
@@ -114,7 +114,7 @@ test("runs are discarded while a master's replica is frozen, and other masters' 
   for (const other of others) expect(crowd.refusalsOf(other)["quorum_missing"]).toBeUndefined();
 });
 
-test("leasing continues at the node that a slot was moved to, and the node's other namespaces lease undisturbed", async () => {
+test("leasing continues at the node that a slot was moved to, and in its other namespaces without disturbance", async () => {
   const { cluster, crowd, master, endLeasing, names, recoveriesOf } = await leasingOn();
   const [name, ...neighbors] = names;
   expect(neighbors.length).toBeGreaterThan(0);
@@ -170,7 +170,7 @@ test.each([
   expect(await command(foreign, "DBSIZE")).toBe(0);
 });
 
-test("the error names the right kind of URL when a URL names a Cluster and finds a single server, or the other way round", async () => {
+test("the error names the right kind of URL when a URL mistakes a Cluster for a single server, or vice versa", async () => {
   const { nodes } = await startClusterRedis();
   const misled = await storeAt((nodes[0] as RedisServer).url);
   const readings = await Promise.all(NAMES.map((name) => misled.readNamespace(name).catch((error: Error) => error)));

@@ -80,7 +80,7 @@ test("a replica leases nothing, although it can be written to", async () => {
   );
 });
 
-test("a master leases nothing while an uncounted replica follows it, and the finding names the command that counts it", async () => {
+test("a master leases nothing while an uncounted replica follows it, and the finding names the command", async () => {
   const master = await startRedisServer();
   const { coordinator, store } = await redisCoordinatorAt(master.url);
   await coordinator.initNamespace("main", { rate: RATE });

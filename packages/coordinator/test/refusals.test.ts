@@ -89,7 +89,7 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["MISUSE", "step x", stops("internal_error"), ["broken invariant", "step x"]],
 ];
 
-test.each(TABLE)("%s %j", (code, detail, fields, fragments) => {
+test.each(TABLE)("the refusal %s becomes %j", (code, detail, fields, fragments) => {
   const error = refused(code, detail, "main");
   const absent = { retryAfterMs: undefined, generation: undefined, fault: undefined };
   expect(error).toMatchObject({ ...absent, ...fields });
@@ -119,7 +119,7 @@ test("a move names where the new store is, and its id", () => {
   );
 });
 
-test("a run that isn't leased, and one of another holder, are refused by their number", () => {
+test("a run that isn't leased, and one of another holder, are rejected by their number", () => {
   expect(notLeased("main", 12)).toMatchObject({
     code: "run_not_leased",
     message: expect.stringContaining("run 12 of"),

@@ -1,13 +1,13 @@
 /**
  * The scripts of lua/ and the decisions of src/guard/decide.ts are the same rules, written down twice. Here random states
- * and steps are played on both, and every answer is compared, and all that a step leaves in the store.
+ * and steps are run on both, and every reply is compared, and all that a step leaves in the store.
  * Guarantees: G1, G5, G12, G13 (docs/guarantees.md).
  */
 import { isDeepStrictEqual } from "node:util";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { Redis } from "ioredis";
-import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import { afterEach, expect, inject, test, vi } from "vitest";
 import { command } from "../../../test/redis/redis-command.js";
 import { follow } from "../../../test/redis/replicated-redis.js";
 import { asOperator, TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
@@ -217,56 +217,54 @@ async function playAll(table: Table, stateCount: number, seed = inject("seed")):
   await fc.assert(property, { seed, numRuns: stateCount, endOnFailure: true });
 }
 
-describe("the scripts decide as the decisions do", () => {
-  test(`on ${STATE_COUNT} random states, of 2,000 on with every refusal among them`, async () => {
-    const address = redisAddressForTest(sharedRedis().operatorUrl);
-    const { username, password } = new URL(sharedRedis().url);
-    const table = await tableAt(address, { admin: { ...address, username, password } });
-    await playAll(table, STATE_COUNT);
-    if (STATE_COUNT < STATE_COUNT_OF_ALL) return;
-    const words = (Object.keys(REFUSAL_RULES) as RefusalCode[]).filter(
-      (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),
-    );
-    expect(wordsIn(table.seen)).toEqual([...STEPS, ...words].sort());
-    for (const reason of ["epoch", "replica", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
-  });
+test(`the scripts decide as the decisions do on ${STATE_COUNT} random states, of 2,000 on with every refusal`, async () => {
+  const address = redisAddressForTest(sharedRedis().operatorUrl);
+  const { username, password } = new URL(sharedRedis().url);
+  const table = await tableAt(address, { admin: { ...address, username, password } });
+  await playAll(table, STATE_COUNT);
+  if (STATE_COUNT < STATE_COUNT_OF_ALL) return;
+  const words = (Object.keys(REFUSAL_RULES) as RefusalCode[]).filter(
+    (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),
+  );
+  expect(wordsIn(table.seen)).toEqual([...STEPS, ...words].sort());
+  for (const reason of ["epoch", "replica", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
+});
 
-  test("on a server that does not report its epoch", async (context) => {
-    needsOwnServer(context);
-    const server = await startRedisServer();
-    const operators = operatorsAt(server);
-    const redis = connected({ ...operators, ...TESTER_LOGIN });
-    await redis.acl("SETUSER", "mute", "on", ">pw", "~*", "+@all", "-info");
-    // The Redis client says that it asks for INFO too, and goes on without it.
-    vi.spyOn(console, "warn").mockImplementation(() => {});
-    const table = await tableAt({ ...operators, username: "mute", password: "pw" }, { asked: { epoch: undefined } });
-    await playAll(table, STATE_COUNT_OF_ODD_SERVERS);
-    expect(wordsIn(table.seen)).toContain("NOEPOCH");
-    expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
-  });
+test("the scripts decide as the decisions do on a server that does not report its epoch", async (context) => {
+  needsOwnServer(context);
+  const server = await startRedisServer();
+  const operators = operatorsAt(server);
+  const redis = connected({ ...operators, ...TESTER_LOGIN });
+  await redis.acl("SETUSER", "mute", "on", ">pw", "~*", "+@all", "-info");
+  // The Redis client says that it asks for INFO too, and goes on without it.
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const table = await tableAt({ ...operators, username: "mute", password: "pw" }, { asked: { epoch: undefined } });
+  await playAll(table, STATE_COUNT_OF_ODD_SERVERS);
+  expect(wordsIn(table.seen)).toContain("NOEPOCH");
+  expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
+});
 
-  test("on a replica that can be written to", async (context) => {
-    needsOwnServer(context);
-    const server = await startRedisServer({ config: { "replica-read-only": "no" } });
-    await command(server, "REPLICAOF", "127.0.0.1", 1);
-    const table = await tableAt(operatorsAt(server));
-    await playAll(table, STATE_COUNT_OF_REPLICA);
-    expect(table.seen).toContain("REPLICA slave");
-    expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
-  });
+test("the scripts decide as the decisions do on a replica that can be written to", async (context) => {
+  needsOwnServer(context);
+  const server = await startRedisServer({ config: { "replica-read-only": "no" } });
+  await command(server, "REPLICAOF", "127.0.0.1", 1);
+  const table = await tableAt(operatorsAt(server));
+  await playAll(table, STATE_COUNT_OF_REPLICA);
+  expect(table.seen).toContain("REPLICA slave");
+  expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
+});
 
-  test("on a master with a replica, which may be one too many", async (context) => {
-    needsOwnServer(context);
-    const master = await startRedisServer({ config: { "repl-diskless-sync-delay": "0" } });
-    await follow(await startRedisServer(), master);
-    const table = await tableAt(operatorsAt(master));
-    expect(table.server.connectedReplicas).toBe(1);
-    // With a replica most states are refused, and one seed in some hundred leases in none of so many.
-    for (let more = 0; more === 0 || (more < ROUNDS_MAX && !table.seen.has("lease")); more++)
-      await playAll(table, STATE_COUNT_OF_ODD_SERVERS, inject("seed") + more);
-    expect(table.seen).toContain("NODES 1");
-    expect(table.seen).toContain("lease");
-  });
+test("the scripts decide as the decisions do on a master with a replica, which may be one too many", async (context) => {
+  needsOwnServer(context);
+  const master = await startRedisServer({ config: { "repl-diskless-sync-delay": "0" } });
+  await follow(await startRedisServer(), master);
+  const table = await tableAt(operatorsAt(master));
+  expect(table.server.connectedReplicas).toBe(1);
+  // With a replica most states are refused, and one seed in some hundred leases in none of so many.
+  for (let more = 0; more === 0 || (more < ROUNDS_MAX && !table.seen.has("lease")); more++)
+    await playAll(table, STATE_COUNT_OF_ODD_SERVERS, inject("seed") + more);
+  expect(table.seen).toContain("NODES 1");
+  expect(table.seen).toContain("lease");
 });
 
 /** A place there, for a user that may take every step. */

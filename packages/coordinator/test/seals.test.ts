@@ -1,4 +1,4 @@
-/** The seal of a store that was moved: it names where to, nothing lifts it, and it may be set again to hear the quorum. */
+/** The seal of a store that was moved: it names the new place, is permanent, and may be set again for the quorum. */
 import { afterEach, describe, expect, test } from "vitest";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import {
@@ -39,7 +39,7 @@ describe.each(STORES)("the seal of a moved store, in the %s store", (_, open) =>
     for (const remove of toRemove.splice(0)) await remove();
   });
 
-  test("names the place and the new store id in each refusal of a lease, and in the record", async () => {
+  test("the seal of a moved store names the place and the new store id in each rejected lease, and in the record", async () => {
     const { store, storeId } = await sealed();
     await expect(lease(store, storeId)).rejects.toMatchObject({
       code: "namespace_moved",
@@ -49,7 +49,7 @@ describe.each(STORES)("the seal of a moved store, in the %s store", (_, open) =>
     expect(movedToIn(textOfMove(kept))).toEqual({ storeId: MOVED_ID, place: PLACE });
   });
 
-  test("holds a place of 400 characters and more", async () => {
+  test("the seal of a moved store holds a place of 400 characters and more", async () => {
     const { store, remove } = await open();
     toRemove.push(remove);
     const [storeId, text] = [recentStoreId(), sealOf("~".repeat(PLACE_LENGTH_MAX))];
@@ -59,14 +59,14 @@ describe.each(STORES)("the seal of a moved store, in the %s store", (_, open) =>
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2, seal: text });
   });
 
-  test("is lifted by nothing", async () => {
+  test("the seal of a moved store is removed by neither a recovery nor a claim", async () => {
     const { store, storeId } = await sealed();
     await expect(recover(store, storeId)).rejects.toMatchObject({ code: "namespace_moved" });
     await expect(claim(store, storeId)).rejects.toMatchObject({ code: "namespace_moved" });
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2, highWaterMark: 1 });
   });
 
-  test("may be set again, also when the store began another life; the mark and the generation stay", async () => {
+  test("the seal of a moved store may be set again, also in another epoch; the mark and the generation stay", async () => {
     const { store, storeId, reopen } = await sealed();
     const before = await store.readNamespace(NAMESPACE);
     const again = store.kind === "memory" ? store : await reopen();
@@ -76,7 +76,7 @@ describe.each(STORES)("the seal of a moved store, in the %s store", (_, open) =>
     expect(await again.readNamespace(NAMESPACE)).toEqual({ ...before, changedAtMs });
   });
 
-  test("is not set again for another place, or by another store", async () => {
+  test("the seal of a moved store is not set again for another place, or by another store", async () => {
     const { store, storeId } = await sealed();
     const before = await store.readNamespace(NAMESPACE);
     for (const other of [sealOf("redis://10.0.0.8:6379/0"), MOVED_SEAL, FORKED_SEAL]) {

@@ -225,7 +225,7 @@ describe.each<[string, () => Promise<Place>]>([
   );
 });
 
-test("no coordinator starts when no namespace leases", async () => {
+test("a coordinator is not ready when no namespace leases", async () => {
   const place = await sqlitePlace();
   const folder = join(await folderForTest(), "checkpoints");
   let store = await opened(place);

@@ -64,189 +64,183 @@ async function nextStart(options: Parameters<Place["open"]>[0] = {}): Promise<st
   return start;
 }
 
-describe("the marker", () => {
-  test("is readable by its owner alone, and has no secrets", async () => {
-    await closedStore();
-    const path = await markerOf(place);
-    expect(statSync(path)).toMatchObject({ mode: 0o100600, nlink: 1 });
-    const text = await readFile(path, "utf8");
-    expect(text).toContain('"highWaterMark":1');
-    expect(text).not.toContain(PROOF_KEY);
-    expect(text).not.toContain(place.folder);
-  });
+test("the marker is readable by its owner alone, and has no secrets", async () => {
+  await closedStore();
+  const path = await markerOf(place);
+  expect(statSync(path)).toMatchObject({ mode: 0o100600, nlink: 1 });
+  const text = await readFile(path, "utf8");
+  expect(text).toContain('"highWaterMark":1');
+  expect(text).not.toContain(PROOF_KEY);
+  expect(text).not.toContain(place.folder);
+});
 
-  test.each<[string, (marker: string, away: string) => Promise<unknown>]>([
-    ["a link to a file that says the truth", (marker, away) => symlink(away, marker)],
-    ["a file with a second name", async (marker, away) => linkSync(away, marker)],
-    [
-      "a file that others may read",
-      async (marker, away) => {
-        await copyFile(away, marker);
-        await chmod(marker, 0o644);
-      },
-    ],
-    ["a pipe without a writer", async (marker) => spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', marker])],
-    ["a file that is far too long", (marker) => writeFile(marker, Buffer.alloc(3_000_000), { mode: 0o600 })],
-  ])("is ignored when it is %s, whose target stays as it was", async (_, lay) => {
-    await closedStore();
-    const marker = await markerOf(place);
-    const moved = join(await temporaryFolder(memoryFolder()), "away");
-    await rename(marker, moved);
-    const before = await readFile(moved);
-    await lay(marker, moved);
-    expect(await nextStart()).toBe("no_mark");
-    expect(await readFile(moved)).toEqual(before);
-  });
+test.each<[string, (marker: string, away: string) => Promise<unknown>]>([
+  ["a link to a file that says the truth", (marker, away) => symlink(away, marker)],
+  ["a file with a second name", async (marker, away) => linkSync(away, marker)],
+  [
+    "a file that others may read",
+    async (marker, away) => {
+      await copyFile(away, marker);
+      await chmod(marker, 0o644);
+    },
+  ],
+  ["a pipe without a writer", async (marker) => spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', marker])],
+  ["a file that is far too long", (marker) => writeFile(marker, Buffer.alloc(3_000_000), { mode: 0o600 })],
+])("the marker is ignored when it is %s, whose target stays as it was", async (_, lay) => {
+  await closedStore();
+  const marker = await markerOf(place);
+  const moved = join(await temporaryFolder(memoryFolder()), "away");
+  await rename(marker, moved);
+  const before = await readFile(moved);
+  await lay(marker, moved);
+  expect(await nextStart()).toBe("no_mark");
+  expect(await readFile(moved)).toEqual(before);
+});
 
-  test.each<[string, string, (marker: string) => Promise<unknown>, Partial<Machine>?]>([
-    ["was removed", "no_mark", (marker) => rm(marker)],
-    ["was emptied", "no_mark", (marker) => truncate(marker, 0)],
-    ["has one changed bit", "no_mark", (marker) => changeBit(marker, 200)],
-    [
-      "is that of another store",
-      "other_record",
-      async (marker) => {
-        const other = await newPlace();
-        await closedStore(other);
-        await copyFile(await markerOf(other), marker);
-      },
-    ],
-    ["is of another boot", "other_boot", async () => {}, { bootId: "another boot" }],
-    ["is of another clock offset", "clock_leapt", async () => {}, clockShiftedBy(3_000)],
-    ["is of another clock offset, backward", "clock_leapt", async () => {}, clockShiftedBy(-3_000)],
-  ])("does not make a restart unbroken when it %s", async (_, start, change, machine) => {
-    await closedStore();
-    await change(await markerOf(place));
-    expect(await nextStart({ machine: { ...place.machine, ...machine } })).toBe(start);
-  });
+test.each<[string, string, (marker: string) => Promise<unknown>, Partial<Machine>?]>([
+  ["was removed", "no_mark", (marker) => rm(marker)],
+  ["was emptied", "no_mark", (marker) => truncate(marker, 0)],
+  ["has one changed bit", "no_mark", (marker) => changeBit(marker, 200)],
+  [
+    "is that of another store",
+    "other_record",
+    async (marker) => {
+      const other = await newPlace();
+      await closedStore(other);
+      await copyFile(await markerOf(other), marker);
+    },
+  ],
+  ["is of another boot", "other_boot", async () => {}, { bootId: "another boot" }],
+  ["is of another clock offset", "clock_leapt", async () => {}, clockShiftedBy(3_000)],
+  ["is of another clock offset, backward", "clock_leapt", async () => {}, clockShiftedBy(-3_000)],
+])("the marker does not make a restart unbroken when it %s", async (_, start, change, machine) => {
+  await closedStore();
+  await change(await markerOf(place));
+  expect(await nextStart({ machine: { ...place.machine, ...machine } })).toBe(start);
+});
 
-  test.runIf(getuid?.() === 0)("is ignored when another user owns it (as root)", async () => {
-    await closedStore();
-    await chown(await markerOf(place), 4711, 4711);
-    expect(await nextStart()).toBe("no_mark");
-  });
+test.runIf(getuid?.() === 0)("the marker is ignored when another user owns it (as root)", async () => {
+  await closedStore();
+  await chown(await markerOf(place), 4711, 4711);
+  expect(await nextStart()).toBe("no_mark");
+});
 
-  test("is kept in the next directory when its place is occupied", async () => {
-    await closedStore();
-    const marker = await markerOf(place);
-    const second = await temporaryFolder(memoryFolder());
-    const machine = { markerFolders: [place.markerFolder, second] };
-    await rename(marker, `${marker}.away`);
-    await mkdir(marker);
-    const store = place.open({ machine });
-    expect(store.restarts.get(NAMESPACE)).toBe("no_mark");
-    await settleAndClose(store);
-    expect(await readdir(second)).toHaveLength(1);
-    expect(await nextStart({ machine })).toBe("unbroken");
-  });
+test("the marker is kept in the next directory when its place is occupied", async () => {
+  await closedStore();
+  const marker = await markerOf(place);
+  const second = await temporaryFolder(memoryFolder());
+  const machine = { markerFolders: [place.markerFolder, second] };
+  await rename(marker, `${marker}.away`);
+  await mkdir(marker);
+  const store = place.open({ machine });
+  expect(store.restarts.get(NAMESPACE)).toBe("no_mark");
+  await settleAndClose(store);
+  expect(await readdir(second)).toHaveLength(1);
+  expect(await nextStart({ machine })).toBe("unbroken");
+});
 
-  test("in a directory that is not the first one any more is removed", async () => {
-    await closedStore();
-    const first = await temporaryFolder(memoryFolder());
-    const machine = { markerFolders: [first, place.markerFolder] };
-    expect(await nextStart({ machine })).toBe("no_mark");
-    expect(await readdir(place.markerFolder)).toEqual([]);
-    expect(await nextStart()).toBe("no_mark");
-  });
+test("the marker in a directory that is no longer the first one is removed", async () => {
+  await closedStore();
+  const first = await temporaryFolder(memoryFolder());
+  const machine = { markerFolders: [first, place.markerFolder] };
+  expect(await nextStart({ machine })).toBe("no_mark");
+  expect(await readdir(place.markerFolder)).toEqual([]);
+  expect(await nextStart()).toBe("no_mark");
+});
 
-  test("is removed on a machine without a boot id", async () => {
-    await closedStore();
-    const machine = { ...place.machine, bootId: undefined as never };
-    expect(await nextStart({ machine })).toBe("no_mark");
-    expect(await readdir(place.markerFolder)).toEqual([]);
-  });
+test("the marker is removed on a machine without a boot id", async () => {
+  await closedStore();
+  const machine = { ...place.machine, bootId: undefined as never };
+  expect(await nextStart({ machine })).toBe("no_mark");
+  expect(await readdir(place.markerFolder)).toEqual([]);
+});
 
-  test("of any store is removed when it was not written for an hour, and not before", async () => {
-    await closedStore();
-    const own = await markerOf(place);
-    const named = (name: string) => join(place.markerFolder, name);
-    const files = [
-      named("callnumber-young.restart"),
-      named("callnumber-old.restart"),
-      named("something else"),
-    ] as const;
-    const [young, old, another] = files;
-    for (const path of files) await writeFile(path, "", { mode: 0o600 });
-    const hourAgo = new Date(Date.now() - 3_660_000);
-    for (const path of [old, another]) await utimes(path, hourAgo, hourAgo);
-    expect(await nextStart()).toBe("unbroken");
-    expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, another].sort());
-  });
+test("the marker of any store is removed when it was not written for an hour, and not before", async () => {
+  await closedStore();
+  const own = await markerOf(place);
+  const named = (name: string) => join(place.markerFolder, name);
+  const files = [named("callnumber-young.restart"), named("callnumber-old.restart"), named("something else")] as const;
+  const [young, old, another] = files;
+  for (const path of files) await writeFile(path, "", { mode: 0o600 });
+  const hourAgo = new Date(Date.now() - 3_660_000);
+  for (const path of [old, another]) await utimes(path, hourAgo, hourAgo);
+  expect(await nextStart()).toBe("unbroken");
+  expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, another].sort());
+});
 
-  test("is not found again by a store that had another name meanwhile, and was rolled back to it", async () => {
-    await closedStore();
-    const [old, other, another] = ["old.db", "other.db", "another.db"].map((name) => join(place.folder, name)) as [
-      string,
-      string,
-      string,
-    ];
-    const anotherStore = place.open({ path: another, create: true });
-    await withNamespace(anotherStore);
-    await anotherStore.close();
-    await copyFiles(place.path, old);
-    await rename(place.path, other);
-    expect(await nextStart({ path: other })).toBe("no_mark");
-    await copyFiles(old, other);
-    await rename(other, place.path);
-    expect(await nextStart()).toBe("no_mark");
-    expect(await nextStart({ path: another })).toBe("unbroken");
-  });
+test("the marker of a store with another name is not found when the store is rolled back to its first name", async () => {
+  await closedStore();
+  const [old, other, another] = ["old.db", "other.db", "another.db"].map((name) => join(place.folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const anotherStore = place.open({ path: another, create: true });
+  await withNamespace(anotherStore);
+  await anotherStore.close();
+  await copyFiles(place.path, old);
+  await rename(place.path, other);
+  expect(await nextStart({ path: other })).toBe("no_mark");
+  await copyFiles(old, other);
+  await rename(other, place.path);
+  expect(await nextStart()).toBe("no_mark");
+  expect(await nextStart({ path: another })).toBe("unbroken");
+});
 
-  test("is removed by `removeRestartMarker` through every link to the store, and no other is", async () => {
-    await closedStore();
-    const other = join(place.markerFolder, "callnumber-other.restart");
-    await writeFile(other, "", { mode: 0o600 });
-    const link = join(place.folder, "link.db");
-    await symlink(place.path, link);
-    removeRestartMarker(join(place.folder, "none.db"), place.machine);
-    expect(await readdir(place.markerFolder)).toHaveLength(2);
-    removeRestartMarker(link, { markerFolders: [join(place.folder, "nowhere"), place.markerFolder] });
-    expect(await readdir(place.markerFolder)).toEqual(["callnumber-other.restart"]);
-    expect(await nextStart()).toBe("no_mark");
-  });
+test("the marker is removed by `removeRestartMarker` through every link to the store, and no other is", async () => {
+  await closedStore();
+  const other = join(place.markerFolder, "callnumber-other.restart");
+  await writeFile(other, "", { mode: 0o600 });
+  const link = join(place.folder, "link.db");
+  await symlink(place.path, link);
+  removeRestartMarker(join(place.folder, "none.db"), place.machine);
+  expect(await readdir(place.markerFolder)).toHaveLength(2);
+  removeRestartMarker(link, { markerFolders: [join(place.folder, "nowhere"), place.markerFolder] });
+  expect(await readdir(place.markerFolder)).toEqual(["callnumber-other.restart"]);
+  expect(await nextStart()).toBe("no_mark");
+});
 
-  test("is compared for each namespace, and loses those that disagree", async () => {
-    const store = place.open({ create: true });
-    await withNamespace(store);
-    await withNamespace(store, { namespace: "lists" });
-    await withNamespace(store, { namespace: "news" });
-    await store.close();
-    const before = await readFile(await markerOf(place), "utf8");
-    const sql = "DELETE FROM namespaces WHERE name = 'news'; UPDATE namespaces SET c = '9' WHERE name = 'lists'";
-    executeSql(place.path, sql);
-    const again = place.open();
-    expect([...again.restarts]).toEqual([[NAMESPACE, "unbroken"]]);
-    await again.close();
-    const after = await readFile(await markerOf(place), "utf8");
-    expect([before, after].map((text) => text.match(/"namespace":"[a-z]+"/g))).toEqual([
-      ['"namespace":"main"', '"namespace":"lists"', '"namespace":"news"'],
-      ['"namespace":"main"'],
-    ]);
-  });
+test("the marker is compared for each namespace, and loses those that disagree", async () => {
+  const store = place.open({ create: true });
+  await withNamespace(store);
+  await withNamespace(store, { namespace: "lists" });
+  await withNamespace(store, { namespace: "news" });
+  await store.close();
+  const before = await readFile(await markerOf(place), "utf8");
+  const sql = "DELETE FROM namespaces WHERE name = 'news'; UPDATE namespaces SET c = '9' WHERE name = 'lists'";
+  executeSql(place.path, sql);
+  const again = place.open();
+  expect([...again.restarts]).toEqual([[NAMESPACE, "unbroken"]]);
+  await again.close();
+  const after = await readFile(await markerOf(place), "utf8");
+  expect([before, after].map((text) => text.match(/"namespace":"[a-z]+"/g))).toEqual([
+    ['"namespace":"main"', '"namespace":"lists"', '"namespace":"news"'],
+    ['"namespace":"main"'],
+  ]);
+});
 
-  test("has a slot for each namespace that fits the longest mark", () => {
-    const longest = (letter: string): RestartMark => ({
-      bootId: "12345678-1234-1234-1234-123456789012",
-      clockOffsetMs: -1_234_567_890_123.1235,
-      namespace: letter.repeat(63),
-      storeId: `12345678-1234-1234-1234-123456789012.${2 ** 30 - 1}.${1e15 - 1}.16`,
-      version: 7,
-      highWaterMark: 2 ** 30 - 1,
-      generation: 1e15 - 1,
-      checksum: "f".repeat(40),
-    });
-    const machine = { ...thisMachine(), ...place.machine };
-    const marker = openRestartMarker(place.path, machine);
-    const marks = [longest("a"), longest("b"), longest("c")];
-    marker.write(marks);
-    const changed = { ...longest("b"), highWaterMark: 1 };
-    marker.write([changed]);
-    marker.close();
-    const again = openRestartMarker(place.path, machine);
-    expect([...again.found.values()]).toEqual([marks[0], changed, marks[2]]);
-    again.close();
-    expect(openRestartMarker(`${place.path}.other`, machine).found.size).toBe(0);
+test("the marker has a slot for each namespace that fits the longest mark", () => {
+  const longest = (letter: string): RestartMark => ({
+    bootId: "12345678-1234-1234-1234-123456789012",
+    clockOffsetMs: -1_234_567_890_123.1235,
+    namespace: letter.repeat(63),
+    storeId: `12345678-1234-1234-1234-123456789012.${2 ** 30 - 1}.${1e15 - 1}.16`,
+    version: 7,
+    highWaterMark: 2 ** 30 - 1,
+    generation: 1e15 - 1,
+    checksum: "f".repeat(40),
   });
+  const machine = { ...thisMachine(), ...place.machine };
+  const marker = openRestartMarker(place.path, machine);
+  const marks = [longest("a"), longest("b"), longest("c")];
+  marker.write(marks);
+  const changed = { ...longest("b"), highWaterMark: 1 };
+  marker.write([changed]);
+  marker.close();
+  const again = openRestartMarker(place.path, machine);
+  expect([...again.found.values()]).toEqual([marks[0], changed, marks[2]]);
+  again.close();
+  expect(openRestartMarker(`${place.path}.other`, machine).found.size).toBe(0);
 });
 
 test("a store that fails to open leaves no lock", async () => {
@@ -266,12 +260,12 @@ describe("findings", () => {
     return found.map(({ what, override }) => override ?? what);
   }
 
-  test("are none for a sound store", async () => {
+  test("findings are none for a sound store", async () => {
     await closedStore();
     expect(await findings({})).toEqual([]);
   });
 
-  test("report that there is no marker, and a network file system", async () => {
+  test("findings report that there is no marker, and a network file system", async () => {
     await closedStore();
     const machine = { ...place.machine, markerFolders: [place.folder] };
     expect(await findings({ machine })).toEqual(["no-restart-marker"]);
@@ -281,7 +275,7 @@ describe("findings", () => {
     expect(await findings(options)).toEqual(["no-restart-marker", "network-file-system"]);
   });
 
-  test("report a store that was not as it last answered", async () => {
+  test("findings report a store that was not as it last answered", async () => {
     await closedStore();
     const marker = await markerOf(place);
     await copyFile(marker, join(place.folder, "old.restart"));
@@ -293,40 +287,38 @@ describe("findings", () => {
   });
 });
 
-describe("file systems", () => {
-  test("in memory, local and remote are distinguished", () => {
-    expect(isMemoryBacked(memoryFolder(), thisMachine())).toBe(true);
-    expect(isMemoryBacked("/proc", thisMachine())).toBe(false);
-    expect(isMemoryBacked(join(place.folder, "missing"), thisMachine())).toBe(false);
-    expect(networkFileSystemOf(memoryFolder(), thisMachine())).toBeUndefined();
-  });
+test("memory-backed file systems are distinguished from others", () => {
+  expect(isMemoryBacked(memoryFolder(), thisMachine())).toBe(true);
+  expect(isMemoryBacked("/proc", thisMachine())).toBe(false);
+  expect(isMemoryBacked(join(place.folder, "missing"), thisMachine())).toBe(false);
+  expect(networkFileSystemOf(memoryFolder(), thisMachine())).toBeUndefined();
+});
 
-  test.each([
-    ["NFS", 0x6969],
-    ["CIFS", 0xff534d42],
-    ["CIFS", 0xff534d42 | 0],
-    ["SMB2", 0xfe534d42],
-    ["FUSE", 0x65735546],
-    ["9P", 0x01021997],
-    ["Ceph", 0x00c36400],
-  ])("a store on %s (%i) is rejected before any file is made, unless it is allowed", async (name, type) => {
-    const machine = { ...place.machine, fileSystemTypeOf: () => type };
-    place = { ...place, path: join(place.folder, "deeper", "store.db") };
-    const { path } = place;
-    expect(() => place.open({ path, create: true, machine })).toThrow(
-      expect.objectContaining({ code: "store_unavailable", message: expect.stringContaining(name) }),
-    );
-    expect(await readdir(place.folder)).toEqual([]);
-    const { lease } = await withNamespace(place.open({ path, create: true, machine, allowNetworkFileSystem: true }));
-    expect((await lease()).firstRun).toBe(1);
-  });
+test.each([
+  ["NFS", 0x6969],
+  ["CIFS", 0xff534d42],
+  ["CIFS", 0xff534d42 | 0],
+  ["SMB2", 0xfe534d42],
+  ["FUSE", 0x65735546],
+  ["9P", 0x01021997],
+  ["Ceph", 0x00c36400],
+])("a store on %s (%i) is rejected before any file is made, unless it is allowed", async (name, type) => {
+  const machine = { ...place.machine, fileSystemTypeOf: () => type };
+  place = { ...place, path: join(place.folder, "deeper", "store.db") };
+  const { path } = place;
+  expect(() => place.open({ path, create: true, machine })).toThrow(
+    expect.objectContaining({ code: "store_unavailable", message: expect.stringContaining(name) }),
+  );
+  expect(await readdir(place.folder)).toEqual([]);
+  const { lease } = await withNamespace(place.open({ path, create: true, machine, allowNetworkFileSystem: true }));
+  expect((await lease()).firstRun).toBe(1);
+});
 
-  test("the store, its log and its lock are readable by their owner alone", async () => {
-    await withNamespace(place.open({ create: true }));
-    for (const part of ["", "-wal", "-shm", ".lock"]) {
-      expect(statSync(`${place.path}${part}`).mode & 0o777, part).toBe(0o600);
-    }
-  });
+test("the store, its log and its lock are readable by their owner alone", async () => {
+  await withNamespace(place.open({ create: true }));
+  for (const part of ["", "-wal", "-shm", ".lock"]) {
+    expect(statSync(`${place.path}${part}`).mode & 0o777, part).toBe(0o600);
+  }
 });
 
 async function settleAndClose(store: ReturnType<Place["open"]>): Promise<void> {

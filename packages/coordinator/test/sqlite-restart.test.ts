@@ -5,7 +5,7 @@
 import { statSync } from "node:fs";
 import { copyFile, readdir, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
@@ -70,34 +70,32 @@ const saved = (place: Place) => copyFiles(place.path, old(place));
 const restored = (place: Place) => copyFiles(old(place), place.path);
 const withoutLog = (place: Place) => rm(`${place.path}-wal`);
 
-describe("a restart", () => {
-  test.each<[string, Story]>([
-    ["after an ordinary stop", { end: stopped }],
-    ["after kill -9", { end: killed }],
-    [
-      "when the newest state itself was copied away and put back",
-      {
-        fault: async (place) => {
-          await saved(place);
-          await restored(place);
-        },
+test.each<[string, Story]>([
+  ["after an ordinary stop", { end: stopped }],
+  ["after kill -9", { end: killed }],
+  [
+    "when the newest state itself was copied away and put back",
+    {
+      fault: async (place) => {
+        await saved(place);
+        await restored(place);
       },
-    ],
-  ])("skips no run %s", async (_, story) => {
-    const { before, after, start } = await lived(await newStore(), story);
-    expect(start).toBe("unbroken");
-    expect(before).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    expect(after).toEqual([12, 13, 14]);
-  });
+    },
+  ],
+])("a restart skips no run %s", async (_, story) => {
+  const { before, after, start } = await lived(await newStore(), story);
+  expect(start).toBe("unbroken");
+  expect(before).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  expect(after).toEqual([12, 13, 14]);
+});
 
-  test("skips no run, fifty times over", async () => {
-    const place = await newStore();
-    for (let run = 1; run <= 50; run++) {
-      const store = place.open();
-      expect((await coordinatorOn(store).lease(NAMESPACE, leaseRequest())).firstRun).toBe(run);
-      await store.close();
-    }
-  });
+test("a restart skips no run, fifty times over", async () => {
+  const place = await newStore();
+  for (let run = 1; run <= 50; run++) {
+    const store = place.open();
+    expect((await coordinatorOn(store).lease(NAMESPACE, leaseRequest())).firstRun).toBe(run);
+    await store.close();
+  }
 });
 
 /** A process that loses by it what it has answered answers it again. */
@@ -121,39 +119,35 @@ const LOSSES: [string, Story][] = [
   ],
 ];
 
-describe("a restart after a loss", () => {
-  test.each(LOSSES)("skips ahead when %s", async (_, story) => {
-    const place = await newStore();
-    let markFound = 0;
-    let sinceMs = 0;
-    const fault = async () => {
-      sinceMs = Date.now();
-      await story.fault?.(place);
-      markFound = await markOnDisk(place.path);
-    };
-    const life = await lived(place, { ...story, fault });
-    expect(markFound, "the fault has lost nothing").toBeLessThan(11);
-    expectSkipAhead(life, place, sinceMs);
-    expect(life.start).toBe("other_record");
-  });
-
-  test("skips ahead where no directory is memory-backed, and leaves no file there", async () => {
-    const place = await newStore();
-    const onDisk = await temporaryFolder(place.folder);
-    const machine = { markerFolders: [onDisk, join(place.folder, "missing")] };
-    const sinceMs = Date.now();
-    expectSkipAhead(await lived({ ...place, machine }, {}), place, sinceMs);
-    expect(await readdir(onDisk)).toEqual([]);
-  });
+test.each(LOSSES)("a restart after a loss skips ahead when %s", async (_, story) => {
+  const place = await newStore();
+  let markFound = 0;
+  let sinceMs = 0;
+  const fault = async () => {
+    sinceMs = Date.now();
+    await story.fault?.(place);
+    markFound = await markOnDisk(place.path);
+  };
+  const life = await lived(place, { ...story, fault });
+  expect(markFound, "the fault has lost nothing").toBeLessThan(11);
+  expectSkipAhead(life, place, sinceMs);
+  expect(life.start).toBe("other_record");
 });
 
-describe("the control", () => {
-  test.each(LOSSES.slice(0, sized(1, LOSSES.length)))(
-    "a plain counter in SQLite repeats runs when %s",
-    async (_, story) => {
-      const place = await newPlace();
-      const { before, after } = await lived(place, story, { script: "counting-process.mjs" });
-      expect(after.filter((run) => before.includes(run))).not.toEqual([]);
-    },
-  );
+test("a restart after a loss skips ahead where no directory is memory-backed, and leaves no file there", async () => {
+  const place = await newStore();
+  const onDisk = await temporaryFolder(place.folder);
+  const machine = { markerFolders: [onDisk, join(place.folder, "missing")] };
+  const sinceMs = Date.now();
+  expectSkipAhead(await lived({ ...place, machine }, {}), place, sinceMs);
+  expect(await readdir(onDisk)).toEqual([]);
 });
+
+test.each(LOSSES.slice(0, sized(1, LOSSES.length)))(
+  "a plain counter in SQLite, the control, repeats runs when %s",
+  async (_, story) => {
+    const place = await newPlace();
+    const { before, after } = await lived(place, story, { script: "counting-process.mjs" });
+    expect(after.filter((run) => before.includes(run))).not.toEqual([]);
+  },
+);

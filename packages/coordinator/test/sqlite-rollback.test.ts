@@ -1,6 +1,6 @@
 /**
- * What the embedded store notices while it is open: a clock that leaps, a record that another program changed, files that go away.
- * And what it makes of a long heartbeat gap.
+ * What the embedded store detects while it is open: a leap of the clock, a record that another program changed, removed files.
+ * And what follows a long heartbeat gap.
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { rename, rm, writeFile } from "node:fs/promises";
@@ -41,19 +41,22 @@ describe("a leap of the wall clock", () => {
     return { clock, machine, store: place.open({ create: true, machine }) };
   }
 
-  test.each([1, -1])("by more than eps between two steps (%s) ends leasing in every namespace", async (direction) => {
-    const { clock, store } = storeWithClock();
-    const one = await withNamespace(store);
-    const two = await withNamespace(store, { namespace: "lists" });
-    const leapt = { reason: "epoch_changed" };
-    expect((await one.lease()).firstRun).toBe(1);
-    clock.offsetMs += direction * epsMs;
-    expect((await one.lease()).firstRun).toBe(2);
-    clock.offsetMs += direction * (epsMs + 1);
-    for (const { lease } of [one, one, two]) await expect(lease()).rejects.toMatchObject(leapt);
-    expect(await one.jump()).toBeGreaterThan(65_536);
-    await expect(two.lease()).rejects.toMatchObject(leapt);
-  });
+  test.each([1, -1])(
+    "a leap of the wall clock by more than eps between two steps (%s) ends leasing in every namespace",
+    async (direction) => {
+      const { clock, store } = storeWithClock();
+      const one = await withNamespace(store);
+      const two = await withNamespace(store, { namespace: "lists" });
+      const leapt = { reason: "epoch_changed" };
+      expect((await one.lease()).firstRun).toBe(1);
+      clock.offsetMs += direction * epsMs;
+      expect((await one.lease()).firstRun).toBe(2);
+      clock.offsetMs += direction * (epsMs + 1);
+      for (const { lease } of [one, one, two]) await expect(lease()).rejects.toMatchObject(leapt);
+      expect(await one.jump()).toBeGreaterThan(65_536);
+      await expect(two.lease()).rejects.toMatchObject(leapt);
+    },
+  );
 
   test("the coordinator recovers after a leap of the wall clock, and the next restart skips no runs", async () => {
     const { clock, machine, store } = storeWithClock();
@@ -71,7 +74,7 @@ describe("a leap of the wall clock", () => {
     expect(place.open({ machine }).restarts.get(NAMESPACE)).toBe("unbroken");
   });
 
-  test("is not reported when the process was only stopped between reading the two clocks", () => {
+  test("a leap of the wall clock is not reported when the process was only stopped between reading the two clocks", () => {
     // The first readings are 3 s apart; a quick pair follows.
     const monotonic = [0, 3_000, 3_001, 3_001.5, 3_002, 3_002];
     const offset = offsetBetween(
@@ -81,7 +84,7 @@ describe("a leap of the wall clock", () => {
     expect(Math.abs(offset - 1_000_000)).toBeLessThan(1);
   });
 
-  test("is not reported on this machine, in this process or in another one", async () => {
+  test("a leap of the wall clock is not reported on this machine, in this process or in another one", async () => {
     const { clockOffsetMs } = thisMachine();
     expect(Math.abs(clockOffsetMs() - clockOffsetMs())).toBeLessThan(epsMs);
     const store = await newStore();
@@ -89,58 +92,54 @@ describe("a leap of the wall clock", () => {
   });
 });
 
-describe("a record that another program changed", () => {
-  test("to an earlier state of itself ends leasing", async () => {
-    const { lease } = await withNamespace(place.open({ create: true }));
-    await lease();
-    const other = new DatabaseSync(place.path);
-    const row = other.prepare("SELECT * FROM namespaces").get() as Record<string, string | number>;
-    await lease({ runCount: 5 });
-    other.exec("DELETE FROM leases WHERE last_ledger_id > 1");
-    other.prepare("UPDATE namespaces SET c = ?, t = ?, k = ?").run(row["c"], row["t"], row["k"]);
-    other.close();
-    for (let tries = 0; tries < 2; tries++) await expect(lease()).rejects.toMatchObject({ reason: "epoch_changed" });
-  });
+test("a record that another program changed to an earlier state of itself ends leasing", async () => {
+  const { lease } = await withNamespace(place.open({ create: true }));
+  await lease();
+  const other = new DatabaseSync(place.path);
+  const row = other.prepare("SELECT * FROM namespaces").get() as Record<string, string | number>;
+  await lease({ runCount: 5 });
+  other.exec("DELETE FROM leases WHERE last_ledger_id > 1");
+  other.prepare("UPDATE namespaces SET c = ?, t = ?, k = ?").run(row["c"], row["t"], row["k"]);
+  other.close();
+  for (let tries = 0; tries < 2; tries++) await expect(lease()).rejects.toMatchObject({ reason: "epoch_changed" });
 });
 
-describe("an open store", () => {
-  test("leases no more when another file is in the place of its own", async () => {
-    const store = place.open({ create: true });
-    const { lease } = await withNamespace(store);
-    await lease();
-    await rename(place.path, join(place.folder, "away.db"));
-    await writeFile(place.path, "");
-    for (let times = 0; times < 2; times++) {
-      await expect(lease()).rejects.toMatchObject({
-        code: "store_copied",
-        message: expect.stringContaining(place.path),
-      });
-    }
-  });
+test("an open store leases no more when another file is in the place of its own", async () => {
+  const store = place.open({ create: true });
+  const { lease } = await withNamespace(store);
+  await lease();
+  await rename(place.path, join(place.folder, "away.db"));
+  await writeFile(place.path, "");
+  for (let times = 0; times < 2; times++) {
+    await expect(lease()).rejects.toMatchObject({
+      code: "store_copied",
+      message: expect.stringContaining(place.path),
+    });
+  }
+});
 
-  test("leases no more when its log was removed, and the next start skips ahead", async () => {
-    const store = await newStore();
-    const first = live(store);
-    await first.does("lease 3");
-    await rm(`${store.path}-wal`);
-    expect(await first.does("lease 3")).toEqual([]);
-    expect(first.refusals).toEqual(["store_unavailable", "store_unavailable"]);
-    const second = live(store);
-    const [run] = await second.does("lease 1");
-    expect(second.start).toBe("other_record");
-    expect(run).toBeGreaterThan(65_536);
-  });
+test("an open store leases no more when its log was removed, and the next start skips ahead", async () => {
+  const store = await newStore();
+  const first = live(store);
+  await first.does("lease 3");
+  await rm(`${store.path}-wal`);
+  expect(await first.does("lease 3")).toEqual([]);
+  expect(first.refusals).toEqual(["store_unavailable", "store_unavailable"]);
+  const second = live(store);
+  const [run] = await second.does("lease 1");
+  expect(second.start).toBe("other_record");
+  expect(run).toBeGreaterThan(65_536);
+});
 
-  test("stays locked when its own process opens and closes the database file", async () => {
-    const store = await newStore();
-    const first = live(store);
-    await first.does("lease 1");
-    await first.does("read");
-    const second = live(store);
-    await second.ended;
-    expect(second.refusals).toEqual(["store_locked"]);
-    expect(await first.does("lease 1")).toEqual([2]);
-  });
+test("an open store stays locked when its own process opens and closes the database file", async () => {
+  const store = await newStore();
+  const first = live(store);
+  await first.does("lease 1");
+  await first.does("read");
+  const second = live(store);
+  await second.ended;
+  expect(second.refusals).toEqual(["store_locked"]);
+  expect(await first.does("lease 1")).toEqual([2]);
 });
 
 describe("a heartbeat gap", () => {
@@ -171,14 +170,14 @@ describe("a heartbeat gap", () => {
     ["up to the limit changes nothing", 300_000, 2],
     ["above the limit makes a recovery necessary, although the marker agrees", 300_001, "run_ceiling_reached"],
     ["of 31 days needs an operator", 31 * DAY_MS, "manual_recovery_required"],
-  ])("%s", async (_, gapMs, expected) => {
+  ])("a heartbeat gap %s", async (_, gapMs, expected) => {
     expect(await leaseAt(startMs, undefined, true)).toBe(1);
     const next = leaseAt(startMs + gapMs, undefined);
     if (typeof expected === "number") expect(await next).toBe(expected);
     else await expect(next).rejects.toMatchObject({ code: expected });
   });
 
-  test("of 31 days with a checkpoint that agrees is recovered from automatically", async () => {
+  test("a heartbeat gap of 31 days with a checkpoint that agrees is recovered from automatically", async () => {
     const checkpointDir = await temporaryFolder(place.folder);
     expect(await leaseAt(startMs, checkpointDir, true)).toBe(1);
     const laterMs = startMs + 31 * DAY_MS;

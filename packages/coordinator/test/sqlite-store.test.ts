@@ -52,175 +52,171 @@ const refusal = (code: string, said: string) =>
 // Left out in a mutation run: what waits for a lock or a process takes seconds, and is not about what is mutated.
 const testUnmutated = test.skipIf(IS_MUTATION);
 
-describe("opening", () => {
-  test("makes no file and no directory without `create`", async () => {
-    path = join(folder, "deeper", "store.db");
-    expect(() => opened(false)).toThrow(refusal("store_not_found", path));
-    expect(await readdir(folder)).toEqual([]);
-    expect(opened(true)).toMatchObject({ isNew: true, isExclusive: true });
-    expect(statSync(join(folder, "deeper")).mode & 0o777).toBe(0o700);
-  });
-
-  test.each([
-    ["an empty file", () => writeFileSync(path, "")],
-    ["a database without tables", () => executeSql(path, "PRAGMA journal_mode = WAL")],
-  ])("takes %s for no store: a process died while it made one", async (_, make) => {
-    make();
-    expect(() => opened(false)).toThrow(refusal("store_not_found", path));
-    expect(opened(true).isNew).toBe(true);
-  });
-
-  test.each([
-    ["a text file", () => writeFileSync(path, "something else ".repeat(100))],
-    ["a database of another program", () => executeSql(path, "CREATE TABLE t (x); INSERT INTO t VALUES (1)")],
-  ])("rejects %s, and leaves it as it was", async (_, make) => {
-    make();
-    const before = await readFile(path);
-    expect(() => opened(true)).toThrow(refusal("store_corrupt", path));
-    expect(await readFile(path)).toEqual(before);
-  });
-
-  test("rejects a schema of another release", async () => {
-    await (await openedNew()).store.close();
-    executeSql(path, "PRAGMA user_version = 5");
-    expect(() => opened(false)).toThrow(refusal("store_schema_unsupported", "version 4"));
-  });
-
-  testUnmutated("rejects a second opening, in this process and in another, until the first is closed", async () => {
-    const { store } = await openedNew();
-    expect(() => opened(false)).toThrow(refusal("store_locked", "another process has it open"));
-    const other = live(place);
-    await other.ended;
-    expect(other.refusals).toEqual(["store_locked"]);
-    expect(other.start).toBeUndefined();
-    await store.close();
-    expect(opened(false).isNew).toBe(false);
-  });
-
-  test("finds the lock by every link to the file, and rejects a file with two names", async () => {
-    await openedNew();
-    symlinkSync(path, join(folder, "link.db"));
-    symlinkSync(folder, join(folder, "folder"));
-    for (const other of ["link.db", join("folder", "store.db")]) {
-      expect(() => opened(false, join(folder, other))).toThrow(refusal("store_locked", path));
-    }
-    linkSync(path, join(folder, "second.db"));
-    expect(() => opened(false, join(folder, "second.db"))).toThrow(refusal("store_unavailable", "hard links"));
-  });
-
-  testUnmutated(
-    "leases no more when its lock file is removed: another coordinator may have opened the store",
-    async () => {
-      const { store, lease } = await openedNew();
-      await rm(`${path}.lock`);
-      await expect(lease()).rejects.toMatchObject({ code: "store_locked" });
-      expect(() => opened(false)).toThrow(refusal("store_locked", path));
-      await store.close();
-      expect((await coordinatorOn(opened(false)).lease(NAMESPACE, leaseRequest())).firstRun).toBe(1);
-    },
-  );
-
-  test("leaves nothing in the log after the close: the file alone has everything", async () => {
-    const { store, lease } = await openedNew();
-    await lease({ runCount: 7 });
-    await store.close();
-    const { size } = statSync(`${path}-wal`, { throwIfNoEntry: false }) ?? { size: 0 };
-    expect(size).toBe(0);
-    expect(await markOnDisk(path)).toBe(7);
-  });
-
-  test("rejects a wrong lease without failing the next one", async () => {
-    const { lease } = await openedNew();
-    await expect(lease({ leaseNonce: undefined as never })).rejects.not.toMatchObject({ code: "store_unavailable" });
-    expect((await lease()).firstRun).toBe(1);
-  });
-
-  testUnmutated("fails only while another program locks the file", async () => {
-    const { lease } = await openedNew();
-    const other = new DatabaseSync(path);
-    other.exec("BEGIN IMMEDIATE");
-    await expect(lease()).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringContaining("busy"),
-    });
-    other.exec("ROLLBACK");
-    other.close();
-    expect((await lease()).firstRun).toBe(1);
-  });
+test("a store without `create` makes no file and no directory", async () => {
+  path = join(folder, "deeper", "store.db");
+  expect(() => opened(false)).toThrow(refusal("store_not_found", path));
+  expect(await readdir(folder)).toEqual([]);
+  expect(opened(true)).toMatchObject({ isNew: true, isExclusive: true });
+  expect(statSync(join(folder, "deeper")).mode & 0o777).toBe(0o700);
 });
 
-describe("durability", () => {
-  test("leases of one event-loop iteration share one transaction", async () => {
-    const { lease } = await openedNew();
-    const walBytes = () => statSync(`${path}-wal`).size;
-    const start = walBytes();
-    await Promise.all(Array.from({ length: 64 }, () => lease()));
-    const together = walBytes() - start;
-    for (let leases = 0; leases < 64; leases++) await lease();
-    const oneByOne = walBytes() - start - together;
-    expect(oneByOne).toBeGreaterThan(20 * together);
-  });
+test.each([
+  ["an empty file", () => writeFileSync(path, "")],
+  ["a database without tables", () => executeSql(path, "PRAGMA journal_mode = WAL")],
+])("a store is not found in %s: a process died while it made one", async (_, make) => {
+  make();
+  expect(() => opened(false)).toThrow(refusal("store_not_found", path));
+  expect(opened(true).isNew).toBe(true);
+});
 
-  test("steps of one transaction each find what the one before has left, and the file has what the last one left", async () => {
-    const store = opened(true);
-    const storeId = storeIdFrom(1);
-    const { commands, lease, read } = inHand(store, { storeId });
-    const outcomes = await Promise.allSettled([
-      store.step(NAMESPACE, commands.init()),
-      lease({ runCount: 2 }),
-      store.report(NAMESPACE, 2, reportCommand({ lastSequence: 5 })),
-      lease(),
-      store.step(NAMESPACE, commands.claim(0)),
-      lease(),
-      store.importLeases(NAMESPACE, [entryOf(70)]),
-      store.step(NAMESPACE, commands.claim(1)),
-    ]);
-    const rejected = [...outcomes.keys()].filter((index) => outcomes[index]?.status === "rejected");
-    expect(rejected).toEqual([5, 6]);
-    expect(outcomes[5]).toMatchObject({ reason: { reason: "claimed" } });
-    expect(outcomes[6]).toMatchObject({ reason: { code: "namespace_exists" } });
-    const record = await read();
-    expect(record).toMatchObject({ highWaterMark: 3, generation: 2, phase: 1 });
+test.each([
+  ["a text file", () => writeFileSync(path, "something else ".repeat(100))],
+  ["a database of another program", () => executeSql(path, "CREATE TABLE t (x); INSERT INTO t VALUES (1)")],
+])("a store rejects %s, and leaves it as it was", async (_, make) => {
+  make();
+  const before = await readFile(path);
+  expect(() => opened(true)).toThrow(refusal("store_corrupt", path));
+  expect(await readFile(path)).toEqual(before);
+});
+
+test("a store rejects a schema of another release", async () => {
+  await (await openedNew()).store.close();
+  executeSql(path, "PRAGMA user_version = 5");
+  expect(() => opened(false)).toThrow(refusal("store_schema_unsupported", "version 4"));
+});
+
+testUnmutated("a store is opened once, by this process or another, until it is closed", async () => {
+  const { store } = await openedNew();
+  expect(() => opened(false)).toThrow(refusal("store_locked", "another process has it open"));
+  const other = live(place);
+  await other.ended;
+  expect(other.refusals).toEqual(["store_locked"]);
+  expect(other.start).toBeUndefined();
+  await store.close();
+  expect(opened(false).isNew).toBe(false);
+});
+
+test("a store finds its lock by every link to the file, and rejects a file with two names", async () => {
+  await openedNew();
+  symlinkSync(path, join(folder, "link.db"));
+  symlinkSync(folder, join(folder, "folder"));
+  for (const other of ["link.db", join("folder", "store.db")]) {
+    expect(() => opened(false, join(folder, other))).toThrow(refusal("store_locked", path));
+  }
+  linkSync(path, join(folder, "second.db"));
+  expect(() => opened(false, join(folder, "second.db"))).toThrow(refusal("store_unavailable", "hard links"));
+});
+
+testUnmutated(
+  "a store leases no more when its lock file is removed: another coordinator may have opened it",
+  async () => {
+    const { store, lease } = await openedNew();
+    await rm(`${path}.lock`);
+    await expect(lease()).rejects.toMatchObject({ code: "store_locked" });
+    expect(() => opened(false)).toThrow(refusal("store_locked", path));
     await store.close();
-    expect(await opened(false).readNamespace(NAMESPACE)).toEqual(record);
-  });
+    expect((await coordinatorOn(opened(false)).lease(NAMESPACE, leaseRequest())).firstRun).toBe(1);
+  },
+);
 
-  test("leases are not added to a ledger whose record is made in the same transaction", async () => {
-    const store = opened(true);
-    await store.importLeases(NAMESPACE, [entryOf(7)]);
-    const outcomes = await Promise.allSettled([
-      store.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover()),
-      store.importLeases(NAMESPACE, [entryOf(70)]),
-    ]);
-    expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "namespace_exists" } }]);
-  });
+test("a closed store leaves nothing in the log: the file alone has everything", async () => {
+  const { store, lease } = await openedNew();
+  await lease({ runCount: 7 });
+  await store.close();
+  const { size } = statSync(`${path}-wal`, { throwIfNoEntry: false }) ?? { size: 0 };
+  expect(size).toBe(0);
+  expect(await markOnDisk(path)).toBe(7);
+});
 
-  testUnmutated(
-    "a full disk ends leasing permanently; what was answered is on it, and the next start is recovered",
-    async () => {
-      const store = await newStore();
-      // A limit on the size of files stands for the full disk. 2048 blocks of 512 or 1024 bytes hold some hundred leases.
-      const process = live(store, { shellPrefix: "trap '' XFSZ; ulimit -f 2048; " });
-      process.say("forever 8");
-      await process.ended;
-      expect(process.refusals, process.stderr).toEqual(["store_unavailable", "store_unavailable"]);
-      expect(process.runs.length).toBeGreaterThan(50);
-      expect(new Set(process.runs).size).toBe(process.runs.length);
-      expect(await readdir(store.markerFolder)).toEqual([]);
-      const again = store.open();
-      expect(again.restarts.get(NAMESPACE)).toBe("no_mark");
-      expect((await again.readNamespace(NAMESPACE)).highWaterMark).toBeGreaterThanOrEqual(Math.max(...process.runs));
-    },
-  );
+test("a store rejects a wrong lease without failing the next one", async () => {
+  const { lease } = await openedNew();
+  await expect(lease({ leaseNonce: undefined as never })).rejects.not.toMatchObject({ code: "store_unavailable" });
+  expect((await lease()).firstRun).toBe(1);
+});
 
-  test("a store that is closed completes the leases before, and rejects those after", async () => {
-    const { store, lease, read } = await openedNew();
-    const waiting = lease();
-    await store.close();
-    expect((await waiting).firstRun).toBe(1);
-    for (const use of [lease, read]) await expect(use()).rejects.toMatchObject({ code: "store_unavailable" });
-    expect((await opened(false).readNamespace(NAMESPACE)).highWaterMark).toBe(1);
+testUnmutated("a store fails only while another program locks the file", async () => {
+  const { lease } = await openedNew();
+  const other = new DatabaseSync(path);
+  other.exec("BEGIN IMMEDIATE");
+  await expect(lease()).rejects.toMatchObject({
+    code: "store_unavailable",
+    message: expect.stringContaining("busy"),
   });
+  other.exec("ROLLBACK");
+  other.close();
+  expect((await lease()).firstRun).toBe(1);
+});
+
+test("leases of one event-loop iteration share one transaction", async () => {
+  const { lease } = await openedNew();
+  const walBytes = () => statSync(`${path}-wal`).size;
+  const start = walBytes();
+  await Promise.all(Array.from({ length: 64 }, () => lease()));
+  const together = walBytes() - start;
+  for (let leases = 0; leases < 64; leases++) await lease();
+  const oneByOne = walBytes() - start - together;
+  expect(oneByOne).toBeGreaterThan(20 * together);
+});
+
+test("steps of one transaction find what the one before has left, and the file has what the last one left", async () => {
+  const store = opened(true);
+  const storeId = storeIdFrom(1);
+  const { commands, lease, read } = inHand(store, { storeId });
+  const outcomes = await Promise.allSettled([
+    store.step(NAMESPACE, commands.init()),
+    lease({ runCount: 2 }),
+    store.report(NAMESPACE, 2, reportCommand({ lastSequence: 5 })),
+    lease(),
+    store.step(NAMESPACE, commands.claim(0)),
+    lease(),
+    store.importLeases(NAMESPACE, [entryOf(70)]),
+    store.step(NAMESPACE, commands.claim(1)),
+  ]);
+  const rejected = [...outcomes.keys()].filter((index) => outcomes[index]?.status === "rejected");
+  expect(rejected).toEqual([5, 6]);
+  expect(outcomes[5]).toMatchObject({ reason: { reason: "claimed" } });
+  expect(outcomes[6]).toMatchObject({ reason: { code: "namespace_exists" } });
+  const record = await read();
+  expect(record).toMatchObject({ highWaterMark: 3, generation: 2, phase: 1 });
+  await store.close();
+  expect(await opened(false).readNamespace(NAMESPACE)).toEqual(record);
+});
+
+test("leases are not added to a ledger whose record is made in the same transaction", async () => {
+  const store = opened(true);
+  await store.importLeases(NAMESPACE, [entryOf(7)]);
+  const outcomes = await Promise.allSettled([
+    store.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover()),
+    store.importLeases(NAMESPACE, [entryOf(70)]),
+  ]);
+  expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "namespace_exists" } }]);
+});
+
+testUnmutated(
+  "a full disk ends leasing permanently; what was leased is on it, and the next start recovers",
+  async () => {
+    const store = await newStore();
+    // A limit on the size of files stands for the full disk. 2048 blocks of 512 or 1024 bytes hold some hundred leases.
+    const process = live(store, { shellPrefix: "trap '' XFSZ; ulimit -f 2048; " });
+    process.say("forever 8");
+    await process.ended;
+    expect(process.refusals, process.stderr).toEqual(["store_unavailable", "store_unavailable"]);
+    expect(process.runs.length).toBeGreaterThan(50);
+    expect(new Set(process.runs).size).toBe(process.runs.length);
+    expect(await readdir(store.markerFolder)).toEqual([]);
+    const again = store.open();
+    expect(again.restarts.get(NAMESPACE)).toBe("no_mark");
+    expect((await again.readNamespace(NAMESPACE)).highWaterMark).toBeGreaterThanOrEqual(Math.max(...process.runs));
+  },
+);
+
+test("a store that is closed completes the leases before, and rejects those after", async () => {
+  const { store, lease, read } = await openedNew();
+  const waiting = lease();
+  await store.close();
+  expect((await waiting).firstRun).toBe(1);
+  for (const use of [lease, read]) await expect(use()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect((await opened(false).readNamespace(NAMESPACE)).highWaterMark).toBe(1);
 });
 
 describe("a copy that an operator accepts", () => {
@@ -250,7 +246,7 @@ describe("a copy that an operator accepts", () => {
     bounds: SMALL_BOUNDS,
   });
 
-  test("rejects every change but recover, reports that it is a copy, and ignores the marker", async () => {
+  test("an accepted copy rejects every change but recover, reports that it is a copy, and ignores the marker", async () => {
     const { copy, storeId, commands } = await copied();
     expect(copy.restarts.get(NAMESPACE)).toBe("no_mark");
     expect((await planRecovery(asked(copy))).isHealthy).toBe(false);
@@ -293,7 +289,7 @@ describe("a copy that an operator accepts", () => {
     expect(opened(false).restarts.get(NAMESPACE)).toBe("unbroken");
   });
 
-  test("stays a copy when its recovery is rejected or undone", async () => {
+  test("an accepted copy stays a copy when its recovery is rejected or undone", async () => {
     const { copy, commands } = await copied();
     const foreign = copy.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover());
     await expect(foreign).rejects.toMatchObject({ code: "store_id_mismatch" });
@@ -317,7 +313,7 @@ describe("a copy that an operator accepts", () => {
   });
 });
 
-test("an edited record fails everything that reads it", async () => {
+test("an edited record fails every operation that reads it", async () => {
   const { store, storeId } = await openedNew();
   await store.close();
   executeSql(path, "UPDATE namespaces SET c = '9'");

@@ -98,30 +98,28 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     for (const command of steps(one.commands)) await refusesAndKeeps(one.store, command, error);
   });
 
-  describe("every step", () => {
-    test("returns its nonce, the record as it left it, and a check that agrees", async () => {
-      const { store, storeId, commands } = await storeFrom(10);
-      const command = commands.lease({ runCount: 3 });
-      const { after, runCount, acknowledgedCount, check } = await store.step(NAMESPACE, command);
-      expect({ runCount, acknowledgedCount }).toEqual({ runCount: 3, acknowledgedCount: 0 });
-      expect(after).toMatchObject({ nonce: command.nonce, storeId, version: 0, highWaterMark: 12, generation: 0 });
-      expect(check).toEqual({ nonce: command.nonce, role: "master", epoch: after.epoch, generation: 0 });
-    });
+  test("every step returns its nonce, the record as it left it, and a check that agrees", async () => {
+    const { store, storeId, commands } = await storeFrom(10);
+    const command = commands.lease({ runCount: 3 });
+    const { after, runCount, acknowledgedCount, check } = await store.step(NAMESPACE, command);
+    expect({ runCount, acknowledgedCount }).toEqual({ runCount: 3, acknowledgedCount: 0 });
+    expect(after).toMatchObject({ nonce: command.nonce, storeId, version: 0, highWaterMark: 12, generation: 0 });
+    expect(check).toEqual({ nonce: command.nonce, role: "master", epoch: after.epoch, generation: 0 });
+  });
 
-    test("is rejected for another store's id, with the id of this store", async () => {
-      const { store, storeId } = await storeFrom();
-      const foreign = { code: "store_id_mismatch", message: expect.stringContaining(storeId) };
-      for (const command of everyStepOf(commandsFor(storeIdFrom(1)))) await refusesAndKeeps(store, command, foreign);
-    });
+  test("every step is rejected for another store's id, with the id of this store", async () => {
+    const { store, storeId } = await storeFrom();
+    const foreign = { code: "store_id_mismatch", message: expect.stringContaining(storeId) };
+    for (const command of everyStepOf(commandsFor(storeIdFrom(1)))) await refusesAndKeeps(store, command, foreign);
+  });
 
-    test("that makes a record rejects an invalid store id", async () => {
-      const { store } = await open();
-      const { init, recover } = commandsFor("no-store-id");
-      for (const command of [init(), recover()]) {
-        await expect(store.step(NAMESPACE, command)).rejects.toMatchObject({ code: "internal_error" });
-      }
-      await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
-    });
+  test("a step that makes a record rejects an invalid store id", async () => {
+    const { store } = await open();
+    const { init, recover } = commandsFor("no-store-id");
+    for (const command of [init(), recover()]) {
+      await expect(store.step(NAMESPACE, command)).rejects.toMatchObject({ code: "internal_error" });
+    }
+    await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
   });
 
   test("heartbeat writes the time, and nothing else", async () => {
@@ -134,47 +132,45 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     expect(after.changedAtMs).toBeGreaterThanOrEqual(before.changedAtMs);
   });
 
-  describe("claim and confirm", () => {
-    test("a claim raises the generation above all that are known, and changes nothing else", async () => {
-      const { store, commands, lease, read } = await storeFrom();
-      await lease({ runCount: 3 });
-      const before = await read();
-      const { after } = await store.step(NAMESPACE, commands.claim(0, { generationMin: 7 }));
-      const { changedAtMs } = after;
-      expect(await read()).toEqual({ ...before, changedAtMs, generation: 8, phase: PHASES.claimed });
-    });
+  test("a claim raises the generation above all that are known, and changes nothing else", async () => {
+    const { store, commands, lease, read } = await storeFrom();
+    await lease({ runCount: 3 });
+    const before = await read();
+    const { after } = await store.step(NAMESPACE, commands.claim(0, { generationMin: 7 }));
+    const { changedAtMs } = after;
+    expect(await read()).toEqual({ ...before, changedAtMs, generation: 8, phase: PHASES.claimed });
+  });
 
-    test("a confirmation skips ahead to the ceiling of a moment later: above all that was ever leased", async () => {
-      const { storeId, store, lease, read, jump } = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
-      await lease({ runCount: 64 });
-      const beforeMs = Date.now();
-      const mark = await jump();
-      expect(mark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
-      expect(mark).toBeLessThanOrEqual(ceilingOf(storeId, Date.now() + 2 * EPS_MS));
-      expect(await read()).toMatchObject({ highWaterMark: mark, phase: PHASES.open, generation: 1 });
-      for (const skipped of [65, mark]) expect(await findLease(store, NAMESPACE, skipped)).toBeUndefined();
-    });
+  test("a confirmation skips ahead to the ceiling of a moment later: above all that was ever leased", async () => {
+    const { storeId, store, lease, read, jump } = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
+    await lease({ runCount: 64 });
+    const beforeMs = Date.now();
+    const mark = await jump();
+    expect(mark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
+    expect(mark).toBeLessThanOrEqual(ceilingOf(storeId, Date.now() + 2 * EPS_MS));
+    expect(await read()).toMatchObject({ highWaterMark: mark, phase: PHASES.open, generation: 1 });
+    for (const skipped of [65, mark]) expect(await findLease(store, NAMESPACE, skipped)).toBeUndefined();
+  });
 
-    test("the next run after a recovery is rejected with the time to wait, and then leased, right above the mark", async () => {
-      let waitedMs = 0;
-      const { storeId, lease, jump } = await storeFrom(1, {
-        initializedAtMs: Date.now(),
-        rate: 16,
-        bounds: SHORT_BOUNDS,
-        ...(sharesClock ? { now: () => Date.now() + waitedMs } : {}),
-      });
-      const mark = await jump();
-      const early = await lease({ runCount: 64 }).catch((error: unknown) => error);
-      expect(early).toMatchObject({ code: "run_ceiling_reached", retryAfterMs: expect.any(Number) });
-      const { retryAfterMs } = early as { retryAfterMs: number };
-      expect(retryAfterMs).toBeGreaterThan(0);
-      expect(retryAfterMs).toBeLessThanOrEqual(Math.ceil(2 * SHORT_BOUNDS.epsMs + 1000 / 16));
-      if (sharesClock) waitedMs = retryAfterMs;
-      // One more: timers may be early by the part of a millisecond.
-      else await new Promise((resolve) => setTimeout(resolve, retryAfterMs + 1));
-      expect(await lease()).toMatchObject({ firstRun: mark + 1, runCount: 1 });
-      expect(mark + 1).toBeLessThanOrEqual(ceilingOf(storeId, Date.now() + waitedMs));
+  test("the next run after a recovery is rejected with the time to wait, and then leased right above the mark", async () => {
+    let waitedMs = 0;
+    const { storeId, lease, jump } = await storeFrom(1, {
+      initializedAtMs: Date.now(),
+      rate: 16,
+      bounds: SHORT_BOUNDS,
+      ...(sharesClock ? { now: () => Date.now() + waitedMs } : {}),
     });
+    const mark = await jump();
+    const early = await lease({ runCount: 64 }).catch((error: unknown) => error);
+    expect(early).toMatchObject({ code: "run_ceiling_reached", retryAfterMs: expect.any(Number) });
+    const { retryAfterMs } = early as { retryAfterMs: number };
+    expect(retryAfterMs).toBeGreaterThan(0);
+    expect(retryAfterMs).toBeLessThanOrEqual(Math.ceil(2 * SHORT_BOUNDS.epsMs + 1000 / 16));
+    if (sharesClock) waitedMs = retryAfterMs;
+    // One more: timers may be early by the part of a millisecond.
+    else await new Promise((resolve) => setTimeout(resolve, retryAfterMs + 1));
+    expect(await lease()).toMatchObject({ firstRun: mark + 1, runCount: 1 });
+    expect(mark + 1).toBeLessThanOrEqual(ceilingOf(storeId, Date.now() + waitedMs));
   });
 
   test.each([MOVED_SEAL, FORKED_SEAL])("a seal of %s keeps high-water mark and generation", async (seal) => {
@@ -184,75 +180,74 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     expect(await read()).toMatchObject({ phase: PHASES.sealed, seal, highWaterMark: 3, generation: 0 });
   });
 
-  describe("recover", () => {
-    test.each<[string, (store: StoreInHand) => Promise<unknown>]>([
-      ["open", nothing],
-      ["claimed", claimed],
-      ["sealed as one of two copies", sealed(FORKED_SEAL)],
-    ])("raises a namespace that is %s to the ceiling, to be claimed", async (_, prepare) => {
-      const one = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
-      const { store, storeId, commands, lease, read, jump } = one;
-      await lease({ runCount: 3 });
-      await prepare(one);
-      const [before, beforeMs] = [await read(), Date.now()];
-      const { after } = await store.step(NAMESPACE, commands.recover({ proofKey: "0f".repeat(32) }));
-      expect(after.highWaterMark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
-      expect(after.generation).toBeGreaterThanOrEqual(beforeMs);
-      expect(await read()).toMatchObject({ phase: PHASES.claimed, proofKey: before.proofKey, nodeCount: 1 });
-      await refusesAndKeeps(store, commands.lease(), { reason: "claimed", generation: after.generation });
-      expect(await jump()).toBeGreaterThanOrEqual(after.highWaterMark);
-      expect(await findLease(store, NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
-    });
-
-    test("makes a record that is gone again, from a store id and a floor", async () => {
-      const { store } = await open();
-      const storeId = storeIdFrom(1, { initializedAtMs: Date.now() - 10_000, rate: 16 });
-      const { commands, read, jump } = inHand(store, { storeId });
-      const proofKey = "0f".repeat(32);
-      await store.step(NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, proofKey }));
-      expect(await read()).toMatchObject({ storeId, firstRun: 1, phase: PHASES.claimed, proofKey, nodeCount: 1 });
-      expect(await store.listNamespaces()).toEqual([NAMESPACE]);
-      expect(await jump()).toBeGreaterThan(90);
-    });
+  test.each<[string, (store: StoreInHand) => Promise<unknown>]>([
+    ["open", nothing],
+    ["claimed", claimed],
+    ["sealed as one of two copies", sealed(FORKED_SEAL)],
+  ])("recover raises a namespace that is %s to the ceiling, to be claimed", async (_, prepare) => {
+    const one = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
+    const { store, storeId, commands, lease, read, jump } = one;
+    await lease({ runCount: 3 });
+    await prepare(one);
+    const [before, beforeMs] = [await read(), Date.now()];
+    const { after } = await store.step(NAMESPACE, commands.recover({ proofKey: "0f".repeat(32) }));
+    expect(after.highWaterMark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
+    expect(after.generation).toBeGreaterThanOrEqual(beforeMs);
+    expect(await read()).toMatchObject({ phase: PHASES.claimed, proofKey: before.proofKey, nodeCount: 1 });
+    await refusesAndKeeps(store, commands.lease(), { reason: "claimed", generation: after.generation });
+    expect(await jump()).toBeGreaterThanOrEqual(after.highWaterMark);
+    expect(await findLease(store, NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
   });
 
-  describe("advance", () => {
-    test("ends the version: the next lease is run 1 of the next one, in a new generation, in the same ledger", async () => {
-      const { store, commands, lease, read } = await endingStoreFrom(RUN_MAX - 1);
-      await lease({ runCount: 2 });
-      await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
-      const { after, runCount } = await store.step(NAMESPACE, commands.advance(0));
-      expect(runCount).toBe(0);
-      expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
-      expect(await read()).toMatchObject({ version: 1, highWaterMark: 0, generation: 1, phase: PHASES.open });
-      const floor = ledgerIdOf(0, RUN_MAX);
-      expect(await lease({ floor, provenRun: floor, runCount: 3 })).toMatchObject({
-        version: 1,
-        firstRun: 1,
-        runCount: 3,
-      });
-      expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 3))).toMatchObject({ version: 1, firstRun: 1 });
-      expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ version: 0, firstRun: RUN_MAX - 1 });
-      expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 0))).toBeUndefined();
-      const leases = await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 });
-      expect(leases.map(({ version }) => version)).toEqual([1, 0]);
-    });
+  test("recover makes a record that is gone again, from a store id and a floor", async () => {
+    const { store } = await open();
+    const storeId = storeIdFrom(1, { initializedAtMs: Date.now() - 10_000, rate: 16 });
+    const { commands, read, jump } = inHand(store, { storeId });
+    const proofKey = "0f".repeat(32);
+    await store.step(NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, proofKey }));
+    expect(await read()).toMatchObject({ storeId, firstRun: 1, phase: PHASES.claimed, proofKey, nodeCount: 1 });
+    expect(await store.listNamespaces()).toEqual([NAMESPACE]);
+    expect(await jump()).toBeGreaterThan(90);
+  });
 
-    test("is rejected for another version than the current one, and while its ceiling has not reached the end", async () => {
-      const { store, commands } = await endingStoreFrom(RUN_MAX);
-      await store.step(NAMESPACE, commands.advance(0));
-      for (const version of [0, 2]) {
-        await refusesAndKeeps(store, commands.advance(version), { reason: "conflict", generation: 1 });
-      }
-      const early = { code: "version_still_active", retryAfterMs: expect.any(Number) };
-      await refusesAndKeeps(store, commands.advance(1), early);
+  test("advance ends the version: the next lease is run 1 of the next one, in a new generation", async () => {
+    const { store, commands, lease, read } = await endingStoreFrom(RUN_MAX - 1);
+    await lease({ runCount: 2 });
+    await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
+    const { after, runCount } = await store.step(NAMESPACE, commands.advance(0));
+    expect(runCount).toBe(0);
+    expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
+    expect(await read()).toMatchObject({ version: 1, highWaterMark: 0, generation: 1, phase: PHASES.open });
+    const floor = ledgerIdOf(0, RUN_MAX);
+    expect(await lease({ floor, provenRun: floor, runCount: 3 })).toMatchObject({
+      version: 1,
+      firstRun: 1,
+      runCount: 3,
     });
+    expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 3))).toMatchObject({ version: 1, firstRun: 1 });
+    expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ version: 0, firstRun: RUN_MAX - 1 });
+    expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 0))).toBeUndefined();
+    const leases = await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 });
+    expect(leases.map(({ version }) => version)).toEqual([1, 0]);
+  });
 
-    test.each<[string, (store: StoreInHand) => Promise<unknown>, Parameters<Commands["advance"]>[1]]>([
-      ["claimed", claimed, {}],
-      ["below a generation that is known", nothing, { generationMin: 1 }],
-      ["below a run that was leased", ({ lease }) => lease(), { floor: ledgerIdOf(1, 7) }],
-    ])("leaves a store that is %s to be claimed, and it skips ahead to the next ceiling", async (_, prepare, own) => {
+  test("advance is rejected for another version than the current one, and before its ceiling has reached the end", async () => {
+    const { store, commands } = await endingStoreFrom(RUN_MAX);
+    await store.step(NAMESPACE, commands.advance(0));
+    for (const version of [0, 2]) {
+      await refusesAndKeeps(store, commands.advance(version), { reason: "conflict", generation: 1 });
+    }
+    const early = { code: "version_still_active", retryAfterMs: expect.any(Number) };
+    await refusesAndKeeps(store, commands.advance(1), early);
+  });
+
+  test.each<[string, (store: StoreInHand) => Promise<unknown>, Parameters<Commands["advance"]>[1]]>([
+    ["claimed", claimed, {}],
+    ["below a generation that is known", nothing, { generationMin: 1 }],
+    ["below a run that was leased", ({ lease }) => lease(), { floor: ledgerIdOf(1, 7) }],
+  ])(
+    "advance leaves a store that is %s to be claimed, and it skips ahead to the next ceiling",
+    async (_, prepare, own) => {
       const one = await endingStoreFrom(RUN_MAX - BURST_RUNS + 10);
       const { store, storeId, commands, jump, read } = one;
       await prepare(one);
@@ -262,21 +257,21 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect((await read()).phase).toBe(PHASES.claimed);
       await refusesAndKeeps(store, commands.lease(), { reason: "claimed" });
       expect(await jump()).toBeGreaterThanOrEqual(ceilingOf(storeId, Date.now(), 1));
-    });
+    },
+  );
 
-    test("of a store that forgot an advance continues above everything that was leased before", async () => {
-      // The same store a second time: a copy that was put back to a moment before the advance.
-      const { store, storeId, commands, lease } = await endingStoreFrom(RUN_MAX);
-      await store.step(NAMESPACE, commands.advance(0));
-      const { firstRun, runCount } = await lease({ runCount: 64 });
-      const again = await withNamespace((await open()).store, { storeId });
-      await claimed(again);
-      for (const floor of [0, RUN_MAX, ledgerIdOf(1, 5), ledgerIdOf(2, 1)]) {
-        await refusesAndKeeps(again.store, commands.confirm(1, { floor }), { code: "run_space_exhausted" });
-      }
-      await again.store.step(NAMESPACE, commands.advance(0));
-      expect(await again.jump()).toBeGreaterThanOrEqual(firstRun + runCount);
-    });
+  test("advance of a store that forgot one lets it continue above everything that was leased before", async () => {
+    // The same store a second time: a copy that was put back to a moment before the advance.
+    const { store, storeId, commands, lease } = await endingStoreFrom(RUN_MAX);
+    await store.step(NAMESPACE, commands.advance(0));
+    const { firstRun, runCount } = await lease({ runCount: 64 });
+    const again = await withNamespace((await open()).store, { storeId });
+    await claimed(again);
+    for (const floor of [0, RUN_MAX, ledgerIdOf(1, 5), ledgerIdOf(2, 1)]) {
+      await refusesAndKeeps(again.store, commands.confirm(1, { floor }), { code: "run_space_exhausted" });
+    }
+    await again.store.step(NAMESPACE, commands.advance(0));
+    expect(await again.jump()).toBeGreaterThanOrEqual(firstRun + runCount);
   });
 
   test.skipIf(sharesClock).each([1, -1])("clocks that differ by more than eps end every step (%i)", async (sign) => {
@@ -299,7 +294,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       return { ...one, clock };
     }
 
-    test("that moved backward by more than eps ends every step until it has passed the last write", async () => {
+    test("a clock that moved backward by more than eps ends every step until it has passed the last write", async () => {
       const { store, commands, lease, clock } = await withClock();
       clock.timeMs -= EPS_MS + 1;
       for (const command of everyStepOf(commands)) {
@@ -309,7 +304,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect((await lease()).firstRun).toBe(1);
     });
 
-    test("that shows a heartbeat gap longer than the limit makes a recovery necessary", async () => {
+    test("a clock that shows a heartbeat gap longer than the limit makes a recovery necessary", async () => {
       const { store, commands, lease, jump, clock } = await withClock();
       clock.timeMs += GAP_MS;
       await lease();

@@ -43,7 +43,7 @@ async function wholeLedger(store: Store, limit = 100): Promise<readonly LedgerEn
 }
 
 describe.each(STORES)("the %s store, as the source of a copy,", (_, open) => {
-  test("returns the leases oldest first, with nonces and progress, a page at a time", async () => {
+  test("a source returns the leases oldest first, with nonces and progress, a page at a time", async () => {
     const store = (await opened(open)).store;
     const storeId = recentStoreId();
     await init(store, storeId);
@@ -63,13 +63,13 @@ describe.each(STORES)("the %s store, as the source of a copy,", (_, open) => {
     expect(await store.leases(NAMESPACE, { from: 2, direction: "oldest_first", limit: 1 })).toEqual([all[1]]);
   });
 
-  test("returns no leases of a namespace that it does not have", async () => {
+  test("a source returns no leases of a namespace that it does not have", async () => {
     expect(await wholeLedger((await opened(open)).store)).toEqual([]);
   });
 });
 
 describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
-  test("leases and lists nothing before it has a record, and rejects a new one", async () => {
+  test("a target leases and lists nothing before it has a record, and rejects a new one", async () => {
     const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, leases);
     const storeId = recentStoreId();
@@ -82,7 +82,7 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
     expect(await wholeLedger(store)).toEqual(leases);
   });
 
-  test("finds, lists and dates the leases once it has a record, and their holders may report", async () => {
+  test("a target finds, lists and dates the leases once it has a record, and their holders may report", async () => {
     const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, leases);
     await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
@@ -98,7 +98,7 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
     expect((await findLease(store, NAMESPACE, 4))?.progress).toMatchObject({ run: 4, ...report });
   });
 
-  test("completes an import that was cut short, wherever it begins again", async () => {
+  test("a target completes an import that was cut short, wherever it begins again", async () => {
     const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, []);
     for (const part of [[first], [first], [first, second], [second, third], leases]) {
@@ -108,7 +108,7 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
     }
   });
 
-  test("keeps what was reported to it meanwhile", async () => {
+  test("a target keeps what was reported to it meanwhile", async () => {
     const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, leases);
     await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
@@ -128,7 +128,7 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
     ["a lease that is missing among the others", { ...third, firstRun: 6, runCount: 1 }],
   ];
 
-  test.each(others)("rejects %s, and adds no lease of the page", async (__, other) => {
+  test.each(others)("a target rejects %s, and adds no lease of the page", async (__, other) => {
     const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, leases);
     const beyond = { ...third, firstRun: 1_000 };
@@ -139,7 +139,7 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
     expect(await wholeLedger(store)).toEqual(leases);
   });
 
-  test("adds nothing to a ledger that has a record", async () => {
+  test("a target adds nothing to a ledger that has a record", async () => {
     const store = (await opened(open)).store;
     await store.importLeases(NAMESPACE, [first, second]);
     const storeId = recentStoreId();

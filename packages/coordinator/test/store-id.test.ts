@@ -11,7 +11,7 @@ test.each([
   ["the first", { firstVersion: 0, firstRun: 1, rate: 1 }],
   ["one with another first run, of a later version", { firstVersion: 3, firstRun: 77, rate: 2 }],
   ["the last version, the greatest rate", { firstVersion: VERSION_MAX, firstRun: 1, rate: RATE_MAX }],
-])("%s is what was put into it", (_, fields) => {
+])("a store id (%s) is read back", (_, fields) => {
   const id = { ...fields, initializedAtMs: MADE_AT_MS };
   expect(parseStoreId(newStoreId(id, UUID))).toEqual(id);
 });

@@ -58,14 +58,14 @@ describe("a store's URL", () => {
       redis("h 6379", { tls: true, tlsFiles }),
       "rediss://h:6379/0",
     ],
-  ])("%s is parsed, and described without its secrets", (url, address, description) => {
+  ])("the URL %s is parsed, and described without its secrets", (url, address, description) => {
     const parsed = parseStoreUrl(url);
     expect(parsed).toEqual(address);
     expect(describeStore(parsed)).toBe(description);
     expect(describeStore(parseStoreUrl(description))).toBe(description);
   });
 
-  test("names the same group with every login and each of its hosts", () => {
+  test("a store's URL names the same group with every login and each of its hosts", () => {
     const groups = (urls: readonly string[]) => new Set(urls.map((url) => placeOf(parseStoreUrl(url)).group));
     for (const same of [
       ["redis://h", "redis://me:pw@other:7/0", "rediss://h"],
@@ -86,7 +86,7 @@ describe("a store's URL", () => {
     expect(groups([...all, "sqlite:/h"]).size).toBe(7);
   });
 
-  test("names all hosts of the place, with their ports", () => {
+  test("a store's URL names all hosts of the place, with their ports", () => {
     const addresses = (url: string) => placeOf(parseStoreUrl(url)).addresses;
     expect(addresses("redis://me@h")).toEqual(["h:6379"]);
     expect(addresses("redis-sentinel://b,a:1/m")).toEqual(["b:26379", "a:1"]);
@@ -126,7 +126,7 @@ describe("a store's URL", () => {
     ["REDIS://a", /"REDIS:" is no kind of store/],
     ["localhost:6379", /"localhost:" is no kind of store/],
     ["store.db", /no kind in front/],
-  ])("%s is rejected, with the reason and all forms", (url, reason) => {
+  ])("the URL %s is rejected, with the reason and all forms", (url, reason) => {
     expect(() => parseStoreUrl(url)).toThrow(TypeError);
     expect(() => parseStoreUrl(url)).toThrow(reason);
     expect(() => parseStoreUrl(url)).toThrow(/redis-cluster:\/\/\[USER:PASSWORD@\]HOST/);
@@ -154,7 +154,7 @@ describe("a store's URL", () => {
     ["redis-other://user:", "@a"],
   );
 
-  test("is never shown with a piece of its password, whether parsed or rejected, escaped or not", () => {
+  test("a store's URL is never shown with a piece of its password, whether parsed or rejected, escaped or not", () => {
     let refused = 0;
     fc.assert(
       fc.property(around, password, fc.boolean(), ([before = "", after = ""], { pieces, text }, isEscaped) => {
@@ -179,19 +179,17 @@ test("a file is one place however its path is written (found by fuzzing, seed 16
   expect(new Set(paths.map((text) => describeStore(parseStoreUrl(text))))).toEqual(new Set(["sqlite:/folder/file.db"]));
 });
 
-describe("a URL in a printed command", () => {
-  test.each([
-    ["redis://operator:secret@h:1/2?prefix=x:", "redis://h:1/2?prefix=x:"],
-    ["redis-sentinel://u:p@a,b/m?sentinelPassword=secret", "redis-sentinel://a:26379,b:26379/m/0"],
-    ["rediss://u:p@h?ca=/etc/a%20ca.crt&prefix=x:", "rediss://h:6379/0?prefix=x:&ca=/etc/a%20ca.crt"],
-    ["rediss-cluster://u:p@h?certificate=/c&key=/k", "rediss-cluster://h:6379?certificate=/c&key=/k"],
-    ["sqlite:/it's here.db", "sqlite:/it's here.db"],
-  ])("of %s has no login, names the same place and can be read: %s", (given, printed) => {
-    const [one, other] = [parseStoreUrl(given), parseStoreUrl(printed)];
-    expect(commandUrlOf(one)).toBe(printed);
-    expect(commandUrlOf(other)).toBe(printed);
-    expect(areSamePlace(one, other)).toBe(true);
-    expect(hasNoLogin(other)).toBe(given !== printed);
-    expect(areSamePlace(other, parseStoreUrl("redis://h:9/2"))).toBe(false);
-  });
+test.each([
+  ["redis://operator:secret@h:1/2?prefix=x:", "redis://h:1/2?prefix=x:"],
+  ["redis-sentinel://u:p@a,b/m?sentinelPassword=secret", "redis-sentinel://a:26379,b:26379/m/0"],
+  ["rediss://u:p@h?ca=/etc/a%20ca.crt&prefix=x:", "rediss://h:6379/0?prefix=x:&ca=/etc/a%20ca.crt"],
+  ["rediss-cluster://u:p@h?certificate=/c&key=/k", "rediss-cluster://h:6379?certificate=/c&key=/k"],
+  ["sqlite:/it's here.db", "sqlite:/it's here.db"],
+])("a URL in a printed command of %s has no login, names the same place and can be read: %s", (given, printed) => {
+  const [one, other] = [parseStoreUrl(given), parseStoreUrl(printed)];
+  expect(commandUrlOf(one)).toBe(printed);
+  expect(commandUrlOf(other)).toBe(printed);
+  expect(areSamePlace(one, other)).toBe(true);
+  expect(hasNoLogin(other)).toBe(given !== printed);
+  expect(areSamePlace(other, parseStoreUrl("redis://h:9/2"))).toBe(false);
 });

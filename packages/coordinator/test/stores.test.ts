@@ -1,4 +1,4 @@
-/** The contract, for each store; and what is particular to one, or shared by some. */
+/** The contract of a store, run on each of them, and what only the memory store does. */
 import { expect, test } from "vitest";
 import { describeStoreContract } from "./store-contract.js";
 import { HAS_REDIS, openMemory, openRedis, openSqlite } from "./stores-for-test.js";

@@ -73,66 +73,64 @@ async function shown(port: number, host = "127.0.0.1"): Promise<string> {
   return serialNumber;
 }
 
-describe("a server with a certificate", () => {
-  test("responds over TLS to clients that trust its authority", async () => {
-    const { port, url } = await servedWith(writeTlsFiles(folder, authority.issue()));
-    expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
-    expect(await health(port)).toBe(200);
-    await expect(health(port, { ca: newAuthority().certificate })).rejects.toThrow();
-  });
+test("a server with a certificate responds over TLS to clients that trust its authority", async () => {
+  const { port, url } = await servedWith(writeTlsFiles(folder, authority.issue()));
+  expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+  expect(await health(port)).toBe(200);
+  await expect(health(port, { ca: newAuthority().certificate })).rejects.toThrow();
+});
 
-  test("accepts TLS 1.2 and 1.3, and nothing older, whatever the process was started with", async () => {
-    const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
-    onTestFinished(() => void Object.assign(tls, { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION }));
-    Object.assign(tls, { DEFAULT_CIPHERS: "DEFAULT@SECLEVEL=0", DEFAULT_MIN_VERSION: "TLSv1" });
-    const { port } = await servedWith(writeTlsFiles(folder, authority.issue()));
-    for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
-      expect(await health(port, { minVersion: version, maxVersion: version })).toBe(200);
-    }
-    // The client would: at this security level OpenSSL lets it try.
-    const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const;
-    await expect(health(port, old)).rejects.toThrow(/protocol version|EPROTO/i);
-  });
+test("a server with a certificate accepts TLS 1.2 and 1.3, and nothing older, whatever the process was started with", async () => {
+  const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
+  onTestFinished(() => void Object.assign(tls, { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION }));
+  Object.assign(tls, { DEFAULT_CIPHERS: "DEFAULT@SECLEVEL=0", DEFAULT_MIN_VERSION: "TLSv1" });
+  const { port } = await servedWith(writeTlsFiles(folder, authority.issue()));
+  for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
+    expect(await health(port, { minVersion: version, maxVersion: version })).toBe(200);
+  }
+  // The client would: at this security level OpenSSL lets it try.
+  const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const;
+  await expect(health(port, old)).rejects.toThrow(/protocol version|EPROTO/i);
+});
 
-  test("closes a connection that speaks plain HTTP, responds nothing, and logs it at debug level alone", async () => {
-    const { port, debugged } = await servedWith(writeTlsFiles(folder, authority.issue()));
-    const socket = connectPlainly({ port, host: "127.0.0.1" });
-    const received: Buffer[] = [];
-    socket.on("data", (chunk) => received.push(chunk)).on("error", () => {});
-    socket.write("POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}");
-    await once(socket, "close");
-    expect(Buffer.concat(received).toString("latin1")).not.toContain("HTTP/1.1");
-    expect(await health(port)).toBe(200);
-    expect(debugged).toEqual(["handshake_refused"]);
-  });
+test("a server with a certificate closes a plain HTTP connection without a response, and logs it at debug level", async () => {
+  const { port, debugged } = await servedWith(writeTlsFiles(folder, authority.issue()));
+  const socket = connectPlainly({ port, host: "127.0.0.1" });
+  const received: Buffer[] = [];
+  socket.on("data", (chunk) => received.push(chunk)).on("error", () => {});
+  socket.write("POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}");
+  await once(socket, "close");
+  expect(Buffer.concat(received).toString("latin1")).not.toContain("HTTP/1.1");
+  expect(await health(port)).toBe(200);
+  expect(debugged).toEqual(["handshake_refused"]);
+});
 
-  test("stops at once when a client has connected and sends nothing", async () => {
-    const { port, server } = await servedWith(writeTlsFiles(folder, authority.issue()));
-    const socket = connectPlainly({ port, host: "127.0.0.1" });
-    socket.on("error", () => {});
-    await once(socket, "connect");
-    expect(await health(port)).toBe(200);
-    const closed = once(socket, "close");
-    await server.stop();
-    await closed;
-  });
+test("a server with a certificate stops at once when a client has connected and sends nothing", async () => {
+  const { port, server } = await servedWith(writeTlsFiles(folder, authority.issue()));
+  const socket = connectPlainly({ port, host: "127.0.0.1" });
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  expect(await health(port)).toBe(200);
+  const closed = once(socket, "close");
+  await server.stop();
+  await closed;
+});
 
-  test("shows a new certificate on every address of localhost, and its expiry to Prometheus", async () => {
-    const ends = [30, 90].map((days) => Math.floor((Date.now() + days * DAY_MS) / 1_000)) as [number, number];
-    const paths = writeTlsFiles(folder, authority.issue({ untilMs: ends[0] * 1_000 }));
-    const { port, reload } = await servedWith(paths, "localhost");
-    const expiry = async () => samplesIn((await get(port, "/metrics"))[1]).get(CERTIFICATE_EXPIRY);
-    expect(await expiry()).toBe(ends[0]);
-    // A machine without IPv6 has no such address.
-    const shownTo = () => Promise.all([shown(port), shown(port, "::1").catch(() => undefined)]);
-    const [before, before6] = await shownTo();
-    writeTlsFiles(folder, authority.issue({ untilMs: ends[1] * 1_000 }));
-    reload();
-    const [after, after6] = await shownTo();
-    expect(after).not.toBe(before);
-    if (before6 !== undefined) expect(after6).toBe(after);
-    expect(await expiry()).toBe(ends[1]);
-  });
+test("a server with a new certificate shows it on every address of localhost, and its expiry to Prometheus", async () => {
+  const ends = [30, 90].map((days) => Math.floor((Date.now() + days * DAY_MS) / 1_000)) as [number, number];
+  const paths = writeTlsFiles(folder, authority.issue({ untilMs: ends[0] * 1_000 }));
+  const { port, reload } = await servedWith(paths, "localhost");
+  const expiry = async () => samplesIn((await get(port, "/metrics"))[1]).get(CERTIFICATE_EXPIRY);
+  expect(await expiry()).toBe(ends[0]);
+  // A machine without IPv6 has no such address.
+  const shownTo = () => Promise.all([shown(port), shown(port, "::1").catch(() => undefined)]);
+  const [before, before6] = await shownTo();
+  writeTlsFiles(folder, authority.issue({ untilMs: ends[1] * 1_000 }));
+  reload();
+  const [after, after6] = await shownTo();
+  expect(after).not.toBe(before);
+  if (before6 !== undefined) expect(after6).toBe(after);
+  expect(await expiry()).toBe(ends[1]);
 });
 
 describe("with a client CA", () => {
@@ -147,7 +145,7 @@ describe("with a client CA", () => {
     return { ...server, options: toServer(server.port, { cert, key }), own: { cert, key }, replaceCa };
   }
 
-  test("only clients with a certificate of it connect", async () => {
+  test("a server with a client CA accepts only clients with a certificate of it", async () => {
     const { port, own, debugged } = await servedToClients();
     expect(await health(port, own)).toBe(200);
     await expect(health(port)).rejects.toThrow();
@@ -158,7 +156,7 @@ describe("with a client CA", () => {
     expect(new Set(debugged)).toEqual(new Set(["handshake_refused"]));
   });
 
-  test("a new CA closes open connections, and leases nothing to a request that had not arrived whole", async () => {
+  test("a new client CA closes open connections, and a request that had not arrived whole leases nothing", async () => {
     const { port, options, own, coordinator, replaceCa } = await servedToClients();
     const text = leaseText();
     const responses: string[] = [];
@@ -202,13 +200,16 @@ describe("with a client CA", () => {
     socket.destroy();
   });
 
-  test.each(["TLSv1.2", "TLSv1.3"] as const)("a new CA ends the sessions of %s connections", async (maxVersion) => {
-    const { options, replaceCa } = await servedToClients();
-    const { session } = await responseTo(connect({ ...options, maxVersion }));
-    expect(await responseTo(connect({ ...options, maxVersion, session }))).toMatchObject({ isReused: true });
-    replaceCa();
-    await expect(responseTo(connect({ ...options, maxVersion, session }))).rejects.toThrow();
-  });
+  test.each(["TLSv1.2", "TLSv1.3"] as const)(
+    "a new client CA ends the sessions of %s connections",
+    async (maxVersion) => {
+      const { options, replaceCa } = await servedToClients();
+      const { session } = await responseTo(connect({ ...options, maxVersion }));
+      expect(await responseTo(connect({ ...options, maxVersion, session }))).toMatchObject({ isReused: true });
+      replaceCa();
+      await expect(responseTo(connect({ ...options, maxVersion, session }))).rejects.toThrow();
+    },
+  );
 });
 
 /** A lease request, and nothing behind it. */
@@ -247,40 +248,38 @@ test("a server of plain HTTP shows Prometheus no certificate, not even one that 
   expect(samplesIn(text).get(CERTIFICATE_EXPIRY)).toBeUndefined();
 });
 
-describe("files are rejected:", () => {
-  test.each<[string, (paths: { certificate: string; key: string }) => void, RegExp]>([
-    ["a key that others may read", ({ key }) => chmodSync(key, 0o604), /mode is 0604; .*chmod 600/],
-    ["a key that the group may change", ({ key }) => chmodSync(key, 0o660), /mode is 0660/],
-    ["another certificate's key", ({ key }) => replaceFile(key, authority.issue().key), /is not the one of/],
-    ["no key at all", ({ key }) => replaceFile(key, "a secret that is no key"), /it is no key in PEM/],
-    ["a missing key", ({ key }) => rmSync(key), /can't be read: ENOENT/],
-    ["a pipe", ({ key }) => (rmSync(key), spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', key])), /is no file/],
-    ["a directory", ({ key }) => (rmSync(key), mkdirSync(key)), /is no file/],
-    ["no certificate", ({ certificate }) => writeFileSync(certificate, ""), /holds no certificate/],
-    [
-      "a certificate of tomorrow",
-      () => writeTlsFiles(folder, authority.issue({ fromMs: Date.now() + DAY_MS })),
-      /is not valid before 20\d\d-/,
-    ],
-    [
-      "an expired certificate",
-      () => writeTlsFiles(folder, authority.issue({ untilMs: Date.UTC(2020, 0) })),
-      /expired on 2020-01-01T00:00:00\.000Z/,
-    ],
-  ])("%s", (_, spoil, reason) => {
-    const paths = writeTlsFiles(folder, authority.issue());
-    spoil(paths);
-    const read = () => readTlsMaterial(paths, Date.now());
-    expect(read).toThrow(TypeError);
-    expect(read).toThrow(reason);
-    expect(read).not.toThrow(/PRIVATE KEY|a secret that is no key/);
-  });
+test.each<[string, (paths: { certificate: string; key: string }) => void, RegExp]>([
+  ["a key that others may read", ({ key }) => chmodSync(key, 0o604), /mode is 0604; .*chmod 600/],
+  ["a key that the group may change", ({ key }) => chmodSync(key, 0o660), /mode is 0660/],
+  ["another certificate's key", ({ key }) => replaceFile(key, authority.issue().key), /is not the one of/],
+  ["no key at all", ({ key }) => replaceFile(key, "a secret that is no key"), /it is no key in PEM/],
+  ["a missing key", ({ key }) => rmSync(key), /can't be read: ENOENT/],
+  ["a pipe", ({ key }) => (rmSync(key), spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', key])), /is no file/],
+  ["a directory", ({ key }) => (rmSync(key), mkdirSync(key)), /is no file/],
+  ["no certificate", ({ certificate }) => writeFileSync(certificate, ""), /holds no certificate/],
+  [
+    "a certificate of tomorrow",
+    () => writeTlsFiles(folder, authority.issue({ fromMs: Date.now() + DAY_MS })),
+    /is not valid before 20\d\d-/,
+  ],
+  [
+    "an expired certificate",
+    () => writeTlsFiles(folder, authority.issue({ untilMs: Date.UTC(2020, 0) })),
+    /expired on 2020-01-01T00:00:00\.000Z/,
+  ],
+])("a server rejects %s", (_, spoil, reason) => {
+  const paths = writeTlsFiles(folder, authority.issue());
+  spoil(paths);
+  const read = () => readTlsMaterial(paths, Date.now());
+  expect(read).toThrow(TypeError);
+  expect(read).toThrow(reason);
+  expect(read).not.toThrow(/PRIVATE KEY|a secret that is no key/);
+});
 
-  test("an empty client CA", () => {
-    const paths = { ...writeTlsFiles(folder, authority.issue()), clientCa: join(folder, "clients.crt") };
-    writeFileSync(paths.clientCa, "");
-    expect(() => readTlsMaterial(paths, Date.now())).toThrow(/client CA .* holds no certificate/);
-  });
+test("a server rejects an empty client CA", () => {
+  const paths = { ...writeTlsFiles(folder, authority.issue()), clientCa: join(folder, "clients.crt") };
+  writeFileSync(paths.clientCa, "");
+  expect(() => readTlsMaterial(paths, Date.now())).toThrow(/client CA .* holds no certificate/);
 });
 
 test("a key that its group may read is accepted: services get their keys that way", () => {

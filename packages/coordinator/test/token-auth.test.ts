@@ -25,109 +25,101 @@ const edited = (text: string) =>
     })
     .map(({ at, length, put }) => text.slice(0, at) + put + text.slice(at + length));
 
-describe("a token", () => {
-  test("is cn_ and 32 random bytes, and its id the beginning of its hash", () => {
-    const tokens = Array.from({ length: 1_000 }, newToken);
-    expect(new Set(tokens).size).toBe(1_000);
-    for (const token of tokens) {
-      expect(token).toMatch(TOKEN_PATTERN);
-      expect(token).toHaveLength(46);
-      expect(Buffer.from(token.slice(3), "base64url")).toHaveLength(32);
-    }
-    expect(tokenIdOf(digestOf("password").toString("hex"))).toBe("5e884898");
-  });
-
-  test("has an id that no other token of the file has", () => {
-    const taken = { has: (id: string) => !id.startsWith("0") } as unknown as ReadonlySet<string>;
-    expect(makeToken(LEASE, taken, 1).record.id).toMatch(/^0/);
-  });
+test("a token is cn_ and 32 random bytes, and its id the beginning of its hash", () => {
+  const tokens = Array.from({ length: 1_000 }, newToken);
+  expect(new Set(tokens).size).toBe(1_000);
+  for (const token of tokens) {
+    expect(token).toMatch(TOKEN_PATTERN);
+    expect(token).toHaveLength(46);
+    expect(Buffer.from(token.slice(3), "base64url")).toHaveLength(32);
+  }
+  expect(tokenIdOf(digestOf("password").toString("hex"))).toBe("5e884898");
 });
 
-describe("an authenticator", () => {
-  test("knows each of its tokens, with role, namespaces and id, and no other", () => {
-    const tokens = [
-      made(),
-      made({ role: "read", namespaces: "all" }),
-      made({ role: "operator", namespaces: ["a", "b"] }),
-    ];
-    const authenticator = new TokenAuthenticator(tokens.map(({ record }) => record));
-    expect(tokens.map(({ token }) => authenticator.principalOf(token))).toEqual([
-      { tokenId: tokens[0]?.record.id, permissions: PERMISSIONS_OF.lease, namespaces: new Set(["main"]) },
-      { tokenId: tokens[1]?.record.id, permissions: PERMISSIONS_OF.read, namespaces: "all" },
-      { tokenId: tokens[2]?.record.id, permissions: PERMISSIONS_OF.operator, namespaces: new Set(["a", "b"]) },
-    ]);
-    expect(authenticator.principalOf(newToken())).toBeUndefined();
-    expect(new TokenAuthenticator([]).principalOf(tokens[0]?.token ?? "")).toBeUndefined();
-  });
+test("a token has an id that no other token of the file has", () => {
+  const taken = { has: (id: string) => !id.startsWith("0") } as unknown as ReadonlySet<string>;
+  expect(makeToken(LEASE, taken, 1).record.id).toMatch(/^0/);
+});
 
-  test("compares with every token, wherever the right one is and when there is none", () => {
-    const compared: Buffer[] = [];
-    const isEqual = (one: Buffer, other: Buffer) => {
-      compared.push(one);
-      return timingSafeEqual(one, other);
-    };
-    const tokens = Array.from({ length: 20 }, () => made());
-    const digests = tokens.map(({ token }) => digestOf(token));
-    const authenticator = new TokenAuthenticator(
-      tokens.map(({ record }) => record),
-      isEqual,
+test("an authenticator knows each of its tokens, with role, namespaces and id, and no other", () => {
+  const tokens = [
+    made(),
+    made({ role: "read", namespaces: "all" }),
+    made({ role: "operator", namespaces: ["a", "b"] }),
+  ];
+  const authenticator = new TokenAuthenticator(tokens.map(({ record }) => record));
+  expect(tokens.map(({ token }) => authenticator.principalOf(token))).toEqual([
+    { tokenId: tokens[0]?.record.id, permissions: PERMISSIONS_OF.lease, namespaces: new Set(["main"]) },
+    { tokenId: tokens[1]?.record.id, permissions: PERMISSIONS_OF.read, namespaces: "all" },
+    { tokenId: tokens[2]?.record.id, permissions: PERMISSIONS_OF.operator, namespaces: new Set(["a", "b"]) },
+  ]);
+  expect(authenticator.principalOf(newToken())).toBeUndefined();
+  expect(new TokenAuthenticator([]).principalOf(tokens[0]?.token ?? "")).toBeUndefined();
+});
+
+test("an authenticator compares with every token, wherever the right one is and when there is none", () => {
+  const compared: Buffer[] = [];
+  const isEqual = (one: Buffer, other: Buffer) => {
+    compared.push(one);
+    return timingSafeEqual(one, other);
+  };
+  const tokens = Array.from({ length: 20 }, () => made());
+  const digests = tokens.map(({ token }) => digestOf(token));
+  const authenticator = new TokenAuthenticator(
+    tokens.map(({ record }) => record),
+    isEqual,
+  );
+  for (const { token } of [...tokens, { token: newToken() }]) {
+    compared.length = 0;
+    authenticator.principalOf(token);
+    expect(compared).toEqual(digests);
+  }
+});
+
+test("an authenticator rejects a token that was edited", () => {
+  const { token, record } = made();
+  const authenticator = new TokenAuthenticator([record]);
+  fc.assert(
+    fc.property(edited(token), (text) => {
+      expect(authenticator.principalOf(text) !== undefined).toBe(text === token);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("an authenticator rejects a header that is not the scheme, spaces and the token", () => {
+  const { token, record } = made();
+  const authenticator = new TokenAuthenticator([record]);
+  const isRight = (value: string) => {
+    const [scheme = "", ...rest] = value.split(" ");
+    return (
+      scheme.toLowerCase() === "bearer" &&
+      rest.length > 0 &&
+      rest.filter((part) => part !== "").join("|") === token &&
+      rest.at(-1) === token
     );
-    for (const { token } of [...tokens, { token: newToken() }]) {
-      compared.length = 0;
-      authenticator.principalOf(token);
-      expect(compared).toEqual(digests);
-    }
-  });
+  };
+  fc.assert(
+    fc.property(edited(`Bearer ${token}`), (value) => {
+      expect(authenticator.authenticate(asked("authorization", value)) !== undefined).toBe(isRight(value));
+    }),
+    { numRuns: 2_000 },
+  );
+});
 
-  test("rejects a token that was edited", () => {
-    const { token, record } = made();
-    const authenticator = new TokenAuthenticator([record]);
-    fc.assert(
-      fc.property(edited(token), (text) => {
-        expect(authenticator.principalOf(text) !== undefined).toBe(text === token);
-      }),
-      { numRuns: 2_000 },
-    );
-  });
-
-  test("rejects a header that is not the scheme, spaces and the token", () => {
-    const { token, record } = made();
-    const authenticator = new TokenAuthenticator([record]);
-    const isRight = (value: string) => {
-      const [scheme = "", ...rest] = value.split(" ");
-      return (
-        scheme.toLowerCase() === "bearer" &&
-        rest.length > 0 &&
-        rest.filter((part) => part !== "").join("|") === token &&
-        rest.at(-1) === token
-      );
-    };
-    fc.assert(
-      fc.property(edited(`Bearer ${token}`), (value) => {
-        expect(authenticator.authenticate(asked("authorization", value)) !== undefined).toBe(isRight(value));
-      }),
-      { numRuns: 2_000 },
-    );
-  });
-
-  test("knows a client until its token is revoked or changed", () => {
-    const [stays, goes, changes] = [made(), made(), made()];
-    const authenticator = new TokenAuthenticator([stays.record, goes.record, changes.record]);
-    const clients = [stays, goes, changes].map(({ token }) => authenticator.principalOf(token));
-    expect(clients.map((client) => client !== undefined && authenticator.isValid(client))).toEqual([true, true, true]);
-    const noted = { ...stays.record, note: "the importer of the lists" };
-    const fresh = made();
-    authenticator.replace([noted, { ...changes.record, namespaces: "all" }, fresh.record]);
-    expect(clients.map((client) => client !== undefined && authenticator.isValid(client))).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    expect(authenticator.principalOf(stays.token)).toBe(clients[0]);
-    expect(authenticator.principalOf(goes.token)).toBeUndefined();
-    expect(authenticator.principalOf(changes.token)?.namespaces).toBe("all");
-    expect(authenticator.principalOf(fresh.token)?.tokenId).toBe(fresh.record.id);
-  });
+test("an authenticator knows a client until its token is revoked or changed", () => {
+  const [stays, goes, changes] = [made(), made(), made()];
+  const authenticator = new TokenAuthenticator([stays.record, goes.record, changes.record]);
+  const clients = [stays, goes, changes].map(({ token }) => authenticator.principalOf(token));
+  expect(clients.map((client) => client !== undefined && authenticator.isValid(client))).toEqual([true, true, true]);
+  const noted = { ...stays.record, note: "the importer of the lists" };
+  const fresh = made();
+  authenticator.replace([noted, { ...changes.record, namespaces: "all" }, fresh.record]);
+  expect(clients.map((client) => client !== undefined && authenticator.isValid(client))).toEqual([true, false, false]);
+  expect(authenticator.principalOf(stays.token)).toBe(clients[0]);
+  expect(authenticator.principalOf(goes.token)).toBeUndefined();
+  expect(authenticator.principalOf(changes.token)?.namespaces).toBe("all");
+  expect(authenticator.principalOf(fresh.token)?.tokenId).toBe(fresh.record.id);
 });
 
 describe("the Authorization header", () => {
@@ -141,7 +133,7 @@ describe("the Authorization header", () => {
     ["that is there twice", ["authorization", `Bearer ${token}`, "Authorization", `Bearer ${token}`], false],
     ["that is a value, not a name", ["x-header", "authorization", "x-other", `Bearer ${token}`], false],
     ["with a line feed", ["authorization", `Bearer x\nBearer ${token}`], false],
-  ])("%s", (_, rawHeaders, isValid) => {
+  ])("the Authorization header %s yields its token, or none when invalid", (_, rawHeaders, isValid) => {
     expect(bearerTokenIn(rawHeaders)).toBe(isValid ? token : undefined);
   });
 });

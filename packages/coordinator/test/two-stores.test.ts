@@ -1,5 +1,5 @@
 /**
- * One seeded script, played on two stores, and every answer compared: what the contract does not think of, this finds.
+ * One seeded script, run on two stores, and every outcome compared: this finds what the contract leaves out.
  * Guarantees: G1 (docs/guarantees.md).
  */
 import { isDeepStrictEqual } from "node:util";
@@ -40,7 +40,7 @@ function withoutTimes(value: unknown): unknown {
 }
 
 describe.each(STORES.slice(1))("the %s store and the memory store", (_, open) => {
-  test(`return the same for ${SCRIPTS} scripts of ${STEPS} steps`, async () => {
+  test(`both stores return the same for ${SCRIPTS} scripts of ${STEPS} steps`, async () => {
     const rejections = new Set<string>();
     await fc.assert(
       fc.asyncProperty(randomScript(STEPS), async (script) => {

@@ -1,8 +1,8 @@
 /**
- * What the guard does not believe of a step that was done: it is discarded, and never handed out, neither now nor later.
+ * Which outcomes of a step the guard rejects: their runs are discarded, and never leased later.
  * Guarantees: G2, G4 (docs/guarantees.md).
  */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { freshNonce } from "../src/guard/verify-outcome.js";
 import type { Outcome } from "../src/stores/store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
@@ -72,53 +72,50 @@ const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   ],
 ];
 
-describe("a lease is discarded", () => {
-  test.each(ALTERATIONS)("on %s", async (_, code, message, alter) => {
-    const world = await newWorld({ nodeCount: 2 });
-    const guard = await guardOn(world);
-    await leaseOf(guard, { runCount: 10 });
-    world.store.alter = (outcome, { step }) => (step === "lease" ? alter(outcome, world) : outcome);
-    await expect(leaseOf(guard, { runCount: 3 })).rejects.toMatchObject({
-      code,
-      message: expect.stringMatching(message),
-    });
-    // The store has leased them, and the guard has given them to no client.
-    expect((await world.store.readNamespace(NAMESPACE)).highWaterMark).toBe(13);
-    world.store.alter = (outcome) => outcome;
-    expect((await leaseOf(guard)).firstRun).toBe(14);
+test.each(ALTERATIONS)("a lease is discarded on %s", async (_, code, message, alter) => {
+  const world = await newWorld({ nodeCount: 2 });
+  const guard = await guardOn(world);
+  await leaseOf(guard, { runCount: 10 });
+  world.store.alter = (outcome, { step }) => (step === "lease" ? alter(outcome, world) : outcome);
+  await expect(leaseOf(guard, { runCount: 3 })).rejects.toMatchObject({
+    code,
+    message: expect.stringMatching(message),
   });
+  // The store has leased them, and the guard has given them to no client.
+  expect((await world.store.readNamespace(NAMESPACE)).highWaterMark).toBe(13);
+  world.store.alter = (outcome) => outcome;
+  expect((await leaseOf(guard)).firstRun).toBe(14);
+});
 
-  test("at the line by a store whose clock is ahead: the coordinator's own clock counts", async () => {
-    const world = await newWorld();
-    const guard = await guardOn(world);
-    await leaseOf(guard);
-    const edge = lineOf(world, SHORT_BOUNDS.epsMs);
-    world.store.alter = (outcome) => after({ highWaterMark: edge })(outcome, world);
-    expect((await leaseOf(guard)).firstRun).toBe(edge);
-  });
+test("a lease at the run ceiling of a store whose clock is ahead by eps is granted", async () => {
+  const world = await newWorld();
+  const guard = await guardOn(world);
+  await leaseOf(guard);
+  const edge = lineOf(world, SHORT_BOUNDS.epsMs);
+  world.store.alter = (outcome) => after({ highWaterMark: edge })(outcome, world);
+  expect((await leaseOf(guard)).firstRun).toBe(edge);
+});
 
-  test("one of two that a store gives the same run to", async () => {
-    const world = await newWorld();
-    const guard = await guardOn(world);
-    world.store.alter = (outcome) => after({ highWaterMark: 7 })(outcome, world);
-    const outcomes = await Promise.allSettled([leaseOf(guard), leaseOf(guard)]);
-    expect(outcomes).toMatchObject([{ value: { firstRun: 7 } }, { reason: { code: "lease_discarded" } }]);
-  });
+test("a lease is discarded when the store gave its run to another lease", async () => {
+  const world = await newWorld();
+  const guard = await guardOn(world);
+  world.store.alter = (outcome) => after({ highWaterMark: 7 })(outcome, world);
+  const outcomes = await Promise.allSettled([leaseOf(guard), leaseOf(guard)]);
+  expect(outcomes).toMatchObject([{ value: { firstRun: 7 } }, { reason: { code: "lease_discarded" } }]);
+});
 
-  test("without more harm: what was seen before still counts, and later leases rise", async () => {
-    const world = await newWorld();
-    const guard = await guardOn(world);
-    const runs: number[] = [];
-    for (let count = 0; count < 40; count++) {
-      const [, , , alter] = ALTERATIONS[count % ALTERATIONS.length] as (typeof ALTERATIONS)[number];
-      world.store.alter = (outcome, { step }) =>
-        step === "lease" && count % 3 === 0 ? alter(outcome, world) : outcome;
-      const lease = await leaseAfterJump(world, guard, { runCount: 2 }).catch(() => undefined);
-      if (lease !== undefined) runs.push(lease.firstRun, lastRunOf(lease));
-    }
-    expect(runs.length).toBeGreaterThan(40);
-    expect(runs).toEqual([...new Set(runs)].sort((a, b) => a - b));
-  });
+test("a discarded lease does no more harm: what was seen before still counts, and later leases rise", async () => {
+  const world = await newWorld();
+  const guard = await guardOn(world);
+  const runs: number[] = [];
+  for (let count = 0; count < 40; count++) {
+    const [, , , alter] = ALTERATIONS[count % ALTERATIONS.length] as (typeof ALTERATIONS)[number];
+    world.store.alter = (outcome, { step }) => (step === "lease" && count % 3 === 0 ? alter(outcome, world) : outcome);
+    const lease = await leaseAfterJump(world, guard, { runCount: 2 }).catch(() => undefined);
+    if (lease !== undefined) runs.push(lease.firstRun, lastRunOf(lease));
+  }
+  expect(runs.length).toBeGreaterThan(40);
+  expect(runs).toEqual([...new Set(runs)].sort((a, b) => a - b));
 });
 
 test("a nonce has 96 random bits, and none comes twice", () => {
@@ -127,7 +124,7 @@ test("a nonce has 96 random bits, and none comes twice", () => {
   for (const nonce of nonces) expect(nonce).toMatch(/^[\w-]{16}$/);
 });
 
-test("a lease of no runs discards none", async () => {
+test("a lease of no runs is rejected, and no discard is logged", async () => {
   const world = await newWorld();
   const logged: string[] = [];
   const note = (_: object, event: string) => void logged.push(event);
