@@ -122,7 +122,7 @@ test("the console can be used by keyboard alone", async () => {
   await expect.poll(() => focusedText(page)).toBe("Run 2");
 });
 
-test("the console shows that the coordinator is gone and how old everything is, decodes without it, and reconnects automatically", async () => {
+test("the console shows that the coordinator is gone and how old everything is, decodes anyway, and reconnects", async () => {
   const store = `sqlite:${join(await folderForTest(), "store.db")}`;
   const first = await serveProcess(store, "--create");
   const page = await newPage(browser(), new URL(first.url).origin);

@@ -18,7 +18,7 @@ const token = (page: Page) => page.getByLabel("Token");
 const KEPT =
   "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state, location.href, document.documentElement.outerHTML])";
 
-test("the sign-in page asks for a token by keyboard, explains a wrong one, keeps the right one in memory alone, and opens the URL", async () => {
+test("the sign-in page explains a wrong token, keeps the right one in memory alone, and opens the URL", async () => {
   const { page, visit } = await openConsoleWithTokens(browser());
   const requested: string[] = [];
   page.on("request", (request) => requested.push(new URL(request.url()).pathname));
@@ -62,7 +62,7 @@ test("the console shows nothing after signing out, and the history leads back to
   expect(await page.locator("body").innerText()).not.toContain("High-water mark");
 });
 
-test("the console follows events, exports with the token, survives a restart, and asks again when the token is revoked", async () => {
+test("the console follows events, exports, survives a restart, and asks for a token again when it is revoked", async () => {
   const { page, visit, revoke, coordinator, restart } = await openConsoleWithTokens(browser());
   await visit("/main/runs");
   await signIn(page, OPERATOR);

@@ -1,4 +1,4 @@
-/** What a package holds when it is published: its license, and nothing that only the build or its machine is about. */
+/** What a published package contains: its license and built files, and nothing of the build or its machine. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { REPOSITORY } from "../processes/command.js";
 
 const NAMES = ["protocol", "client", "schemes", "coordinator", "cli"];
 
-test.each(NAMES)("%s", (name) => {
+test.each(NAMES)("the package %s contains its license and built files, and neither maps nor sources", (name) => {
   const folder = join(REPOSITORY, "packages", name);
   const words = ["pack", "--dry-run", "--json", "--ignore-scripts"];
   const { stdout } = spawnSync("npm", words, { cwd: folder, encoding: "utf8", shell: process.platform === "win32" });

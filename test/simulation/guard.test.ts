@@ -22,7 +22,7 @@ describe(`in ${HISTORY_COUNT} simulated histories of ${STEP_COUNT} steps`, () =>
     console.log(`Simulated from seed ${seed}:\n${campaign?.seen}`);
   });
 
-  test("no run is leased twice, an importer's rise, none lies above the line, each refusal is documented, and leasing goes on", () => {
+  test("no run is leased twice, downwards or above the ceiling, errors are documented, and leasing continues", () => {
     expect.assert(campaign.broken === undefined, campaign.broken && reportOf(campaign.broken));
     expect(campaign.seen.historyCount).toBe(HISTORY_COUNT);
     expect(campaign.seen.stepCount).toBe(HISTORY_COUNT * STEP_COUNT);

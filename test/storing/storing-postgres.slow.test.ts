@@ -33,7 +33,7 @@ test("ON CONFLICT DO UPDATE and MERGE overwrite a message", async () => {
   expect(await run(ALL_MESSAGES)).toEqual([[STORED, "merged"]]);
 });
 
-test("a collation that is not deterministic destroys a message, as shown; the query finds it and the statement fixes it", async () => {
+test("a nondeterministic collation destroys a message, as shown; the query finds it and the statement fixes it", async () => {
   await run(examples.sql("table"));
   expect(await run(examples.sql("trap"))).toEqual(examples.rows("trap"));
   const insert = `INSERT INTO messages_at_risk VALUES ('${FIRST}', 'the first message')`;

@@ -52,7 +52,7 @@ test("the importer takes coordinator, namespace and token from the environment w
   });
 });
 
-test("the importer exits with 2 when the command line is wrong, and with 1 when a source or the token file is missing", async () => {
+test("the importer exits with 2 for a wrong command line, and with 1 for a missing source or token file", async () => {
   expect(await runImporter("a.mbox")).toMatchObject({ status: 2, summary: undefined });
   const missing = await runImporter("no-such.mbox", "--archive", "no-such.db");
   expect(missing).toMatchObject({ status: 1, stderr: expect.stringContaining("no-such.mbox") });

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { demo, LETTERS, temporaryDirectory } from "./importing.js";
 
-test("the demo imports, looks a call number up in the archive and at the coordinator, exits with 0 and removes its files", async () => {
+test("the demo imports, looks a call number up in the archive and at the coordinator, and removes its files", async () => {
   const directory = await temporaryDirectory();
   const output = await demo(directory, LETTERS);
   expect(output).toMatch(/stored now +20 messages/);

@@ -29,7 +29,7 @@ test("the summary shows what was stored, the sources, and whether the import cam
   expect(summaryText({ ...SUMMARY, outcome: "failed" })).toMatch(/^Failed before the end/);
 });
 
-test("the summary lists problems by source, number, byte and reason, counts the hidden ones, and has no control character", () => {
+test("the summary lists problems by source, number, byte and reason, counts the rest, and has no control character", () => {
   const problem = { source: "/a/b.mbox", number: 7, byteOffset: 99, reason: "bad \u001b[2J", stored: false };
   const problems = Array.from({ length: 30 }, () => problem);
   const storeId = "s\u001b[2J\u202egpj\nImported into";

@@ -86,7 +86,7 @@ test("nextSync throws no_run_available until a run has come, and requests one", 
   expect(source.requests).toHaveLength(1);
 });
 
-test.each([0, -1, 1.5, TAKE_COUNT_MAX + 1, Number.NaN, "3"])("take(%j) is refused as misuse", async (count) => {
+test.each([0, -1, 1.5, TAKE_COUNT_MAX + 1, Number.NaN, "3"])("take(%j) is rejected as misuse", async (count) => {
   await expect(clientOn(new ScriptedSource()).take(count as number)).rejects.toThrow(RangeError);
 });
 

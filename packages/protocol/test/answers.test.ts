@@ -1,4 +1,4 @@
-/** What a coordinator answers, as its readers check it: each field of a true answer passes as it is, and none may be missing. */
+/** The schemas of a coordinator's responses and queries: a valid response passes as it is, and each range and list has its limits. */
 import { expect, test } from "vitest";
 import type { z } from "zod";
 import { ALARM_NAMES, ALARM_SEVERITIES, HISTORY_WINDOWS_MS, SETTING_ORIGINS } from "../src/operator.js";

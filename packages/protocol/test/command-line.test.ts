@@ -10,7 +10,7 @@ test("commandLine writes the namespace and the options, quoted, and leaves out w
   expect(commandLine("status", "lists")).toBe("callnumber status --namespace lists");
 });
 
-test("filledCommands puts the options of store and checkpoint directory where a command takes them, and changes no other text", () => {
+test("filledCommands adds the store and checkpoint options where a command takes them, and changes nothing else", () => {
   const context = { storeOption: "--store redis://h:1/0", checkpointOption: "--checkpoint-dir /w" };
   const text = `STORE_URL: \`${commandLine("init", "lists")}\` or \`${commandLine("doctor", undefined)}\``;
   expect(filledCommands(text, context)).toBe(
