@@ -10,18 +10,26 @@ const booleanSchema = z
   .enum(["true", "false"], { error: "must be true or false" })
   .transform((text) => text === "true");
 
+/** Headings of options in the help. Other options are below `Options:`. */
+export const STORE_GROUP = "Store:";
+const COORDINATOR_GROUP = "Coordinator:";
+
+export function grouped(heading: string, ...options: readonly Option[]): readonly Option[] {
+  return options.map((option) => option.helpGroup(heading));
+}
+
 /** Adds options, and to each switch that the environment can turn on its `--no-…`, which the help leaves out. */
 export function addOptions(command: Command, options: readonly Option[]): Command {
   for (const option of options) {
     command.addOption(option);
-    if (option.isBoolean() && option.envVar !== undefined) command.addOption(negation(option.name()));
+    if (option.isBoolean() && option.envVar !== undefined) command.addOption(negation(option));
   }
   return command;
 }
 
-/** `--no-NAME`. */
-export function negation(name: string): Option {
-  return new Option(`--no-${name}`).hideHelp();
+/** `--no-NAME`. Its group keeps it from beginning another one. */
+export function negation(option: Option): Option {
+  return new Option(`--no-${option.name()}`).hideHelp().helpGroup(option.helpGroupHeading ?? "Options:");
 }
 
 const notEmptySchema = z.string().min(1, "must not be empty");
@@ -68,12 +76,13 @@ export function wholeNumber(min: number, max: number): z.ZodType<number> {
     .pipe(z.number().min(min, message).max(max, message));
 }
 
-export function namespaceOption(description = "namespace of the runs"): Option {
-  return setting(checkedOption("--namespace <name>", description, namespaceSchema)).default(DEFAULT_NAMESPACE);
+export function namespaceOption(group = COORDINATOR_GROUP, description = "namespace of the runs"): Option {
+  const option = setting(checkedOption("--namespace <name>", description, namespaceSchema));
+  return option.default(DEFAULT_NAMESPACE).helpGroup(group);
 }
 
 export function tokensFileOption(): Option {
-  const description = "file with the accepted tokens, one per line; only its owner may write it (0600, or 0640)";
+  const description = "file of accepted tokens; only its owner may write it (mode 0600 or 0640)";
   return setting(checkedOption("--tokens-file <file>", description));
 }
 
@@ -91,13 +100,14 @@ export interface NamespaceOptions extends CoordinatorOptions {
 
 export function coordinatorOptions(): readonly Option[] {
   const url = z.url({ protocol: /^https?$/, error: "must be a URL such as http://127.0.0.1:7300" });
-  const tokenFile = "file with the token, which others may not read; default: the token in CALLNUMBER_TOKEN, if any";
-  return [
+  const tokenFile = "file that holds the token, which others may not read; else CALLNUMBER_TOKEN";
+  return grouped(
+    COORDINATOR_GROUP,
     setting(checkedOption("--coordinator <url>", "URL of the coordinator", url)).default(
       `http://127.0.0.1:${DEFAULT_PORT}`,
     ),
     setting(checkedOption("--token-file <file>", tokenFile)),
-  ];
+  );
 }
 
 /** Which leases a command reads from the ledger. */
@@ -119,7 +129,8 @@ export function filterOptions(): readonly Option[] {
     .pipe(z.number({ error: "must be a time such as 2026-11-21 or 2026-11-21T08:00:00Z" }).min(0));
   const run = wholeNumber(0, LEDGER_ID_MAX);
   const label = "only leases of holders with this label; may be given several times";
-  return [
+  return grouped(
+    "Filters:",
     checkedOption("--holder <name>", "only leases of the holder with this name", holderSchema.shape.name),
     checkedOption("--host <name>", "only leases of holders on this host"),
     new Option("--label <name=value>", label).argParser((text: string, before: readonly string[] = []) => {
@@ -131,7 +142,7 @@ export function filterOptions(): readonly Option[] {
     checkedOption("--to <time>", "leased before this time", time),
     checkedOption("--from-run <run>", "only leases that hold this run or a later one", run),
     checkedOption("--to-run <run>", "only leases that hold this run or an earlier one", run),
-  ];
+  );
 }
 
 export function filterQuery({ holder, host, label, state, from, to, fromRun, toRun }: FilterOptions): URLSearchParams {

@@ -1,6 +1,6 @@
 /** All sub-commands and their help. Decides how a failure is printed and which exit code it has; the commands do the work. */
 import type { EventEmitter } from "node:events";
-import { Command, CommanderError, type OutputConfiguration } from "commander";
+import { Command, CommanderError, type HelpConfiguration, type OutputConfiguration } from "commander";
 import { type CommandIo, invocation, RELEASE } from "./invocation.js";
 import { failureText, misuseText } from "./output.js";
 import { redactUrl } from "./redact-url.js";
@@ -12,26 +12,48 @@ const PASSWORD_TYPED =
   "callnumber: a password on the command line can be read by every user of this machine and stays in the shell's history. " +
   "Put a store's URL into a file (--store-file; --to-file of move), or into CALLNUMBER_STORE";
 
+const HELP_WIDTH_MAX = 80;
+const LOOK_UP = "Look up:";
+const HELP_COMMAND = ["help [command]", "Show the help of a command"] as const;
+/** A list of commands has their names: arguments would leave too little room for the summaries. */
+const HELP: HelpConfiguration = { sortOptions: true, subcommandTerm: (command) => command.name() };
+
+type Loaders = Readonly<Record<string, () => Promise<Command>>>;
+
 /** In the order of the help. Each is loaded only when it is run: `decode` needs no store, and only `serve` an HTTP server. */
-const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => (await import("./commands/serve.js")).serveCommand(),
-  init: async () => (await import("./commands/init.js")).initCommand(),
-  next: async () => (await import("./commands/next.js")).nextCommand(),
-  encode: async () => (await import("./commands/encode.js")).encodeCommand(),
-  decode: async () => (await import("./commands/decode.js")).decodeCommand(),
-  inspect: async () => (await import("./commands/inspect.js")).inspectCommand(),
-  runs: async () => (await import("./commands/runs.js")).runsCommand(),
-  export: async () => (await import("./commands/export.js")).exportCommand(),
-  status: async () => (await import("./commands/status.js")).statusCommand(),
-  recover: async () => (await import("./commands/recover.js")).recoverCommand(),
-  "advance-version": async () => (await import("./commands/advance-version.js")).advanceVersionCommand(),
-  doctor: async () => (await import("./commands/doctor.js")).doctorCommand(),
-  backup: async () => (await import("./commands/backup.js")).backupCommand(),
-  retention: async () => (await import("./commands/retention.js")).retentionCommand(),
-  token: async () => (await import("./commands/token.js")).tokenCommand(),
-  move: async () => (await import("./commands/move.js")).moveCommand(),
-  schemes: async () => (await import("./commands/schemes.js")).schemesCommand(),
+const COMMANDS: Loaders = {
+  ...inGroup("Run:", {
+    serve: async () => (await import("./commands/serve.js")).serveCommand(),
+    init: async () => (await import("./commands/init.js")).initCommand(),
+    next: async () => (await import("./commands/next.js")).nextCommand(),
+  }),
+  ...inGroup(LOOK_UP, {
+    inspect: async () => (await import("./commands/inspect.js")).inspectCommand(),
+    runs: async () => (await import("./commands/runs.js")).runsCommand(),
+    status: async () => (await import("./commands/status.js")).statusCommand(),
+    export: async () => (await import("./commands/export.js")).exportCommand(),
+    decode: async () => (await import("./commands/decode.js")).decodeCommand(),
+    encode: async () => (await import("./commands/encode.js")).encodeCommand(),
+  }),
+  ...inGroup("Maintain:", {
+    doctor: async () => (await import("./commands/doctor.js")).doctorCommand(),
+    recover: async () => (await import("./commands/recover.js")).recoverCommand(),
+    backup: async () => (await import("./commands/backup.js")).backupCommand(),
+    token: async () => (await import("./commands/token.js")).tokenCommand(),
+    retention: async () => (await import("./commands/retention.js")).retentionCommand(),
+    move: async () => (await import("./commands/move.js")).moveCommand(),
+    "advance-version": async () => (await import("./commands/advance-version.js")).advanceVersionCommand(),
+  }),
+  ...inGroup("Other schemes:", {
+    schemes: async () => (await import("./commands/schemes.js")).schemesCommand(),
+  }),
 };
+
+/** Gives commands their heading in the help. */
+function inGroup(heading: string, loaders: Loaders): Loaders {
+  const grouped = Object.entries(loaders).map(([name, load]) => [name, async () => (await load()).helpGroup(heading)]);
+  return Object.fromEntries(grouped);
+}
 
 /** Within a command: `words` are its command line. */
 export async function runProgram(words: readonly string[]): Promise<void> {
@@ -63,42 +85,49 @@ export async function runProgram(words: readonly string[]): Promise<void> {
 }
 
 /** With the sub-command that `words` name; with all of them where they name none: help and suggestions list every command. */
-async function programFor(words: readonly string[], asJson: boolean): Promise<Command> {
+export async function programFor(words: readonly string[], asJson: boolean): Promise<Command> {
   const { stdout, stderr, env } = invocation().io;
   const output: OutputConfiguration = {
     writeOut: (text) => void stdout.write(text),
     writeErr: (text) => void stderr.write(text),
-    getOutHelpWidth: () => (stdout.isTTY ? stdout.columns : undefined) as number,
-    getErrHelpWidth: () => (stderr.isTTY ? stderr.columns : undefined) as number,
+    getOutHelpWidth: () => helpWidthOf(stdout),
+    getErrHelpWidth: () => helpWidthOf(stderr),
     // The help has no colors.
     getOutHasColors: () => false,
     getErrHasColors: () => false,
     outputError: (text, write) => write(misuseText(text, asJson)),
   };
   const program = new Command("callnumber")
-    .description("Short numbers for messages: eight characters, never used twice, made without a network call each.")
+    .description("Makes short, permanent numbers for messages. No number is issued twice.")
     .version(RELEASE)
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput(output)
+    .configureHelp(HELP)
+    .commandsGroup(LOOK_UP)
+    .helpCommand(...HELP_COMMAND)
     .addHelpText(
       "after",
       `
 To try it:
-  $ callnumber serve                     starts a coordinator on an embedded store, on this machine
-  $ callnumber next -n 3                 in another terminal: three call numbers
-  $ callnumber inspect 2VznWE2i          what is this number, who made it?
+  $ callnumber serve               starts a coordinator on an embedded store
+  $ callnumber next -n 3           in another terminal: makes three call numbers
+  $ callnumber inspect 2VznWE2i    shows what this number is and who made it
 
-Settings can also be in the environment: --store is CALLNUMBER_STORE. The help of a command names its variables.
-Every command takes --json; failures are then JSON on standard error. Exit codes: 0 done, 1 failed or the answer is no, 2 misused;
-those of status --check are its own.`,
+Settings can also be in the environment: --store is CALLNUMBER_STORE. The help
+of a command names its variables. Every command takes --json; failures are then
+JSON on standard error.
+
+Exit codes: 0 done, 1 failed or the answer is no, 2 misused. status --check has
+its own.`,
     );
   const [name = ""] = words;
   const named = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   const commands = await Promise.all((named === undefined ? Object.values(COMMANDS) : [named]).map((load) => load()));
   for (const command of commands) {
     for (const one of withSubCommands(command)) {
-      one.configureOutput(output).exitOverride();
+      one.configureOutput(output).configureHelp(HELP).exitOverride();
+      if (one.commands.length > 0) one.helpCommand(...HELP_COMMAND);
       // Where there are sub-commands, the parser would take the flag from them.
       if (one.commands.length === 0) one.option("--json", "print JSON for programs");
       readSettingsFrom(env, one);
@@ -106,6 +135,10 @@ those of status --check are its own.`,
     program.addCommand(command);
   }
   return program;
+}
+
+function helpWidthOf({ isTTY, columns = HELP_WIDTH_MAX }: CommandIo["stdout"]): number {
+  return isTTY ? Math.min(columns, HELP_WIDTH_MAX) : HELP_WIDTH_MAX;
 }
 
 /** commander reads the environment of the process, in a private step. This one reads the environment that the command was given. */

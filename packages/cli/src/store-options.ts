@@ -19,7 +19,7 @@ import { type CommandContext, type CommandOptions, commandLine, shellWord } from
 import type { Command, Option } from "commander";
 import { z } from "zod";
 import { invocation } from "./invocation.js";
-import { addOptions, checkedOption, setting, switchOption, wholeNumber } from "./options.js";
+import { addOptions, checkedOption, grouped, STORE_GROUP, setting, switchOption, wholeNumber } from "./options.js";
 
 export interface StoreOptions {
   readonly store: string;
@@ -39,9 +39,11 @@ export interface StoreNamespaceOptions extends StoreOptions {
 export function addStoreOptions(command: Command, options: readonly Option[]): Command {
   const description = "where the state is kept: sqlite:PATH, redis://HOST:PORT/DB, rediss://…, memory:";
   const store = setting(checkedOption("--store <url>", description)).default(
-    `sqlite:${join(stateHome(), "callnumber", "store.db")}`,
+    `sqlite:${join(stateHome().path, "callnumber", "store.db")}`,
+    `sqlite:${stateHome().shown}/callnumber/store.db`,
   );
-  return addOptions(command, [store, ...options, setting(urlFileOption("store"))]).hook("preAction", (_, action) => {
+  const place = grouped(STORE_GROUP, store, setting(urlFileOption("store")));
+  return addOptions(command, [...options, ...place]).hook("preAction", (_, action) => {
     for (const name of ["store", "to"]) readUrlFile(action, name);
     try {
       invocation().context = commandContextOf(action);
@@ -54,16 +56,21 @@ export function addStoreOptions(command: Command, options: readonly Option[]): C
 /** By default next to the default store's directory, not in it: both must not be restored together. */
 export function checkpointDirOption(): Option {
   const description = "directory for checkpoints of what was leased; not in the store's directory";
-  return setting(checkedOption("--checkpoint-dir <path>", description)).default(
-    join(stateHome(), "callnumber-checkpoints"),
+  const option = setting(checkedOption("--checkpoint-dir <path>", description)).helpGroup(STORE_GROUP);
+  return option.default(
+    join(stateHome().path, "callnumber-checkpoints"),
+    `${stateHome().shown}/callnumber-checkpoints`,
   );
 }
 
-function stateHome(): string {
+/** `shown`: the path with a variable of the shell, for the help. It is short, and the same on every machine. */
+function stateHome(): { readonly path: string; readonly shown: string } {
   const { env } = invocation().io;
   const { XDG_STATE_HOME: given, [platform === "win32" ? "USERPROFILE" : "HOME"]: home = homedir() } = env;
   // The XDG specification ignores a relative path.
-  return given !== undefined && isAbsolute(given) ? given : join(home, ".local", "state");
+  return given !== undefined && isAbsolute(given)
+    ? { path: given, shown: "$XDG_STATE_HOME" }
+    : { path: join(home, ".local", "state"), shown: "$HOME/.local/state" };
 }
 
 export function nodesOption(description: string): Option {
@@ -71,10 +78,7 @@ export function nodesOption(description: string): Option {
 }
 
 export function confirmClockOption(): Option {
-  return switchOption(
-    "confirm-clock",
-    "after more than 30 days without a heartbeat: the clock was checked and is right",
-  );
+  return switchOption("confirm-clock", "confirm that the clock is right, after 30 days without a heartbeat");
 }
 
 /** Each finding of the preflight has a name. Accepting one accepts no other. */
@@ -83,7 +87,7 @@ export function ignoreFindingsOption(): Option {
     .string()
     .regex(/^[a-z-]+(,[a-z-]+)*$/, "must be names of findings, with commas between them")
     .transform((text) => text.split(","));
-  const description = "findings of callnumber doctor that are known and accepted, by their names";
+  const description = "names of accepted findings of callnumber doctor, with commas";
   return checkedOption("--ignore-findings <names>", description, names).default([], "none");
 }
 

@@ -6,42 +6,10 @@ import { expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, serve, shell } from "../../../test/processes/command.js";
 import { done, embeddedStore, expectFailure, httpServer, jsonOf, NOWHERE } from "./commands-for-test.js";
 
-/** What selects a store, a coordinator, a namespace, a directory or a token has the same meaning in every command. */
-const SHARED_SETTINGS = "coordinator namespace store store-file token tokens-file token-file checkpoint-dir".split(" ");
-const SERVE_SETTINGS =
-  "ignore-findings allow-host allow-network-file-system max-connections holder-burst-runs holder-runs-per-second host max-concurrent-leases ledger-dir listen-without-tls listen-without-tokens log-level coordinator-name port public-inspect tls-certificate tls-client-ca tls-key token-burst-runs token-runs-per-second".split(
-    " ",
-  );
-const variableOf = (name: string) => `CALLNUMBER_${name.toUpperCase().replaceAll("-", "_")}`;
-
 test("the command without arguments shows how to begin", async () => {
   const { stdout } = await done();
   const everyday = ["serve", "next", "inspect", "encode", "decode", "runs", "status", "init"];
   for (const word of [...everyday, "recover", "To try it:"]) expect(stdout).toContain(word);
-});
-
-test("the help of every command lists its environment variables, which are all settings", async () => {
-  const commandsIn = (help: string) =>
-    [...help.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
-  const commands = commandsIn((await done()).stdout).map((name) => [name]);
-  expect(commands).toHaveLength(15);
-  for (const [parent, count] of [
-    ["schemes", 5],
-    ["token", 3],
-  ] as const) {
-    const children = commandsIn((await done(parent, "--help")).stdout);
-    expect(children).toHaveLength(count);
-    commands.push(...children.map((name) => [parent, name]));
-  }
-  const found = new Set<string>();
-  for (const command of commands) {
-    const { stdout } = await done(...command, "--help");
-    expect(stdout).toContain("--json");
-    const variables = stdout.match(/CALLNUMBER_[A-Z_]+/g) ?? [];
-    for (const variable of variables) found.add(variable);
-    if (command[0] !== "serve") expect(SHARED_SETTINGS.map(variableOf)).toEqual(expect.arrayContaining(variables));
-  }
-  expect([...found].sort()).toEqual([...SHARED_SETTINGS, ...SERVE_SETTINGS].map(variableOf).sort());
 });
 
 test.each(["--version", "-V"])("%s prints the release of the package", async (flag) => {
@@ -180,8 +148,8 @@ test.each([
 
 test("the default store does not depend on the working directory, nor on a relative XDG_STATE_HOME", async () => {
   const home = await folderForTest();
-  const { stdout } = await callnumber(["serve", "--help"], { env: { HOME: home, XDG_STATE_HOME: "relative" } });
-  expect(stdout.replace(/\s+/g, "")).toContain(`sqlite:${join(home, ".local", "state", "callnumber", "store.db")}`);
+  const path = join(home, ".local", "state", "callnumber", "store.db");
+  await expectFailure(["init"], 1, path, { HOME: home, XDG_STATE_HOME: "relative" });
 });
 
 test("init begins at the run it is given, and makes a namespace once", async () => {

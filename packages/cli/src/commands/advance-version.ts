@@ -12,7 +12,7 @@ import {
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { invocation } from "../invocation.js";
-import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatRecord, formatTime, print, printJson } from "../output.js";
 import {
   addStoreOptions,
@@ -32,7 +32,7 @@ interface Options extends StoreNamespaceOptions {
 
 export function advanceVersionCommand(): Command {
   const command = new Command("advance-version")
-    .summary("continue in the next version when a run space ends")
+    .summary("Continue in the next version when a run space ends")
     .description(
       "Ends the version that a namespace leases from, permanently, and continues at run 1 of the next one: there are eight, 0 to 7. Prints " +
         "what that means, and asks. Coordinators on Redis may run meanwhile, and continue automatically; stop the coordinator of an embedded " +
@@ -43,14 +43,14 @@ export function advanceVersionCommand(): Command {
       "\nExamples:\n  $ callnumber advance-version --store redis://127.0.0.1:6379\n  $ callnumber advance-version --store redis://127.0.0.1:6379 --to 1 --yes",
     )
     .action(advance);
-  const to = "the version to continue in, for scripts: changes nothing where that is reached already";
+  const to = "version to continue in, for scripts; if it is reached, nothing changes";
   return addStoreOptions(command, [
-    namespaceOption(),
-    checkpointDirOption(),
     checkedOption("--to <version>", to, wholeNumber(1, VERSION_MAX)),
-    switchOption("force-early", "although less than 95 % of the version is used: the rest is given up"),
+    switchOption("force-early", "give up the rest of a version of which less than 95 % is used"),
     confirmClockOption(),
-    switchOption("yes", "do it without asking"),
+    switchOption("yes", "advance without asking"),
+    namespaceOption(STORE_GROUP),
+    checkpointDirOption(),
   ]);
 }
 

@@ -25,7 +25,7 @@ type Options = StoreOptions & CoordinatorOptions;
 
 export function doctorCommand(): Command {
   const command = new Command("doctor")
-    .summary("check whether the store could lose or repeat runs")
+    .summary("Check whether a store could lose or repeat runs")
     .description(
       "Examines the servers and records of a store: --store, or without it the one that the running coordinator serves. Shows what ends " +
         "leasing (the exit code is then 1), what is unwise, and the line of configuration that fixes it; then the settings of the " +

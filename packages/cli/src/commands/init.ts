@@ -9,7 +9,7 @@ import {
 } from "@callnumber/coordinator/operator";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { print, printJson } from "../output.js";
 import {
   addStoreOptions,
@@ -29,7 +29,7 @@ interface Options extends StoreNamespaceOptions {
 
 export function initCommand(): Command {
   const command = new Command("init")
-    .summary("make a namespace in a store")
+    .summary("Make a namespace in a store")
     .description(
       "Makes a namespace: once for each, before the first lease, in a new store or in one that has others. Acts on the store itself; an " +
         "embedded store must not be in use. If an archive already holds call numbers, pass a --first-run above all of theirs.",
@@ -42,11 +42,11 @@ export function initCommand(): Command {
     .action(init);
   const rate = "runs per second by which the run ceiling rises, 16,384 numbers each; never changes";
   return addStoreOptions(command, [
-    namespaceOption(),
-    switchOption("create", "make the file of the default store (a store that is named needs no flag)"),
+    switchOption("create", "make the file of the default store; not needed with --store"),
     checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1),
     checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),
-    nodesOption("how many data nodes could be promoted: the master and its replicas").default(1),
+    nodesOption("data nodes that could be promoted: the master and its replicas").default(1),
+    namespaceOption(STORE_GROUP),
     checkpointDirOption(),
   ]);
 }

@@ -14,7 +14,7 @@ import {
 } from "@callnumber/coordinator/operator";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { checkedOption, namespaceOption, switchOption } from "../options.js";
+import { checkedOption, namespaceOption, STORE_GROUP, switchOption } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";
 import {
   addStoreOptions,
@@ -38,7 +38,7 @@ const ALL = "all";
 
 export function moveCommand(): Command {
   const command = new Command("move")
-    .summary("move namespaces to another store")
+    .summary("Move namespaces to another store")
     .description(
       "Moves namespaces from one store to another, such as from the embedded store to Redis, with the ledger. The new store has a " +
         "store id of its own and the next of the eight versions of call numbers. The old one is sealed permanently, and nothing is leased " +
@@ -48,16 +48,16 @@ export function moveCommand(): Command {
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber move --to redis://127.0.0.1:6379\n" +
-        "  $ callnumber move --store redis://old:6379 --to redis://new:6379 --namespace all --nodes 3 --apply",
+        "  $ callnumber move --store redis://old:6379 --to redis://new:6379 \\\n      --namespace all --nodes 3 --apply",
     )
     .action(move);
   return addStoreOptions(command, [
     checkedOption("--to <url>", "the new store; it must not hold these namespaces yet"),
-    namespaceOption(`namespace of the runs, or ${ALL}`),
-    nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
+    namespaceOption(STORE_GROUP, `namespace of the runs, or ${ALL}`),
+    nodesOption("data nodes of the new store: the master and its replicas").default(1),
     ignoreFindingsOption(),
     checkpointDirOption(),
-    switchOption("apply", "do it"),
+    switchOption("apply", "move the namespaces"),
     urlFileOption("to"),
   ]);
 }

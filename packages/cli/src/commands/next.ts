@@ -20,7 +20,7 @@ const NUMBERS_PER_RUN = 16_384;
 
 export function nextCommand(): Command {
   const command = new Command("next")
-    .summary("make call numbers")
+    .summary("Make call numbers")
     .description(
       "Leases a run, makes call numbers from it and prints them, one a line. What is left of the run is given up: each call " +
         "takes a new run. For many numbers use -n, or the client in your own program.",
@@ -28,7 +28,7 @@ export function nextCommand(): Command {
     .addHelpText("after", "\nExample:\n  $ callnumber next -n 3")
     .action(next);
   return addOptions(command, [
-    checkedOption("-n, --count <count>", "how many", wholeNumber(1, TAKE_COUNT_MAX)).default(1),
+    checkedOption("-n, --count <count>", "call numbers to make", wholeNumber(1, TAKE_COUNT_MAX)).default(1),
     ...coordinatorOptions(),
     namespaceOption(),
   ]);

@@ -18,7 +18,7 @@ import { LEDGER_ID_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { type CallNumberList, floorOf, formatList, readCallNumberList } from "../call-number-list.js";
 import { invocation } from "../invocation.js";
-import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";
 import {
   addStoreOptions,
@@ -44,7 +44,7 @@ const WATCH_MS = 2 * HEARTBEAT_EVERY_MS + 1_000;
 
 export function recoverCommand(): Command {
   const command = new Command("recover")
-    .summary("recover a store that was lost or rolled back")
+    .summary("Recover a store that was lost or rolled back")
     .description(
       "Watches a namespace of a store for some seconds, and prints what it found, what recovering would set, and what that costs. Changes " +
         "nothing without --apply. The high-water mark moves to the run ceiling, above everything that was ever leased; the next coordinator then " +
@@ -57,16 +57,16 @@ export function recoverCommand(): Command {
         "\n  $ callnumber recover --numbers numbers.txt",
     )
     .action(recover);
-  const numbers = "call numbers of the archive, one per line; - for standard input. Their greatest run is a floor";
+  const numbers = "call numbers of the archive, one per line (-: standard input), to recover above";
   return addStoreOptions(command, [
-    namespaceOption(),
     checkedOption("--store-id <id>", "id of the lost store, where neither record nor checkpoint has it"),
     checkedOption("--min-run <run>", "a run that is known to be leased (its ledger id)", wholeNumber(0, LEDGER_ID_MAX)),
     checkedOption("--numbers <file>", numbers),
     nodesOption("number of data nodes (default: that of the record or the checkpoint)"),
-    checkpointDirOption(),
     confirmClockOption(),
-    switchOption("apply", "do it"),
+    switchOption("apply", "recover the namespace"),
+    namespaceOption(STORE_GROUP),
+    checkpointDirOption(),
   ]);
 }
 

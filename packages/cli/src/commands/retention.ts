@@ -1,7 +1,7 @@
 /** `retention`: for how long leases stay in the store, on the store itself. */
 import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN, type Retention } from "@callnumber/coordinator/operator";
 import { Command } from "commander";
-import { checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
   addStoreOptions,
@@ -17,7 +17,7 @@ interface Options extends StoreNamespaceOptions {
 
 export function retentionCommand(): Command {
   const command = new Command("retention")
-    .summary("set for how long leases stay in the store")
+    .summary("Set how long leases stay in the store")
     .description(
       "Prints for how long the leases of a namespace stay in the store, and which were trimmed; with --days or --keep-all, sets it. " +
         "Coordinators with --ledger-dir append older leases to files there, and trim them. Acts on the store itself; stop the coordinator " +
@@ -28,10 +28,10 @@ export function retentionCommand(): Command {
   const days = wholeNumber(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX);
   const whichDays = `trim leases that are older, ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX} days`;
   return addStoreOptions(command, [
-    namespaceOption(),
-    checkpointDirOption(),
     checkedOption("--days <n>", whichDays, days).conflicts("keepAll"),
     switchOption("keep-all", "trim nothing"),
+    namespaceOption(STORE_GROUP),
+    checkpointDirOption(),
   ]);
 }
 

@@ -45,7 +45,7 @@ const LIMIT_MAX = 100_000;
 
 export function runsCommand(): Command {
   const command = new Command("runs")
-    .summary("list the newest leases, or show one run")
+    .summary("List the newest leases, or show one run")
     .description(
       "Lists leases, newest first. STATE is what the holder reported: the last number it made (run/sequence; - for none), and whether the " +
         "run is in use (open), used up (exhausted) or given up (closed). unreported: no report yet. discarded: never given to a holder. On " +
@@ -55,15 +55,15 @@ export function runsCommand(): Command {
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber runs --limit 5\n  $ callnumber runs 99\n" +
-        "  $ callnumber runs --holder mbox-importer --label archive=lists --from 2026-11-21",
+        "  $ callnumber runs --holder mbox-importer --from 2026-11-21",
     )
     .action(async (run: number | undefined, options: Options, self: Command) => {
       if (run !== undefined) await showRun(run, options, self);
       else await list(options);
     });
   return addOptions(command, [
-    ...filterOptions(),
     checkedOption("--limit <count>", "how many leases", wholeNumber(1, LIMIT_MAX)).default(20),
+    ...filterOptions(),
     ...coordinatorOptions(),
     namespaceOption(),
   ]);

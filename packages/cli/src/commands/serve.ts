@@ -9,8 +9,10 @@ import {
   checkedOption,
   choiceOption,
   DEFAULT_PORT,
+  grouped,
   namespaceOption,
   negation,
+  STORE_GROUP,
   setting,
   switchOption,
   tokensFileOption,
@@ -24,7 +26,7 @@ const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
 export function serveCommand(): Command {
   const command = new Command("serve")
-    .summary("run a coordinator")
+    .summary("Run a coordinator")
     .description(
       "Leases runs to importers over HTTP until it is stopped (Ctrl-C, SIGTERM). Messages for people go to standard error, the log " +
         "(JSON, a line for each event) to standard output.",
@@ -40,11 +42,9 @@ export function serveCommand(): Command {
       const [settings, commands] = [settingsOf(command), commandContextOf(command)];
       return runCoordinator(options, { mustServeNamespace, settings, commands });
     });
-  return addStoreOptions(command, [
-    ...settingOptions().map(setting),
-    switchOption("create", "make an embedded store where there is none yet (default on a terminal)"),
-    negation("create"),
-  ]);
+  const description = "make an embedded store where there is none yet (default on a terminal)";
+  const create = switchOption("create", description).helpGroup(STORE_GROUP);
+  return addStoreOptions(command, [...settingOptions().map(setting), create, negation(create)]);
 }
 
 /** Labels of letters, digits, `-` and `_`, as names of hosts and containers are. Other rules decide about addresses. */
@@ -62,39 +62,54 @@ function settingOptions(): readonly Option[] {
       "must be names of hosts without ports, with commas between them",
     );
   return [
-    namespaceOption(),
-    checkedOption("--host <address>", "address to listen on").default("127.0.0.1"),
-    checkedOption("--port <port>", "port to listen on; 0 takes any free one", wholeNumber(0, 65_535)).default(
-      DEFAULT_PORT,
+    ...grouped(
+      STORE_GROUP,
+      namespaceOption(),
+      checkpointDirOption(),
+      checkedOption("--ledger-dir <path>", "directory for leases trimmed from the store (see retention); must exist"),
+      ignoreFindingsOption(),
+      switchOption(
+        "allow-network-file-system",
+        "keep an embedded store on a network file system; no other machine may ever use it",
+      ),
     ),
-    checkedOption("--coordinator-name <name>", "name of this coordinator in the ledger", name).default(hostname()),
-    choiceOption("--log-level <level>", "least severe events in the log", LOG_LEVELS).default(
-      undefined,
-      "info; on a terminal, warnings as text and no JSON",
+    ...grouped(
+      "Listening:",
+      checkedOption("--host <address>", "address to listen on").default("127.0.0.1"),
+      checkedOption("--port <port>", "port to listen on; 0 takes any free one", wholeNumber(0, 65_535)).default(
+        DEFAULT_PORT,
+      ),
     ),
-    checkpointDirOption(),
-    checkedOption("--ledger-dir <path>", "directory for leases trimmed from the store (see retention); must exist"),
-    ignoreFindingsOption(),
-    switchOption(
-      "allow-network-file-system",
-      "keep an embedded store on a file system that other machines could use too: none of them ever may",
+    ...grouped(
+      "Access:",
+      tokensFileOption(),
+      switchOption("listen-without-tokens", "accept every request without a token, on any address"),
+      checkedOption(
+        "--allow-host <names>",
+        "without tokens: host names that requests may name, in addition to localhost and addresses",
+        hostNames,
+      ).default([], "none"),
+      switchOption("public-inspect", "answer without a token whether a call number can exist, under /v1/public/"),
     ),
-    tokensFileOption(),
-    switchOption("listen-without-tokens", "accept every request without a token, on any address"),
-    checkedOption(
-      "--allow-host <names>",
-      "without tokens: host names that requests may name, in addition to localhost and addresses",
-      hostNames,
-    ).default([], "none"),
-    switchOption(
-      "public-inspect",
-      "answer under /v1/public/ whether a call number can exist, and nothing else: for an archive's page about missing messages",
+    ...grouped(
+      "TLS:",
+      checkedOption("--tls-certificate <file>", "the server's certificate, PEM; turns on HTTPS"),
+      checkedOption("--tls-key <file>", "the certificate's key, PEM; only its owner and group may read it"),
+      checkedOption("--tls-client-ca <file>", "accept only clients with a certificate of this authority, PEM"),
+      switchOption("listen-without-tls", "listen without encryption on an address that other machines reach"),
     ),
-    checkedOption("--tls-certificate <file>", "the server's certificate, PEM; turns on HTTPS"),
-    checkedOption("--tls-key <file>", "the certificate's key, PEM; only its owner and group may read it"),
-    checkedOption("--tls-client-ca <file>", "accept only clients with a certificate of this authority, PEM"),
-    switchOption("listen-without-tls", "listen without encryption on an address that other machines reach"),
-    ...limitOptions(),
+    ...grouped("Limits:", ...limitOptions()),
+    ...grouped(
+      "Log:",
+      checkedOption("--coordinator-name <name>", "name of this coordinator in the log and ledger", name).default(
+        hostname(),
+        "the host name",
+      ),
+      choiceOption("--log-level <level>", "least severe events in the log", LOG_LEVELS).default(
+        undefined,
+        "info; on a terminal, warnings as text and no JSON",
+      ),
+    ),
   ];
 }
 
@@ -107,7 +122,7 @@ export function limitOptions(): readonly Option[] {
     limitOption("--holder-runs-per-second <n>", "runs per second for a holder after that", holder.perSecond, 100_000),
     checkedOption(
       "--max-concurrent-leases <n>",
-      "leases and reports of one token (without tokens: one address) in flight at a time, and half of those of all; more fail with overloaded",
+      "leases and reports in flight for a token (without tokens: an address); twice as many in all",
       wholeNumber(1, 10_000),
     ).default(CONCURRENT_LEASES_DEFAULT),
     checkedOption(

@@ -51,14 +51,14 @@ const RELOAD = "send SIGHUP to its process, or start it again";
 
 export function tokenCommand(): Command {
   return new Command("token")
-    .summary("create, list and revoke access tokens")
+    .summary("Create, list and revoke access tokens")
     .description(
       "Changes a file of tokens. A coordinator that runs with the same file (serve --tokens-file) reads it again on SIGHUP. Without a " +
         "verb, lists the tokens.",
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber token create --tokens-file tokens --role lease --namespace main --note importer-1 > importer-1.token\n" +
+      "\nExamples:\n  $ callnumber token create --tokens-file tokens --role lease \\\n      --namespace main --note importer-1 > importer-1.token\n" +
         "  $ callnumber token list --tokens-file tokens\n  $ callnumber token revoke 5e884898 --tokens-file tokens",
     )
     .addCommand(createCommand())
@@ -72,6 +72,7 @@ function mandatoryFile(): Option {
 
 function createCommand(): Command {
   const command = new Command("create")
+    .summary("Make a token and print it once")
     .description("Makes a token and prints it once, on standard output; the file keeps its SHA-256 only.")
     .action(create);
   return addOptions(command, [
@@ -114,7 +115,10 @@ function isOpenToOthers(): boolean {
 }
 
 function listCommand(): Command {
-  const command = new Command("list").description("Lists the tokens, without their hashes.").action(list);
+  const command = new Command("list")
+    .summary("List the tokens")
+    .description("Lists the tokens, without their hashes.")
+    .action(list);
   return addOptions(command, [mandatoryFile()]);
 }
 
@@ -127,6 +131,7 @@ async function list({ tokensFile, json }: FileOptions): Promise<void> {
 
 function revokeCommand(): Command {
   const command = new Command("revoke")
+    .summary("Remove a token")
     .description("Removes a token.")
     .argument("<id>", "the token's id, as list shows it")
     .action(revoke);

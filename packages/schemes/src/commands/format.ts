@@ -134,13 +134,12 @@ function digitsOf({ width }: Field, value: bigint): string {
 
 const WIDTH_MIN = 40;
 /** Longer lines are hard to read. */
-const WIDTH_MAX = 100;
-const WIDTH_WITHOUT_TERMINAL = 80;
+const WIDTH_MAX = 80;
 
 /** How wide a line of text may be here. */
 export function lineWidth({ call }: SchemesIo): number {
-  const { isTTY, columns } = call.io.stdout;
-  return Math.min(Math.max((isTTY ? columns : undefined) ?? WIDTH_WITHOUT_TERMINAL, WIDTH_MIN), WIDTH_MAX);
+  const { isTTY, columns = WIDTH_MAX } = call.io.stdout;
+  return isTTY ? Math.min(Math.max(columns, WIDTH_MIN), WIDTH_MAX) : WIDTH_MAX;
 }
 
 /** Integers beyond 2^53 are strings, as everywhere in JSON. */

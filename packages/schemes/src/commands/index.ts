@@ -12,7 +12,7 @@ export type { SchemesIo } from "./io.js";
 /** Creates `schemes` with its sub-commands, for one call. */
 export function schemesCommand(io: SchemesIo): Command {
   const command = new Command("schemes")
-    .summary("compare, read and mint other numbering schemes (offline)")
+    .summary("Compare, parse and mint other schemes' numbers (offline)")
     .description(
       "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator. docs/explanation/choosing-a-scheme.md explains the " +
         "output.",

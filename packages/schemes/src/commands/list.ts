@@ -23,7 +23,7 @@ const NODES_MAX = 1e9;
 
 export function listCommand(io: SchemesIo): Command {
   return new Command("list")
-    .summary("compare numbering schemes, or show one in full")
+    .summary("Compare numbering schemes, or show one in full")
     .description(
       "Compares the call number with other numbering schemes for a load: so many numbers a second, made by so many nodes, for so long. " +
         "Every figure is computed from the fields of the scheme. With a name, shows that scheme in full.",

@@ -22,14 +22,14 @@ const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 export function mintCommand(io: SchemesIo): Command {
   return new Command("mint")
-    .summary("make numbers of any scheme but the call number, one a line")
+    .summary("Make numbers of a scheme other than the call number")
     .description(
       "Makes numbers of a scheme with this machine's clock, random numbers, process id and MAC addresses, and waits where the scheme waits. " +
         "What the machine does not know, you must state. Two processes with the same --node can make the same numbers: --state keeps them " +
         "apart on one machine. Call numbers come from leased runs: use callnumber next for them.",
     )
     .requiredOption("--scheme <name>", "callnumber schemes list has them", oneScheme)
-    .option("-n, --count <count>", "how many", integerBetween(1, COUNT_MAX), 1)
+    .option("-n, --count <count>", "numbers to make", integerBetween(1, COUNT_MAX), 1)
     .option("--node <n>", "the number of this node; no other may have it", integerBetween(0, 2 ** 32))
     .option("--server <n>", "the number of this server; no other may have it", integerBetween(0, 2 ** 32))
     .option(
@@ -40,8 +40,8 @@ export function mintCommand(io: SchemesIo): Command {
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes mint --scheme uuid -n 3\n" +
-        "  $ callnumber schemes mint --scheme twitter-snowflake --node 7 -n 5000 > numbers.txt\n" +
-        "  $ callnumber schemes mint --scheme tickets --server 1 --state tickets.json --create",
+        "  $ callnumber schemes mint --scheme twitter-snowflake --node 7 > numbers.txt\n" +
+        "  $ callnumber schemes mint --scheme tickets --server 1 \\\n      --state tickets.json --create",
     )
     .action((options: Options) => mintAndPrint(options, io));
 }

@@ -24,7 +24,7 @@ const DIGITS_SHOWN_MAX = 24;
 
 export function oddsCommand(io: SchemesIo): Command {
   return new Command("odds")
-    .summary("compute the chance that drawn numbers repeat")
+    .summary("Compute the chance that drawn numbers repeat")
     .description(
       "Computes the chance that two of so many numbers, drawn at random from so many, are the same; exactly, and by the rule of thumb " +
         "that most documents print. And how many draws it takes until a repeat has a given chance.",

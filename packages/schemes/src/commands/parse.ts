@@ -14,7 +14,7 @@ interface Options {
 
 export function parseCommand(io: SchemesIo): Command {
   return new Command("parse")
-    .summary("take a number of any scheme apart")
+    .summary("Show the scheme and fields of a number")
     .description(
       "Shows which numbering schemes a number could be of, likeliest first, and its fields. First come those in which all that can be " +
         "checked is right: the time is one at which numbers were made, a fixed field has its value. Then those in which nothing can be " +

@@ -33,7 +33,7 @@ const NOTES = [
 
 export function simulateCommand(io: SchemesIo): Command {
   return new Command("simulate")
-    .summary("count repeats where clocks, nodes and counters are wrong")
+    .summary("Count repeats where clocks, nodes and counters are wrong")
     .description(
       "Mints with every numbering scheme in simulated scenarios, each with one thing wrong, and counts exactly how many numbers were made " +
         "before, next to how many the theory expects. A repeat is a finding, no failure: the exit code is 0. It is 1 only where count and " +
