@@ -1,8 +1,9 @@
 /**
  * What documents show of `callnumber` is what it prints: each block of ```console after the mark <!-- output --> begins with
  * `$ callnumber …`, and the rest is that command's output. Without arguments it reports the blocks that differ; --write updates them.
- * Needs a build.
+ * The same for the page that lists the options. Needs a build.
  */
+import "./cli-reference.mjs";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -94,6 +94,12 @@ describe("docs/reference/metrics-and-events.md", () => {
   });
 });
 
+test("docs/reference/cli.md lists the commands and options that the program has", () => {
+  const script = join(REPOSITORY, "scripts/cli-reference.mjs");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: "utf8" });
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "", stderr: "" });
+});
+
 describe("docs/guarantees.md", () => {
   const ids = [...read("docs/guarantees.md").matchAll(/^- \*\*(G\d+)\. /gm)].map(([, id]) => id as string);
   const rows = [...read("docs/internals/proofs.md").matchAll(/^\| (G\d+) +\| (.*) \|$/gm)];
