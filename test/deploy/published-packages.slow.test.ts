@@ -1,21 +1,123 @@
-/** What a published package contains: its license and built files, and nothing of the build or its machine. */
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+/** The packages as `npm run pack` makes them: what they contain, and that they install and run outside of the repository. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { REPOSITORY } from "../processes/command.js";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { folderForTest, REPOSITORY, serveProcessWith } from "../processes/command.js";
+import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
 
-const NAMES = ["protocol", "client", "schemes", "coordinator", "cli"];
+const COMMAND_PACKAGE = "callnumber";
+const LIBRARIES = ["@callnumber/protocol", "@callnumber/client", "@callnumber/schemes", "@callnumber/coordinator"];
+const INSTALLED_BYTES_MAX = 25_000_000;
 
-test.each(NAMES)("the package %s contains its license and built files, and neither maps nor sources", (name) => {
-  const folder = join(REPOSITORY, "packages", name);
-  const words = ["pack", "--dry-run", "--json", "--ignore-scripts"];
-  const { stdout } = spawnSync("npm", words, { cwd: folder, encoding: "utf8", shell: process.platform === "win32" });
-  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
-  const paths = files.map(({ path }) => path);
-  expect(paths).toEqual(expect.arrayContaining(["LICENSE", "package.json", expect.stringMatching(/^dist\/.*\.js$/)]));
-  // Maps lead to sources that are not there.
-  const own = /^(?:LICENSE|package\.json|bin\/[\w.-]+\.js|lua\/[\w.-]+\.lua|test-vectors\/[\w.-]+|dist\/.*[^/])$/;
-  expect(paths.filter((path) => !own.test(path) || /(?:\.map|\.tsbuildinfo)$|(?:^|\/)\./.test(path))).toEqual([]);
-  expect(readFileSync(join(folder, "LICENSE"), "utf8")).toBe(readFileSync(join(REPOSITORY, "LICENSE"), "utf8"));
+const tarballs = mkdtempSync(join(tmpdir(), "callnumber tarballs "));
+const { version } = JSON.parse(readFileSync(join(REPOSITORY, "packages", "cli", "package.json"), "utf8"));
+
+beforeAll(() => run(REPOSITORY, process.execPath, "scripts/pack.mjs", tarballs));
+afterAll(() => rmSync(tarballs, { recursive: true }));
+
+test.each([...LIBRARIES, COMMAND_PACKAGE])(
+  "the package %s contains its license, README and built files, and neither maps nor sources",
+  async (name) => {
+    const paths = (await run(tarballs, "tar", "-tf", tarballOf(name))).trim().split("\n");
+    const expected = ["LICENSE", "README.md", "package.json"].map((path) => `package/${path}`);
+    expect(paths).toEqual(expect.arrayContaining([...expected, expect.stringMatching(/^package\/dist\/.*\.js$/)]));
+    // Maps lead to sources that are not there.
+    const own =
+      /^package\/(?:LICENSE|LICENSES\.md|README\.md|package\.json|bin\/[\w.-]+\.js|lua\/[\w.-]+\.lua|test-vectors\/[\w.-]+|prebuilds\/.*\.node|dist\/.*[^/])$/;
+    expect(paths.filter((path) => !own.test(path) || /(?:\.map|\.tsbuildinfo)$|\/\./.test(path))).toEqual([]);
+    const manifest = JSON.parse(await run(tarballs, "tar", "-xOf", tarballOf(name), "package/package.json"));
+    expect(manifest).toMatchObject({ name, version, license: "MIT", engines: { node: ">=20.19" } });
+    expect(JSON.stringify(manifest)).not.toContain("workspace:");
+    const license = await run(tarballs, "tar", "-xOf", tarballOf(name), "package/LICENSE");
+    expect(license).toBe(readFileSync(join(REPOSITORY, "LICENSE"), "utf8"));
+  },
+);
+
+test("the command installs without a network, alone and in 25 MB, and runs on both stores", async ({ skip }) => {
+  const directory = await folderForTest();
+  await install(directory, "--offline", tarballOf(COMMAND_PACKAGE));
+  expect(readdirSync(join(directory, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["callnumber"]);
+  expect(bytesIn(join(directory, "node_modules"))).toBeLessThan(INSTALLED_BYTES_MAX);
+  const licenses = readFileSync(join(directory, "node_modules", "callnumber", "LICENSES.md"), "utf8");
+  for (const name of ["fastify", "ioredis", "zod", "pino", "preact", "@photostructure/sqlite"])
+    expect(licenses).toMatch(new RegExp(`^## ${name} [0-9.]+$`, "m"));
+  const elsewhere = await folderForTest();
+  const script = join(directory, "node_modules", "callnumber", "bin", "callnumber.js");
+  const callnumber = (...words: readonly string[]) => run(elsewhere, process.execPath, script, ...words);
+  expect(await callnumber("--version")).toBe(`${version}\n`);
+  expect(await callnumber("decode", "2VznWE2i")).toContain("99");
+  expect(await callnumber("schemes", "list")).toContain("SCHEME");
+
+  const serveOn = async (store: string, ...more: readonly string[]) => {
+    const checkpoints = ["--checkpoint-dir", join(elsewhere, "checkpoints")];
+    const { url, stop } = await serveProcessWith({ script }, store, ...checkpoints, ...more);
+    const numbers = await callnumber("next", "-n", "3", "--coordinator", url);
+    expect(numbers).toMatch(/^(?:[0-9A-Za-z]{8}\n){3}$/);
+    expect(await (await fetch(`${url}/console/`)).text()).toContain("<script");
+    expect(await (await fetch(`${url}/openapi.json`)).json()).toMatchObject({ openapi: expect.any(String) });
+    expect(await stop()).toBe(0);
+  };
+  await serveOn(`sqlite:${join(elsewhere, "store.db")}`, "--create");
+  const reason = ownServerUnavailable();
+  skip(reason !== undefined, reason);
+  const { url } = await startRedisServer({ config: { appendonly: "yes" } });
+  await callnumber("init", "--store", url, "--checkpoint-dir", join(elsewhere, "checkpoints"));
+  await serveOn(url);
 });
+
+test("the libraries install for the Node that they name, and a program imports, requires and type-checks them", async () => {
+  const directory = await folderForTest();
+  writeFileSync(join(directory, "package.json"), '{ "private": true }');
+  await install(directory, ...LIBRARIES.map(tarballOf));
+  writeFileSync(join(directory, "program.mts"), PROGRAM);
+  writeFileSync(join(directory, "program.cjs"), 'console.log(typeof require("@callnumber/client").createClient);\n');
+  expect(await run(directory, process.execPath, "program.cjs")).toBe("function\n");
+  const tsc = join(REPOSITORY, "node_modules", ".bin", "tsc");
+  const types = ["--typeRoots", join(REPOSITORY, "node_modules", "@types"), "--types", "node"];
+  const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false", "--target", "es2022"];
+  const kinds = [
+    ["node16", "node16"],
+    ["nodenext", "nodenext"],
+    ["esnext", "bundler"],
+  ] as const;
+  for (const [module, resolution] of kinds) {
+    const modules = ["--module", module, "--moduleResolution", resolution, "--lib", "es2023,esnext.disposable"];
+    await run(directory, tsc, "program.mts", ...types, ...strict, ...modules);
+  }
+  expect(await run(directory, process.execPath, "program.mjs")).toBe("2VznWE2i 1\n");
+});
+
+const PROGRAM = `import { createClient } from "@callnumber/client";
+import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
+
+const { store } = await openStore(parseStoreUrl("memory:"), { create: true });
+const coordinator = new Coordinator({ store, name: "program" });
+await coordinator.initNamespace("main");
+await using client = createClient({ source: coordinator, namespace: "main", holder: { name: "program" } });
+const { run } = decodeCallNumber(await client.next());
+console.log(encodeCallNumber({ version: 0, run: 99, sequence: 345 }), run);
+`;
+
+function tarballOf(name: string): string {
+  return join(tarballs, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
+}
+
+async function install(directory: string, ...words: readonly string[]): Promise<void> {
+  await run(directory, "npm", "install", "--ignore-scripts", "--engine-strict", "--no-audit", "--no-fund", ...words);
+}
+
+async function run(cwd: string, program: string, ...words: readonly string[]): Promise<string> {
+  return (await promisify(execFile)(program, words, { cwd })).stdout;
+}
+
+function bytesIn(directory: string): number {
+  const names = readdirSync(directory, { recursive: true, encoding: "utf8" });
+  return names.reduce((sum, name) => {
+    const stats = statSync(join(directory, name));
+    return sum + (stats.isFile() ? stats.size : 0);
+  }, 0);
+}

@@ -133,15 +133,17 @@ export interface ProcessOptions {
   readonly env?: Env;
   /** Words before the program, which run it in another place. */
   readonly runIn?: readonly string[];
+  /** The script of the command. Default: that of this repository. */
+  readonly script?: string;
 }
 
 /** As `serveProcess`, with more in its environment or in another place. */
 export async function serveProcessWith(
-  { env = {}, runIn = [] }: ProcessOptions,
+  { env = {}, runIn = [], script = COMMAND }: ProcessOptions,
   store: string,
   ...more: readonly string[]
 ): Promise<ServingProcess> {
-  const child = spawnCommand(["serve", "--store", store, "--port", "0", ...more], env, runIn);
+  const child = spawnCommand(["serve", "--store", store, "--port", "0", ...more], env, runIn, script);
   const command = started(child);
   const running = untilTestEnds(command, "SIGTERM", "SIGKILL");
   return { url: await urlIn(command), child, ...running };
@@ -227,8 +229,8 @@ function started(child: ChildProcess, input = ""): Started {
   };
 }
 
-function spawnCommand(parameters: readonly string[], env: Env, runIn: readonly string[] = []): ChildProcess {
-  const [program = process.execPath, ...words] = [...runIn, process.execPath, COMMAND, ...parameters];
+function spawnCommand(parameters: readonly string[], env: Env, runIn: readonly string[] = [], script = COMMAND) {
+  const [program = process.execPath, ...words] = [...runIn, process.execPath, script, ...parameters];
   return spawn(program, words, { env: { ...inherited(), ...env } });
 }
 

@@ -1,7 +1,9 @@
 /** The web framework, set up for unauthenticated clients: small bodies of JSON in UTF-8, checked by zod schemas. */
 import { isUtf8 } from "node:buffer";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Server as HttpsServer } from "node:https";
 import { ROUTES } from "@callnumber/protocol/wire";
-import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import { errorResponse, type LogError, SAME_ORIGIN_HEADERS } from "./error-response.js";
@@ -13,9 +15,16 @@ const BODY_BYTES_MAX = 4096;
 /** A request line holds a namespace and a typed call number. */
 const PARAMETER_LENGTH_MAX = 256;
 
-export type TypedApp = ReturnType<typeof newApp>;
+/** Named, since the compiler would describe it by a namespace that some module resolutions do not have. */
+export type TypedApp = FastifyInstance<
+  Server | HttpsServer,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
 
-export function newApp(logError: LogError, servers: NodeServers) {
+export function newApp(logError: LogError, servers: NodeServers): TypedApp {
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, headers, body } = errorResponse(logError(error, request));
     reply.code(status).headers(headers).send(body);
