@@ -1,13 +1,13 @@
 /**
- * How fast the commands start, compared with a Node that does nothing, and how much an installed coordinator takes on the disk. Targets:
- * `serve` ready in 250 ms, `callnumber --version` at 1.15 times `node -e 0`, a node_modules of 25 MB.
+ * How fast the commands start, compared with a Node that does nothing, and how much the installed command takes on the disk. Targets:
+ * `serve` ready in 250 ms, `callnumber --version` at 1.15 times `node -e 0`, an installation of 25 MB.
  */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "vitest";
-import { COMMAND, folderForTest, REPOSITORY } from "../test/processes/command.js";
+import { folderForTest, REPOSITORY } from "../test/processes/command.js";
 import { describeMachine, formatFigure, formatSpread, inRounds, ratios, roundCount } from "./harness.js";
 import { publish } from "./report.js";
 
@@ -15,29 +15,30 @@ const ROUND_COUNT = roundCount(21);
 const VERSION_TARGET_TIMES = 1.15;
 const READY_TARGET_MS = 250;
 const SIZE_TARGET_MB = 25;
-const LARGEST_COUNT = 8;
+const LARGEST_COUNT = 4;
 
 test("the start of the commands", async () => {
+  const directory = await installed();
+  const script = join(directory, "bin", "callnumber.js");
   const ways = [
     { name: "node -e 0", target: "", measure: () => untilExit("-e", "0") },
     {
       name: "callnumber --version",
       target: `${VERSION_TARGET_TIMES} times node -e 0`,
-      measure: () => untilExit(COMMAND, "--version"),
+      measure: () => untilExit(script, "--version"),
     },
     {
       name: "callnumber serve, a new embedded store, until it listens",
       target: `${READY_TARGET_MS} ms`,
-      measure: untilReady,
+      measure: () => untilReady(script),
     },
   ];
   const rounds = await inRounds(
     ways.map(({ measure }) => measure),
     ROUND_COUNT,
   );
-  const packages = installedPackages(dirname(dirname(COMMAND)));
-  const largest = [...packages].sort(([, one], [, other]) => other - one).slice(0, LARGEST_COUNT);
-  const sum = [...packages.values()].reduce((total, bytes) => total + bytes, 0);
+  const entries = entriesOf(directory);
+  const sum = entries.reduce((total, [, bytes]) => total + bytes, 0);
   const commands = {
     heading: "From the command line to the first result",
     sentences: [
@@ -52,11 +53,14 @@ test("the start of the commands", async () => {
     },
   };
   const installation = {
-    heading: "What an installed coordinator takes on the disk",
+    heading: "What the installed command takes on the disk",
     sentences: [
-      `The files of the package and of all packages that it depends on: ${formatFigure(sum / 1e6)} MB in ${packages.size} packages; the target is ${SIZE_TARGET_MB} MB. The largest:`,
+      `One package of ${formatFigure(sum / 1e6)} MB with all that it needs; the target is ${SIZE_TARGET_MB} MB. Its largest entries:`,
     ],
-    table: { columns: ["package", "MB"], rows: largest.map(([name, bytes]) => [name, formatFigure(bytes / 1e6)]) },
+    table: {
+      columns: ["entry", "MB"],
+      rows: entries.slice(0, LARGEST_COUNT).map(([name, bytes]) => [name, formatFigure(bytes / 1e6)]),
+    },
   };
   publish("start", commands, installation);
 });
@@ -69,11 +73,11 @@ async function untilExit(...args: readonly string[]): Promise<number> {
 }
 
 /** In a new directory: with everything that a first start creates. */
-async function untilReady(): Promise<number> {
+async function untilReady(script: string): Promise<number> {
   const directory = await folderForTest();
   const args = ["serve", "--store", `sqlite:${join(directory, "store.db")}`, "--create", "--port", "0"];
   const startedAtMs = performance.now();
-  const child = spawn(process.execPath, [COMMAND, ...args, "--checkpoint-dir", join(directory, "checkpoint")], {
+  const child = spawn(process.execPath, [script, ...args, "--checkpoint-dir", join(directory, "checkpoint")], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   const closed = once(child, "close");
@@ -91,47 +95,24 @@ async function untilReady(): Promise<number> {
   return readyMs;
 }
 
-/**
- * Returns the bytes of each package that an installation of `root` brings. Optional packages count where they are installed here;
- * our own count with their source maps, which are not published.
- */
-function installedPackages(root: string): ReadonlyMap<string, number> {
-  const found = new Map<string, number>();
-  const queue = [realpathSync(root)];
-  for (const path of queue) {
-    const manifest = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
-    const key = `${manifest.name} ${manifest.version}`;
-    if (found.has(key)) continue;
-    found.set(key, bytesOf(path, isOurs(path) ? manifest.files : undefined));
-    for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
-      const dependency = findPackage(name, path);
-      if (dependency !== undefined) queue.push(dependency);
-    }
-  }
-  return found;
+/** Installs the command in an empty directory, as a user would. Returns the directory. */
+async function installed(): Promise<string> {
+  const directory = await folderForTest();
+  const options = { cwd: directory, stdio: "ignore" } as const;
+  execFileSync(process.execPath, [join(REPOSITORY, "scripts", "pack.mjs"), directory], options);
+  const tarball = readdirSync(directory).find((name) => /^callnumber-\d/.test(name)) ?? "";
+  execFileSync("npm", ["install", "--offline", "--ignore-scripts", join(directory, tarball)], options);
+  return join(directory, "node_modules", "callnumber");
 }
 
-function isOurs(path: string): boolean {
-  return path.startsWith(join(REPOSITORY, "packages"));
+/** Returns the bytes of each entry of the package, largest first. */
+function entriesOf(directory: string): readonly (readonly [name: string, bytes: number])[] {
+  const entries = readdirSync(directory).map((name) => [name, bytesOf(join(directory, name))] as const);
+  return entries.sort(([, one], [, other]) => other - one);
 }
 
-/** As Node does: in the node_modules of the directory and of those above it. */
-function findPackage(name: string, from: string): string | undefined {
-  for (let directory = from; ; directory = dirname(directory)) {
-    const path = join(directory, "node_modules", name);
-    if (statSync(join(path, "package.json"), { throwIfNoEntry: false })) return realpathSync(path);
-    if (directory === dirname(directory)) return undefined;
-  }
-}
-
-/** `published`: the entries of a package in this repository that are published. Default: all. */
-function bytesOf(path: string, published?: readonly string[]): number {
-  let sum = 0;
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    if (entry.name === "node_modules" || published?.includes(entry.name) === false) continue;
-    const child = join(path, entry.name);
-    if (entry.isDirectory()) sum += bytesOf(child);
-    else if (entry.isFile()) sum += statSync(child).size;
-  }
-  return sum;
+function bytesOf(path: string): number {
+  const stats = statSync(path);
+  if (!stats.isDirectory()) return stats.size;
+  return readdirSync(path).reduce((sum, name) => sum + bytesOf(join(path, name)), 0);
 }
