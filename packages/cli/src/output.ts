@@ -36,11 +36,10 @@ function stringWithContext(_: string, value: unknown): unknown {
 
 /** The coordinator gives every client the same message. At a terminal, the user can act on it. */
 const ADVICE: ReadonlyMap<unknown, string> = new Map([
-  ["unauthorized", "Give one that it knows: --token-file FILE, or CALLNUMBER_TOKEN_FILE"],
+  ["unauthorized", "Pass --token-file FILE, or set CALLNUMBER_TOKEN_FILE"],
   [
     "forbidden",
-    "Tokens of role lease make call numbers, tokens of role read or operator read, each in its own namespaces: " +
-      "give another --token-file or --namespace",
+    "To make call numbers, pass a token of role lease; to read, of role read or operator: --token-file, --namespace",
   ],
 ]);
 

@@ -9,8 +9,8 @@ const EXIT_FAILED = 1;
 const EXIT_MISUSED = 2;
 
 const PASSWORD_TYPED =
-  "callnumber: a password on the command line can be read by every user of this machine and stays in the shell's history. " +
-  "Put a store's URL into a file (--store-file; --to-file of move), or into CALLNUMBER_STORE";
+  "callnumber: a password on the command line is visible to every user of this machine, and stays in the shell's history. " +
+  "Use --store-file (move: also --to-file) or CALLNUMBER_STORE";
 
 const HELP_WIDTH_MAX = 80;
 const LOOK_UP = "Look up:";

@@ -144,8 +144,7 @@ function warnOfPlainToken(coordinator: string): void {
   if (command.hasWarnedOfPlainToken || protocol !== "http:" || isLoopback(hostname.replace(/^\[|\]$/g, ""))) return;
   command.hasWarnedOfPlainToken = true;
   command.io.stderr.write(
-    `callnumber: the token goes to http://${host} in plain text: every machine on the way can read and use it. ` +
-      "Use https://, or a tunnel that ends on this machine\n",
+    `callnumber: the token goes to http://${host} in plain text. Use https://, or a tunnel that ends on this machine\n`,
   );
 }
 

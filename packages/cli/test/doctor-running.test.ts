@@ -68,7 +68,7 @@ describe("doctor without --store", () => {
     const tokensFile = join(folder, "tokens");
     await done("token", "create", "--tokens-file", tokensFile, "--role", "read", "--all-namespaces");
     const { url } = await serve(store, "--tokens-file", tokensFile);
-    const message = /the coordinator at \S+ does not report it .*Pass --store.*\(unauthorized\)/;
+    const message = /the coordinator at \S+ does not report its store .*Pass --store.*\(unauthorized\)/;
     await expectFailure(doctorAt(url), 1, message);
   });
 });

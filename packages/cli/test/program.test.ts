@@ -96,6 +96,9 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
 ])("%j %j exits with %i and prints what to do", async (words, env, code, message) => {
   const { stderr } = await expectFailure(words, code, message, env);
   expect(stderr).not.toMatch(/\n {4}at /);
+  // Two messages of the coordinator's package list what is possible.
+  if (/the store's URL can't be used|there is no store at/.test(stderr)) return;
+  for (const line of stderr.split("\n")) expect(line.length, line).toBeLessThanOrEqual(200);
 });
 
 test("a program that is no coordinator is reported as such", async () => {

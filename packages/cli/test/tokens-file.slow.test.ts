@@ -44,9 +44,7 @@ test("a change of the tokens file that finds a lock waits, and then reports what
   await writeFile(`${file}.lock`, "4711\n");
   await expect(changeTokensFile(file, () => [])).rejects.toMatchObject({
     code: "tokens_file_invalid",
-    message: expect.stringMatching(
-      /^another process changes the tokens file: .*state\.lock is there.*remove that file/,
-    ),
+    message: expect.stringMatching(/^another process changes the tokens file: .*state\.lock exists.*remove that file/),
   });
   expect(await readdir(dirname(file))).toEqual(["state.lock"]);
 });

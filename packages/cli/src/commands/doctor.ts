@@ -74,8 +74,7 @@ async function examine(options: Options, isStoreGiven: boolean): Promise<Examina
   if (error !== null && !isStoreGiven && !NO_COORDINATOR.has(error.code)) {
     throw new RequestError(
       error.code,
-      `doctor can't examine the store that is served: the coordinator at ${url} does not report it (${error.message}). ` +
-        "Pass --store, or a token of role operator",
+      `the coordinator at ${url} does not report its store (${error.message}). Pass --store, or a token of role operator`,
     );
   }
   if (settings === null) return { ...about, findings: await storeFindings(address, options) };

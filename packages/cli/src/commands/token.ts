@@ -213,7 +213,7 @@ async function createNext(path: string): Promise<FileHandle> {
     }
     if (performance.now() > endMs) {
       throw new TokensFileError(
-        `another process changes the tokens file: ${path} is there. If no such process runs, it was killed: remove that file, and try again`,
+        `another process changes the tokens file: ${path} exists. If no such process runs, remove that file and try again`,
       );
     }
     await delay(LOCK_RETRY_MS);

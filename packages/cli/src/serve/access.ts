@@ -47,9 +47,8 @@ export function rejectOpenAccess({ host, tokensFile, listenWithoutTokens = false
   }
   if (isLoopback(host) || tokensFile !== undefined || listenWithoutTokens) return;
   throw new TypeError(
-    `--host ${host} is reached by other machines, and no token is required: every client that reaches the port can use up runs. ` +
-      "Pass --tokens-file with the accepted tokens (callnumber token create), listen on 127.0.0.1, or pass --listen-without-tokens " +
-      "when a firewall or a proxy rejects other clients",
+    `--host ${host}: other machines could lease without a token. Pass --tokens-file (callnumber token create), ` +
+      "--host 127.0.0.1, or --listen-without-tokens behind a firewall or proxy",
   );
 }
 

@@ -24,8 +24,8 @@ export function tlsPathsOf(options: TlsOptions): TlsPaths | undefined {
   }
   if (isLoopback(host) || options.listenWithoutTls) return undefined;
   throw new TypeError(
-    `--host ${host} is reached by other machines, and nothing would be encrypted. Pass --tls-certificate and --tls-key, listen on ` +
-      "127.0.0.1, or pass --listen-without-tls when a proxy in front encrypts",
+    `--host ${host}: nothing would be encrypted. Pass --tls-certificate and --tls-key, --host 127.0.0.1, ` +
+      "or --listen-without-tls behind a proxy that encrypts",
   );
 }
 

@@ -83,8 +83,7 @@ function lock(path: string): () => void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new StateFileError(
-      `another process mints with ${path}: ${name} exists. Two at once would make the same numbers. ` +
-        "If no such process runs, it was killed: remove that file, and try again",
+      `another process mints with ${path}: ${name} exists. If no such process runs, remove that file and try again`,
     );
   }
   return () => rmSync(name, { force: true });
