@@ -9,7 +9,6 @@ import { programFor } from "../packages/cli/dist/program.js";
 
 const PAGE = new URL("../docs/reference/cli.md", import.meta.url);
 const MARK = "<!-- The rest is written by `npm run shown -- --write`. -->";
-const LINE_LENGTH_MAX = 100;
 const HEADINGS = { flags: "Option", meaning: "Meaning", byDefault: "Default", variable: "Variable" };
 
 const stream = new Writable();
@@ -117,12 +116,5 @@ function visible(options) {
 }
 
 function wrapped(text) {
-  let width = -1;
-  const words = text.split(" ").map((word) => {
-    width += word.length + 1;
-    if (width <= LINE_LENGTH_MAX) return ` ${word}`;
-    width = word.length;
-    return `\n${word}`;
-  });
-  return words.join("").trim();
+  return text.replace(/(.{1,100})(?: |$)/g, "$1\n").trimEnd();
 }

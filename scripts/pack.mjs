@@ -1,6 +1,6 @@
 /**
  * `npm run pack [-- DIRECTORY]`: the publishable packages as tarballs, by default in dist/. The libraries keep their dependencies. The
- * command is bundled with all of its own, unminified: it installs without other packages, and starts in half the time.
+ * command is bundled with all of its own, unminified: it installs without other packages, and starts sooner.
  */
 import { execFileSync } from "node:child_process";
 import {

@@ -39,7 +39,7 @@ const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ["unauthorized", "Pass --token-file FILE, or set CALLNUMBER_TOKEN_FILE"],
   [
     "forbidden",
-    "To make call numbers, pass a token of role lease; to read, of role read or operator: --token-file, --namespace",
+    "Pass a token of role lease to make call numbers, of role read or operator to read (--token-file), or a --namespace of the token",
   ],
 ]);
 

@@ -141,7 +141,7 @@ export class ProofKey {
     this.#key = createSecretKey(hex, "hex");
   }
 
-  /** Returns the lease proof of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
+  /** Returns the proof of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
   proofOf(storeId: string, lastLedgerId: number): string {
     return createHmac("sha256", this.#key).update(`${storeId} ${lastLedgerId}`).digest("base64url");
   }
