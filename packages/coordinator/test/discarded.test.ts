@@ -83,10 +83,11 @@ test("inspect reports that a number of a discarded lease was not made", async ()
   store.alter = restarted;
   await expect(coordinator.lease(NAMESPACE, request())).rejects.toThrow();
   expect(await coordinator.inspect(NAMESPACE, encodeCallNumber({ version: 0, run: 1, sequence: 0 }))).toMatchObject({
-    verdict: "unreported",
+    verdict: "not_made",
     state: "discarded",
     explanation: expect.stringContaining("never handed out: this number was not made"),
   });
+  expect(await coordinator.canExist(NAMESPACE, encodeCallNumber({ version: 0, run: 1, sequence: 0 }))).toBe(false);
 });
 
 test("a discarded lease is rejected with the same code when the store cannot record it", async () => {

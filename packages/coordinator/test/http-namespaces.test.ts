@@ -126,7 +126,7 @@ describe("inspect", () => {
     expect(await inspect(text)).toMatchObject({ verdict: "malformed", callNumber: text, problem, position });
   });
 
-  test("inspect returns one of five verdicts", async () => {
+  test("inspect returns the verdict of each kind of number", async () => {
     expect(await inspect(number(1, 0, 1))).toMatchObject({ verdict: "other_version", version: 1 });
     expect(await inspect(number(3, 0))).toMatchObject({ verdict: "never_leased", reason: "above_mark" });
     expect(await inspect(number(0, 0))).toMatchObject({ verdict: "never_leased", reason: "below_first_run" });
@@ -138,7 +138,7 @@ describe("inspect", () => {
     await report(2, null, "closed");
     expect(await inspect(number(1, 16_383))).toMatchObject({ verdict: "reported", state: "exhausted" });
     const explanation = expect.stringContaining("was not made");
-    expect(await inspect(number(2, 0))).toMatchObject({ verdict: "unreported", state: "closed", explanation });
+    expect(await inspect(number(2, 0))).toMatchObject({ verdict: "not_made", state: "closed", explanation });
   });
 
   test("inspect returns neighbors on request", async () => {

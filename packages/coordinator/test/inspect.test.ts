@@ -196,7 +196,7 @@ describe("a call number can exist", () => {
     await recover();
     for (const run of [89, 90]) {
       const answer = await coordinator.inspect(NAMESPACE, number(run, 0));
-      expect(answer).toMatchObject({ reason: run === 89 ? "below_first_run" : "skipped" });
+      expect(answer).toMatchObject({ verdict: run === 89 ? "never_leased" : "unknown" });
       expect(canExistBy(answer)).toBe(true);
       expect(await canExist(number(run, 0))).toBe(true);
     }

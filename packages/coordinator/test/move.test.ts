@@ -405,7 +405,7 @@ describe("after a move", () => {
       reason: "below_first_run",
       explanation: expect.stringContaining("perhaps the store that was moved leased it"),
     });
-    expect(await inspected({ version, run: 5 })).toMatchObject({ reason: "skipped" });
+    expect(await inspected({ version, run: 5 })).toMatchObject({ verdict: "unknown" });
     expect(await inspected({ version, run: firstRun + 1 })).toMatchObject({ reason: "above_mark" });
     expect(await inspected({ version: 2, run: 1 })).toMatchObject({ verdict: "other_version" });
     const status = await current.status(NAMESPACE);

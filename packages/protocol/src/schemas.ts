@@ -217,6 +217,9 @@ export const inspectQuerySchema = z.strictObject({
   neighbors: z.enum(["yes", "no"]).default("no"),
 });
 
+/** `reported`: within what its holder reported · `unreported`: past it · `not_made`: past the end of a closed run, or of a discarded one. */
+const leasedVerdict = z.enum(["reported", "unreported", "not_made"]);
+
 /** What a mistyped text may have been: another number that can exist, of a run that is leased. Guesses, the likeliest first. */
 const hintSchema = z.object({
   callNumber: z.string(),
@@ -226,7 +229,7 @@ const hintSchema = z.object({
   positions: z.array(z.int().min(0)).readonly(),
   /** Name of the holder of its lease. */
   holder: z.string(),
-  verdict: z.enum(["reported", "unreported"]),
+  verdict: leasedVerdict,
 });
 export type CallNumberHint = z.infer<typeof hintSchema>;
 const hints = z.array(hintSchema).readonly();
@@ -244,7 +247,7 @@ export type LeaseNeighbors = z.infer<typeof neighborsSchema>;
 const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberParts, z.ZodType>;
 const inspected = { namespace: z.string(), callNumber: z.string(), explanation: z.string() };
 
-/** The six answers to "what is this call number?". */
+/** The answers to "what is this call number?". */
 export const inspectResponseSchema = z.discriminatedUnion("verdict", [
   z.object({
     ...inspected,
@@ -258,16 +261,17 @@ export const inspectResponseSchema = z.discriminatedUnion("verdict", [
   z.object({
     ...inspected,
     verdict: z.literal("never_leased"),
-    reason: z.enum(["above_mark", "below_first_run", "skipped"]),
+    reason: z.enum(["above_mark", "below_first_run"]),
     hints,
     ...callNumberFields,
   }),
+  /** No lease has its run: a recovery skipped it, or the store lost the lease. */
+  z.object({ ...inspected, verdict: z.literal("unknown"), ...callNumberFields, hints }),
   /** Leased long ago or skipped: its lease, if it had one, is no longer in the store. */
   z.object({ ...inspected, verdict: z.literal("trimmed"), ...callNumberFields, trimmed: trimmedSchema }),
   z.object({
     ...inspected,
-    /** `reported`: within what its holder reported. `unreported`: leased, but past what the holder reported. */
-    verdict: z.enum(["reported", "unreported"]),
+    verdict: leasedVerdict,
     ...callNumberFields,
     state: knownRunState,
     lastSequence: sequence.nullable(),

@@ -144,9 +144,10 @@ const INSPECTED: readonly object[] = [
   { ...inspected, ...fields, verdict: "other_version", hints: [{ ...hint, slip: "surrounding" }] },
   neverLeased("above_mark"),
   neverLeased("below_first_run"),
-  neverLeased("skipped"),
+  { ...inspected, ...fields, verdict: "unknown", hints: [{ ...hint, verdict: "not_made" }] },
   { ...inspected, ...fields, verdict: "trimmed", trimmed },
   { ...known, verdict: "reported", neighbors: null },
+  { ...known, verdict: "not_made", neighbors: null },
   { ...known, verdict: "unreported", neighbors: { previous: lease, next: null, explanation: "none" } },
 ];
 

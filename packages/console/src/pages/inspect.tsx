@@ -95,9 +95,11 @@ const VERDICTS: Readonly<Record<InspectResponse["verdict"], readonly [NoticeKind
   malformed: ["warning", "Malformed"],
   other_version: ["warning", "Of another version"],
   never_leased: ["warning", "Never leased"],
+  unknown: ["notice", "Unknown"],
   trimmed: ["notice", "Leased long ago"],
   reported: ["good", "Leased, and reported as made"],
   unreported: ["notice", "Leased, but not reported"],
+  not_made: ["warning", "Leased, but not made"],
 };
 
 function Verdict({ response }: { response: InspectResponse }) {

@@ -18,7 +18,7 @@ export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: 
       <h1 tabIndex={-1}>Run {response.data ? formatNumber(response.data.run) : ledgerId}</h1>
       {response.error?.code === "run_not_leased" ? (
         <p>
-          No holder has this run: it was never leased, or skipped by a recovery.{" "}
+          No lease has this run: it was never leased, a recovery skipped it, or the store lost the lease.{" "}
           <a href={urlOf(namespace, "runs")}>All runs</a>
         </p>
       ) : response.error?.code === "lease_trimmed" ? (

@@ -15,7 +15,7 @@ import {
   canExist,
   inspectLeased,
   inspectMalformed,
-  inspectNeverLeased,
+  inspectWithoutLease,
   inspectOtherVersion,
   inspectTrimmed,
 } from "./verdicts.js";
@@ -29,6 +29,7 @@ export interface InspectOptions {
 
 /** Runs that are read for the hints of one text. */
 const HINT_COUNT_MAX = 16;
+const VERDICTS_BY_LIKELIHOOD: readonly CallNumberHint["verdict"][] = ["reported", "unreported", "not_made"];
 
 /** @throws CoordinatorError `namespace_not_found`, and what else the record is refused with. */
 export async function inspectCallNumber(
@@ -60,7 +61,7 @@ export async function inspectCallNumber(
   // Read only now: a lease that was trimmed while it was looked for is known to be by then.
   const retention = isAboveMark ? undefined : await ledger.readRetention(namespace);
   if (retention !== undefined && isTrimmed(retention, record, ledgerId)) return inspectTrimmed(numbered, retention);
-  return inspectNeverLeased(numbered, record, await hintsFor(record));
+  return inspectWithoutLease(numbered, record, await hintsFor(record));
 }
 
 /**
@@ -93,7 +94,8 @@ async function hintsOf(
     const lease = leases[index];
     return lease === undefined ? [] : [hintOf(correction, lease, record.namespace)];
   });
-  return hints.sort((a, b) => a.positions.length - b.positions.length || a.verdict.localeCompare(b.verdict));
+  const likelihood = ({ verdict }: CallNumberHint) => VERDICTS_BY_LIKELIHOOD.indexOf(verdict);
+  return hints.sort((a, b) => a.positions.length - b.positions.length || likelihood(a) - likelihood(b));
 }
 
 function hintOf({ callNumber, slip, positions }: Correction, lease: LedgerEntry, namespace: string): CallNumberHint {

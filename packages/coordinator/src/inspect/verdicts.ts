@@ -48,32 +48,27 @@ export function inspectOtherVersion(
   return { ...subject, verdict: "other_version", explanation, hints };
 }
 
-export function inspectNeverLeased(
+export function inspectWithoutLease(
   subject: Subject & CallNumberParts,
   record: NamespaceRecord,
   hints: readonly CallNumberHint[],
 ): InspectResponse {
   const { run, version } = subject;
-  const answer = { ...subject, verdict: "never_leased", hints } as const;
+  const answer = { ...subject, hints } as const;
   const { firstVersion, firstRun } = record;
   if (ledgerIdOf(version, run) < ledgerIdOf(firstVersion, firstRun)) {
     const explanation =
       firstVersion === 0
         ? `run ${run} lies below the first run (${firstRun}) of this namespace: not made here, perhaps by an older system`
         : `run ${run} of version ${version} is in no lease that was copied here, and this store begins with version ${firstVersion}: perhaps the store that was moved leased it`;
-    return { ...answer, reason: "below_first_run", explanation };
+    return { ...answer, verdict: "never_leased", reason: "below_first_run", explanation };
   }
   if (version === record.version && run > record.highWaterMark) {
     const explanation = `run ${run} was never leased: the last one is ${record.highWaterMark}. This number can't exist yet`;
-    return { ...answer, reason: "above_mark", explanation };
+    return { ...answer, verdict: "never_leased", reason: "above_mark", explanation };
   }
-  return {
-    ...answer,
-    reason: "skipped",
-    explanation:
-      `run ${run} was skipped by a recovery of the store: no lease holds it. This number does not exist, unless ` +
-      "the store has forgotten who leased the run",
-  };
+  const explanation = `no lease has run ${run}: a recovery skipped it, or the store lost the lease. This number may exist`;
+  return { ...answer, verdict: "unknown", explanation };
 }
 
 /** Whether the run was leased or skipped is in the files alone. */
@@ -91,9 +86,10 @@ export function inspectLeased(
 ): LeasedAnswer {
   const { state, lastSequence } = runStateIn(lease, subject.run);
   const isReported = lastSequence !== null && subject.sequence <= lastSequence;
+  const isOver = state === "closed" || state === "discarded";
   return {
     ...subject,
-    verdict: isReported ? "reported" : "unreported",
+    verdict: isReported ? "reported" : isOver ? "not_made" : "unreported",
     explanation: `${leasedTo(lease, subject.run)}, ${isReported ? "within what it reported" : whyNot(state, lastSequence)}`,
     state,
     lastSequence,
@@ -102,15 +98,12 @@ export function inspectLeased(
   };
 }
 
-/**
- * Whether a message can have this number, as far as the ledger knows; false only when none can. A run that was skipped may
- * have been leased and forgotten, which is why it was skipped; and one below the first run is an older system's.
- */
+const CANNOT_EXIST: ReadonlySet<InspectResponse["verdict"]> = new Set(["malformed", "other_version", "not_made"]);
+
+/** Whether a message can have this number, as far as the ledger knows; false only when none can. One below the first run is an older system's. */
 export function canExist(answer: InspectResponse): boolean {
-  if (answer.verdict === "malformed" || answer.verdict === "other_version") return false;
   if (answer.verdict === "never_leased") return answer.reason !== "above_mark";
-  if (answer.verdict === "trimmed" || answer.verdict === "reported") return true;
-  return answer.state !== "closed";
+  return !CANNOT_EXIST.has(answer.verdict);
 }
 
 function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {

@@ -95,7 +95,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
     ROUTES.callNumber,
     described(
       "read",
-      "Inspect a call number: malformed, other version, never leased, reported or unreported",
+      "Inspect a call number: what it is, who made it, and whether a message can have it",
       { params: ofCallNumber, querystring: inspectQuerySchema },
       inspectResponseSchema,
     ),
