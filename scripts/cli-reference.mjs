@@ -99,7 +99,7 @@ function rowOf({ flags, description, envVar, mandatory, defaultValue, defaultVal
   const isText = value === "" || value === "none" || value.includes(" ");
   return {
     flags: `\`${flags}\``,
-    meaning: description.replace(/ \(default: .*\)$/, ""),
+    meaning: value === "" ? description : description.replace(/ \(default: .*\)$/, ""),
     byDefault: mandatory ? "required" : isText ? value : `\`${value}\``,
     variable: envVar === undefined ? "" : `\`${envVar}\``,
   };

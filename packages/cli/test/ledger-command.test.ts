@@ -148,7 +148,7 @@ describe("status", () => {
       { namespace: "main" },
     ]);
     expect((await done("status", "--namespace", "lists", ...to)).stdout).toMatch(
-      /first run 200\n.*no run leased yet\n.*runs used +0, 0\.000 %\n.*run ceiling +rises by 4 a second, ends at \S+Z.*alarms +none\n$/s,
+      /first run 200\n.*no run leased yet\n.*runs used +0, leased or skipped, 0\.000 %\n.*run ceiling +rises by 4 a second, ends at \S+Z.*alarms +none\n$/s,
     );
     await expectFailure(["status", "--namespace", "other", ...to], 1, "namespace_not_found");
     expect(await jsonOf("status", ...to)).toMatchObject({

@@ -121,6 +121,10 @@ describe("a Redis that was emptied", () => {
       expect(stdout + stderr).toContain('namespace "main" is missing, but run 1 was leased from it');
       expect(stdout + stderr).toContain("namespace_lost");
       expect(stdout + stderr).not.toContain("callnumber init");
+      // One command, with what it needs, however often it is printed.
+      for (const [command] of (stdout + stderr).matchAll(/`callnumber .*?`/g)) {
+        expect(command).toMatch(/^`callnumber recover .*--store-id \S+ --min-run 1`$/);
+      }
     }
     expect(await redis.keys(`${new URL(operatorUrl).searchParams.get("prefix")}*`)).toEqual([]);
     redis.disconnect();

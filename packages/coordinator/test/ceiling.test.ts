@@ -126,6 +126,8 @@ describe("the report of a recovery", () => {
       mark: 101 + BURST_RUNS,
       explanation: "The store lost runs that were leased: skipped 1 run, leasing in 1 s",
     });
-    expect(noted("claimed", { skipped: 65_536 })?.explanation).toMatch(/did not complete it: skipped 65,536 runs$/);
+    expect(noted("claimed", { skipped: 65_536 })?.explanation).toMatch(
+      /a coordinator that stopped: skipped 65,536 runs$/,
+    );
   });
 });

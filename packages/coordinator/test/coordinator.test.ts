@@ -214,5 +214,8 @@ test("the status shows why nothing is leased, since when, and the command that f
   const explanation = expect.stringContaining("callnumber recover");
   expect(guard).toMatchObject({ state: "stopped", code, explanation });
   expect(guard.sinceMs).toBeGreaterThanOrEqual(beforeMs);
-  await expect(coordinator.assertReady()).rejects.toMatchObject({ code });
+  await expect(coordinator.assertReady()).rejects.toMatchObject({
+    code,
+    message: expect.stringMatching(/^two copies of the store of namespace "main" /),
+  });
 });

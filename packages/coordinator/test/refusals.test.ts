@@ -84,7 +84,7 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["EARLY", "900", stops("version_still_active", { retryAfterMs: 900 }), ["in 900 ms", "Nothing was changed"]],
   ["RACED", "7", recovering("conflict"), ["another coordinator was faster"]],
   ["ALREADY", "", stops("namespace_exists"), ['"main" exists already; nothing was changed']],
-  ["NOTLEASED", "9", stops("run_not_leased"), ["run 9 of namespace", "was never leased"]],
+  ["NOTLEASED", "9", stops("run_not_leased"), ["has run 9", "never leased, skipped, or lost by the store"]],
   ["NOTHOLDER", "9", stops("holder_mismatch"), ["report on run 9 ", "nothing was changed"]],
   ["MISUSE", "step x", stops("internal_error"), ["broken invariant", "step x"]],
 ];
@@ -122,7 +122,7 @@ test("a move names where the new store is, and its id", () => {
 test("a run that isn't leased, and one of another holder, are rejected by their number", () => {
   expect(notLeased("main", 12)).toMatchObject({
     code: "run_not_leased",
-    message: expect.stringContaining("run 12 of"),
+    message: expect.stringContaining("run 12:"),
   });
   expect(notTheHolder(12)).toMatchObject({ code: "holder_mismatch", message: expect.stringContaining("run 12 ") });
 });

@@ -59,7 +59,7 @@ export function recoverCommand(): Command {
     .action(recover);
   const numbers = "call numbers of the archive, one per line (-: standard input), to recover above";
   return addStoreOptions(command, [
-    checkedOption("--store-id <id>", "id of the lost store, where neither record nor checkpoint has it"),
+    checkedOption("--store-id <id>", "id of the lost store (default: that of the record or the checkpoint)"),
     checkedOption("--min-run <run>", "a run that is known to be leased (its ledger id)", wholeNumber(0, LEDGER_ID_MAX)),
     checkedOption("--numbers <file>", numbers),
     nodesOption("number of data nodes (default: that of the record or the checkpoint)"),

@@ -136,7 +136,7 @@ function formatStatus({ status: received, capacity }: Found, paint: Paint): stri
     `  store id           ${storeId}`,
     `  version            ${version}, first run ${formatCount(firstRun)}`,
     `  high-water mark    ${formatHighWaterMark(status)}`,
-    `  runs used          ${formatCount(runsUsed)}, ${usedPercent} %`,
+    `  runs used          ${formatCount(runsUsed)}, leased or skipped, ${usedPercent} %`,
     `  runs left          ${formatCount(runsLeft)}, for ${formatCount(callNumbersLeft)} call numbers`,
     `  guard              ${formatGuard(status.guard, paint)}`,
     `  headroom           ${formatCount(headroomRuns)} runs may be leased now, below the run ceiling`,

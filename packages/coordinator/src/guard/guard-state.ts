@@ -1,6 +1,5 @@
 /** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { commandLine } from "@callnumber/protocol/operator";
 import {
   type ErrorCode,
   type GuardStatus,
@@ -13,7 +12,7 @@ import type { Log } from "../log.js";
 import type { RecordAfter } from "../stores/store.js";
 import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, CORRUPT } from "./checkpoint.js";
-import { STOP_AND_RUN } from "./refusals.js";
+import { runCommand } from "./refusals.js";
 
 /** Only an operator ends these. */
 const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
@@ -119,15 +118,15 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
   if (checkpoint === CORRUPT) {
     return new CoordinatorError(
       "namespace_lost",
-      `namespace "${namespace}" is missing, and its checkpoint is damaged. Nothing is leased. Restore the store. If it is lost, ` +
-        `${STOP_AND_RUN}, with the store id kept with the archive, \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
+      `namespace "${namespace}" is missing, and its checkpoint is damaged. Nothing is leased. Restore the newest backup of the store. ` +
+        `Without one, and with the store id kept with the archive, ${runCommand("recover", namespace, { "store-id": "STORE_ID" })}`,
     );
   }
   const { storeId, ledgerId } = checkpoint;
   return new CoordinatorError(
     "namespace_lost",
-    `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the store. If it is lost, ` +
-      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "store-id": storeId, "min-run": ledgerId })}\``,
+    `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
+      `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": ledgerId })}`,
   );
 }
 
@@ -199,7 +198,7 @@ export class RecoveryReport {
 
 const RECOVERY_CAUSES: Readonly<Record<Exclude<RecoveryReason, "heartbeat_expired">, string>> = {
   epoch_changed: "The store was restarted, promoted or restored, and may have lost its latest runs",
-  claimed: "Another coordinator began a recovery and did not complete it",
+  claimed: "A recovery had begun, by `recover` or by a coordinator that stopped",
   rolled_back: "The store lost runs that were leased",
   generation_stale: "The store was rolled back, or the checkpoint is damaged",
   conflict: "Another coordinator recovered it at the same time",

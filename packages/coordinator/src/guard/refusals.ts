@@ -59,8 +59,11 @@ interface Rule {
   readonly message: (namespace: string, detail: string) => string;
 }
 
-/** Only one process can have a SQLite store open. */
-export const STOP_AND_RUN = "stop the coordinator of a SQLite store and run";
+/** Returns the instruction to run an operator's command. Only one process can have a SQLite store open. */
+export function runCommand(...command: Parameters<typeof commandLine>): string {
+  return `run \`${commandLine(...command)}\` (on SQLite, stop the coordinator first)`;
+}
+
 const RECOVERS = "Recovery is automatic, and skips every run that may have been leased";
 
 export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
@@ -68,13 +71,13 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     code: "namespace_not_found",
     message: (namespace) =>
       `the store has no namespace "${namespace}". If an archive has numbers of it, use the right store. If the name is new, ` +
-      `${STOP_AND_RUN} \`${commandLine("init", namespace)}\``,
+      runCommand("init", namespace),
   },
   CORRUPT: {
     code: "store_corrupt",
     message: (namespace, detail) =>
       `another program changed the data of namespace "${namespace}": ${detail}. Nothing is leased. Find out which one, then ` +
-      `${STOP_AND_RUN} \`${commandLine("recover", namespace)}\``,
+      runCommand("recover", namespace),
   },
   VERSION: {
     code: "store_schema_unsupported",
@@ -124,7 +127,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     code: "store_forked",
     message: (namespace, run) =>
       `two copies of the store of namespace "${namespace}" are running${Number(run) > 0 ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
-      `Nothing is leased. Stop one permanently and delete it. Then ${STOP_AND_RUN} \`${commandLine("recover", namespace)}\` on the other`,
+      `Nothing is leased. Stop one permanently and delete it. Then, on the other, ${runCommand("recover", namespace)}`,
   },
   CLOCKBACK: {
     code: "clock_moved_backward",
@@ -136,7 +139,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     code: "manual_recovery_required",
     message: (namespace, detail) =>
       `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, then ` +
-      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "confirm-clock": detail === "silence" })}\``,
+      runCommand("recover", namespace, { "confirm-clock": detail === "silence" }),
   },
   STALEGEN: {
     code: "store_recovering",
@@ -175,7 +178,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     code: "run_ceiling_reached",
     detail: "waitMs",
     message: (namespace, waitMs) =>
-      `all runs of namespace "${namespace}" up to the run ceiling are leased: the next is free in ${Math.ceil(Number(waitMs) / 1000)} s. ` +
+      `namespace "${namespace}" has reached its run ceiling: the next run is free in ${Math.ceil(Number(waitMs) / 1000)} s. ` +
       "Wait. If importers wait for minutes, start fewer of them at a time",
   },
   EXHAUSTED: {
@@ -183,7 +186,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     message: (namespace, version) =>
       `all runs of version ${version} in namespace "${namespace}" are leased or skipped. ` +
       (Number(version) < VERSION_MAX
-        ? `To continue in the next version, ${STOP_AND_RUN} \`${commandLine("advance-version", namespace)}\``
+        ? `To continue in the next version, ${runCommand("advance-version", namespace)}`
         : "It is the last version: use another namespace"),
   },
   EARLY: {
@@ -205,7 +208,8 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   },
   NOTLEASED: {
     code: "run_not_leased",
-    message: (namespace, run) => `run ${run} of namespace "${namespace}" was never leased`,
+    message: (namespace, run) =>
+      `no lease of namespace "${namespace}" has run ${run}: never leased, skipped, or lost by the store`,
   },
   NOTHOLDER: {
     code: "holder_mismatch",

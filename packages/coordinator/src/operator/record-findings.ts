@@ -35,7 +35,7 @@ async function findingsOf(store: Store, namespace: string): Promise<readonly Fin
     if (phase === PHASES.open) return [];
     if (phase === PHASES.claimed) {
       const remedy = "start a coordinator: it completes the recovery";
-      return finding("store_recovering", "a coordinator began a recovery and did not complete it", remedy);
+      return finding("store_recovering", "a recovery began, by `recover` or by a coordinator that stopped", remedy);
     }
     if (isMovedSeal(seal)) {
       return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
@@ -49,5 +49,7 @@ async function findingsOf(store: Store, namespace: string): Promise<readonly Fin
 }
 
 function findingOfError({ code, message }: CoordinatorError, namespace: string): Finding {
-  return { code, what: message, remedy: `\`${commandLine("recover", namespace)}\``, namespaces: [namespace] };
+  // The command in the message has the options that it needs.
+  const remedy = /`callnumber .*?`/.exec(message)?.[0] ?? `\`${commandLine("recover", namespace)}\``;
+  return { code, what: message, remedy, namespaces: [namespace] };
 }

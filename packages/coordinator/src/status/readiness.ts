@@ -99,7 +99,9 @@ async function isServed(namespace: string, { guards, preflight }: StatusSources)
   if (guard === undefined) return false;
   const { state, code, reason, explanation } = guard.state;
   if (state !== "active" && code !== null) {
-    throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`, { reason: reason ?? undefined });
+    const name = `namespace "${namespace}"`;
+    const message = explanation.includes(name) ? explanation : `${name}: ${explanation}`;
+    throw new CoordinatorError(code, message, { reason: reason ?? undefined });
   }
   await preflight.assertPassed(namespace);
   await guard.readRecord();
