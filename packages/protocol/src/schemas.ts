@@ -227,14 +227,12 @@ const hintSchema = z.object({
   slip: z.enum(["surrounding", "look_alike", "case"]),
   /** Indexes, in the text as typed, of the characters to change; empty for `surrounding`. */
   positions: z.array(z.int().min(0)).readonly(),
-  /** Name of the holder of its lease. */
   holder: z.string(),
   verdict: leasedVerdict,
 });
 export type CallNumberHint = z.infer<typeof hintSchema>;
 const hints = z.array(hintSchema).readonly();
 
-/** The leases that the same process got before and after a lease. */
 const neighborsSchema = z.object({
   /** The nearest one of the same holder (name, host and pid); null when none was found. */
   previous: ledgerEntrySchema.nullable(),
@@ -257,7 +255,8 @@ export const inspectResponseSchema = z.discriminatedUnion("verdict", [
     position: z.int().min(0).nullable(),
     hints,
   }),
-  z.object({ ...inspected, verdict: z.literal("other_version"), ...callNumberFields, hints }),
+  /** `unknown`: no lease has its run. A recovery skipped it, or the store lost the lease. */
+  z.object({ ...inspected, verdict: z.enum(["other_version", "unknown"]), ...callNumberFields, hints }),
   z.object({
     ...inspected,
     verdict: z.literal("never_leased"),
@@ -265,8 +264,6 @@ export const inspectResponseSchema = z.discriminatedUnion("verdict", [
     hints,
     ...callNumberFields,
   }),
-  /** No lease has its run: a recovery skipped it, or the store lost the lease. */
-  z.object({ ...inspected, verdict: z.literal("unknown"), ...callNumberFields, hints }),
   /** Leased long ago or skipped: its lease, if it had one, is no longer in the store. */
   z.object({ ...inspected, verdict: z.literal("trimmed"), ...callNumberFields, trimmed: trimmedSchema }),
   z.object({

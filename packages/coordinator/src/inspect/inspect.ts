@@ -15,9 +15,9 @@ import {
   canExist,
   inspectLeased,
   inspectMalformed,
-  inspectWithoutLease,
   inspectOtherVersion,
   inspectTrimmed,
+  inspectWithoutLease,
 } from "./verdicts.js";
 
 export interface InspectOptions {
