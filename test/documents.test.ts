@@ -181,9 +181,7 @@ describe("every document", () => {
     const named = [...read(path).matchAll(/`((?:packages|test|docs|examples|scripts|deploy)\/[\w./-]+)`/g)].map(
       ([, file]) => file as string,
     );
-    // The tutorial makes a package of its own.
-    const others = named.filter((file) => !file.startsWith("examples/first-importer"));
-    expect(others.filter((file) => !existsSync(join(REPOSITORY, file)))).toEqual([]);
+    expect(named.filter((file) => !existsSync(join(REPOSITORY, file)))).toEqual([]);
   });
 
   test.each(documents)("%s shows only JavaScript that this Node can read", async (path) => {
