@@ -30,7 +30,7 @@ export const CASES_BEFORE_FIRST_SCRAPE = Object.entries({
   CallnumberClocksDisagree: rejections("clock_skew"),
   CallnumberInternalError: rejections("internal_error"),
   CallnumberLogLinesLost: linesLost,
-  CallnumberJumped: recoveries("epoch_changed"),
+  CallnumberRecovered: recoveries("epoch_changed"),
   CallnumberLedgerTrimFails: trimFailures,
 }).map(
   ([alert, series]): AlertCase => [
@@ -117,16 +117,16 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [bucket("1")]: "0+60x40", [bucket("2.5")]: "0+60x40", [bucket("+Inf")]: "0+60x40" },
   ],
   [
-    "CallnumberJumped",
+    "CallnumberRecovered",
     { [recoveries("epoch_changed")]: "0x20 1x20" },
     // A store that was idle is no incident.
     { [recoveries("epoch_changed")]: "0 2x40", [recoveries("heartbeat_expired")]: "0x20 1x20" },
   ],
-  of("CallnumberJumpsOften", recoveries("epoch_changed"), "0x10 0+1x30", "0x20 1x20"),
+  of("CallnumberRecoversOften", recoveries("epoch_changed"), "0x10 0+1x30", "0x20 1x20"),
   [
     "CallnumberRunsDiscarded",
     { [discarded("requester_gone")]: "0+10x40" },
-    { [discarded("requester_gone")]: "0+1x40", [discarded("jump")]: "0+70000x40" },
+    { [discarded("requester_gone")]: "0+1x40", [discarded("skipped")]: "0+70000x40" },
   ],
   [
     "CallnumberPreflightRefuses",

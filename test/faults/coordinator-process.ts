@@ -117,7 +117,7 @@ export class CoordinatorProcess {
   }
 
   #note({ event, fields }: LogMessage): void {
-    const isRecovery = event === "recovering" || event === "jump";
+    const isRecovery = event === "recovering" || event === "recovered";
     const code = (isRecovery ? fields["reason"] : undefined) ?? fields["code"];
     if (typeof code === "string") this.codes.add(code);
   }

@@ -8,7 +8,7 @@ import { type CoordinatorError, ceilingAt, parseStoreId, RUN_MAX } from "./produ
 import type { World } from "./world.js";
 
 /**
- * How long it may take, ms: a jump with a clock that was ahead lands at most 4 · eps beyond the line (8 s, and 1 s for a run), and the operator looks
+ * How long it may take, ms: a skip with a clock that was ahead lands at most 4 · eps beyond the line (8 s, and 1 s for a run), and the operator looks
  * for 11 s before each verb, of which two may be refused with what is to be done first; a second claim, and pauses between, are small against these.
  * In production this is not a minute of waiting.
  */
@@ -91,7 +91,7 @@ function nextVerb(
     return { ...lastVerb, areCoordinatorsStopped: true };
   // Refused for its end: the record is gone, and only its operator knows which version it had reached.
   if (said === "run_space_exhausted") return { name: "recover", version: 1 };
-  // A holder may first get `run_above_high_water_mark`, where no jump lands above its run any more: `run_ceiling_ending` announces that end.
+  // A holder may first get `run_above_high_water_mark`, where no skip lands above its run any more: `run_ceiling_ending` announces that end.
   const id = parseStoreId(storeId);
   const isEnded = code === "run_above_high_water_mark" && id !== undefined && ceilingAt(id, 0, time.nowMs) >= RUN_MAX;
   return isEnded && !asksForOperator(said) ? { name: "advance-version" } : { name: "recover", version: 0 };

@@ -40,7 +40,7 @@ export interface Setting {
   readonly firstRun: number;
   /** How long ago the store was made, ms: the line lies higher above an old store's mark. */
   readonly ageMs: number;
-  /** Whether a recovery completed just before the history begins: the mark then lies on the line, and every later jump lands near it. */
+  /** Whether a recovery completed just before the history begins: the mark then lies on the line, and every later skip lands near it. */
   readonly isOnLine: boolean;
   /** Where coordinators remember: nowhere, each on its own machine, all on one machine. */
   readonly checkpoint: "none" | "own" | "shared";

@@ -51,7 +51,7 @@ export const THE_GUARD: Variant = { name: "none", fault: "nothing: the guard as 
 export const VARIANTS: readonly Variant[] = [
   /**
    * The first design: a recovery raises the counter by what can have been leased since the record was written, its age times the rate, and the
-   * burst. A jump itself moves the counter, and is forgotten with everything else: a second rollback lands inside the first jump.
+   * burst. A skip itself moves the counter, and is forgotten with everything else: a second rollback lands inside the first skip.
    */
   {
     name: "age-times-rate",
@@ -66,8 +66,8 @@ export const VARIANTS: readonly Variant[] = [
       const { record } = decision;
       const before = Number(situation.keys.fields["c"]);
       const ageMs = record.changedAtMs - Number(situation.keys.fields["t"]) + 2 * situation.bounds.epsMs;
-      const jump = BURST_RUNS + Math.ceil((ageMs * record.id.rate) / 1000);
-      return { ...decision, record: { ...record, highWaterMark: Math.max(before, command.floor) + jump } };
+      const skip = BURST_RUNS + Math.ceil((ageMs * record.id.rate) / 1000);
+      return { ...decision, record: { ...record, highWaterMark: Math.max(before, command.floor) + skip } };
     },
   },
   /** The record without its checksum: whatever was written into one field is believed. */
@@ -82,16 +82,16 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   /**
-   * Claim and jump in one step, before any other coordinator has heard of the claim: the record is open on the line at once. Until others hear of it, they may
-   * acknowledge leases of another master, above where this one has jumped to.
+   * Claim and skip in one step, before any other coordinator has heard of the claim: the record is open on the line at once. Until others hear of it, they may
+   * acknowledge leases of another master, above where this one has skipped to.
    *
    * Its epoch is that of its time, without the counts of resynchronizations: with them, no replica that could acknowledge later comes unnoticed, and
    * the order would not matter. So that the order counts for most, no replica that has a later claim is made to follow a master that has
    * not. A replica that forgets the claim in a crash still costs that epoch a run now and then, in the guard's own order too.
    */
   {
-    name: "jump-before-wait",
-    fault: "the counter jumps with the claim, and not after the quorum has the claim",
+    name: "skip-before-quorum",
+    fault: "the counter skips with the claim, and not after the quorum has the claim",
     focus: {
       groups: ["failover", "cuts", "lag", "routes"],
       setting: { serverCount: 3, hostCount: 2, isOnLine: true, rate: 16, firstRun: 1 },
@@ -172,7 +172,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   /** A store that has forgotten leases goes on from what the coordinator remembers. */
   {
-    name: "no-jump",
+    name: "no-skip",
     fault: "after a rollback the counter is raised to what the coordinator remembers, and not onto the line",
     focus: { groups: ["crashes", "hosts"], setting: { serverCount: 1, isOnLine: false, firstRun: 1 } },
     decide(situation, command) {

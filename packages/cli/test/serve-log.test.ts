@@ -144,14 +144,14 @@ test.each<[what: string, level: "info" | "warn" | "error", fields: object, event
     "a recovery as its one line",
     "warn",
     { namespace: "main", mark: 9, explanation: "Idle for 2 h: skipped 690 runs, leasing in 4 s" },
-    "jump",
+    "recovered",
     ["Idle for 2 h: skipped 690 runs, leasing in 4 s"],
   ],
   [
     "the namespace of a recovery when it is not the default one",
     "warn",
     { namespace: "lists", explanation: "Idle for 2 h: skipped 690 runs, leasing in 4 s" },
-    "jump",
+    "recovered",
     ["Idle for 2 h: skipped 690 runs, leasing in 4 s (namespace lists)"],
   ],
   [

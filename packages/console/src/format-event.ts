@@ -20,14 +20,15 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
   recovering: ({ explanation }) => `recovering: ${text(explanation)}`,
   stopped: ({ explanation }) => `leasing stopped: ${text(explanation)}`,
   active: () => "leasing is active",
-  jump: ({ before, mark, reason }) =>
+  recovered: ({ before, mark, reason }) =>
     `recovered (${text(reason).replaceAll("_", " ")}): skipped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}; the runs between are never leased`,
   discarded: ({ firstRun, runCount, reason }) =>
     `${formatRuns(number(firstRun), number(runCount))} discarded, and never handed out: ${text(reason)}`,
   alarm_cleared: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   ledger_trimmed: ({ leaseCount }) => `${formatCount(number(leaseCount), "lease")} trimmed from the store, into a file`,
   init: ({ firstRun }) => `the namespace was made, with first run ${formatNumber(number(firstRun))}`,
-  pin: ({ storeId }) => `no checkpoint for the namespace, so its store was trusted once: ${text(storeId)}`,
+  checkpoint_created: ({ storeId }) =>
+    `no checkpoint for the namespace, so its store was trusted once: ${text(storeId)}`,
   run_above_high_water_mark: ({ lastRun, mark }) =>
     `an importer holds run ${formatNumber(number(lastRun))}, and the high-water mark is ${formatNumber(number(mark))}`,
   clock_skew: ({ aheadMs }) => `a holder’s clock is ${formatNumber(number(aheadMs))} ms ahead`,

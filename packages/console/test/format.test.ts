@@ -64,7 +64,7 @@ test("the commands that a message quotes are found", () => {
 });
 
 test("a recovery is shown with the runs that it skipped", () => {
-  expect(formatEvent(event("jump", { before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
+  expect(formatEvent(event("recovered", { before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
     "recovered (epoch changed): skipped from run 3 to run 65,733; the runs between are never leased",
   );
 });

@@ -13,7 +13,7 @@ import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
-import { guardOn, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { guardOn, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 import { SettableStore } from "./settable-store.js";
 
 /** From here on the ceiling of a new store has passed the end of the run space. */
@@ -166,7 +166,7 @@ describe("a store that is rolled back to before the advance", () => {
     const guard = await guardOn(world);
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
     await advance(world);
-    const lease = await leaseAfterJump(world, guard);
+    const lease = await leaseAfterSkip(world, guard);
     expect(lease.version).toBe(1);
     expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));
     expect(lease.firstRun).toBeGreaterThan(lineOf(world, -LATER_MS, 1));
@@ -183,7 +183,7 @@ describe("a store that is rolled back to before the advance", () => {
     ] as const) {
       await advance(world, own);
       expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(1);
-      const lease = await leaseAfterJump(world, await guardOn(world, own));
+      const lease = await leaseAfterSkip(world, await guardOn(world, own));
       expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));
     }
   });
@@ -209,7 +209,7 @@ test("the guard stays stopped through heartbeats, until the version was advanced
   await advance(world);
   await guard.heartbeat();
   expect(guard.state.state).toBe("active");
-  expect(events).toEqual(["pin", "stopped", "active"]);
+  expect(events).toEqual(["checkpoint_created", "stopped", "active"]);
 });
 
 test("a copy that did not advance is detected as a fork by a lease proof of the next version", async () => {

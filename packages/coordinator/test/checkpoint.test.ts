@@ -28,7 +28,7 @@ import { namespaceLost, withCheckpoint } from "../src/guard/guard-state.js";
 import type { StoredFields } from "../src/guard/record.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
-import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
 let folder: string;
 const open: CheckpointFile[] = [];
@@ -69,7 +69,7 @@ test("a checkpoint detects a store restored while no coordinator ran, and the gu
   const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
   expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
   const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
-  expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+  expect((await leaseAfterSkip(world, guard)).firstRun).toBe(line + 1);
   expect(world.store.stepNames().slice(0, 3)).toEqual(["lease", "claim", "confirm"]);
 });
 
@@ -102,7 +102,7 @@ describe("a long silence of a store that no other process can have used", () => 
     world.store.isExclusive = true;
     world.clock.timeMs += 31 * 24 * 3_600_000;
     const guard = await guardOn(world, checkpointFile === undefined ? {} : { checkpointFile });
-    return await leaseAfterJump(world, guard);
+    return await leaseAfterSkip(world, guard);
   };
 
   test("a long silence of an exclusive store ends automatically where the checkpoint equals the record", async () => {
@@ -298,7 +298,10 @@ describe("a group of servers", () => {
   test("the coordinator logs a new group of servers, and only once", async () => {
     const world = await newWorld();
     const pins: unknown[] = [];
-    const log = { ...SILENT_LOG, info: (fields: object, event: string) => void (event === "pin" && pins.push(fields)) };
+    const log = {
+      ...SILENT_LOG,
+      info: (fields: object, event: string) => void (event === "checkpoint_created" && pins.push(fields)),
+    };
     (await guardOn(world, { checkpointFile: checkpointFileAt("a:1")(world), log })).close();
     (await guardOn(world, { checkpointFile: checkpointFileAt("a:1", "b:1")(world), log })).close();
     expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, ledgerId: 0 })]);
@@ -529,8 +532,8 @@ test("a checkpoint that can't be read any more causes one recovery", async () =>
   for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
   const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
   const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
-  expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
-  expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 2);
+  expect((await leaseAfterSkip(world, guard)).firstRun).toBe(line + 1);
+  expect((await leaseAfterSkip(world, guard)).firstRun).toBe(line + 2);
   expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
 });
 
@@ -542,11 +545,11 @@ test("a coordinator replaces its unreadable checkpoint also when another coordin
     if (step !== "claim") return;
     world.store.before = () => {};
     world.store.server.epoch = "second:life:0";
-    await leaseAfterJump(world, await guardOn(world));
+    await leaseAfterSkip(world, await guardOn(world));
   };
   await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_recovering", reason: "conflict" });
   world.store.stepNames();
-  await leaseAfterJump(world, guard);
+  await leaseAfterSkip(world, guard);
   expect(world.store.stepNames()).toEqual(expect.arrayContaining(["claim", "confirm", "lease"]));
   await guard.heartbeat();
   expect(world.store.stepNames()).toEqual(["heartbeat"]);
@@ -558,7 +561,7 @@ test("a damaged checkpoint file is kept, however old, until the store has recove
   world.clock.timeMs += 2 * 3_600_000;
   const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
   expect(checkpointFileIn(world).read()).toBe(CORRUPT);
-  await leaseAfterJump(world, guard);
+  await leaseAfterSkip(world, guard);
   expect(checkpointFileIn(world).read()).not.toBe(CORRUPT);
 });
 
@@ -588,7 +591,7 @@ test("a checkpoint lets a long gap of an exclusive store end automatically", asy
   });
   world.store.isExclusive = true;
   const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-  expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+  expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(10);
 });
 
 test("a checkpoint does not end a long gap of an exclusive store that was restored", async () => {

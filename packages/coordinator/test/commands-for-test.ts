@@ -21,7 +21,7 @@ export const LEASE_NONCE = "nonce-0123456789";
 export const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists", step: "1" } };
 
 /**
- * For tests that wait until the line has risen above a jump. Not shorter: eps must also cover the way of a step to a store in
+ * For tests that wait until the line has risen above a skip. Not shorter: eps must also cover the way of a step to a store in
  * another process, on a machine that has other things to do.
  */
 export const SHORT_BOUNDS: Bounds = { epsMs: 1_000, gapMs: 60_000, heartbeatEveryMs: 1_000 };

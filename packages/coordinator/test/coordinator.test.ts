@@ -29,7 +29,7 @@ test("a coordinator accepts a holder's last run only up to the high-water mark",
   const ahead = coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 6 }));
   await expect(ahead).rejects.toMatchObject({ code: "run_above_high_water_mark" });
   expect((await coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 5 }))).firstRun).toBe(6);
-  expect(eventNames()).toEqual(["init", "pin", "lease", "run_above_high_water_mark", "lease"]);
+  expect(eventNames()).toEqual(["init", "checkpoint_created", "lease", "run_above_high_water_mark", "lease"]);
 });
 
 test("the response to a lease has the nonce and a proof that is not logged", async () => {

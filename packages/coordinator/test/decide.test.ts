@@ -188,7 +188,7 @@ describe("a lease", () => {
   });
 });
 
-describe("a jump", () => {
+describe("a skip", () => {
   const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
   const claimed = { phase: PHASES.claimed };
 

@@ -17,7 +17,7 @@ import { holder, LEASE_NONCE, NAMESPACE, SMALL_BOUNDS } from "./commands-for-tes
 /** No silence causes a recovery, however slow the machine is. */
 const EMBEDDED_BOUNDS: Bounds = { ...SMALL_BOUNDS, gapMs: 3_600_000 };
 
-/** After a jump so many runs are free each second. */
+/** After a skip so many runs are free each second. */
 const RATE = 16;
 
 export interface Place {

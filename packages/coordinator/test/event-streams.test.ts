@@ -30,14 +30,14 @@ test("the event stream sends each event as it happens, with its number", async (
   const { response, text } = await stream();
   expect(response.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
   expect(response.headers["cache-control"]).toBe("no-store");
-  events.warn({ namespace: "main", mark: 7 }, "jump");
-  await expect.poll(text).toMatch(/id: \w+-2\ndata: \{"id":2,.*"event":"jump","namespace":"main".*\}\n\n/);
+  events.warn({ namespace: "main", mark: 7 }, "recovered");
+  await expect.poll(text).toMatch(/id: \w+-2\ndata: \{"id":2,.*"event":"recovered","namespace":"main".*\}\n\n/);
   expect(text()).not.toContain('"event":"init"');
 });
 
 test("the event stream sends the events of one namespace, and those that concern all", async () => {
   const { text } = await stream("?namespace=main");
-  events.warn({ namespace: "lists" }, "jump");
+  events.warn({ namespace: "lists" }, "recovered");
   events.warn({ namespace: "main" }, "stopped");
   events.warn({ reason: "away" }, "heartbeat_failed");
   await expect.poll(text).toContain("heartbeat_failed");
@@ -47,8 +47,8 @@ test("the event stream sends the events of one namespace, and those that concern
 
 test("the event stream continues after the last event of a client that reconnects", async () => {
   const first = await stream();
-  events.warn({ namespace: "main" }, "jump");
-  await expect.poll(first.text).toContain("jump");
+  events.warn({ namespace: "main" }, "recovered");
+  await expect.poll(first.text).toContain("recovered");
   first.response.destroy();
   events.info({ namespace: "main" }, "active");
   const [, lastId = ""] = /^id: (.+)$/m.exec(first.text()) ?? [];
@@ -81,7 +81,7 @@ test("the event stream begins with all recent events on request, however many th
 test("each event is serialized once, however many streams begin", async () => {
   let madeCount = 0;
   const counted = { toJSON: () => `made ${++madeCount} times` };
-  events.warn({ namespace: "main", counted }, "jump");
+  events.warn({ namespace: "main", counted }, "recovered");
   for (let count = 0; count < 3; count++)
     await expect.poll((await stream("?recent=yes")).text).toContain("made 1 times");
   events.warn({ namespace: "main", counted }, "active");
@@ -116,7 +116,7 @@ test("a client that does not read is cut off with a bounded backlog, and other c
   let sentBytes = 0;
   const text = "x".repeat(64 * 1024);
   while (!response.destroyed) {
-    recent.take({ level: "warn", event: "jump", fields: { text } });
+    recent.take({ level: "warn", event: "recovered", fields: { text } });
     sentBytes += text.length;
     waitingBytesMax = Math.max(waitingBytesMax, response.writableLength);
     for (;;) {

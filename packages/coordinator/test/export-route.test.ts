@@ -41,7 +41,9 @@ beforeEach(async () => {
   const server = await served({ own: { store } });
   ({ coordinator, get, call, url } = server);
   logged = [];
-  server.events.subscribe(({ event }) => event !== "lease" && event !== "pin" && void logged.push(event));
+  server.events.subscribe(
+    ({ event }) => event !== "lease" && event !== "checkpoint_created" && void logged.push(event),
+  );
 });
 
 async function lease(own: Partial<Holder> = {}, runCount = 1): Promise<void> {

@@ -128,8 +128,8 @@ describe("the files of an embedded store", () => {
     return { folder, markers, otherMarkers, open, putBack, putMarkBack };
   }
 
-  /** Raises the mark in any case: after a jump the next lease would have to wait. */
-  async function leaseOrJump(store: SqliteStore, namespace: string): Promise<void> {
+  /** Raises the mark in any case: after a skip the next lease would have to wait. */
+  async function leaseOrSkip(store: SqliteStore, namespace: string): Promise<void> {
     try {
       await store.step(namespace, commands.lease());
     } catch {
@@ -147,7 +147,7 @@ describe("the files of an embedded store", () => {
         let store: SqliteStore | undefined;
         if (refusalOf(() => (store = open())) !== undefined || store === undefined) return;
         for (const namespace of NAMESPACES) {
-          await leaseOrJump(store, namespace).then(
+          await leaseOrSkip(store, namespace).then(
             () => leased.add(namespace),
             () => {},
           );
@@ -171,9 +171,9 @@ describe("the files of an embedded store", () => {
         faults.push(...misuses.map((misuse) => `${misuse}: ${injected}`));
         putBack();
         const next = open();
-        const jumpless = [...leased].filter((namespace) => next.restarts.get(namespace) === "unbroken");
+        const unskipped = [...leased].filter((namespace) => next.restarts.get(namespace) === "unbroken");
         await next.close();
-        faults.push(...jumpless.map((namespace) => `${namespace} goes on without a jump: ${injected}`));
+        faults.push(...unskipped.map((namespace) => `${namespace} goes on without a skip: ${injected}`));
       }
     }
     expect(faults).toEqual([]);

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { ProofKey } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
 import { commandsFor, NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
-import { guardOn, lastRunOf, leaseAfterJump, leaseOf, newWorld, type World } from "./guard-in-hand.js";
+import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, newWorld, type World } from "./guard-in-hand.js";
 import { SettableStore } from "./settable-store.js";
 
 /** A store, a copy of it that lives on its own, and a holder of run 10 of the first; the copy has leased up to 5. */
@@ -71,7 +71,7 @@ test("a forked store leases again when an operator has recovered it, above the r
   const guard = await guardOn(copy);
   await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
   const { after } = await copy.store.step(NAMESPACE, commandsFor(copy.storeId).recover({ floor: held.lastRun }));
-  const lease = await leaseAfterJump(copy, guard, held);
+  const lease = await leaseAfterSkip(copy, guard, held);
   expect(lease.firstRun).toBeGreaterThan(after.highWaterMark);
   expect(guard.state).toMatchObject({ state: "active" });
 });
@@ -84,7 +84,7 @@ test("a run above the mark without a proof is rejected as the holder's fault, is
     code: "run_above_high_water_mark",
   });
   expect(logged).toMatchObject([
-    ["pin", {}],
+    ["checkpoint_created", {}],
     ["run_above_high_water_mark", { mark: 5, lastRun: 10 }],
   ]);
   expect(guard.state).toMatchObject({ state: "active" });

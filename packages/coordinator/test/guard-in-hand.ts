@@ -61,8 +61,8 @@ export async function leaseOf(
   });
 }
 
-/** Lets the clock run until the line has risen above a jump, and leases. */
-export async function leaseAfterJump(
+/** Lets the clock run until the line has risen above a skip, and leases. */
+export async function leaseAfterSkip(
   { clock }: World,
   guard: NamespaceGuard,
   request?: Request,

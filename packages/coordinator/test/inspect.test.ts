@@ -38,7 +38,7 @@ async function lease(holder = importer, runCount = 1): Promise<Lease> {
 
 /** A recovery, which skips runs. */
 async function recover(): Promise<void> {
-  await inHand(store, await store.readNamespace(NAMESPACE)).jump();
+  await inHand(store, await store.readNamespace(NAMESPACE)).skipAhead();
 }
 
 describe("corrections", () => {

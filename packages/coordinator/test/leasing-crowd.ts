@@ -13,7 +13,7 @@ import type { Log } from "../src/log.js";
  * waits for the server's turn on a machine that has other things to do (100 ms did not, once in some dozen whole runs).
  */
 export const SHORT_BOUNDS: Bounds = { epsMs: 1_000, gapMs: 6_000, heartbeatEveryMs: 100 };
-/** The greatest, so that few wait for the line after a jump. */
+/** The greatest, so that few wait for the line after a skip. */
 export const RATE = 16;
 const BETWEEN_LEASES_MS = 2;
 const AFTER_REFUSAL_MS = 10;

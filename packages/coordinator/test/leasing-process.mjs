@@ -83,7 +83,7 @@ async function leaseOne(coordinator) {
       if (++answers === diesAtAnswer) process.kill(process.pid, "SIGKILL");
       return print(firstRun);
     } catch (error) {
-      // After a jump, until the line has risen.
+      // After a skip, until the line has risen.
       if (error.code !== "run_ceiling_reached") throw error;
       await delay(error.retryAfterMs);
     }

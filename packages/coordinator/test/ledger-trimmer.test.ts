@@ -51,7 +51,7 @@ async function copyOf({ store, storeId }: StoreInHand): Promise<MemoryStore> {
   const copy = new MemoryStore();
   await copy.importLeases(NAMESPACE, await ledgerOf(store));
   await recover(copy, storeId);
-  await inHand(copy, { storeId }).jump();
+  await inHand(copy, { storeId }).skipAhead();
   await copy.setRetentionDays(NAMESPACE, RETENTION_DAYS);
   return copy;
 }
@@ -119,7 +119,7 @@ test("a trim stores the latest time of its leases, where a clock was ahead once"
   for (const leasedAtMs of times) leases.push({ ...entry, firstRun: leases.length + 1, leasedAtMs });
   await store.importLeases(NAMESPACE, leases);
   await recover(store, storeId, { floor: 4 });
-  await inHand(store, { storeId }).jump();
+  await inHand(store, { storeId }).skipAhead();
   await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
   await trimmed(store, directory);
   expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 3, leasedAtMs: 3_000 });

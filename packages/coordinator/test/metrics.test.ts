@@ -244,7 +244,7 @@ describe("discarded runs", () => {
     expect(value('recoveries_total{namespace="main",reason="epoch_changed"}')).toBe(1);
     expect(value('epoch_changes_total{namespace="main"}')).toBe(1);
     expect(value('interruptions_total{cause="epoch_changed",namespace="main"}')).toBe(1);
-    expect(value('runs_discarded_total{namespace="main",reason="jump"}')).toBeGreaterThan(60_000);
+    expect(value('runs_discarded_total{namespace="main",reason="skipped"}')).toBeGreaterThan(60_000);
     expect(value('generation{namespace="main"}')).toBeGreaterThan(0);
   });
 

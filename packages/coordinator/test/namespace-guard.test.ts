@@ -9,7 +9,7 @@ import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { checksumOf } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
-import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
 const JUMP_MS = 2 * SHORT_BOUNDS.epsMs;
 
@@ -75,7 +75,7 @@ describe("a possible rollback", () => {
       "generation_stale",
       async ({ world, guard, backup }) => {
         world.store.server.epoch = "second:life:0";
-        await leaseAfterJump(world, guard);
+        await leaseAfterSkip(world, guard);
         world.store.server.epoch = "first:life:0";
         world.store.restore(backup);
         world.store.stepNames();
@@ -95,11 +95,11 @@ describe("a possible rollback", () => {
       await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
       expect(world.store.stepNames()).toEqual(["lease", "claim", "confirm", "lease"]);
       expect(line).toBeGreaterThan(10);
-      expect(logged.map(([event]) => event)).toEqual(["recovering", "jump", "active"]);
+      expect(logged.map(([event]) => event)).toEqual(["recovering", "recovered", "active"]);
       expect(logged[1]?.[1]).toMatchObject({ reason: code, before: before.highWaterMark, mark: line });
       expect(await read()).toMatchObject({ highWaterMark: line, phase: 0 });
       expect((await read()).generation).toBeGreaterThan(before.generation);
-      expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+      expect((await leaseAfterSkip(world, guard)).firstRun).toBe(line + 1);
     },
   );
 
@@ -117,7 +117,7 @@ describe("a possible rollback", () => {
       await guard.heartbeat();
       const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} runs`;
       expect(guard.answer(await read()).lastRecovery).toMatchObject({ skippedRunCount, explanation });
-      const [, fields] = logged.find(([event]) => event === "jump") ?? [];
+      const [, fields] = logged.find(([event]) => event === "recovered") ?? [];
       const waitS = Math.ceil((JUMP_MS + 63) / 1000);
       expect(fields).toMatchObject({ explanation: `${explanation}, leasing in ${waitS} s` });
     },
@@ -157,7 +157,7 @@ describe("a possible rollback", () => {
     await expect(leaseOf(guard)).rejects.toMatchObject({ reason: "epoch_changed" });
     expect((await read()).highWaterMark).toBe(10);
     world.store.before = () => {};
-    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+    expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(10);
   });
 });
 
@@ -171,7 +171,7 @@ test("a recovery without a quorum for its claim confirms nothing: another node m
   world.store.acknowledgedCount = 1;
   // Above all that any coordinator could have leased until now.
   const line = lineOf(world);
-  expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(line);
+  expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(line);
 });
 
 test("a recovery confirms nothing when the server no longer has its claim", async () => {
@@ -211,7 +211,7 @@ describe("two coordinators", () => {
   test("two coordinators on one store never lease the same run, whichever claims first", async () => {
     const { world, pair } = await recoveringPair();
     world.store.server.epoch = "second:life:0";
-    const outcomes = await Promise.allSettled(pair.map((guard) => leaseAfterJump(world, guard, { runCount: 2 })));
+    const outcomes = await Promise.allSettled(pair.map((guard) => leaseAfterSkip(world, guard, { runCount: 2 })));
     const leases = outcomes.map((outcome) => {
       if (outcome.status === "rejected") throw outcome.reason;
       return outcome.value;

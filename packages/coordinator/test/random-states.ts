@@ -106,7 +106,7 @@ const identity = fc.record({
 });
 
 const mark = fc.record({
-  from: fc.constantFrom("first", "first", "line", "line", "jump", "end", "anywhere"),
+  from: fc.constantFrom("first", "first", "line", "line", "skip", "end", "anywhere"),
   mayBeBelowFirst: seldom(false, true),
   delta: fc.oneof(
     fc.constantFrom(0, -1, 1, -2, 2, -64, -65, 63, 64, -BURST_RUNS),
@@ -243,7 +243,7 @@ function runOf(
   const bases: Readonly<Record<string, number>> = {
     first: version === id.firstVersion ? id.firstRun - 1 : 0,
     line: ceilingAt(id, version, timeMs),
-    jump: ceilingAt(id, version, timeMs + 2 * epsMs),
+    skip: ceilingAt(id, version, timeMs + 2 * epsMs),
     end: RUN_MAX,
     anywhere: 0,
   };

@@ -85,15 +85,15 @@ test("recent events continue after the last one that a client has, and report wh
 
 test("recent events keep a number of events of the guard, and no rejection, however many leases follow", () => {
   hub.info({ code: "forbidden" }, "request_rejected");
-  for (let mark = 0; mark < NOTABLE_EVENT_COUNT + 50; mark++) hub.warn({ namespace: "main", mark }, "jump");
+  for (let mark = 0; mark < NOTABLE_EVENT_COUNT + 50; mark++) hub.warn({ namespace: "main", mark }, "recovered");
   for (let count = 0; count < 2 * RECENT_EVENT_COUNT; count++) {
     vi.advanceTimersByTime(100);
     hub.info(LEASE, "lease");
   }
-  const jumps = recent.all().filter(({ event }) => event === "jump");
-  expect(jumps).toHaveLength(NOTABLE_EVENT_COUNT);
+  const skips = recent.all().filter(({ event }) => event === "recovered");
+  expect(skips).toHaveLength(NOTABLE_EVENT_COUNT);
   expect(recent.all()).toHaveLength(RECENT_EVENT_COUNT + NOTABLE_EVENT_COUNT);
-  expect(jumps.at(-1)?.fields).toEqual({ mark: NOTABLE_EVENT_COUNT + 49 });
+  expect(skips.at(-1)?.fields).toEqual({ mark: NOTABLE_EVENT_COUNT + 49 });
   expectAscending();
 });
 
@@ -101,7 +101,7 @@ test.each([...CALLER_EVENTS])(
   "recent events keep those of the guard and of others, however often a client causes %s",
   (event) => {
     const [other] = [...CALLER_EVENTS].filter((name) => name !== event && name !== "request_rejected") as [string];
-    const before = ["init", "jump", other];
+    const before = ["init", "recovered", other];
     for (const name of before) hub.warn({ namespace: "main" }, name);
     for (let second = 0; second < 60; second++) {
       for (let count = 0; count < 2 * EVENTS_PER_SECOND_MAX; count++) hub.warn({ namespace: "main" }, event);

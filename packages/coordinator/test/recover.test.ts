@@ -14,7 +14,7 @@ import { advanceVersion, planAdvance } from "../src/operator/advance-version.js"
 import type { Floor } from "../src/operator/recover.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
-import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
 const AHEAD_MS = 3 * 3_600_000;
 
@@ -35,7 +35,7 @@ async function afterClocksAhead(): Promise<{ world: World; lastRun: number }> {
   clock.timeMs += AHEAD_MS;
   store.server.epoch = "second:life:0";
   const guard = await guardOn(world);
-  const lastRun = lastRunOf(await leaseAfterJump(world, guard));
+  const lastRun = lastRunOf(await leaseAfterSkip(world, guard));
   guard.close();
   clock.timeMs -= AHEAD_MS;
   store.restore(new Map());
@@ -45,7 +45,7 @@ async function afterClocksAhead(): Promise<{ world: World; lastRun: number }> {
 test("a lost store that leased while the clocks were ahead leases runs again without the archive's greatest run", async () => {
   const { world, lastRun } = await afterClocksAhead();
   await recoverNamespace(asked(world), await planRecovery(asked(world)));
-  expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeLessThan(lastRun);
+  expect((await leaseAfterSkip(world, await guardOn(world))).firstRun).toBeLessThan(lastRun);
 });
 
 test("recover rejects a lost store below the archive's greatest run, and shows when it is possible", async () => {
@@ -76,7 +76,7 @@ test("recover accepts the lost store once the ceiling has passed that run, and t
   const plan = await planRecovery(options);
   expect([plan.possibleAtMs, refusalOf(plan)]).toEqual([null, undefined]);
   await recoverNamespace(options, plan);
-  expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeGreaterThan(lastRun);
+  expect((await leaseAfterSkip(world, await guardOn(world))).firstRun).toBeGreaterThan(lastRun);
 });
 
 test("a store that rolled back leases above the archive's greatest run", async () => {
@@ -92,7 +92,7 @@ test("a store that rolled back leases above the archive's greatest run", async (
   expect(plan).toMatchObject({ possibleAtMs: null, target: lineOf(world, 2 * SHORT_BOUNDS.epsMs) });
   expect(plan.skippedRunCount).toBe(plan.target - lastRun);
   await recoverNamespace(options, plan);
-  expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeGreaterThan(lastRun);
+  expect((await leaseAfterSkip(world, await guardOn(world))).firstRun).toBeGreaterThan(lastRun);
 });
 
 test("recover rejects a store without a record until the version of the archive's greatest run has begun", async () => {
@@ -191,7 +191,7 @@ describe("a store whose version has ended", () => {
       const floor = Number(/Continue in version 1, .*`callnumber recover .* --min-run (\d+)`$/.exec(message)?.[1]);
       const options = asked(world, [{ from: "--min-run", ledgerId: floor }]);
       await recoverNamespace(options, await planRecovery(options));
-      const { version, firstRun } = await leaseAfterJump(world, await guardOn(world));
+      const { version, firstRun } = await leaseAfterSkip(world, await guardOn(world));
       expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
     },
   );

@@ -42,7 +42,7 @@ export async function redisCoordinatorAt(url: string, options: Partial<Coordinat
   /** The reason of each recovery of a namespace. */
   const recoveriesOf = (namespace: string) =>
     events
-      .filter(({ event, fields }) => event === "jump" && fields["namespace"] === namespace)
+      .filter(({ event, fields }) => event === "recovered" && fields["namespace"] === namespace)
       .map(({ fields }) => fields["reason"]);
   return { store, coordinator, events, recoveriesOf };
 }

@@ -86,13 +86,13 @@ test("a lease fails without a lost run at a server that forgot its scripts, whic
 
 test("a lease fails at a server that was killed, and continues only above a recovery", async () => {
   const server = await startRedisServer({ config: { appendonly: "yes", appendfsync: "always" } });
-  const { lease, jump } = await newStoreAt(server.url, { bounds: SHORT_BOUNDS });
+  const { lease, skipAhead } = await newStoreAt(server.url, { bounds: SHORT_BOUNDS });
   expect((await lease()).firstRun).toBe(1);
   await server.kill("SIGKILL");
   await expect(lease()).rejects.toEqual(unavailable);
   await server.start();
   await expect(untilDone(lease)).rejects.toMatchObject({ reason: "epoch_changed", generation: 0 });
-  const mark = await untilDone(jump);
+  const mark = await untilDone(skipAhead);
   expect((await untilDone(lease, ["run_ceiling_reached"])).firstRun).toBe(mark + 1);
 });
 
@@ -135,7 +135,7 @@ test("a lease fails at a server without memory, and the mark stays", async () =>
 
 test("a lease fails at a replica, and needs an operator when that is a master again", async () => {
   const { url } = await startRedisServer();
-  const { store, commands, lease, jump } = await newStoreAt(url);
+  const { store, commands, lease, skipAhead } = await newStoreAt(url);
   const redis = clientAt(url);
   await lease();
   await redis.replicaof("127.0.0.1", 1);
@@ -152,7 +152,7 @@ test("a lease fails at a replica, and needs an operator when that is a master ag
     unavailableBecause(/ACL does not let .* recover and move need the operator's user/),
   );
   await (await storeAt(asOperator(url))).step(NAMESPACE, commands.recover());
-  expect(await jump()).toBeGreaterThan(1);
+  expect(await skipAhead()).toBeGreaterThan(1);
 });
 
 test("a lease fails at a server that an uncounted replica follows, and needs an operator when the replica is gone", async () => {

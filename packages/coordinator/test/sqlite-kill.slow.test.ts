@@ -21,12 +21,12 @@ const lineNow = ({ storeId }: MadeStore) => ceilingAt(parseStoreId(storeId) as S
 
 test(`kill -9 at ${KILLS} random moments repeats no run, and each start skips no run or skips ahead`, async () => {
   const random = randomFrom(inject("seed"));
-  let [lives, denseLives, jumps] = [0, 0, 0];
+  let [lives, denseLives, skips] = [0, 0, 0];
   while (lives < KILLS) {
     const store = await newStore();
     const answered = new Set<number>();
-    let hasJumped = false;
-    for (let life = 0; life < LIVES_OF_A_STORE && !hasJumped && lives < KILLS; life++, lives++) {
+    let hasSkipped = false;
+    for (let life = 0; life < LIVES_OF_A_STORE && !hasSkipped && lives < KILLS; life++, lives++) {
       const markFound = await markOnDisk(store.path);
       const line = lineNow(store);
       const process = live(store, { touches: random() < 0.5 });
@@ -38,11 +38,11 @@ test(`kill -9 at ${KILLS} random moments repeats no run, and each start skips no
         if (answered.has(run)) expect.fail(`run ${run} was leased twice (life ${life}, ${process.start})`);
         answered.add(run);
       }
-      hasJumped = process.start !== undefined && process.start !== "unbroken";
-      if (hasJumped) jumps++;
+      hasSkipped = process.start !== undefined && process.start !== "unbroken";
+      if (hasSkipped) skips++;
       if (process.runs.length === 0) continue;
       const first = Math.min(...process.runs);
-      if (hasJumped) expect(first).toBeGreaterThan(line);
+      if (hasSkipped) expect(first).toBeGreaterThan(line);
       else {
         expect(first).toBe(markFound + 1);
         denseLives++;
@@ -51,7 +51,7 @@ test(`kill -9 at ${KILLS} random moments repeats no run, and each start skips no
     await expectLedgerOf(store, answered);
   }
   // Some are killed before they lease. Nearly all others are killed while the disk syncs, and that causes no recovery.
-  expect(denseLives, `${jumps} jumps`).toBeGreaterThan(KILLS / 2);
+  expect(denseLives, `${skips} skips`).toBeGreaterThan(KILLS / 2);
 });
 
 test.each<[string, string, string, number]>([

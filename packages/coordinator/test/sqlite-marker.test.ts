@@ -323,6 +323,6 @@ test("the store, its log and its lock are readable by their owner alone", async 
 
 async function settleAndClose(store: ReturnType<Place["open"]>): Promise<void> {
   const { storeId } = await store.readNamespace(NAMESPACE);
-  await inHand(store, { storeId }).jump();
+  await inHand(store, { storeId }).skipAhead();
   await store.close();
 }

@@ -284,7 +284,7 @@ describe("a copy that an operator accepts", () => {
     await copy.close();
     const again = opened(false);
     expect(again.restarts.get(NAMESPACE)).toBe("not_open");
-    expect(await inHand(again, { storeId }).jump()).toBeGreaterThanOrEqual(mark);
+    expect(await inHand(again, { storeId }).skipAhead()).toBeGreaterThanOrEqual(mark);
     await again.close();
     expect(opened(false).restarts.get(NAMESPACE)).toBe("unbroken");
   });

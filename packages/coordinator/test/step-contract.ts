@@ -142,10 +142,10 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
   });
 
   test("a confirmation skips ahead to the ceiling of a moment later: above all that was ever leased", async () => {
-    const { storeId, store, lease, read, jump } = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
+    const { storeId, store, lease, read, skipAhead } = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
     await lease({ runCount: 64 });
     const beforeMs = Date.now();
-    const mark = await jump();
+    const mark = await skipAhead();
     expect(mark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
     expect(mark).toBeLessThanOrEqual(ceilingOf(storeId, Date.now() + 2 * EPS_MS));
     expect(await read()).toMatchObject({ highWaterMark: mark, phase: PHASES.open, generation: 1 });
@@ -154,13 +154,13 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
   test("the next run after a recovery is rejected with the time to wait, and then leased right above the mark", async () => {
     let waitedMs = 0;
-    const { storeId, lease, jump } = await storeFrom(1, {
+    const { storeId, lease, skipAhead } = await storeFrom(1, {
       initializedAtMs: Date.now(),
       rate: 16,
       bounds: SHORT_BOUNDS,
       ...(sharesClock ? { now: () => Date.now() + waitedMs } : {}),
     });
-    const mark = await jump();
+    const mark = await skipAhead();
     const early = await lease({ runCount: 64 }).catch((error: unknown) => error);
     expect(early).toMatchObject({ code: "run_ceiling_reached", retryAfterMs: expect.any(Number) });
     const { retryAfterMs } = early as { retryAfterMs: number };
@@ -186,7 +186,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     ["sealed as one of two copies", sealed(FORKED_SEAL)],
   ])("recover raises a namespace that is %s to the ceiling, to be claimed", async (_, prepare) => {
     const one = await storeFrom(1, { initializedAtMs: Date.now(), rate: 16 });
-    const { store, storeId, commands, lease, read, jump } = one;
+    const { store, storeId, commands, lease, read, skipAhead } = one;
     await lease({ runCount: 3 });
     await prepare(one);
     const [before, beforeMs] = [await read(), Date.now()];
@@ -195,19 +195,19 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     expect(after.generation).toBeGreaterThanOrEqual(beforeMs);
     expect(await read()).toMatchObject({ phase: PHASES.claimed, proofKey: before.proofKey, nodeCount: 1 });
     await refusesAndKeeps(store, commands.lease(), { reason: "claimed", generation: after.generation });
-    expect(await jump()).toBeGreaterThanOrEqual(after.highWaterMark);
+    expect(await skipAhead()).toBeGreaterThanOrEqual(after.highWaterMark);
     expect(await findLease(store, NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
   });
 
   test("recover makes a record that is gone again, from a store id and a floor", async () => {
     const { store } = await open();
     const storeId = storeIdFrom(1, { initializedAtMs: Date.now() - 10_000, rate: 16 });
-    const { commands, read, jump } = inHand(store, { storeId });
+    const { commands, read, skipAhead } = inHand(store, { storeId });
     const proofKey = "0f".repeat(32);
     await store.step(NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, proofKey }));
     expect(await read()).toMatchObject({ storeId, firstRun: 1, phase: PHASES.claimed, proofKey, nodeCount: 1 });
     expect(await store.listNamespaces()).toEqual([NAMESPACE]);
-    expect(await jump()).toBeGreaterThan(90);
+    expect(await skipAhead()).toBeGreaterThan(90);
   });
 
   test("advance ends the version: the next lease is run 1 of the next one, in a new generation", async () => {
@@ -249,14 +249,14 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     "advance leaves a store that is %s to be claimed, and it skips ahead to the next ceiling",
     async (_, prepare, own) => {
       const one = await endingStoreFrom(RUN_MAX - BURST_RUNS + 10);
-      const { store, storeId, commands, jump, read } = one;
+      const { store, storeId, commands, skipAhead, read } = one;
       await prepare(one);
       const { after } = await store.step(NAMESPACE, commands.advance(0, own));
       expect(after).toMatchObject({ version: 1, highWaterMark: 0 });
       expect(after.generation).toBeGreaterThan(0);
       expect((await read()).phase).toBe(PHASES.claimed);
       await refusesAndKeeps(store, commands.lease(), { reason: "claimed" });
-      expect(await jump()).toBeGreaterThanOrEqual(ceilingOf(storeId, Date.now(), 1));
+      expect(await skipAhead()).toBeGreaterThanOrEqual(ceilingOf(storeId, Date.now(), 1));
     },
   );
 
@@ -271,7 +271,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await refusesAndKeeps(again.store, commands.confirm(1, { floor }), { code: "run_space_exhausted" });
     }
     await again.store.step(NAMESPACE, commands.advance(0));
-    expect(await again.jump()).toBeGreaterThanOrEqual(firstRun + runCount);
+    expect(await again.skipAhead()).toBeGreaterThanOrEqual(firstRun + runCount);
   });
 
   test.skipIf(sharesClock).each([1, -1])("clocks that differ by more than eps end every step (%i)", async (sign) => {
@@ -305,14 +305,14 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     });
 
     test("a clock that shows a heartbeat gap longer than the limit makes a recovery necessary", async () => {
-      const { store, commands, lease, jump, clock } = await withClock();
+      const { store, commands, lease, skipAhead, clock } = await withClock();
       clock.timeMs += GAP_MS;
       await lease();
       clock.timeMs += GAP_MS + 1;
       for (const command of [commands.lease(), commands.heartbeat(), commands.seal(MOVED_SEAL)]) {
         await refusesAndKeeps(store, command, { reason: "heartbeat_expired", generation: 0 });
       }
-      expect(await jump()).toBeGreaterThan(1);
+      expect(await skipAhead()).toBeGreaterThan(1);
       await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
     });
   });

@@ -298,13 +298,13 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
       });
 
       test("a retention changes nothing that a step reads, and no step changes it", async () => {
-        const { store, lease, read, jump } = await storeFrom();
+        const { store, lease, read, skipAhead } = await storeFrom();
         await lease({ runCount: 3 });
         const before = await read();
         await store.setRetentionDays(NAMESPACE, 90);
         expect(await read()).toEqual(before);
         expect((await lease()).firstRun).toBe(4);
-        await jump();
+        await skipAhead();
         expect((await store.readRetention(NAMESPACE)).days).toBe(90);
       });
     });
@@ -471,11 +471,11 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
 }
 
 /** A store that can't know whether it was rolled back while it was closed is recovered first. */
-async function leasedAbove({ lease, jump }: StoreInHand, mark: number): Promise<boolean> {
+async function leasedAbove({ lease, skipAhead }: StoreInHand, mark: number): Promise<boolean> {
   try {
     return (await lease()).firstRun === mark + 1;
   } catch (error) {
     expect(error).toMatchObject({ reason: "epoch_changed" });
-    return (await jump()) > mark;
+    return (await skipAhead()) > mark;
   }
 }

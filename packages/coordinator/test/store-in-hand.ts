@@ -16,8 +16,8 @@ export interface StoreInHand {
   readonly commands: Commands;
   lease(own?: Partial<LeaseStep>): Promise<Granted>;
   read(): Promise<NamespaceRecord>;
-  /** Claims and confirms, as a recovering coordinator does; answers the mark that it jumped to. */
-  jump(): Promise<number>;
+  /** Claims and confirms, as a recovering coordinator does; answers the mark that it skipped to. */
+  skipAhead(): Promise<number>;
 }
 
 /** Makes the namespace. */
@@ -39,7 +39,7 @@ export function inHand(store: Store, { storeId, namespace = NAMESPACE }: { store
     commands,
     read,
     lease: (own: Partial<LeaseStep> = {}) => leaseFrom(store, commands.lease(own), namespace),
-    async jump() {
+    async skipAhead() {
       const { generation } = await read();
       const claimed = await store.step(namespace, commands.claim(generation));
       const confirmed = await store.step(namespace, commands.confirm(claimed.after.generation));

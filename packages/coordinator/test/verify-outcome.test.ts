@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { freshNonce } from "../src/guard/verify-outcome.js";
 import type { Outcome } from "../src/stores/store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
-import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
 type Alter = (outcome: Outcome, world: World) => Outcome;
 
@@ -111,7 +111,7 @@ test("a discarded lease does no more harm: what was seen before still counts, an
   for (let count = 0; count < 40; count++) {
     const [, , , alter] = ALTERATIONS[count % ALTERATIONS.length] as (typeof ALTERATIONS)[number];
     world.store.alter = (outcome, { step }) => (step === "lease" && count % 3 === 0 ? alter(outcome, world) : outcome);
-    const lease = await leaseAfterJump(world, guard, { runCount: 2 }).catch(() => undefined);
+    const lease = await leaseAfterSkip(world, guard, { runCount: 2 }).catch(() => undefined);
     if (lease !== undefined) runs.push(lease.firstRun, lastRunOf(lease));
   }
   expect(runs.length).toBeGreaterThan(40);

@@ -42,7 +42,7 @@ export interface OperatorEvent {
   readonly id: number;
   readonly atMs: number;
   readonly level: "debug" | "info" | "warn" | "error";
-  /** As in the log: `lease`, `request_rejected`, `jump`, … */
+  /** As in the log: `lease`, `request_rejected`, `recovered`, … */
   readonly event: string;
   /** Null when it concerns all. */
   readonly namespace: string | null;

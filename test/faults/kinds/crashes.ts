@@ -78,7 +78,7 @@ export const CRASHES: readonly Fault[] = [
     await world.work();
     await world.crash(() => world.restore(snapshot));
   }),
-  redisFault("one backup restored twice, across jumps", { expected: ["epoch_changed"] }, async (world) => {
+  redisFault("one backup restored twice, across skips", { expected: ["epoch_changed"] }, async (world) => {
     const snapshot = await world.snapshot();
     for (let time = 0; time < 2; time++) {
       await world.work();

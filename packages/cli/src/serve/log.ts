@@ -186,8 +186,9 @@ export function terminalLog(printError: (text: string) => void): Log {
 
 function textOf(severity: string, fields: Fields, event: string): string | undefined {
   const { namespace, explanation, reason, what, remedy, err } = fields;
-  if (event === "jump") return `${explanation}${namespace === DEFAULT_NAMESPACE ? "" : ` (namespace ${namespace})`}`;
-  // The recovery that follows at once is logged as a jump, and what prevents it under another code.
+  if (event === "recovered")
+    return `${explanation}${namespace === DEFAULT_NAMESPACE ? "" : ` (namespace ${namespace})`}`;
+  // The recovery that follows at once is logged as a skip, and what prevents it under another code.
   if (event === "recovering" && isRecoverable(fields)) return undefined;
   const where = typeof namespace === "string" ? `, namespace ${namespace}` : "";
   if (err instanceof Error) return `${severity}${where}: ${err.stack} (${event})`;

@@ -192,7 +192,7 @@ export class RecoveryReport {
     this.last = { atMs: now(), reason, skippedRunCount, explanation: `${cause}: ${cost}` };
     const waitMs = this.#ceiling.waitMsAfter(confirmed);
     const explanation = `${this.last.explanation}, leasing in ${Math.ceil(waitMs / 1000)} s`;
-    log.warn({ namespace, storeId, version, reason, before, mark, epoch, explanation }, "jump");
+    log.warn({ namespace, storeId, version, reason, before, mark, epoch, explanation }, "recovered");
   }
 }
 

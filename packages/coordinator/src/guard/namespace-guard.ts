@@ -123,7 +123,7 @@ export class NamespaceGuard {
     // The first write removes a corrupt file. Before the recovery, that would let a restarted coordinator believe the store.
     if (read !== CORRUPT) checkpointFile.note(checkpoint);
     // The store is believed once, because nothing is known of it here: the log shows what was believed.
-    if (read === undefined) log.info({ namespace, ...found }, "pin");
+    if (read === undefined) log.info({ namespace, ...found }, "checkpoint_created");
     const guard = new NamespaceGuard(options, checkpoint, record);
     guard.#mustRecover = read === CORRUPT;
     guard.#isSilenceAccepted = store.isExclusive && known !== undefined && isSameCheckpoint(known, found);

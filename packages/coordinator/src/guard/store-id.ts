@@ -1,6 +1,6 @@
 /**
  * The store id, `<uuid>.<first ledger id>.<instant it was made, ms>.<rate>`: never changed. The first version and run of the
- * store and its run ceiling follow from it alone. `move` keeps the UUID, which names the files of trimmed leases, and nothing else.
+ * store follow from it alone, and with a clock its run ceiling. `move` keeps the UUID, which names the files of trimmed leases, and nothing else.
  * Guarantees: G13 (docs/guarantees.md).
  */
 

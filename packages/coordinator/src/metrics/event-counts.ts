@@ -47,13 +47,28 @@ const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 /** Why leasing is interrupted: with these labels counted from 0, so that a first one shows as an increase. */
 const RECOVERED_REASONS = RECOVERY_REASONS.filter((reason) => reason !== "conflict");
 const INTERRUPTIONS = [...RECOVERED_REASONS, "store_unavailable"] as const;
-const DISCARD_REASONS = ["jump", "lease_discarded", "quorum_missing", "store_id_mismatch", "requester_gone"] as const;
+const DISCARD_REASONS = [
+  "skipped",
+  "lease_discarded",
+  "quorum_missing",
+  "store_id_mismatch",
+  "requester_gone",
+] as const;
 /** Rejections of which one is enough for an alert: counted from 0, too. */
 const GRAVE_REJECTIONS = ["run_above_high_water_mark", "clock_skew", "clock_moved_backward", "internal_error"] as const;
 /** What concerns no namespace, or none that is known. */
 const NO_NAMESPACE = "";
 /** Written only for a namespace that a guard has met in the store. */
-const PROOFS = new Set(["lease", "init", "pin", "heartbeat", "jump", "active", "recovering", "stopped"]);
+const PROOFS = new Set([
+  "lease",
+  "init",
+  "checkpoint_created",
+  "heartbeat",
+  "recovered",
+  "active",
+  "recovering",
+  "stopped",
+]);
 
 const RULES: Readonly<Record<string, Rule>> = {
   lease: (counts, { runCount, durationMs, holder, spareRunCount }, namespace) => {
@@ -63,9 +78,9 @@ const RULES: Readonly<Record<string, Rule>> = {
     counts.spareRunsIn(namespace).note(holder as Holder, amount(spareRunCount));
   },
   discarded: (counts, { runCount, reason }, namespace) => counts.discard(namespace, reason, runCount),
-  jump: (counts, { reason, before, mark }, namespace) => {
+  recovered: (counts, { reason, before, mark }, namespace) => {
     counts.add("recoveries_total", { namespace, reason: recoveryReason(reason) });
-    counts.discard(namespace, "jump", amount(mark) - amount(before));
+    counts.discard(namespace, "skipped", amount(mark) - amount(before));
   },
   request_rejected: (counts, { code }, namespace) => counts.addCode("rejected_requests_total", namespace, code),
   internal_error: (counts, _, namespace) => counts.addCode("rejected_requests_total", namespace, "internal_error"),
