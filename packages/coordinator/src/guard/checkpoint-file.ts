@@ -7,7 +7,7 @@
  * then be a connection, or the file of another namespace.
  * Guarantees: G8 (docs/guarantees.md).
  */
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import {
   closeSync,
   fsyncSync,
@@ -190,12 +190,12 @@ function isAt(noted: FileContent | typeof CORRUPT | undefined, at: readonly stri
 }
 
 function shortHash(text: string, digits: number): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, digits);
+  return hash("sha256", text).slice(0, digits);
 }
 
 function textOf({ namespace, checkpoint, at }: FileContent): string {
   const json = JSON.stringify({ namespace, ...checkpoint, at: at.slice(0, ADDRESSES_MAX) });
-  const line = `${createHash("sha1").update(json).digest("hex")} ${json}`;
+  const line = `${hash("sha1", json)} ${json}`;
   return `${line.padEnd(FILE_BYTES - 1)}\n`;
 }
 
@@ -209,7 +209,7 @@ function contentOf({ path, namespace }: NamedFile): FileContent | undefined | ty
     throw error;
   }
   const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
-  if (sum !== createHash("sha1").update(json).digest("hex")) return CORRUPT;
+  if (sum !== hash("sha1", json)) return CORRUPT;
   const { namespace: of, at, ...checkpoint } = JSON.parse(json) as Checkpoint & Omit<FileContent, "checkpoint">;
   return of === namespace ? { namespace, checkpoint, at } : CORRUPT;
 }

@@ -3,7 +3,7 @@
  * lua/record.lua does the same for Redis. And lease proofs, which the record has the key for.
  * Guarantees: G5, G7 (docs/guarantees.md).
  */
-import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Refusal, refusal } from "./refusals.js";
@@ -59,8 +59,7 @@ function wholeIn(text: string | undefined, max: number): number | undefined {
 }
 
 export function checksumOf(fields: ObservedFields): string {
-  const text = RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n");
-  return createHash("sha1").update(text).digest("hex");
+  return hash("sha1", RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n"));
 }
 
 /** Parses a record, or returns the refusal. */

@@ -13,7 +13,7 @@
  * can't be rewritten is removed, and if that fails too, nothing is committed any more.
  * Guarantees: G11 (docs/guarantees.md).
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -107,7 +107,7 @@ export function removeRestartMarker(storePath: string, machine: Pick<Machine, "m
 }
 
 function nameOf(storePath: string): string {
-  return `${PREFIX}${createHash("sha256").update(storePath).digest("hex").slice(0, 32)}${SUFFIX}`;
+  return `${PREFIX}${hash("sha256", storePath).slice(0, 32)}${SUFFIX}`;
 }
 
 function markerAt(path: string | undefined, opened: number | undefined, folders: readonly string[]): RestartMarker {
@@ -264,5 +264,5 @@ function marksIn(text: string): (RestartMark | undefined)[] {
 }
 
 function sumOf(json: string): string {
-  return createHash("sha1").update(json).digest("hex");
+  return hash("sha1", json);
 }
