@@ -1,14 +1,19 @@
 /** Our scripts as Redis gets them: each with the parts that it shares with others (lua/) in front, and the keys that it may touch. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-const KEY_NAMES = ["record", "ledger", "holders", "reports", "retention"] as const;
-export type NamespaceKeys = Readonly<Record<(typeof KEY_NAMES)[number], string>>;
+export type NamespaceKeys = Readonly<Record<"record" | "ledger" | "holders" | "reports" | "retention", string>>;
 
 /** The braces put all keys of a namespace in one hash slot, so that one script may touch them in a Cluster. */
 export function keysOf(prefix: string, namespace: string): NamespaceKeys {
-  const keys = KEY_NAMES.map((name) => [name, `${prefix}{${namespace}}:${name}`]);
-  return Object.fromEntries(keys) as NamespaceKeys;
+  const own = `${prefix}{${namespace}}:`;
+  return {
+    record: `${own}record`,
+    ledger: `${own}ledger`,
+    holders: `${own}holders`,
+    reports: `${own}reports`,
+    retention: `${own}retention`,
+  };
 }
 
 /** Unused names, to which `recover` renames keys of another type in the place of record, ledger and holders. */
@@ -39,7 +44,7 @@ export function scriptNamed(name: ScriptName) {
   const text = parts
     .map((part) => readFileSync(new URL(`../../../lua/${part}.lua`, import.meta.url), "utf8"))
     .join("\n");
-  const script = { text, sha1: createHash("sha1").update(text).digest("hex") };
+  const script = { text, sha1: hash("sha1", text) };
   scripts.set(name, script);
   return script;
 }
