@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
-import { z } from "zod";
+import * as z from "zod";
 import { ImporterError } from "./errors.js";
 import type { ImportSettings } from "./importing/import.js";
 import { printable } from "./terminal.js";

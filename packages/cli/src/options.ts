@@ -2,7 +2,7 @@
 import { holderSchema, ledgerFilterShape, namespaceSchema } from "@callnumber/protocol/schemas";
 import { DEFAULT_NAMESPACE, type KnownRunState, LEDGER_ID_MAX, labelIn } from "@callnumber/protocol/wire";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { z } from "zod";
+import * as z from "zod";
 
 export const DEFAULT_PORT = 7300;
 

@@ -6,7 +6,7 @@ import { isLoopback, readPrivateFile } from "@callnumber/coordinator/machine";
 import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/text";
 import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
-import type { z } from "zod";
+import type * as z from "zod";
 import { invocation } from "./invocation.js";
 import type { CoordinatorOptions } from "./options.js";
 

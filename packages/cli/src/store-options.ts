@@ -17,7 +17,7 @@ import {
 } from "@callnumber/coordinator/operator";
 import { type CommandContext, type CommandOptions, commandLine, shellWord } from "@callnumber/protocol/operator";
 import type { Command, Option } from "commander";
-import { z } from "zod";
+import * as z from "zod";
 import { invocation } from "./invocation.js";
 import { addOptions, checkedOption, grouped, STORE_GROUP, setting, switchOption, wholeNumber } from "./options.js";
 

@@ -2,7 +2,7 @@
  * The HTTP API for operators as zod schemas, with the types of its responses: the coordinator derives its OpenAPI description from them, and
  * commands check responses with them. Needs zod, an optional peer dependency.
  */
-import { z } from "zod";
+import * as z from "zod";
 import {
   ALARM_NAMES,
   ALARM_SEVERITIES,

@@ -1,5 +1,5 @@
 /** The HTTP API as zod schemas, with the types of all responses. `callNumberSchema` is for users. Needs zod, an optional peer dependency. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   type CallNumber,
   type CallNumberParts,

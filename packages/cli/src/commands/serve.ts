@@ -4,7 +4,7 @@ import { CONCURRENT_LEASES_DEFAULT, HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "@c
 import type { Setting } from "@callnumber/protocol/operator";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command, type Option } from "commander";
-import { z } from "zod";
+import * as z from "zod";
 import {
   checkedOption,
   choiceOption,

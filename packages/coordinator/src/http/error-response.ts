@@ -13,7 +13,7 @@ import {
 } from "@callnumber/protocol/wire";
 import type { FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
-import { z } from "zod";
+import * as z from "zod";
 import { CoordinatorError } from "../errors.js";
 import type { RejectedClient } from "../events/events.js";
 import type { Log } from "../log.js";

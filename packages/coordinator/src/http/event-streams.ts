@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http";
 import { OPERATOR_ROUTES, type OperatorEvent } from "@callnumber/protocol/operator";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
-import { z } from "zod";
+import * as z from "zod";
 import type { RecentEvents } from "../events/recent-events.js";
 import type { TypedApp } from "./app.js";
 import { type Authenticator, canRead, forbidden, type Principal } from "./auth.js";

@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
-import { z } from "zod";
+import * as z from "zod";
 import { ROLES } from "../http/auth.js";
 
 /** 32 bytes in base64url. */

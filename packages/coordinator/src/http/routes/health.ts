@@ -2,7 +2,7 @@
 import { OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
 import { settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
-import { z } from "zod";
+import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
 import type { Metrics } from "../../metrics/metrics.js";

@@ -4,7 +4,7 @@
  */
 import { leaseRequestSchema, leaseSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
 import { type Lease, type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
-import { z } from "zod";
+import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import type { LeaseLimits } from "../../limits/lease-limits.js";
 import type { TypedApp } from "../app.js";

@@ -16,7 +16,7 @@ import {
   statusResponseSchema,
 } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
-import { z } from "zod";
+import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
 import type { TypedApp } from "../app.js";

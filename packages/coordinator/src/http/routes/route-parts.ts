@@ -1,7 +1,7 @@
 /** What routes have in common: their parameters, and how they are described. */
 import { ledgerIdSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import type { FastifySchema } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import type { Permission } from "../auth.js";
 import { errorResponses } from "../error-response.js";
 
