@@ -118,6 +118,8 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
       tls,
     });
     const url = await server.listen({ host, port });
+    // Before the lines that a supervisor or a person waits for: a signal that follows them must not end the process at once.
+    const stopped = untilStopped();
     for (const text of exposureOf(options, tls)) printError(text);
     printError(`listening on ${url}, stop with Ctrl-C`);
     printError(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
@@ -129,7 +131,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
     const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
     const trimmer = new LedgerTrimmer({ store: opened.store, files, log: events });
     trimmer.start();
-    const reason = await Promise.race([untilStopped(), hungUp]);
+    const reason = await Promise.race([stopped, hungUp]);
     printError(`${reason}: finishing requests in flight`);
     await server.stop();
     endTlsReload?.();
