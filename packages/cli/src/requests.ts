@@ -170,7 +170,7 @@ async function unreachable(base: string, error: unknown): Promise<RequestError> 
   const { code, reason } = await fetchFailure(base, error, probe);
   const message =
     code === "coordinator_unreachable"
-      ? `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`
+      ? `no coordinator answers at ${base} (${reason}). Start it again with the options that it had, or name another with --coordinator`
       : `${base} can't be used: ${reason}`;
   return new RequestError(code, message, { cause: error });
 }

@@ -7,7 +7,7 @@ import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 import { nearExpiry } from "../src/certificate-expiry.js";
-import { done, expectFailure, jsonOf } from "./commands-for-test.js";
+import { done, expectFailure, jsonOf, NOWHERE } from "./commands-for-test.js";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -76,6 +76,12 @@ describe("doctor without --store", () => {
 describe("doctor", () => {
   /** A store that no coordinator serves. */
   const elsewhere = () => `sqlite:${folder}/elsewhere.db`;
+
+  test("doctor asks for a store where neither a coordinator nor a default store is found", async () => {
+    const message =
+      /^callnumber: no coordinator answers at \S+ .*no default store either: pass --store \(store_not_found\)$/m;
+    await expectFailure(["doctor", "--coordinator", NOWHERE], 1, message, { XDG_STATE_HOME: folder });
+  });
 
   test("doctor prints first that the coordinator serves another store, and none of its settings", async () => {
     const { url } = await serve(store, "--max-connections", "77");

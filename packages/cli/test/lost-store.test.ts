@@ -114,6 +114,10 @@ describe("a Redis that was emptied", () => {
     const { operatorUrl, url } = sharedRedis();
     await used(operatorUrl);
     const redis = new Redis(url);
+    await redis.del(...(await redis.keys(`${new URL(operatorUrl).searchParams.get("prefix")}{*`)));
+    const half = await onStore(operatorUrl, "doctor");
+    expect(half.stdout).toMatch(/REFUSED \(namespace_lost\)[^]*change +`callnumber recover .*--store-id/);
+    expect(half.stdout).not.toContain("callnumber init");
     await redis.del(...(await redis.keys(`${new URL(operatorUrl).searchParams.get("prefix")}*`)));
     for (const words of [SERVE, [...SERVE, "--namespace", "main"], ["doctor"], ["init"]]) {
       const { code, stdout, stderr } = await onStore(operatorUrl, ...words);

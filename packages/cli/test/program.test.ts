@@ -29,7 +29,7 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
     ["status", "--coordinator", NOWHERE],
     {},
     1,
-    /no coordinator answers at http:\/\/127\.0\.0\.1:1 .*callnumber serve.*coordinator_unreachable/s,
+    /no coordinator answers at http:\/\/127\.0\.0\.1:1 .*with the options that it had.*coordinator_unreachable/s,
   ],
   [["inspect", "2VznWE2i"], { CALLNUMBER_COORDINATOR: NOWHERE }, 1, /127\.0\.0\.1:1/],
   [["next", "--coordinator", "localhost:7300"], {}, 2, /--coordinator.*localhost:7300.*http:\/\/127\.0\.0\.1:7300/s],

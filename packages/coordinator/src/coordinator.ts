@@ -243,8 +243,11 @@ export class Coordinator {
   async run(namespace: string, ledgerId: number): Promise<RunResponse> {
     assertLedgerId(ledgerId);
     assertNamespace(namespace);
-    const lease = await findLease(this.#store, namespace, ledgerId);
-    if (lease === undefined) throw await withoutLease(this.#store, namespace, ledgerId);
+    const lease = await this.#noticingLoss(namespace, async () => {
+      const found = await findLease(this.#store, namespace, ledgerId);
+      if (found === undefined) throw await withoutLease(this.#store, namespace, ledgerId);
+      return found;
+    });
     const { version, run } = runOfLedgerId(ledgerId);
     return { namespace, version, run, ...runStateIn(lease, run), lease };
   }
@@ -252,20 +255,20 @@ export class Coordinator {
   /** Returns a page of leases, newest first. @throws CoordinatorError `namespace_not_found`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsResponse> {
     assertNamespace(namespace);
-    return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
+    return { namespace, ...(await this.#noticingLoss(namespace, () => ledgerPage(this.#store, namespace, query))) };
   }
 
   /** Returns leases, oldest first, in steps. @throws CoordinatorError as `runs`, before the first step. */
   async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
     assertNamespace(namespace);
-    await this.#store.readNamespace(namespace);
+    await this.#noticingLoss(namespace, () => this.#store.readNamespace(namespace));
     return exportedSteps(this.#store, namespace, filter);
   }
 
   /** Inspects a text that may be a call number. @throws CoordinatorError `namespace_not_found`. */
   async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectResponse> {
     assertNamespace(namespace);
-    return await inspectCallNumber(this.#store, namespace, text, options);
+    return await this.#noticingLoss(namespace, () => inspectCallNumber(this.#store, namespace, text, options));
   }
 
   /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
@@ -313,6 +316,17 @@ export class Coordinator {
 
   get #sources(): StatusSources {
     return { guards: this.#guards, preflight: this.#preflight, now: this.#now };
+  }
+
+  /** Reads the store. A namespace that is missing there may be a lost one: its guard knows. */
+  async #noticingLoss<T>(namespace: string, read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      const { code } = error as CoordinatorError;
+      if (code === "namespace_not_found") await (await this.#guards.of(namespace)).readRecord();
+      throw error;
+    }
   }
 
   async #read(namespace: string) {

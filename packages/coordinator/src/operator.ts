@@ -19,7 +19,7 @@ export {
   refusalOf as refusalOfAdvance,
 } from "./operator/advance-version.js";
 export { type Moved, type MovePlan, moveNamespace, planMove } from "./operator/move.js";
-export { NO_NAMESPACE, recordFindings } from "./operator/record-findings.js";
+export { NO_NAMESPACE, recordFindings, remedyIn } from "./operator/record-findings.js";
 export type { Floor, RecoverPlan } from "./operator/recover.js";
 export { planRecovery, recoverNamespace, refusalOf as refusalOfRecovery } from "./operator/recover.js";
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";

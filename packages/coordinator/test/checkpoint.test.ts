@@ -205,9 +205,11 @@ describe("a record that can't be read any more", () => {
     const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
     expect(await guard.showRecord()).toEqual(await guard.readRecord());
     world.store.restore(new Map());
-    const message = await guard.showRecord().catch((error: Error) => error.message);
-    expect(message).toMatch(/callnumber recover .* stopped since \S+$/);
-    expect(String(message).split(world.storeId)).toHaveLength(2);
+    const shown = () => guard.showRecord().catch((error: Error) => error.message);
+    expect(await shown()).toMatch(/callnumber recover .* first\)$/);
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "namespace_lost" });
+    expect(await shown()).toMatch(/callnumber recover .* stopped since \S+$/);
+    expect(String(await shown()).split(world.storeId)).toHaveLength(2);
   });
 });
 

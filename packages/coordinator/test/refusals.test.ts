@@ -70,7 +70,7 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["OPERATOR", "of a later release", stops("manual_recovery_required"), ["of a later release. Nothing"]],
   ["STALEGEN", "7", recovering("generation_stale"), ["at generation 7, and a later one"]],
   ["EPOCH", "7", recovering("epoch_changed"), ["restarted, promoted or restored"]],
-  ["PENDING", "7", recovering("claimed"), ["another coordinator is recovering"]],
+  ["PENDING", "7", recovering("claimed"), ["by `recover` or by another coordinator"]],
   ["GAP", "7", recovering("heartbeat_expired"), ["no heartbeat for too long"]],
   ["ROLLBACK", "7", recovering("rolled_back"), ["below a run that was leased"]],
   ["AHEAD", "1500", stops("run_ceiling_reached", { retryAfterMs: 1500 }), ["is free in 2 s", "start fewer"]],

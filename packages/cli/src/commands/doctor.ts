@@ -8,6 +8,7 @@ import {
   parseStoreUrl,
   placeOf,
   recordFindings,
+  remedyIn,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
 import { escapeAndShorten } from "@callnumber/coordinator/text";
@@ -77,7 +78,13 @@ async function examine(options: Options, isStoreGiven: boolean): Promise<Examina
       `the coordinator at ${url} does not report its store (${error.message}). Pass --store, or a token of role operator`,
     );
   }
-  if (settings === null) return { ...about, findings: await storeFindings(address, options) };
+  if (settings === null) {
+    const findings = await storeFindings(address, options).catch((found: Error & { code?: string }) => {
+      if (isStoreGiven || found.code !== "store_not_found") throw found;
+      throw new RequestError(found.code, `${error?.message}. There is no default store either: pass --store`);
+    });
+    return { ...about, findings };
+  }
   const isServed = !isStoreGiven || isSamePlace(address, settings.store);
   // While a coordinator runs, no other process can open its embedded store.
   if (isServed && (!isStoreGiven || address.kind === "sqlite")) {
@@ -144,7 +151,7 @@ async function guardFindings(options: Options, known: readonly Finding[]): Promi
     if (namespaces.length === 0) return [NO_NAMESPACE];
     return namespaces.flatMap(({ namespace, guard: { state, code, explanation } }) => {
       if (state === "active" || code === null || isKnown(code)) return [];
-      const remedy = `\`${commandLine("status", namespace)}\``;
+      const remedy = remedyIn(explanation) ?? `\`${commandLine("status", namespace)}\``;
       return [{ code, what: `namespace ${namespace}: ${explanation}`, remedy, namespaces: [namespace] }];
     });
   } catch (error) {

@@ -37,7 +37,7 @@ export function statusCommand(): Command {
     .summary("Show usage, forecasts and alarms")
     .description(
       "Shows the state of a namespace: what is used and left, at which rate and until when, and alarms with what to do. With --check: one " +
-        "line, and an exit code for scripts and monitoring: 0 it leases · 1 it will need an operator · 2 it does not lease, or soon can't · " +
+        "line, and an exit code for scripts and monitoring: 0 it leases · 1 it recovers, or will need an operator · 2 it does not lease, or soon can't · " +
         "3 no coordinator answers, or none without a valid token.",
     )
     .addHelpText(
@@ -152,7 +152,7 @@ function formatStatus({ status: received, capacity }: Found, paint: Paint): stri
 
 function formatHighWaterMark({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusResponse): string {
   if (runsUsed === 0) return "no run leased yet";
-  const when = lastLeaseAtMs === null ? "nothing leased yet" : `last lease at ${formatTime(lastLeaseAtMs)}`;
+  const when = lastLeaseAtMs === null ? "no lease in the ledger" : `last lease at ${formatTime(lastLeaseAtMs)}`;
   return `run ${formatCount(highWaterMark)}, ${when}`;
 }
 

@@ -84,13 +84,14 @@ export class StateMonitor {
     return this.#state;
   }
 
-  /** Returns what the state would be after a refusal. */
-  nextState(error: CoordinatorError): GuardState {
-    return nextState(error, this.#state, this.#options.now());
+  /** Returns the state after a refusal; undefined for one that no step has met yet: it began at an unknown time. */
+  knownState(error: CoordinatorError): GuardState | undefined {
+    const state = nextState(error, this.#state, this.#options.now());
+    return isSameCause(state, this.#state) ? state : undefined;
   }
 
   noteRefusal(error: CoordinatorError): void {
-    this.#set(this.nextState(error));
+    this.#set(nextState(error, this.#state, this.#options.now()));
   }
 
   noteSuccess(after: RecordAfter): void {

@@ -199,7 +199,7 @@ export class NamespaceGuard {
       return await this.readRecord();
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
-      throw withCheckpoint(error, this.#checkpoint, this.#monitor.nextState(error));
+      throw withCheckpoint(error, this.#checkpoint, this.#monitor.knownState(error));
     }
   }
 

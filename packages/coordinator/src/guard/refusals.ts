@@ -61,7 +61,8 @@ interface Rule {
 
 /** Returns the instruction to run an operator's command. Only one process can have a SQLite store open. */
 export function runCommand(...command: Parameters<typeof commandLine>): string {
-  return `run \`${commandLine(...command)}\` (on SQLite, stop the coordinator first)`;
+  const preview = command[0] === "recover" ? ", a preview" : "";
+  return `run \`${commandLine(...command)}\`${preview} (on SQLite, stop the coordinator first)`;
 }
 
 const RECOVERS = "Recovery is automatic, and skips every run that may have been leased";
@@ -159,7 +160,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     reason: "claimed",
     detail: "generation",
     message: () =>
-      "another coordinator is recovering the namespace, or stopped while it did. Leasing continues after the recovery",
+      "a recovery began, by `recover` or by another coordinator. Leasing continues when a coordinator has completed it",
   },
   GAP: {
     code: "store_recovering",

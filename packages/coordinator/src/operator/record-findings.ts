@@ -11,7 +11,9 @@ import type { Finding, Store } from "../stores/store.js";
 export const NO_NAMESPACE: Finding = {
   code: "namespace_not_found",
   what: "the store holds no namespace",
-  remedy: `find the right store; if this is a new one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
+  remedy:
+    "find the right store, and pass the --checkpoint-dir of its coordinator if it has one; if this is a new one: " +
+    `\`${commandLine("init", DEFAULT_NAMESPACE)}\``,
 };
 
 /** Examines the records, and the namespaces that only checkpoints know. Changes nothing. */
@@ -20,13 +22,19 @@ export async function recordFindings(
   remembered: ReadonlyMap<string, Checkpoint | typeof CORRUPT>,
 ): Promise<readonly Finding[]> {
   const namespaces = await store.listNamespaces();
-  const findings = await Promise.all(namespaces.map((namespace) => findingsOf(store, namespace)));
+  const findings = await Promise.all(
+    namespaces.map((namespace) => findingsOf(store, namespace, remembered.get(namespace))),
+  );
   const lost = [...remembered].filter(([namespace]) => !namespaces.includes(namespace));
   const ofLost = lost.map(([namespace, checkpoint]) => findingOfError(namespaceLost(namespace, checkpoint), namespace));
   return namespaces.length + lost.length > 0 ? [...findings.flat(), ...ofLost] : [NO_NAMESPACE];
 }
 
-async function findingsOf(store: Store, namespace: string): Promise<readonly Finding[]> {
+async function findingsOf(
+  store: Store,
+  namespace: string,
+  checkpoint: Checkpoint | typeof CORRUPT | undefined,
+): Promise<readonly Finding[]> {
   try {
     const { phase, seal } = await store.readNamespace(namespace);
     const finding = (code: Finding["code"], what: string, remedy: string) => [
@@ -44,12 +52,21 @@ async function findingsOf(store: Store, namespace: string): Promise<readonly Fin
     return finding("store_forked", "two copies of the store were met", remedy);
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
-    return [findingOfError(error, namespace)];
+    const isLost = error.code === "namespace_not_found" && checkpoint !== undefined;
+    return [findingOfError(isLost ? namespaceLost(namespace, checkpoint) : error, namespace)];
   }
 }
 
 function findingOfError({ code, message }: CoordinatorError, namespace: string): Finding {
-  // The command in the message has the options that it needs.
-  const remedy = /`callnumber .*?`/.exec(message)?.[0] ?? `\`${commandLine("recover", namespace)}\``;
-  return { code, what: message, remedy, namespaces: [namespace] };
+  return {
+    code,
+    what: message,
+    remedy: remedyIn(message) ?? `\`${commandLine("recover", namespace)}\``,
+    namespaces: [namespace],
+  };
+}
+
+/** Returns the command that a message names, with the options that it needs. */
+export function remedyIn(message: string): string | undefined {
+  return /`callnumber .*?`/.exec(message)?.[0];
 }

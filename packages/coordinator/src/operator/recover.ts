@@ -194,8 +194,8 @@ function agreedStoreId(
   if (storeId === undefined) {
     throw new CoordinatorError(
       "namespace_not_found",
-      `neither the store nor the checkpoint directory knows which store namespace "${namespace}" was. Give the id that was kept with the ` +
-        "archive: --store-id",
+      `neither the store nor the checkpoint directory knows which store namespace "${namespace}" was. Pass the --checkpoint-dir of ` +
+        "its coordinator, or the id that was kept with the archive: --store-id",
     );
   }
   if (others.length === 0) return storeId;
