@@ -1,6 +1,9 @@
 /** The code that documents show: TypeScript compiles under the strictest flags of an importer's project, and all of it runs. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Coordinator, createServer, openStore } from "@callnumber/coordinator";
@@ -35,13 +38,18 @@ const blocks = ["README.md", ...inDocs.map((name) => join("docs", name))]
     return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code as string);
   });
 
-test("every TypeScript block of a document compiles with strict flags and runs against a coordinator", async () => {
-  expect(blocks.length).toBeGreaterThan(2);
+async function folderOfReader(): Promise<string> {
   const folder = await folderForTest();
   symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"), "junction");
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  writeFileSync(join(folder, "readers.d.ts"), DECLARATIONS);
   writeFileSync(join(folder, "readers.mjs"), DEFINITIONS);
+  return folder;
+}
+
+test("every TypeScript block of a document compiles with strict flags and runs against a coordinator", async () => {
+  expect(blocks.length).toBeGreaterThan(2);
+  const folder = await folderOfReader();
+  writeFileSync(join(folder, "readers.d.ts"), DECLARATIONS);
   const names = blocks.map((code, index) => {
     writeFileSync(join(folder, `block-${index}.ts`), code);
     return `block-${index}`;
@@ -74,6 +82,24 @@ test("every TypeScript block of a document compiles with strict flags and runs a
   expect(leases.length).toBeGreaterThan(1);
   expect(leases.every(({ progress }) => progress?.state === "closed")).toBe(true);
 });
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "the tutorial's importer that waits for a coordinator ends with status 0 and one line after %s",
+  async (signal) => {
+    const document = readFileSync(join(REPOSITORY, "docs", "tutorial", "first-importer.md"), "utf8");
+    const [, code = ""] = /```js\n(.*?)```/s.exec(document) ?? [];
+    const folder = await folderOfReader();
+    writeFileSync(join(folder, "import.mjs"), code);
+    const unavailable = createHttpServer((_, response) => response.writeHead(503).end()).listen(0, "127.0.0.1");
+    await once(unavailable, "listening");
+    const { port } = unavailable.address() as AddressInfo;
+    const options = { cwd: folder, env: { ...process.env, TEST_COORDINATOR: `http://127.0.0.1:${port}` } };
+    const importing = promisify(execFile)(process.execPath, ["--import", "./readers.mjs", "import.mjs"], options);
+    unavailable.once("request", () => importing.child.kill(signal));
+    const output = await importing.finally(() => unavailable.close());
+    expect(output).toEqual({ stdout: "", stderr: "Stopped by a signal.\n" });
+  },
+);
 
 /** The page for missing messages, as docs/how-to/show-missing-messages.md gives it to archives: copied out of the document. */
 function whyMissingAt(coordinator: string): (callNumber: string) => Promise<string> {
