@@ -22,7 +22,7 @@ if not coordinatorMs or not epsMs or not gapMs or not whole(ARGV[7], 1) then
 end
 local isSilenceAccepted = ARGV[7] == '1'
 
--- The line: the greatest run of a version that may be leased at an instant.
+-- The run ceiling: the greatest run of a version that may be leased at an instant.
 local whenCeilingReaches
 local function firstRunOf(id, version)
   return version == id.ver and id.first or 1
