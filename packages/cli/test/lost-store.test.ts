@@ -131,6 +131,10 @@ describe("a Redis that was emptied", () => {
       }
     }
     expect(await redis.keys(`${new URL(operatorUrl).searchParams.get("prefix")}*`)).toEqual([]);
+    await done("init", "--store", operatorUrl, "--checkpoint-dir", join(folder, "another"));
+    expect((await onStore(operatorUrl, "doctor")).stdout).toMatch(
+      /REFUSED \(store_id_mismatch\): namespace main: its store id/,
+    );
     redis.disconnect();
   });
 

@@ -2,7 +2,7 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import type { Checkpoint, CORRUPT } from "../guard/checkpoint.js";
+import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
 import { namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
 import { isMovedSeal } from "../guard/seals.js";
@@ -12,7 +12,7 @@ export const NO_NAMESPACE: Finding = {
   code: "namespace_not_found",
   what: "the store holds no namespace",
   remedy:
-    "find the right store, and pass the --checkpoint-dir of its coordinator if it has one; if this is a new one: " +
+    "if an archive has numbers of it, do not init: pass the --checkpoint-dir of its coordinator, or recover it. For a new archive: " +
     `\`${commandLine("init", DEFAULT_NAMESPACE)}\``,
 };
 
@@ -36,10 +36,18 @@ async function findingsOf(
   checkpoint: Checkpoint | typeof CORRUPT | undefined,
 ): Promise<readonly Finding[]> {
   try {
-    const { phase, seal } = await store.readNamespace(namespace);
+    const { storeId, phase, seal } = await store.readNamespace(namespace);
     const finding = (code: Finding["code"], what: string, remedy: string) => [
       { code, what: `namespace ${namespace}: ${what}`, remedy, namespaces: [namespace] },
     ];
+    if (checkpoint !== undefined && checkpoint !== CORRUPT && checkpoint.storeId !== storeId) {
+      const remedy = "restore the right store, or point the coordinator at it";
+      return finding(
+        "store_id_mismatch",
+        `its store id is ${storeId}, but the checkpoint has ${checkpoint.storeId}`,
+        remedy,
+      );
+    }
     if (phase === PHASES.open) return [];
     if (phase === PHASES.claimed) {
       const remedy = "start a coordinator: it completes the recovery";

@@ -89,7 +89,8 @@ export async function readinessOf(sources: StatusSources): Promise<Readiness> {
   if (unavailable[0] !== undefined) throw unavailable[0].error;
   throw new CoordinatorError(
     "namespace_not_found",
-    `the store holds no namespace yet. Make one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
+    "the store holds no namespace. If an archive has numbers of it, do not init: pass the --checkpoint-dir of its coordinator, or recover " +
+      `it. For a new archive: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
   );
 }
 

@@ -9,7 +9,7 @@ import { escapeAndShorten } from "../../text.js";
 /** Error replies that show what an operator must change. */
 const SERVER_HINTS: Readonly<Record<string, string>> = {
   NOAUTH:
-    "it asks for a password: put the store's URL with user and password into CALLNUMBER_STORE, or into a file for --store-file",
+    "it asks for a password: put the store's URL with user and password into CALLNUMBER_STORE, or into a file that CALLNUMBER_STORE_FILE names",
   WRONGPASS: "it refuses user or password",
   NOPERM:
     "its ACL does not let this user do that. What a coordinator needs is in deploy/redis/make-acl.sh; recover and move need the operator's user",
