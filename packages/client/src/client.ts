@@ -9,16 +9,14 @@
  */
 import process from "node:process";
 import { CALL_NUMBER_LENGTH, type CallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import { LEASE_RUN_COUNT_MAX, ledgerIdOf } from "@callnumber/protocol/http-api";
+import { ledgerIdOf } from "@callnumber/protocol/http-api";
+import { assertCount, bytesTarget, numbersTarget, type Target } from "./call-arguments.js";
 import { ClientError, closedError, copiedError } from "./client-error.js";
 import { LeaseBuffer } from "./lease-buffer.js";
 import { beforeSnapshot, EventLoop } from "./node-process.js";
 import { type ClientOptions, type Settings, settingsOf } from "./options.js";
 import { RunNumbers, TEXT_COUNT_MAX } from "./run-numbers.js";
 import type { HeldRun } from "./run-stock.js";
-
-/** The most numbers of one call: those of the largest lease. */
-export const TAKE_COUNT_MAX = LEASE_RUN_COUNT_MAX * SEQUENCE_COUNT;
 
 // Constants of this module: the compiler of Node 20 does not treat imports as constant, and these are on the hottest path.
 const LENGTH = CALL_NUMBER_LENGTH;
@@ -123,13 +121,7 @@ export class Client {
    *   for 1 to 1,048,576 numbers. ClientError as `take()`: what was written is discarded.
    */
   async fillBytes(target: Uint8Array): Promise<void> {
-    if (!(target instanceof Uint8Array)) throw new TypeError("fillBytes() fills a Uint8Array");
-    const count = target.length / LENGTH;
-    assertCount("fillBytes() takes the length in bytes of", count);
-    await this.#takeRanges(count, (numbers, taken, from, to) => {
-      assertAttached(target, count * LENGTH);
-      numbers.writeBytes(target, taken * LENGTH, from, to);
-    });
+    await this.#fill(bytesTarget(target));
   }
 
   /**
@@ -139,13 +131,7 @@ export class Client {
    *   numbers. ClientError as `take()`: what was written is discarded.
    */
   async fillNumbers(target: Float64Array): Promise<void> {
-    if (!(target instanceof Float64Array)) throw new TypeError("fillNumbers() fills a Float64Array");
-    const count = target.length;
-    assertCount("fillNumbers() fills", count);
-    await this.#takeRanges(count, (numbers, taken, from, to) => {
-      assertAttached(target, count);
-      numbers.writeNumbers(target, taken, from, to);
-    });
+    await this.#fill(numbersTarget(target));
   }
 
   /** Call numbers without end; leaving the loop does not close the client. A step waits only when no run is buffered. */
@@ -200,16 +186,13 @@ export class Client {
     return index;
   }
 
-  async #takeRanges(
-    count: number,
-    write: (numbers: RunNumbers, taken: number, from: number, to: number) => void,
-  ): Promise<void> {
-    for (let taken = 0; taken < count; ) {
+  async #fill(target: Target): Promise<void> {
+    for (let taken = 0; taken < target.count; ) {
       while (this.#isTurnDue() || !this.#ensureRun()) await this.#waitForRun();
       const from = this.#usedCount();
-      const to = Math.min(from + count - taken, this.#nextStop(from));
+      const to = Math.min(from + target.count - taken, this.#nextStop(from));
       this.#useUpTo(to);
-      write(this.#numbers as RunNumbers, taken, from, to);
+      target.write(this.#numbers as RunNumbers, taken, from, to);
       taken += to - from;
     }
   }
@@ -336,14 +319,4 @@ export class Client {
 
 function yielded(value: CallNumber): IteratorResult<CallNumber, never> {
   return { done: false, value };
-}
-
-function assertCount(what: string, count: number): void {
-  if (Number.isInteger(count) && count >= 1 && count <= TAKE_COUNT_MAX) return;
-  throw new RangeError(`${what} 1 to ${TAKE_COUNT_MAX} numbers, not ${String(count)}`);
-}
-
-/** Writing into an array whose memory was transferred or resized away would lose numbers silently. */
-function assertAttached(target: Uint8Array | Float64Array, length: number): void {
-  if (target.length !== length) throw new TypeError("the array was taken away while it was being filled");
 }

@@ -1,6 +1,7 @@
 export type { CallNumber } from "@callnumber/protocol/codec";
 export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/http-api";
-export { Client, createClient, TAKE_COUNT_MAX } from "./client.js";
+export { TAKE_COUNT_MAX } from "./call-arguments.js";
+export { Client, createClient } from "./client.js";
 export { ClientError } from "./client-error.js";
 export { boundedText, fetchFailure } from "./fetch.js";
 export { type Fetch, type HttpSourceOptions, httpSource } from "./http-source.js";
