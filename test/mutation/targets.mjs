@@ -12,7 +12,7 @@ export const TARGETS = {
   numbers: { mutate: ["packages/client/src/run-numbers.ts"], tests: [LOADS, `${CLIENT}/run-numbers.test.ts`] },
   client: {
     mutate: ["packages/client/src/**/*.ts", "!packages/client/src/run-numbers.ts"],
-    tests: [LOADS, `${CLIENT}/{client,copied-process,forms,guard,http-source,retry}.test.ts`],
+    tests: [LOADS, `${CLIENT}/{client,copied-process,forms,guard,http-source,ready,retry}.test.ts`],
   },
   guard: {
     mutate: ["packages/coordinator/src/guard/**/*.ts"],

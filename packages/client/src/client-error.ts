@@ -1,4 +1,5 @@
 /** The one error class of this package, and its errors that more than one file throws. */
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { ClientErrorCode } from "@callnumber/protocol/http-api";
 
 /**
@@ -36,5 +37,13 @@ export function copiedError(): ClientError {
     "process_cloned",
     "this client came from another process, of which this one is a copy: both hold the same run. " +
       "Create the client after the start, in the process that uses it",
+  );
+}
+
+/** `count`: how many numbers of the run are left. */
+export function exhaustedError(count: number): ClientError {
+  return new ClientError(
+    "sequence_exhausted",
+    `${count} of the ${SEQUENCE_COUNT} numbers of the run are left, and this client takes no other (onExhausted: "stop")`,
   );
 }

@@ -11,7 +11,7 @@ import process from "node:process";
 import { CALL_NUMBER_LENGTH, type CallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/http-api";
 import { assertCount, bytesTarget, numbersTarget, type Target } from "./call-arguments.js";
-import { ClientError, closedError, copiedError } from "./client-error.js";
+import { ClientError, closedError, copiedError, exhaustedError } from "./client-error.js";
 import { LeaseBuffer } from "./lease-buffer.js";
 import { beforeSnapshot, EventLoop } from "./node-process.js";
 import { type ClientOptions, type Settings, settingsOf } from "./options.js";
@@ -92,8 +92,8 @@ export class Client {
    */
   async next(): Promise<CallNumber> {
     // Other callers may use up the run between the moment it arrives and the moment this caller goes on: check again.
-    while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForRun();
-    this.#assertOriginal();
+    while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForRuns();
+    this.#assertUsable();
     return this.nextSync();
   }
 
@@ -107,11 +107,22 @@ export class Client {
     // oxlint-disable-next-line unicorn/no-new-array
     const callNumbers = new Array<CallNumber>(count);
     for (let taken = 0; taken < count; ) {
-      while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForRun();
-      this.#assertOriginal();
+      while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForRuns();
+      this.#assertUsable();
       taken = this.#takeFromText(callNumbers, taken);
     }
     return callNumbers;
+  }
+
+  /**
+   * Resolves when the next `count` calls of `nextSync()`, 1 to 1,048,576, find a run: for code that cannot wait, such as the default of a
+   * column. Reserves nothing: other callers of this client take from the same numbers. Waits as `take()` does.
+   * @throws RangeError for another count. ClientError as `next()`; under `onExhausted: "stop"` `sequence_exhausted` when the run in use has
+   *   fewer left. No number is used in any case.
+   */
+  async ready(count: number): Promise<void> {
+    assertCount("ready() waits for", count);
+    await this.#waitForRuns(() => this.#missingRunCount(count));
   }
 
   /**
@@ -188,7 +199,7 @@ export class Client {
 
   async #fill(target: Target): Promise<void> {
     for (let taken = 0; taken < target.count; ) {
-      while (this.#isTurnDue() || !this.#ensureRun()) await this.#waitForRun();
+      while (this.#isTurnDue() || !this.#ensureRun()) await this.#waitForRuns();
       const from = this.#usedCount();
       const to = Math.min(from + target.count - taken, this.#nextStop(from));
       this.#useUpTo(to);
@@ -197,18 +208,35 @@ export class Client {
     }
   }
 
-  /** Resolves when a number could be made; another caller may have made it by the time this one goes on. */
-  async #waitForRun(): Promise<void> {
+  /** Resolves when no run is missing; by default one to make a number of. Another caller may have used it by the time this one goes on. */
+  async #waitForRuns(missingRunCount: () => number = () => (this.#ensureRun() ? 0 : 1)): Promise<void> {
     if (this.#isTurnDue()) await this.#loop.turn();
-    if (this.#ensureRun()) return;
-    const deadlineMs = performance.now() + this.#settings.waitTimeoutMs;
-    do await this.#buffer.waitForRuns(Math.max(deadlineMs - performance.now(), 0));
-    while (!this.#ensureRun());
-    this.#loop.hasTurned();
+    let fewestMissing = Number.POSITIVE_INFINITY;
+    let deadlineMs = 0;
+    for (let missing = missingRunCount(); missing > 0; missing = missingRunCount()) {
+      // Runs that other callers use up do not prolong the wait: it would have no end.
+      if (missing < fewestMissing) {
+        fewestMissing = missing;
+        deadlineMs = performance.now() + this.#settings.waitTimeoutMs;
+      }
+      await this.#buffer.waitForRuns(missing, Math.max(deadlineMs - performance.now(), 0));
+      this.#loop.hasTurned();
+    }
+  }
+
+  /** How many runs the next `count` numbers need in addition to those at hand. @throws ClientError when they can't be made, for any wait. */
+  #missingRunCount(count: number): number {
+    this.#assertUsable();
+    const heldCount = this.#held === undefined ? 0 : SEQUENCE_COUNT - this.#usedCount();
+    if (this.#settings.stopWhenExhausted) {
+      const countMax = this.#held === undefined && !this.#hasSpentRun ? SEQUENCE_COUNT : heldCount;
+      if (count > countMax) throw exhaustedError(countMax);
+    }
+    return Math.ceil((count - heldCount) / SEQUENCE_COUNT) - this.#buffer.runCount;
   }
 
   #isTurnDue(): boolean {
-    return this.#isRunUsed() && this.#buffer.isRequesting && this.#loop.isTurnDue;
+    return this.#buffer.isRequesting && this.#loop.isTurnDue;
   }
 
   /** Whether there is a text now, without a turn of the event loop that is due. */
@@ -229,10 +257,9 @@ export class Client {
 
   /** Whether a number can be made now; refills when it is time. @throws ClientError when none can be made, for any wait. */
   #ensureRun(): boolean {
-    if (this.#isClosed) throw closedError();
-    this.#assertOriginal();
+    this.#assertUsable();
     if (this.#position < TEXT_END) return true;
-    if (this.#held !== undefined && this.#isRunUsed()) this.#finishRun(this.#held);
+    if (this.#held !== undefined && this.#usedCount() === SEQUENCE_COUNT) this.#finishRun(this.#held);
     if (this.#held === undefined && !this.#startRun()) return false;
     if (this.#encodedThrough >= this.#refillAt) {
       this.#refillAt = SEQUENCE_COUNT;
@@ -244,10 +271,6 @@ export class Client {
   /** The sequence at which the client checks again. Never below `sequence`: numbers would come twice. */
   #nextStop(sequence: number): number {
     return sequence < this.#refillAt ? this.#refillAt : SEQUENCE_COUNT;
-  }
-
-  #isRunUsed(): boolean {
-    return this.#usedCount() === SEQUENCE_COUNT;
   }
 
   /** How many sequences of the run are used, which is the next one to use. */
@@ -273,8 +296,7 @@ export class Client {
 
   #startRun(): boolean {
     if (this.#settings.stopWhenExhausted && this.#hasSpentRun) {
-      const message = `all ${SEQUENCE_COUNT} numbers of the run are used, and this client takes no other (onExhausted: "stop")`;
-      throw new ClientError("sequence_exhausted", message);
+      throw exhaustedError(0);
     }
     const held = this.#buffer.take();
     if (held === undefined) return false;
@@ -296,7 +318,8 @@ export class Client {
   }
 
   /** Not in every `nextSync`, where it would cost more than the number: nothing in Node changes the pid of a running client. */
-  #assertOriginal(): void {
+  #assertUsable(): void {
+    if (this.#isClosed) throw closedError();
     if (!this.#isCopy()) return;
     const error = copiedError();
     this.#buffer.stop(error);

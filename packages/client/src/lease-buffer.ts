@@ -13,7 +13,8 @@
  *
  * However many callers wait, one request is in flight. The demand is how many runs are buffered: it starts at one run, doubles when callers
  * had to wait, and halves when a lease lasted long. A small importer leaves little unused, a large one seldom sends a request. Up to the
- * largest lease the demand is the size of a request, sent when half of the last lease is left; beyond it, requests are sent earlier.
+ * largest lease the demand is the size of a request, sent when half of the last lease is left; beyond it, requests are sent earlier. A caller
+ * that misses more runs makes the request larger.
  * A request whose response is lost, late or invalid is never repeated with the same nonce: its runs are discarded.
  */
 import process from "node:process";
@@ -25,6 +26,7 @@ import type { CallOptions } from "./lease-source.js";
 import type { ClientHooks, Settings } from "./options.js";
 import { asClientError, isRetryable, newNonce, retryDelayMs, withTimeout } from "./requests.js";
 import { type HeldRun, RunStock } from "./run-stock.js";
+import { Waiters } from "./waiters.js";
 
 /** A lease that lasted longer than this was larger than needed. */
 const CALM_LEASE_MS = 10_000;
@@ -50,16 +52,11 @@ const STOPPING_CODES: ReadonlySet<ClientErrorCode> = new Set([
   "store_forked",
 ]);
 
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (error: ClientError) => void;
-}
-
 export class LeaseBuffer {
   readonly #settings: Settings;
   readonly #onStopped: () => void;
   readonly #stock = new RunStock();
-  readonly #waiters = new Set<Waiter>();
+  readonly #waiters = new Waiters();
   readonly #reports = new Set<Promise<void>>();
 
   #isRequesting = false;
@@ -95,6 +92,11 @@ export class LeaseBuffer {
   /** Id of the store that the runs come from; undefined before the first lease of a client that pins none. */
   get storeId(): string | undefined {
     return this.#storeId;
+  }
+
+  /** Buffered runs, without the one in use. */
+  get runCount(): number {
+    return this.#stock.runCount;
   }
 
   /** Whether a lease request is in flight, or will be after a pause. */
@@ -135,24 +137,15 @@ export class LeaseBuffer {
   }
 
   /**
-   * Resolves when runs have arrived; another caller may have taken them by then.
+   * Resolves when runs have arrived, perhaps fewer than `runCount`; another caller may have taken them by then.
    * @throws ClientError the coordinator's error, when no retry fixes it; after `waitMs` the last failure, or `wait_timeout`.
    */
-  async waitForRuns(waitMs: number): Promise<void> {
+  async waitForRuns(runCount: number, waitMs: number): Promise<void> {
     this.#assertUsable();
+    const arrived = this.#waiters.wait(runCount, waitMs, () => this.#waitTimeoutError());
+    // Only now: the waiters decide how large the request is.
     this.refill();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let waiter: Waiter | undefined;
-    try {
-      await new Promise<void>((resolve, reject) => {
-        waiter = { resolve, reject };
-        this.#waiters.add(waiter);
-        timer = setTimeout(() => reject(this.#waitTimeoutError()), waitMs);
-      });
-    } finally {
-      clearTimeout(timer);
-      if (waiter) this.#waiters.delete(waiter);
-    }
+    await arrived;
   }
 
   /** Reports in the background how far a run got. */
@@ -168,7 +161,7 @@ export class LeaseBuffer {
     this.#stock.clear();
     this.#onStopped();
     this.#endPause?.();
-    this.#rejectWaiters(reason);
+    this.#waiters.rejectAll(reason);
     this.#call("onStopped", reason);
   }
 
@@ -180,7 +173,7 @@ export class LeaseBuffer {
     this.#closed = true;
     if (held !== undefined) this.report(held, { lastSequence, state: "closed" });
     this.#endPause?.();
-    this.#rejectWaiters(closedError());
+    this.#waiters.rejectAll(closedError());
     for (const lease of this.#stock.clear()) {
       this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
     }
@@ -236,7 +229,7 @@ export class LeaseBuffer {
         if (!isRetryable(error)) {
           this.#isRequesting = false;
           if (STOPPING_CODES.has(error.code)) this.stop(error);
-          else this.#rejectWaiters(error);
+          else this.#waiters.rejectAll(error);
           return;
         }
         const retryInMs = retryDelayMs(attempt, error.retryAfterMs);
@@ -266,7 +259,7 @@ export class LeaseBuffer {
     const wasCalm = !this.#isStarved && performance.now() - this.#lastLeaseAtMs > CALM_LEASE_MS;
     if (wasCalm) this.#demand = Math.max(Math.floor(Math.min(this.#demand, maxRunsPerLease) / 2), 1);
     const missing = spareRuns - this.#stock.runCount + (this.#isStarved ? 1 : 0);
-    return Math.min(Math.max(this.#demand, missing), maxRunsPerLease);
+    return Math.min(Math.max(this.#demand, missing, this.#waiters.runCount), maxRunsPerLease);
   }
 
   #accept(lease: Lease): void {
@@ -280,7 +273,7 @@ export class LeaseBuffer {
     const wasSlow = this.#isStarved && this.#lastLeaseAtMs - this.#starvedAtMs > SLOW_RESPONSE_MS;
     if (wasSlow && this.#demand >= maxRunsPerLease) this.#growDemand(maxRunsPerLease * DEMAND_LEASES_MAX);
     this.#isStarved = false;
-    for (const waiter of this.#waiters) waiter.resolve();
+    this.#waiters.resolveAll();
     this.#call("onLease", lease);
     if (this.#stock.runCount < this.#settings.spareRuns) this.refill();
   }
@@ -294,10 +287,6 @@ export class LeaseBuffer {
     const text = `no run came within ${WARNING_AFTER_MS} ms: ${message ?? NO_RESPONSE}; the client keeps trying`;
     // Not every platform that has `fetch` has it.
     process.emitWarning?.(text, "CallnumberWarning");
-  }
-
-  #rejectWaiters(error: ClientError): void {
-    for (const waiter of this.#waiters) waiter.reject(error);
   }
 
   /** A pause in the background does not keep a process alive; callers that wait do. */

@@ -72,7 +72,7 @@ export interface ClientOptions {
   readonly prefetch?: boolean | undefined;
   /** `lease` (default): take a new run when one is used up. `stop`: use one run, then throw `sequence_exhausted`. */
   readonly onExhausted?: "lease" | "stop" | undefined;
-  /** How long `next()` and `take()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
+  /** How long `next()`, `take()` and `ready()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
   readonly waitTimeoutMs?: number | undefined;
   /** How long one request may take, to the end of its response: 1 to 600,000 ms. Default 5,000. A later lease is discarded. */
   readonly requestTimeoutMs?: number | undefined;

@@ -24,6 +24,7 @@ const clientOn = (source: ScriptedSource, options: Partial<ClientOptions> = {}) 
 const FORMS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   "next()": (client) => client.next(),
   "take()": (client) => client.take(2),
+  "ready()": (client) => client.ready(1),
   "a loop": (client) => client[Symbol.asyncIterator]().next(),
 };
 

@@ -53,6 +53,19 @@ async function atOnce(client: Client, count: number): Promise<string[]> {
   return made;
 }
 
+async function readied(client: Client, count: number): Promise<string[]> {
+  const made: string[] = [];
+  while (made.length < count) {
+    await client.ready(count - made.length);
+    try {
+      while (made.length < count) made.push(client.nextSync());
+    } catch {
+      // Other callers were faster.
+    }
+  }
+  return made;
+}
+
 const FORMS: readonly ((client: Client, count: number) => Promise<string[]>)[] = [
   (client, count) => client.take(count),
   bytesOf,
@@ -60,6 +73,7 @@ const FORMS: readonly ((client: Client, count: number) => Promise<string[]>)[] =
   iterated,
   together,
   atOnce,
+  readied,
 ];
 
 /** Where the number stands among all of its run and of the runs before. */
