@@ -1,10 +1,11 @@
 /**
- * The checks that every step of the guard begins with, in the order in which they refuse: whether the record is ours, and whether the store
- * may have rolled back. Pure; lua/guard.lua does the same for Redis.
+ * The checks that every step of the guard begins with, in the order in which they refuse: whether the record is ours, whether the clocks
+ * agree (clocks.ts), and whether the store may have rolled back. Pure; lua/guard.lua does the same for Redis.
  * Guarantees: G3, G6 (docs/guarantees.md).
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
-import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
+import type { Bounds } from "./bounds.js";
+import { checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
 import { type NamespaceState, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal, textOfMove } from "./seals.js";
@@ -118,28 +119,9 @@ export function checkServer({ server }: StepContext, nodeCount: number): Refusal
   return undefined;
 }
 
-export function checkClocks(context: StepContext): Refusal | undefined {
-  const { server, nowMs, bounds } = context;
-  if (Math.abs(server.timeMs - nowMs) > bounds.epsMs) return refusal("CLOCK", server.timeMs - nowMs);
-  if (clocksOf(context).latestMs < RELEASED_AT_MS) return refusal("CLOCK", 0);
-  return undefined;
-}
-
-export function checkHeartbeat(context: StepContext, record: NamespaceState, isAccepted: boolean): Refusal | undefined {
-  const { latestMs } = clocksOf(context);
-  const backMs = record.changedAtMs - context.bounds.epsMs - latestMs;
-  if (backMs > 0) return refusal("CLOCKBACK", backMs);
-  const gapMs = latestMs - record.changedAtMs;
-  return gapMs > SILENCE_MAX_MS && !isAccepted ? refusal("OPERATOR", "silence") : undefined;
-}
-
 function refuseSealed({ seal }: NamespaceState): Refusal {
   if (isMovedSeal(seal)) return refusal("MOVED", textOfMove(seal));
   return refusal("FORKED", 0);
-}
-
-export function clocksOf({ server, nowMs }: StepContext): { readonly earliestMs: number; readonly latestMs: number } {
-  return { earliestMs: Math.min(server.timeMs, nowMs), latestMs: Math.max(server.timeMs, nowMs) };
 }
 
 /** The server process in an epoch: it changes with every start. */

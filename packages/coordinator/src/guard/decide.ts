@@ -18,17 +18,8 @@ import type {
 } from "../stores/store.js";
 import { ROOM_SHARE } from "./bounds.js";
 import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
-import {
-  checkCheckpoint,
-  checkClocks,
-  checkHealthy,
-  checkHeartbeat,
-  checkOwned,
-  checkServer,
-  clocksOf,
-  markIdOf,
-  type StepContext,
-} from "./checks.js";
+import { checkCheckpoint, checkHealthy, checkOwned, checkServer, markIdOf, type StepContext } from "./checks.js";
+import { checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal, movedToIn, textOfMove } from "./seals.js";

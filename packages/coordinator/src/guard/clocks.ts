@@ -1,0 +1,46 @@
+/**
+ * The clocks of store and coordinator, which every step compares: with each other, with the time of the release, and with the time of the last
+ * write. Pure; lua/guard.lua does the same for Redis. The clock of a holder is checked in coordinator.ts.
+ * Guarantees: G6 (docs/guarantees.md).
+ */
+import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
+import type { NamespaceState } from "./record.js";
+import { type Refusal, refusal } from "./refusals.js";
+
+/** The part of a step's context that has the clocks. */
+interface Clocks {
+  /** The store's clock. */
+  readonly server: { readonly timeMs: number };
+  /** The coordinator's clock. */
+  readonly nowMs: number;
+  readonly bounds: Pick<Bounds, "epsMs">;
+}
+
+/** Two clocks that differ by up to eps: a lease counts with the earlier one, a recovery with the later one. */
+export function clocksOf({ server, nowMs }: Clocks): {
+  readonly earliestMs: number;
+  readonly latestMs: number;
+} {
+  return { earliestMs: Math.min(server.timeMs, nowMs), latestMs: Math.max(server.timeMs, nowMs) };
+}
+
+/** Refuses clocks that differ by more than eps, and clocks that are both before the release. */
+export function checkClocks(context: Clocks): Refusal | undefined {
+  const { server, nowMs, bounds } = context;
+  if (Math.abs(server.timeMs - nowMs) > bounds.epsMs) return refusal("CLOCK", server.timeMs - nowMs);
+  if (clocksOf(context).latestMs < RELEASED_AT_MS) return refusal("CLOCK", 0);
+  return undefined;
+}
+
+/** Refuses clocks that are behind the last write, and a silence of 30 days that no operator has accepted. */
+export function checkHeartbeat(
+  context: Clocks,
+  record: Pick<NamespaceState, "changedAtMs">,
+  isAccepted: boolean,
+): Refusal | undefined {
+  const { latestMs } = clocksOf(context);
+  const backMs = record.changedAtMs - context.bounds.epsMs - latestMs;
+  if (backMs > 0) return refusal("CLOCKBACK", backMs);
+  const gapMs = latestMs - record.changedAtMs;
+  return gapMs > SILENCE_MAX_MS && !isAccepted ? refusal("OPERATOR", "silence") : undefined;
+}
