@@ -125,7 +125,7 @@ describe("serve on the embedded store", () => {
     await done("next", "--coordinator", running.url);
     await expectFailure(["status", ...lists, "--coordinator", running.url], 1, "store_corrupt");
     const apply = ["recover", ...lists, "--store", store, "--store-id", storeId, "--apply"];
-    await expectFailure(apply, 1, "Stop it first and start it again afterwards");
+    await expectFailure(apply, 1, "Stop it first, or ask the coordinator over HTTP");
     await running.stop();
     expect((await done(...apply)).stdout).toContain("Start the coordinator");
     const after = await serve(store);

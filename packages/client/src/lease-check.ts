@@ -54,8 +54,7 @@ function otherStore(lease: Lease, expected: string): ClientError {
   return new ClientError(
     "store_mismatch",
     `the coordinator leases from store ${lease.storeId}, but the numbers so far came from store ${expected}: ` +
-      "going on could give a number twice. Point this client at the coordinator of its own store; " +
-      "only when that store was replaced on purpose, with its first run above every number given out, change the expected store id",
+      "point this client at its own store. Change the expected store id only if the store was replaced on purpose, above all its numbers",
   );
 }
 

@@ -275,7 +275,7 @@ describe("findings", () => {
     expect(await findings(options)).toEqual(["no-restart-marker", "network-file-system"]);
   });
 
-  test("findings report a store that was not as it last answered", async () => {
+  test("findings report a store that changed while it was closed", async () => {
     await closedStore();
     const marker = await markerOf(place);
     await copyFile(marker, join(place.folder, "old.restart"));
@@ -283,7 +283,7 @@ describe("findings", () => {
     await inHand(store, await store.readNamespace(NAMESPACE)).lease();
     await store.close();
     await copyFile(join(place.folder, "old.restart"), marker);
-    expect(await findings({})).toEqual([expect.stringContaining("not as it last answered when it was opened (main)")]);
+    expect(await findings({})).toEqual([expect.stringContaining("had changed when it was opened (main)")]);
   });
 });
 

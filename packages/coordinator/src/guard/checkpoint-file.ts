@@ -220,7 +220,7 @@ function assertOneStore(known: readonly Checkpoint[], folder: string, namespace:
   throw new CoordinatorError(
     "store_id_mismatch",
     `the checkpoint directory ${folder} has checkpoints of more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
-      "Find out which one the archive's numbers come from, and remove the files of the other",
+      "Remove the files of the store that the archive's numbers do not come from",
   );
 }
 

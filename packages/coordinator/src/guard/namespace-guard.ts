@@ -320,8 +320,8 @@ export class NamespaceGuard {
     this.#options.log.warn({ namespace: this.namespace, mark, lastRun, holder }, "run_above_high_water_mark");
     throw new CoordinatorError(
       "run_above_high_water_mark",
-      `the importer has run ${lastRun}, but this store's last one is ${mark}, and no valid lease proof was sent: the importer has used ` +
-        "another store. Nothing was leased. Stop the importer and compare the store ids",
+      `the importer has run ${lastRun} without a valid lease proof, but this store's last run is ${mark}: it has used ` +
+        "another store. Nothing was leased. Stop it and compare the store ids",
     );
   }
 

@@ -35,8 +35,8 @@ export function rejectOtherSites(app: TypedApp, hostNames: HostNames | undefined
   const otherSite = "requests of pages of other sites are rejected";
   const otherHost =
     hostNames &&
-    `without tokens requests must name one of these as their host: ${ALLOWED_HOSTS[hostNames.addresses]} and what serve --allow-host names; ` +
-      "a proxy in front must send one of them, or the coordinator needs tokens (serve --tokens-file)";
+    `without tokens a request must name one of these hosts: ${ALLOWED_HOSTS[hostNames.addresses]}, or one of serve --allow-host. ` +
+      "Let a proxy send one of them, or use tokens (serve --tokens-file)";
   app.addHook("onRequest", (request, _reply, done) => {
     const isOtherHost = hostNames !== undefined && !isAllowedHost(request.headers.host, hostNames);
     const message = isFromOtherSite(request) ? otherSite : isOtherHost ? otherHost : undefined;

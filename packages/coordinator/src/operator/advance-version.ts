@@ -88,8 +88,8 @@ export function refusalOf(
   if (ceilingEndsAtMs > now()) {
     return new CoordinatorError(
       "version_still_active",
-      `${where}, whose run ceiling reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}; nothing of version ${version + 1} can be ` +
-        `leased before. Nothing was changed. Until then leasing continues in version ${version}, up to the run ceiling; then run the command again`,
+      `${where}, whose run ceiling reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}: before, nothing of version ` +
+        `${version + 1} can be leased. Nothing was changed. Run the command again then`,
     );
   }
   if (usedShare >= USED_SHARES.runs_used_95 || mayHaveRolledBack || isForcedEarly) return undefined;

@@ -178,8 +178,8 @@ function assertAtRest(
   if (!hasMoved) return;
   throw new CoordinatorError(
     "coordinator_still_running",
-    `namespace "${after.namespace}" was not recovered: its record changed meanwhile, so a coordinator leases from it. If importers are ` +
-      `refused all the same, stop every coordinator of the store, then run \`${again({})}\``,
+    `namespace "${after.namespace}" was not recovered: a coordinator changed its record meanwhile. If importers are refused, ` +
+      `stop every coordinator of the store, then run \`${again({})}\``,
   );
 }
 
@@ -226,10 +226,8 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   const ofVersion = version === 0 ? "" : ` of version ${version}`;
   return new CoordinatorError(
     "manual_recovery_required",
-    `${from} has run ${run}${ofVersion}, above the run ceiling of store id ${storeId}, which is at run ${target} now. No right clock ` +
-      `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
-      `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
-      "another store: recover that one",
+    `${from} has run ${run}${ofVersion}, above the run ceiling of namespace "${namespace}" (run ${target}, store id ${storeId}): a clock was ` +
+      `ahead, or it is another store's run. Set the clocks right, and recover after ${new Date(possibleAtMs).toISOString()}; or recover that store`,
   );
 }
 

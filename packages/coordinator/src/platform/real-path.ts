@@ -9,8 +9,8 @@ export class LinkLeadsNowhere extends Error {
 
   constructor(link: string) {
     super(
-      `${link} is a link to ${readlinkSync(link)}, and nothing that can be reached is there. If that should be a disk or a directory, mount it ` +
-        "or make it; if nothing was there yet, name the place itself, or remove the link",
+      `${link} is a link to ${readlinkSync(link)}, and nothing that can be reached is there. Mount it or make it; or name the place ` +
+        "itself, or remove the link",
     );
   }
 }

@@ -56,8 +56,8 @@ function damaged(path: string, cause: unknown): CoordinatorError {
 export function missing(path: string): CoordinatorError {
   return new CoordinatorError(
     "store_not_found",
-    `there is no store at ${path}. If an archive has call numbers already, find its store: a volume that is not mounted, another ` +
-      `directory, another user. To begin a new one: callnumber serve --create --store ${shellWord(`sqlite:${path}`)}`,
+    `there is no store at ${path}. If an archive has call numbers, find its store: a volume to mount, another directory or ` +
+      `user. To begin a new one: callnumber serve --create --store ${shellWord(`sqlite:${path}`)}`,
   );
 }
 
@@ -65,8 +65,8 @@ export function missing(path: string): CoordinatorError {
 export function notLocal(path: string, networkFileSystem: string): CoordinatorError {
   return new CoordinatorError(
     "store_unavailable",
-    `the store ${path} would lie on a network file system (${networkFileSystem}), where a lock can't be relied on and two machines could ` +
-      "lease the same runs. Put it on a local disk, or use Redis; or pass --allow-network-file-system, when one machine alone ever uses it",
+    `the store ${path} would lie on a network file system (${networkFileSystem}), where locks may not hold. Put it on a local disk, ` +
+      "or use Redis; or pass --allow-network-file-system if one machine alone uses it",
   );
 }
 
@@ -74,8 +74,8 @@ export function notLocal(path: string, networkFileSystem: string): CoordinatorEr
 export function locked(path: string, cause: unknown): CoordinatorError {
   return new CoordinatorError(
     "store_locked",
-    `the store ${path} can't be opened: another process has it open, perhaps by another name: a coordinator ("callnumber serve"), ` +
-      "or for a moment a backup. Stop it first and start it again afterwards, or ask a coordinator over HTTP",
+    `the store ${path} can't be opened: another process has it open, perhaps by another name: a coordinator ("callnumber serve") ` +
+      "or a backup. Stop it first, or ask the coordinator over HTTP",
     { cause },
   );
 }

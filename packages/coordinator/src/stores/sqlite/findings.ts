@@ -44,8 +44,8 @@ export function sqliteFindings({ path, mode = 0, isMarking, networkFileSystem, r
   const changed = [...restarts].filter(([, restart]) => restart === "other_record").map(([namespace]) => namespace);
   if (changed.length > 0) {
     const what =
-      `the store ${path} was not as it last answered when it was opened (${changed.join(", ")}): it was restored, its log was ` +
-      "lost, or its process was killed in the very moment of a lease. It went on above everything";
+      `the store ${path} had changed when it was opened (${changed.join(", ")}): it was restored, lost its log, or was killed ` +
+      "during a lease. It continued above all that was leased";
     warn(undefined, what, "make sure that older files are not put in its place", changed);
   }
   return findings;
