@@ -77,7 +77,7 @@ test("the page of a run shows every field, each run of its lease, and the leases
   await page.getByRole("link", { name: `Before: run ${held.firstRun - 1}` }).click();
   await page.getByText("before", { exact: true }).waitFor();
   await visit("/main/runs/900000");
-  await page.getByText("No holder has this run").waitFor();
+  await page.getByText("No lease has this run").waitFor();
 });
 
 test("the inspect page finds a number in a URL, and shows who made it", async () => {

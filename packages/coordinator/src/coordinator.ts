@@ -323,8 +323,8 @@ export class Coordinator {
     try {
       return await read();
     } catch (error) {
-      const { code } = error as CoordinatorError;
-      if (code === "namespace_not_found") await (await this.#guards.of(namespace)).readRecord();
+      const isMissing = error instanceof CoordinatorError && error.code === "namespace_not_found";
+      if (isMissing) await (await this.#guards.of(namespace)).readRecord();
       throw error;
     }
   }
