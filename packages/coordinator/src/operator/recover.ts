@@ -227,7 +227,8 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   return new CoordinatorError(
     "manual_recovery_required",
     `${from} has run ${run}${ofVersion}, above the run ceiling of namespace "${namespace}" (run ${target}, store id ${storeId}): a clock was ` +
-      `ahead, or it is another store's run. Set the clocks right, and recover after ${new Date(possibleAtMs).toISOString()}; or recover that store`,
+      "ahead, or it is another store's run. Set the clocks right (with them as they are, recovering is possible from " +
+      `${new Date(possibleAtMs).toISOString()} on), or recover that store`,
   );
 }
 
