@@ -188,7 +188,7 @@ function textOf(severity: string, fields: Fields, event: string): string | undef
   const { namespace, explanation, reason, what, remedy, err } = fields;
   if (event === "recovered")
     return `${explanation}${namespace === DEFAULT_NAMESPACE ? "" : ` (namespace ${namespace})`}`;
-  // The recovery that follows at once is logged as a skip, and what prevents it under another code.
+  // The recovery that follows at once is logged as recovered, and what prevents it under another code.
   if (event === "recovering" && isRecoverable(fields)) return undefined;
   const where = typeof namespace === "string" ? `, namespace ${namespace}` : "";
   if (err instanceof Error) return `${severity}${where}: ${err.stack} (${event})`;

@@ -109,7 +109,11 @@ export class StateMonitor {
 }
 
 /** Turns "no such namespace" into an error about a store that lost it, or is another store. */
-export function asNamespaceLost(error: unknown, namespace: string, checkpoint: Checkpoint): unknown {
+export function asNamespaceLost<E>(
+  error: E,
+  namespace: string,
+  checkpoint: Checkpoint | typeof CORRUPT,
+): E | CoordinatorError {
   if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_found") return error;
   return namespaceLost(namespace, checkpoint);
 }

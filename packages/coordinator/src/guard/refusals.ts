@@ -65,6 +65,14 @@ export function runCommand(...command: Parameters<typeof commandLine>): string {
   return `run \`${commandLine(...command)}\`${preview} (on SQLite, stop the coordinator first)`;
 }
 
+/** Returns the advice for a store without namespaces: a lost one looks the same as a new one, and init would repeat its numbers. */
+export function initUnlessLost(namespace: string): string {
+  return (
+    "if an archive has call numbers from here, do not init: pass the --checkpoint-dir of its coordinator, or recover it. For a new archive: " +
+    `\`${commandLine("init", namespace)}\``
+  );
+}
+
 const RECOVERS = "Recovery is automatic, and skips every run that may have been leased";
 
 export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {

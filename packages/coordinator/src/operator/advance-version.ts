@@ -88,7 +88,7 @@ export function refusalOf(
   if (ceilingEndsAtMs > now()) {
     return new CoordinatorError(
       "version_still_active",
-      `${where}, whose run ceiling reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}: before, nothing of version ` +
+      `${where}, whose run ceiling reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}. Before that, nothing of version ` +
         `${version + 1} can be leased. Nothing was changed. Run the command again then`,
     );
   }

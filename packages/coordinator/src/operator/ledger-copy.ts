@@ -91,7 +91,7 @@ async function* pagesOf(
 function otherLease(namespace: string, { firstRun, leasedAtMs }: LedgerEntry): CoordinatorError {
   return new CoordinatorError(
     "store_id_mismatch",
-    `the new store holds a lease of namespace "${namespace}" the old one lacks (run ${firstRun}, leased at ` +
-      `${new Date(leasedAtMs).toISOString()}): it is in use, or the old store was restored. Move to an empty place, as another ?prefix=`,
+    `the new store has a lease of namespace "${namespace}" that the old one lacks (run ${firstRun}, leased at ` +
+      `${new Date(leasedAtMs).toISOString()}): it is in use, or the old store was restored. Move to an empty place (another ?prefix=)`,
   );
 }

@@ -3,17 +3,16 @@ import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
-import { namespaceLost } from "../guard/guard-state.js";
+import { asNamespaceLost, namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
+import { initUnlessLost } from "../guard/refusals.js";
 import { isMovedSeal } from "../guard/seals.js";
 import type { Finding, Store } from "../stores/store.js";
 
 export const NO_NAMESPACE: Finding = {
   code: "namespace_not_found",
   what: "the store holds no namespace",
-  remedy:
-    "if an archive has numbers of it, do not init: pass the --checkpoint-dir of its coordinator, or recover it. For a new archive: " +
-    `\`${commandLine("init", DEFAULT_NAMESPACE)}\``,
+  remedy: initUnlessLost(DEFAULT_NAMESPACE),
 };
 
 /** Examines the records, and the namespaces that only checkpoints know. Changes nothing. */
@@ -60,8 +59,8 @@ async function findingsOf(
     return finding("store_forked", "two copies of the store were met", remedy);
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
-    const isLost = error.code === "namespace_not_found" && checkpoint !== undefined;
-    return [findingOfError(isLost ? namespaceLost(namespace, checkpoint) : error, namespace)];
+    const cause = checkpoint === undefined ? error : asNamespaceLost(error, namespace, checkpoint);
+    return [findingOfError(cause, namespace)];
   }
 }
 

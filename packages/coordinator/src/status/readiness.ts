@@ -3,12 +3,12 @@
  * which only one short request tests whether the store responds.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Checkpoint } from "../guard/checkpoint.js";
 import type { GuardState } from "../guard/guard-state.js";
 import type { RefusedNamespace } from "../guard/namespace-guards.js";
+import { initUnlessLost } from "../guard/refusals.js";
 import type { Store } from "../stores/store.js";
 import { type RunSpace, runSpaceOf, type StatusSources } from "./status.js";
 
@@ -89,8 +89,7 @@ export async function readinessOf(sources: StatusSources): Promise<Readiness> {
   if (unavailable[0] !== undefined) throw unavailable[0].error;
   throw new CoordinatorError(
     "namespace_not_found",
-    "the store holds no namespace. If an archive has numbers of it, do not init: pass the --checkpoint-dir of its coordinator, or recover " +
-      `it. For a new archive: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
+    `the store holds no namespace: ${initUnlessLost(DEFAULT_NAMESPACE)}`,
   );
 }
 
