@@ -234,9 +234,10 @@ function spawnCommand(parameters: readonly string[], env: Env, runIn: readonly s
   return spawn(program, words, { env: { ...inherited(), ...env } });
 }
 
-/** Settings of the person who runs the tests must not reach the command. */
+/** Settings of the person who runs the tests must not reach the command, nor may it ask the coordinator of that person. */
 function inherited(): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_")));
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
+  return { ...Object.fromEntries(others), CALLNUMBER_COORDINATOR: "http://127.0.0.1:1" };
 }
 
 function collect(child: ChildProcess): () => { stdout: string; stderr: string } {

@@ -45,15 +45,14 @@ export async function heal(world: World): Promise<void> {
         );
       }
       if (world.tally.leases.length > leasesBefore || world.operator.isBusy) continue;
-      const said = [refusal?.code, world.operator.refusedWith?.code];
-      const isLeft = said.includes("namespace_moved") || refusal?.code === "run_space_exhausted";
-      if (isLeft && (await world.newPlace.isMade())) {
+      const verb = nextVerb(world, refusal?.code, lastVerb);
+      if (verb === undefined) continue;
+      // R7: no operator takes a store to its next version that was moved there.
+      if (entersVersion(verb) && (await world.newPlace.isMade())) {
         world.log(() => `${importer.name} is pointed at the new place`);
         place = world.newPlace;
         continue;
       }
-      const verb = nextVerb(world, refusal?.code, lastVerb);
-      if (verb === undefined) continue;
       lastVerb = verb;
       world.log(() => `the operator runs ${verb.name}${inWords(verb)}, because of ${refusal?.code}`);
       if (verb.name === "advance-version") {
@@ -95,6 +94,10 @@ function nextVerb(
   const id = parseStoreId(storeId);
   const isEnded = code === "run_above_high_water_mark" && id !== undefined && ceilingAt(id, 0, time.nowMs) >= RUN_MAX;
   return isEnded && !asksForOperator(said) ? { name: "advance-version" } : { name: "recover", version: 0 };
+}
+
+function entersVersion(verb: Verb): boolean {
+  return verb.name !== "recover" || verb.version > 0;
 }
 
 function inWords(verb: Verb): string {
