@@ -6,19 +6,17 @@ ARG NODE_VERSION=24
 FROM node:${NODE_VERSION}-slim AS build
 WORKDIR /src
 COPY . .
-RUN npm run --silent bootstrap
-# The command alone, in the versions of the lock file, all of which were fetched just now. Its neighbors in the workspace
-# are copied in and not linked (that is the setting), since only a copy finds zod where the coordinator has it.
-RUN npx --yes "$(node -p 'require("./package.json").packageManager.split("+")[0]')" \
-    --config.inject-workspace-packages=true --filter callnumber deploy --prod --offline /app
+# The command as it is published: one package with all that it needs.
+RUN npm run --silent pack -- /tarballs && mkdir /app && tar -xzf /tarballs/callnumber-[0-9]*.tgz -C /app --strip-components=1
 
 FROM node:${NODE_VERSION}-slim
-ENV NODE_ENV=production
-WORKDIR /app
-COPY --from=build /app .
-# A volume that is put there gets the owner of this folder. Nothing else in the image belongs to this user: it runs as well with
-# a read-only file system.
-RUN install --directory --owner=node --group=node /var/lib/callnumber-checkpoints
+ENV NODE_ENV=production \
+    CALLNUMBER_STORE=sqlite:/var/lib/callnumber/store.db \
+    CALLNUMBER_CHECKPOINT_DIR=/var/lib/callnumber-checkpoints
+COPY --from=build /app /app
+# A volume that is put there gets the owner of its folder. Nothing else in the image belongs to this user: it runs as well with a
+# read-only file system.
+RUN install --directory --owner=node --group=node /var/lib/callnumber /var/lib/callnumber-checkpoints
 USER node
 EXPOSE 7300
 # The image has no curl, and needs none. With TLS it believes the certificate of itself, whatever name that is for; one that lets in only
