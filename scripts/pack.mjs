@@ -42,8 +42,9 @@ function unpacked(name) {
   mkdirSync(directory);
   const tarball = join(work, npmPack(join(PACKAGES, name), work));
   execFileSync("tar", ["-xf", tarball, "--strip-components=1"], { cwd: directory });
-  editManifest(directory, ({ devDependencies: _dev, dependencies = {}, ...manifest }) => ({
+  editManifest(directory, ({ private: _private, devDependencies: _dev, dependencies = {}, ...manifest }) => ({
     ...manifest,
+    publishConfig: { access: "public" },
     dependencies: Object.fromEntries(
       Object.entries(dependencies).map(([key, range]) => [key, range.replace("workspace:*", manifest.version)]),
     ),

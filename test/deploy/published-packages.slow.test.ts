@@ -90,6 +90,37 @@ test("the libraries install for the Node that they name, and a program imports, 
   expect(await run(directory, process.execPath, "program.mjs")).toBe("2VznWE2i 1\n");
 });
 
+test.each(LIBRARIES)("the types of %s resolve where ES modules do", async (name) => {
+  await run(REPOSITORY, "npx", "attw", "--profile", "esm-only", "--format", "ascii", tarballOf(name));
+});
+
+test("a browser bundle of the codec is small", async () => {
+  const directory = await folderForTest();
+  await install(directory, "--omit=dev", tarballOf("@callnumber/protocol"));
+  writeFileSync(join(directory, "page.js"), 'export { decodeCallNumber } from "@callnumber/protocol/codec";\n');
+  const bundle = ["esbuild", "--bundle", "--minify", "--format=esm", "--platform=browser", join(directory, "page.js")];
+  const bytes = (await run(REPOSITORY, "npx", ...bundle)).length;
+  console.log(`a browser bundle that decodes call numbers: ${bytes} bytes`);
+  expect(bytes).toBeLessThan(5_000);
+});
+
+test("a release has all packages in one version, and plain npm publishes none", async () => {
+  const release = await settled(REPOSITORY, process.execPath, "scripts/release.mjs", "--dry-run");
+  const published = release.stdout.split("\n").filter((line) => line.startsWith("+ "));
+  expect(published).toEqual([...LIBRARIES, COMMAND_PACKAGE].map((name) => `+ ${name}@${version}`));
+  expect(await settled(REPOSITORY, process.execPath, "scripts/release.mjs", "--tag")).toMatchObject({
+    code: 1,
+    stdout: "",
+  });
+  // Logged in, at a registry that does not exist.
+  const registry = ["--registry", "http://127.0.0.1:1/", "--//127.0.0.1:1/:_authToken=x", "--fetch-retries=0"];
+  const directories = ["protocol", "client", "schemes", "coordinator", "cli"].map((name) =>
+    join(REPOSITORY, "packages", name),
+  );
+  for (const { stderr } of await Promise.all(directories.map((cwd) => settled(cwd, "npm", "publish", ...registry))))
+    expect(stderr).toContain("npm error code EPRIVATE");
+});
+
 const PROGRAM = `import { createClient } from "@callnumber/client";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
@@ -112,6 +143,13 @@ async function install(directory: string, ...words: readonly string[]): Promise<
 
 async function run(cwd: string, program: string, ...words: readonly string[]): Promise<string> {
   return (await promisify(execFile)(program, words, { cwd })).stdout;
+}
+
+function settled(cwd: string, program: string, ...words: readonly string[]) {
+  return promisify(execFile)(program, words, { cwd }).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
+  );
 }
 
 function bytesIn(directory: string): number {
