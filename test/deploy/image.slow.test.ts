@@ -83,7 +83,7 @@ test("the image leases on a read-only root as an unprivileged user, and a restar
   await third.stop();
 });
 
-/** Starts a container as the documents tell, and resolves when it is ready. */
+/** Starts a container as the documents show, and resolves when it is ready. */
 async function start(volumes: readonly string[], ...more: string[]) {
   const port = await freePort();
   const rights = ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"];
