@@ -14,8 +14,8 @@ export type Source =
   | { readonly kind: "clock"; readonly unitMs: number; readonly epochMs: number }
   /** Distinguishes this process from all others: assigned from a list, or derived from the machine, which may repeat. */
   | { readonly kind: "node"; readonly from: NodeSource }
-  /** Drawn for each number, each value from `from` to `to` with the same chance. */
-  | { readonly kind: "random"; readonly from: number; readonly to: number }
+  /** Drawn for each number, each value from `from` to `to` with the same chance; without `to`, up to the greatest of the field. */
+  | { readonly kind: "random"; readonly from: number; readonly to?: number }
   /** The last digits of a number drawn from 0 to `drawnBelow - 1`, which is no multiple of the field's capacity: small values come more often. */
   | { readonly kind: "remainder"; readonly drawnBelow: number }
   /** Rises by one with each number. */
@@ -137,6 +137,12 @@ export function assertFits(name: string, value: unknown, capacity: bigint): bigi
     throw new RangeError(`${name} must be a whole number from 0 to ${capacity - 1n}, not ${String(value)}`);
   }
   return BigInt(value);
+}
+
+/** Returns how many values are drawn for this field. */
+export function drawnCount(field: FieldOf<"random">): bigint {
+  const { from, to } = field.source;
+  return (to === undefined ? capacityOf(field) : BigInt(to) + 1n) - BigInt(from);
 }
 
 /** The value of a field that is the same in every number. */

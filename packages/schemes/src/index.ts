@@ -4,8 +4,9 @@ import { callNumber } from "./schemes/call-number.js";
 import { chibrary33284, chibrary41620 } from "./schemes/chibrary.js";
 import { randomBase625, tickets } from "./schemes/clockless.js";
 import { mysql119, mysql1361 } from "./schemes/mysql.js";
+import { ksuid, nanoid, ulid } from "./schemes/random-bits.js";
 import { millis411013, objectid, snowflake2015, twitterSnowflake } from "./schemes/snowflakes.js";
-import { uuid } from "./schemes/uuid.js";
+import { uuid, uuidv7 } from "./schemes/uuid.js";
 
 export { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance } from "./birthday.js";
 export type { Load } from "./chances.js";
@@ -37,7 +38,11 @@ export const SCHEMES: readonly Scheme[] = [
   snowflake2015,
   twitterSnowflake,
   uuid,
+  uuidv7,
   objectid,
+  ulid,
+  ksuid,
+  nanoid,
   tickets,
   randomBase625,
 ];

@@ -5,6 +5,7 @@
 import {
   assertFits,
   capacityOf,
+  drawnCount,
   type Field,
   type FieldOf,
   fieldsOfKind,
@@ -45,9 +46,9 @@ export function minterOf(scheme: string, fields: readonly Field[]): (context: Mi
         case "node":
           return nodes.get(source.from);
         case "random":
-          return BigInt(source.from + drawBelow(context, source.to - source.from + 1));
+          return BigInt(source.from) + drawBelow(context, drawnCount({ ...field, source }));
         case "remainder":
-          return BigInt(drawBelow(context, source.drawnBelow)) % capacityOf(field);
+          return drawBelow(context, BigInt(source.drawnBelow)) % capacityOf(field);
         case "sequence":
           return next?.value;
         case "counter":
@@ -110,9 +111,12 @@ function nextFromCounter({ counter }: MintContext, capacity: bigint): bigint {
   return value;
 }
 
-/** A random number of the context, which may be one of a caller. */
-function drawBelow({ random }: MintContext, bound: number): number {
-  return Number(assertFits("a random number", random.below(bound), BigInt(bound)));
+const WORD = 1n << 32n;
+
+/** A random number of the context, which may be one of a caller. A bound beyond 2^53 is a power of two, and is drawn in words of 32 bits. */
+function drawBelow(context: MintContext, bound: bigint): bigint {
+  if (bound >= 1n << 53n) return drawBelow(context, bound / WORD) * WORD + drawBelow(context, WORD);
+  return assertFits("a random number", context.random.below(Number(bound)), bound);
 }
 
 interface SequenceStep {
@@ -131,7 +135,7 @@ interface SequenceStep {
 function nextInSequence(field: FieldOf<"sequence">, step: Omit<SequenceStep, "capacity" | "firstValue">): Next {
   const { within, first } = field.source;
   const capacity = capacityOf(field);
-  const firstValue = () => BigInt(first === "random" ? drawBelow(step.context, Number(capacity)) : first);
+  const firstValue = () => (first === "random" ? drawBelow(step.context, capacity) : BigInt(first));
   return SCOPES[within]({ ...step, capacity, firstValue });
 }
 

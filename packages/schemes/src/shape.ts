@@ -1,5 +1,5 @@
 /** What the fields of a scheme amount to, taken together: the input of every figure in `facts.ts` and `chances.ts`. */
-import { capacityOf, type Field, fieldsOfKind, type SequenceScope, type Source } from "./fields.js";
+import { capacityOf, drawnCount, type Field, fieldsOfKind, type SequenceScope, type Source } from "./fields.js";
 
 export interface Shape {
   /** How many different numbers can be made. */
@@ -64,7 +64,7 @@ export function drawnOf(fields: readonly Field[]): readonly ValueClass[] {
 function mintedCount(field: Field): number {
   const { source } = field;
   if (source.kind === "fixed") return 1;
-  if (source.kind === "random") return source.to - source.from + 1;
+  if (source.kind === "random") return Number(drawnCount({ ...field, source }));
   const unused = source.kind === "sequence" && source.first !== "random" ? source.first : 0;
   return Number(capacityOf(field)) - unused;
 }

@@ -34,7 +34,11 @@ describe("figures that are known", () => {
     snowflake-2015; 63.0; 19; by time; nothing; when, where; clock goes back, two nodes alike
     twitter-snowflake; 63.0; 19; by time; a number for each node; when, where; clock goes back, two nodes alike
     uuid; 122.0; 36; none; nothing; nothing; birthday
+    uuidv7; 122.0; 36; by time; nothing; when; birthday
     objectid; 96.0; 24; by time; nothing; when, where, how many; two nodes alike
+    ulid; 128.0; 26; by time; nothing; when; birthday
+    ksuid; 160.0; 27; by time; nothing; when; birthday
+    nanoid; 126.0; 21; none; nothing; nothing; birthday
     tickets; 64.0; 20; within a node; one request for each number; where, how many; two nodes alike, counter set back
     random-base62-5; 29.8; 5; none; nothing; nothing; birthday`;
   const rows = TABLE.trim()
@@ -74,7 +78,8 @@ test.each(withClock)(
   "%s ends with the last millisecond of its clock, and lasts from its first to that",
   (_, scheme) => {
     const endsMs = scheme.facts.endsMs as number;
-    const first = scheme.parse(scheme.format(Object.fromEntries(scheme.fields.map(({ name }) => [name, 0]))));
+    const least = scheme.fields.map(({ name, source }) => [name, source.kind === "fixed" ? source.value : 0] as const);
+    const first = scheme.parse(scheme.format(Object.fromEntries(least)));
     const startsMs = mustMatch(first).timeMs as number;
     const at = (nowMs: number) => () => scheme.mint(contextWith({ nowMs }));
     expect(at(startsMs)()).toMatchObject({ outcome: "minted" });

@@ -76,7 +76,7 @@ function sourceText(source: Source): string {
     case "remainder":
       return `the last digits of a number drawn below ${grouped(source.drawnBelow)}`;
     case "random":
-      return `drawn from ${grouped(source.from)} to ${grouped(source.to)}`;
+      return `drawn from ${grouped(source.from)} to ${source.to === undefined ? "the greatest" : grouped(source.to)}`;
     case "sequence":
       return `rises by one from ${source.first === "random" ? "a random value" : source.first} ${SEQUENCE_SCOPES[source.within]}`;
     case "counter":
@@ -115,7 +115,7 @@ function describeSpeed({ perSecond, nodes }: Facts, load: Load): string {
 
 function describeEnd({ lastsSeconds, endsMs }: Facts, { perSecond }: Load): string {
   const span = formatSpan(lastsSeconds(perSecond));
-  if (endsMs !== undefined) return `its clock ends on ${formatDay(endsMs)}, ${span} after its first moment`;
+  if (endsMs !== undefined) return `its clock lasts until ${formatDay(endsMs)}, ${span} after its first moment`;
   return `at ${formatRate(perSecond)} its numbers are used up after ${span}`;
 }
 
@@ -135,7 +135,7 @@ function describeFailure(failure: Failure, scheme: Scheme, load: Load): string {
     case "space used up":
       return endsMs === undefined
         ? `its end, after ${formatSpan(lastsSeconds(load.perSecond))}`
-        : `its end, on ${formatDay(endsMs)}`;
+        : `its end: ${formatDay(endsMs)}`;
     case "birthday":
       return `two draws alike: ${describeRepeat(scheme.facts, load)}`;
     case "counter set back":

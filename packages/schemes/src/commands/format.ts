@@ -1,6 +1,6 @@
 /** Counts, chances, times and lines of text as people read them in a terminal; and values as JSON for programs. */
 import type { Load } from "../chances.js";
-import { BASE62, inDigits } from "../encodings.js";
+import { BASE16, BASE62, inDigits } from "../encodings.js";
 import type { Field, Values } from "../fields.js";
 import type { Scheme } from "../scheme.js";
 import type { SchemesIo } from "./io.js";
@@ -70,7 +70,7 @@ export function formatTime(timeMs: number): string {
 export function formatDay(timeMs: number): string {
   const year = new Date(timeMs).getUTCFullYear();
   if (Number.isNaN(year)) return "beyond every calendar";
-  return year > 9_999 ? `the year ${grouped(year)}` : formatTime(timeMs).slice(0, 10);
+  return year > 9_999 ? `year ${grouped(year)}` : formatTime(timeMs).slice(0, 10);
 }
 
 /** `1,000 a second`, or by the day where a second has less than one. */
@@ -127,7 +127,11 @@ export function fieldDigits({ fields }: Scheme, values: Values, width: number): 
   return [...lines, digits, names].map((line) => line.trimEnd());
 }
 
+/** More bits would not fit a line. */
+const BINARY_DIGITS_MAX = 64;
+
 function digitsOf({ width }: Field, value: bigint): string {
+  if ("bits" in width && width.bits > BINARY_DIGITS_MAX) return `0x${inDigits(value, BASE16, width.bits / 4)}`;
   if ("bits" in width) return inDigits(value, "01", width.bits);
   return "digits" in width ? inDigits(value, "0123456789", width.digits) : inDigits(value, BASE62, width.base62);
 }

@@ -1,5 +1,5 @@
 /**
- * UUIDs of RFC 4122: version 4 is minted, all others are only read. The fields are those of version 1, whose time has three parts; in
+ * UUIDs of RFC 4122 and 9562: of `uuid` version 4 is minted, all others are only read. The fields are those of version 1, whose time has three parts; in
  * other versions they are only places.
  */
 import { defineScheme } from "../define-scheme.js";
@@ -7,6 +7,12 @@ import { BASE16, base62, type EncodingRule, inDigits } from "../encodings.js";
 import type { Values } from "../fields.js";
 
 const RFC_4122 = 2;
+
+const ENCODINGS = [
+  hyphenated("lower case", (text) => text),
+  base62("base62", 22),
+  hyphenated("upper case", (text) => text.toUpperCase()),
+] as const;
 
 export const uuid = defineScheme({
   name: "uuid",
@@ -20,16 +26,26 @@ export const uuid = defineScheme({
     { name: "clockSequence", width: { bits: 14 }, source: { kind: "random", from: 0, to: 2 ** 14 - 1 } },
     { name: "node", width: { bits: 48 }, source: { kind: "random", from: 0, to: 2 ** 48 - 1 } },
   ],
-  encodings: [
-    hyphenated("lower case", (text) => text),
-    base62("base62", 22),
-    hyphenated("upper case", (text) => text.toUpperCase()),
-  ],
+  encodings: ENCODINGS,
   timeMs: (values) => {
     const units = time100ns(values);
     return units === undefined ? undefined : Number(units / UNITS_IN_MS) - GREGORIAN_BEFORE_1970_MS;
   },
   notes: (values, number) => ({ ...versionOf(values, number), variant: variantOf(values), ...timeAndNodeOf(values) }),
+});
+
+/** Of RFC 9562, for numbers that sort by time. */
+export const uuidv7 = defineScheme({
+  name: "uuidv7",
+  title: "UUID of version 7: milliseconds, then random bits",
+  fields: [
+    { name: "time", width: { bits: 48 }, source: { kind: "clock", unitMs: 1, epochMs: 0 } },
+    { name: "version", width: { bits: 4 }, source: { kind: "fixed", value: 7, others: "refused" } },
+    { name: "randomA", width: { bits: 12 }, source: { kind: "random", from: 0 } },
+    { name: "variant", width: { bits: 2 }, source: { kind: "fixed", value: RFC_4122, others: "refused" } },
+    { name: "randomB", width: { bits: 62 }, source: { kind: "random", from: 0 } },
+  ],
+  encodings: ENCODINGS,
 });
 
 /** From 1582-10-15, when the Gregorian calendar began, to 1970. */
@@ -42,6 +58,9 @@ const VERSIONS: Readonly<Record<number, string>> = {
   3: "3, the MD5 of a name",
   4: "4, random",
   5: "5, the SHA-1 of a name",
+  6: "6, of time and node, in the order of time",
+  7: "7, of time and random bits",
+  8: "8, of its maker's own rule",
 };
 
 function versionOf({ version, variant }: Values, number: bigint): Record<string, string> {
