@@ -1,10 +1,10 @@
-import { writeFile } from "node:fs/promises";
+import { truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, expect, test } from "vitest";
 import { Archive } from "../src/archive.js";
 import { type NumberSource, RangeImporter } from "../src/importing/range-importer.js";
-import { openMailSource, planRanges, type Range } from "../src/sources/source.js";
+import { openMailSource, type Problem, planRanges, type Range } from "../src/sources/source.js";
 import { rowsOf, temporaryDirectory, tinyMbox } from "./importing.js";
 
 let directory: string;
@@ -102,4 +102,39 @@ test("an import reports a file that changed after it was scanned, and stores not
   const result = await new RangeImporter(archive, numbersOfRun(1), "main").import(range);
   expect(result).toMatchObject({ stored: 2, notStored: 6 });
   expect(result.problems[0]).toMatchObject({ number: 3, stored: false, reason: expect.stringContaining("changed") });
+});
+
+test.each([
+  ["in the middle of a message", tinyMbox(3).length - 8, 2],
+  ["between two messages", tinyMbox(3).length, 2],
+  ["to nothing", 0, 0],
+])(
+  "an import reports a source that becomes shorter %s, and does not store its last message",
+  async (_, length, count) => {
+    const mbox = join(directory, "tiny.mbox");
+    await writeFile(mbox, tinyMbox(8));
+    const source = await openMailSource(mbox);
+    await truncate(mbox, length);
+    const problems: Problem[] = [];
+    const listener = { onSourceScanned: () => {}, onProblem: (problem: Problem) => problems.push(problem) };
+    const importer = new RangeImporter(archive, numbersOfRun(1), "main");
+    for await (const range of planRanges([source], listener)) await importer.import(range);
+    expect(rowsOf(archive.path).map(({ number }) => number)).toEqual([1, 2].slice(0, count));
+    const reason = expect.stringContaining(`became shorter during the import, ${length} bytes instead of`);
+    expect(problems).toEqual([
+      { source: mbox, number: count + 1, byteOffset: tinyMbox(count).length, reason, stored: false },
+    ]);
+  },
+);
+
+test.each([
+  ["in the middle of a line", "x\nfirst ha", "the file ends in the middle of a line"],
+  ["with its last line", "x\nfirst half\n", null],
+])("an import reports an mbox that ends %s: %j", async (_, body, problem) => {
+  const mbox = join(directory, "letters.mbox");
+  await writeFile(mbox, `${tinyMbox(1)}From a Mon Jan  5 10:00:00 2015\nSubject: 2\n\n${body}`);
+  const [range] = (await rangesOf(mbox)) as [Range];
+  await new RangeImporter(archive, numbersOfRun(1), "main").import(range);
+  const expected = problem === null ? null : expect.stringContaining(problem);
+  expect(rowsOf(archive.path).map((row) => row.problem)).toEqual([null, expected]);
 });

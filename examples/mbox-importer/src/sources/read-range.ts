@@ -10,6 +10,8 @@ import type { Problem, Range } from "./source.js";
 /** SQLite keeps no row above 10^9 bytes; the rest of the row needs a little of it. */
 const MESSAGE_BYTES_MAX = 10 ** 9 - 1024 * 1024;
 
+const NEWLINE = 0x0a;
+
 /** One message as it is in its source. */
 export interface SourceMessage {
   /** The path of an mbox; for a maildir, its path and the unique name of the message. */
@@ -57,7 +59,7 @@ function splitContent(part: MboxPart, content: Buffer): Pick<SourceMessage, "fro
   const fromLineLength = part.contentOffset - part.offset;
   const raw = content.subarray(fromLineLength);
   const fromLine = part.kind === "message" ? content.subarray(0, fromLineLength) : null;
-  return { fromLine, raw, problem: PART_PROBLEMS[part.kind] ?? holeProblem(raw) };
+  return { fromLine, raw, problem: PART_PROBLEMS[part.kind] ?? endProblem(raw) };
 }
 
 const PART_PROBLEMS: Partial<Record<MboxPart["kind"], string>> = {
@@ -66,10 +68,12 @@ const PART_PROBLEMS: Partial<Record<MboxPart["kind"], string>> = {
 };
 
 /** NUL bytes at the end of a message are what a crash leaves of the bytes that were to be written there. */
-function holeProblem(raw: Buffer): string | null {
+function endProblem(raw: Buffer): string | null {
   let end = raw.length;
   while (end > 0 && raw[end - 1] === 0) end--;
-  return end === raw.length ? null : `ends in ${raw.length - end} NUL bytes: a hole in the file`;
+  if (end < raw.length) return `ends in ${raw.length - end} NUL bytes: a hole in the file`;
+  if (end === 0 || raw[end - 1] === NEWLINE) return null;
+  return "the file ends in the middle of a line: with the rest it is another message, and gets another number";
 }
 
 async function* readMaildir(range: Range & { kind: "maildir" }): AsyncGenerator<SourceMessage | Problem, void> {

@@ -132,9 +132,19 @@ interface Scan {
   readonly notices: string[];
 }
 
-async function* scanMbox({ path }: MailSource, scan: Scan): AsyncGenerator<MboxItem, void> {
+/** Reads to the end as it is then: a file may grow. @throws Error if it became shorter, since its last message is cut. */
+async function* readChunks({ path, bytes }: MailSource): AsyncGenerator<Buffer, void> {
+  let position = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+    position += chunk.length;
+    yield chunk;
+  }
+  if (position < bytes) throw new Error(`it became shorter during the import, ${position} bytes instead of ${bytes}`);
+}
+
+async function* scanMbox(source: MailSource, scan: Scan): AsyncGenerator<MboxItem, void> {
   let hasContent = false;
-  for await (const part of splitMbox(createReadStream(path, { highWaterMark: CHUNK_BYTES }))) {
+  for await (const part of splitMbox(readChunks(source))) {
     scan.position = part.end;
     if (part.kind === "blank") continue;
     hasContent = true;
