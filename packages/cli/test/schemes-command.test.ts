@@ -193,16 +193,15 @@ describe("callnumber schemes parse", () => {
     expect(await parse("--scheme", "uuid", "2VznWE2i")).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: expect.stringMatching(/^"2VznWE2i" is no number of uuid:\n {2}uuid {2}\S/),
+      stderr: expect.stringMatching(/^"2VznWE2i" is no number of uuid: it is none of: 32 hex digits.*\n$/),
     });
   });
 
-  test("shows each scheme's reason for a text that is no number, parses the others, and exits with 1", async () => {
+  test("shows in one line why a text is no number, parses the others, and exits with 1; --json has the reason of each scheme", async () => {
     const { code, stdout, stderr } = await parse("2VznWE2", "2VznWE2i");
     expect(code).toBe(1);
     expect(stdout).toMatch(/^\n?2VznWE2i {2}is/);
-    expect(stderr).toMatch(/^"2VznWE2" is no number of any scheme:\n/);
-    for (const name of NAMES) expect(stderr).toMatch(new RegExp(`^  ${name} +\\S`, "m"));
+    expect(stderr).toBe('"2VznWE2" is no number of any scheme: no scheme writes 7 characters such as these\n');
     const asJson = await parse("2VznWE2", "--json");
     expect(asJson).toMatchObject({ code: 1, stderr: "" });
     const answer = JSON.parse(asJson.stdout) as { schemes: unknown[]; reasons: Record<string, string> };
@@ -216,15 +215,15 @@ describe("callnumber schemes parse", () => {
       expect(await parse(text)).toMatchObject({
         code: 1,
         stdout: "",
-        stderr: expect.stringContaining("Without the white space around it, it is one: 2VznWE2i\n"),
+        stderr: expect.stringContaining("it has white space around it. Without that, it is one: 2VznWE2i\n"),
       });
     },
   );
 
   test("escapes what acts on a terminal, and cuts a long text", async () => {
     const { stderr } = await parse(`\u001b[31m\u202e${"0".repeat(100_000)}`);
-    expect(stderr).toMatch(/^"\\u001b\[31m\\u\{202e\}0{30,40}…" is no number of any scheme:\n/);
-    expect(stderr.length).toBeLessThan(5_000);
+    expect(stderr).toMatch(/^"\\u001b\[31m\\u\{202e\}0{30,40}…" is no number of any scheme: .*\n$/);
+    expect(stderr.length).toBeLessThan(200);
   });
 
   test("reads lines with -, prints five columns with tabs or JSON, and reports bad lines", async () => {
@@ -234,8 +233,8 @@ describe("callnumber schemes parse", () => {
       stdout:
         "2VznWE2i\tcall-number\tversion=0 run=99 sequence=345\t\tchibrary-3-32-8-4\n" +
         "454947766275222906\tsnowflake-2015\tsign=0 time=108468000000 node=786 sequence=3450\t2018-06-09T10:00:00.000Z\t" +
-        "twitter-snowflake mysql-13-6-1 mysql-11-9 tickets millis-41-10-13\n",
-      stderr: 'line 2: "no number" is a number of no scheme\n',
+        "twitter-snowflake mysql-13-6-1\n",
+      stderr: 'line 2: "no number" is no number of any scheme: no scheme writes the character " "\n',
     });
     const asJson = await schemes("parse - --json", { input });
     expect(asJson).toMatchObject({ code: 1, stderr: "" });
@@ -243,7 +242,7 @@ describe("callnumber schemes parse", () => {
     const isNumber = lines.map((line) => (JSON.parse(line) as { schemes: unknown[] }).schemes.length > 0);
     expect(isNumber).toEqual([true, false, true]);
     const { stderr } = await schemes("parse - --scheme call-number", { input: "2VznWE2i\n2VznWE2\n" });
-    expect(stderr).toMatch(/^line 2: it is none of/);
+    expect(stderr).toMatch(/^line 2: "2VznWE2" is no number of call-number: it is none of/);
   });
 });
 

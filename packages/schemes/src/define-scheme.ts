@@ -69,28 +69,33 @@ function parserOf(
   const looks = new Set(encodings.map(({ looksLike }) => looksLike));
   return (text) => {
     const readings = new Map<bigint, Reading>();
-    let reason = `it is none of: ${[...looks].join("; ")}`;
+    let nearReason: string | undefined;
     for (const encoding of encodings) {
       for (const number of encoding.read(text)) {
         if (readings.has(number)) continue;
         if (number > greatest) {
-          reason = `as ${encoding.name} it is beyond the greatest number, ${encoding.write(greatest)}`;
+          nearReason = `as ${encoding.name} it is beyond the greatest number, ${encoding.write(greatest)}`;
           continue;
         }
         if (encoding.write(number) !== text) continue;
         const values = splitNumber(fields, unshuffled(number));
         const mismatch = fixedFieldMismatch(fields, values);
         if (mismatch !== undefined) {
-          reason = mismatch;
+          nearReason = mismatch;
           continue;
         }
         const timeMs = timeMsOf(values);
         const time = timeMs === undefined ? {} : { timeMs };
-        readings.set(number, { values, number, encoding: encoding.name, ...time, notes: notes(values, number) });
+        const { name } = encoding;
+        const isOwn = encodings.some(({ form, write }) => form === "own" && write(number) === text);
+        const form = isOwn ? "own" : encoding.form;
+        readings.set(number, { values, number, encoding: name, form, ...time, notes: notes(values, number) });
       }
     }
     const [first, ...otherReadings] = readings.values();
-    return first === undefined ? { matches: false, reason } : { matches: true, ...first, otherReadings };
+    if (first !== undefined) return { matches: true, ...first, otherReadings };
+    const reason = nearReason ?? `it is none of: ${[...looks].join("; ")}`;
+    return { matches: false, isNear: nearReason !== undefined, reason };
   };
 }
 

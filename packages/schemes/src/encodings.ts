@@ -5,9 +5,13 @@ import { DIGITS } from "@callnumber/protocol/codec";
 export const BASE62 = DIGITS;
 export const BASE16 = "0123456789abcdef";
 
+/** `own`: as long and in such characters as the scheme has it. `number`: digits, as of many schemes. `former`: no longer, or wrongly, written. */
+export type Form = "own" | "number" | "former";
+
 export interface EncodingRule {
   /** As `decimal`, `base62`, `as printed`. */
   readonly name: string;
+  readonly form: Form;
   /** What such a text looks like, for the reason why one is none: `8 base62 characters`. */
   readonly looksLike: string;
   /** Undefined where this encoding cannot write the number. */
@@ -24,16 +28,21 @@ export function decimal(
   write: EncodingRule["write"] = String,
 ): EncodingRule {
   const shape = new RegExp(`^[0-9]{1,${digitCountMax}}$`);
-  return { name, looksLike, write, read: (text) => (shape.test(text) ? [BigInt(text)] : []) };
+  return { name, form: "number", looksLike, write, read: (text) => (shape.test(text) ? [BigInt(text)] : []) };
 }
 
 /** Leading zeros up to exactly `width` digits. */
 export function paddedDecimal(name: string, width: number): EncodingRule {
-  return decimal(name, width, `${width} decimal digits`, (number) => String(number).padStart(width, "0"));
+  const rule = decimal(name, width, `${width} decimal digits`, (number) => String(number).padStart(width, "0"));
+  return { ...rule, form: "own" };
 }
 
 export function base62(name: string, width: number, alphabet = BASE62): EncodingRule {
   return fixedWidth(name, alphabet, width, "", `${width} base${alphabet.length} characters`);
+}
+
+export function former(rule: EncodingRule): EncodingRule {
+  return { ...rule, form: "former" };
 }
 
 /** 64 bits, with `0x` before them, so that they are never taken for a decimal. */
@@ -49,6 +58,7 @@ export function fixedWidth(
 ): EncodingRule {
   return {
     name,
+    form: "own",
     looksLike,
     write: (number) => prefix + inDigits(number, alphabet, width),
     read: (text) => {

@@ -1,4 +1,5 @@
 /** The one interface of all schemes, and what minting needs from outside. Nothing in this package reads the time, draws or waits on its own. */
+import type { Form } from "./encodings.js";
 import type { Facts } from "./facts.js";
 import type { Field, Values } from "./fields.js";
 
@@ -17,6 +18,7 @@ export interface Reading {
   readonly number: bigint;
   /** The encoding of the text: `encodings(values)` has the text under this name. */
   readonly encoding: string;
+  readonly form: Form;
   /** Where the number holds a time: milliseconds since 1970, UTC, the beginning of the unit. */
   readonly timeMs?: number;
   /** What the fields alone do not show, such as the version of a UUID, in the order to print. */
@@ -30,7 +32,8 @@ export type Parsed =
       /** Other numbers that the same text means in another encoding, such as a former alphabet. The text does not show which. */
       readonly otherReadings: readonly Reading[];
     })
-  | { readonly matches: false; readonly reason: string };
+  /** `isNear`: it looks like one. */
+  | { readonly matches: false; readonly isNear: boolean; readonly reason: string };
 
 export interface Scheme {
   /** Lower case, with hyphens. Never changes. */

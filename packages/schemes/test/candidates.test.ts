@@ -1,9 +1,10 @@
-/** Which scheme a text is most likely a number of: what can be checked comes first, then how it is written, then the order of the list. */
+/** Which scheme a text is most likely a number of: by how it is written, what can be checked, and how common the scheme is. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
-import { candidatesOf, numberIn } from "../src/commands/candidates.js";
+import { candidatesOf, numberIn, whyNone } from "../src/commands/candidates.js";
 import { candidatesInFull } from "../src/commands/parse.js";
+import { MOST_COMMON_FIRST } from "../src/commands/ranking.js";
 import { SCHEMES } from "../src/index.js";
 import { contextWith, minted, schemeNamed } from "./helpers.js";
 
@@ -12,23 +13,85 @@ const DAY_MS = 86_400_000;
 
 const TWITTER_EPOCH_MS = 1_288_834_974_657;
 
-test("candidates with a right time and few bits come first, then former forms, no time, and wrong times", () => {
+test("candidates with a plausible time come first, the more common before the rarer; then no time, and wrong times", () => {
   const candidates = candidatesOf("454947766275222906", SCHEMES, NOW_MS);
-  expect(candidates.map(({ scheme, isPlausible, isToday }) => [scheme.name, isPlausible, isToday])).toEqual([
-    ["snowflake-2015", true, true],
-    ["twitter-snowflake", true, true],
-    ["mysql-13-6-1", true, true],
-    ["mysql-11-9", true, false],
-    ["tickets", undefined, true],
-    ["millis-41-10-13", false, true],
-    ["mysql-11-9", false, false],
-    ["mysql-11-9", false, false],
+  expect(candidates.map(({ scheme, check, isToday }) => [scheme.name, check, isToday])).toEqual([
+    ["snowflake-2015", "right", true],
+    ["twitter-snowflake", "right", true],
+    ["mysql-13-6-1", "right", true],
+    ["mysql-11-9", "right", false],
+    ["tickets", "wrong", true],
+    ["millis-41-10-13", "wrong", true],
+    ["mysql-11-9", "wrong", false],
+    ["mysql-11-9", "wrong", false],
   ]);
 });
 
-test("the first candidate is the first of the list that writes so today, where nothing can be checked", () => {
+test("every scheme has its place in the order of commonness", () => {
+  expect(MOST_COMMON_FIRST.toSorted()).toEqual(SCHEMES.map(({ name }) => name).toSorted());
+});
+
+/** From the documents of each scheme, and from the reference vectors. */
+const PUBLISHED: Readonly<Record<string, string>> = {
+  "call-number": "2VznWE2i 03KOE60u dxlGgaI3 8860652339216",
+  "chibrary-4-16-20": "00v-Y001 07-GbWIh",
+  "mysql-13-6-1": "00000000000001234561 00315360000001234561 18290880000001234561 08521594393120400918",
+  "mysql-11-9": "0100000000 0294967295",
+  "millis-41-10-13":
+    "11295025790976008193 -7151718282733543423 0x9cbffe1d00002001 11307232190003159041 11402993515760721961",
+  "snowflake-2015": "454947766275222906 175928847299117063 80351110224678912 41771983423143937",
+  "twitter-snowflake": "1585841080431321088",
+  uuid:
+    "ed9210b3-4554-4f17-a8e0-7f9e538d9908 919108f7-52d1-4320-9bac-f847db4148a8 C232AB00-9414-11EC-B3C8-9F6BDECED846 " +
+    "5df41881-3aed-3515-88a7-2f4a814cf09e 2ed6657d-e927-568b-95e1-2665a8aea6a2 7EHvsLzwyaxz7btxGzNOoq",
+  uuidv7: "017F22E2-79B0-7CC3-98C4-DC0C0C07398F",
+  objectid: "507f1f77bcf86cd799439011 507f191e810c19729de860ea 54759eb3c090d83494e2d804 5b1ba5200000000000000000",
+  ulid: "01ARZ3NDEKTSV4RRFFQ69G5FAV 01BX5ZZKBKACTAV9WEVGEMMVRZ 7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+  ksuid: "0ujtsYcgvSTl8PAuAdqWYSMnLOv 0ujsswThIGTUYm2K8FjOOfXtY1K 0uk1Hbc9dQ9pxyTqJ93IUrfhdGq",
+  nanoid: "V1StGXR8_Z5jdHi6B-myT",
+  tickets: "20 1",
+  "random-base62-5": "JjEcn FvGxN",
+};
+const published = Object.entries(PUBLISHED).flatMap(([name, texts]) => texts.split(" ").map((text) => [text, name]));
+
+test.each(published)("the published %s is most likely a number of %s", (text = "", name) => {
+  expect(candidatesOf(text, SCHEMES, NOW_MS)[0]?.scheme.name).toBe(name);
+});
+
+test.each([
+  ["a tweet of 2018", "1050118621198921728", "twitter-snowflake", "snowflake-2015"],
+  ["11 digits of seconds and 9 of a UUID", "00478000000123456789", "mysql-11-9", "mysql-13-6-1"],
+  ["Chibrary's first scheme", "02g3h5uR", "chibrary-4-16-20", "call-number"],
+  ["Chibrary's second scheme, with a plausible time", "1ZVqVGY0", "chibrary-3-32-8-4", "call-number"],
+])("%s comes second where a more common scheme is as likely", (_, text, name, first) => {
+  expect(
+    candidatesOf(text, SCHEMES, NOW_MS)
+      .map(({ scheme }) => scheme.name)
+      .slice(0, 2),
+  ).toEqual([first, name]);
+});
+
+test("a count beyond 10^12 and random bits that begin with 32 zeros are unlikely", () => {
+  const mismatchOf = (name: string, text: string) => candidatesOf(text, [schemeNamed(name)], NOW_MS)[0]?.mismatch;
+  expect(mismatchOf("tickets", "1999999999999")).toBe("");
+  expect(mismatchOf("tickets", "2000000000003")).toBe("its count is beyond 10^12");
+  expect(mismatchOf("ulid", "01ARZ3NDEK0000000V4RRFFQ69")).toBe("random begins with 32 zero bits");
+  expect(mismatchOf("ulid", "01ARZ3NDEK000000SV4RRFFQ69")).toBe("");
+});
+
+test.each([
+  ["2VznWE2", "no scheme writes 7 characters such as these"],
+  ["no number", 'no scheme writes the character " "'],
+  ["zzzzzzzz", "for call-number, as call number it is beyond the greatest number, dxlGgaI3"],
+  ["123456789012345678901", "no scheme writes 21 digits"],
+  [" 2VznWE2i", "it has white space around it. Without that, it is one: 2VznWE2i"],
+])("the reason why %j is no number is one line: %s", (text, reason) => {
+  expect(whyNone(text, SCHEMES)).toBe(reason);
+});
+
+test("a number in the form of its scheme comes before former forms, and the more common first, where nothing can be checked", () => {
   const found = (text: string) => {
-    const unchecked = candidatesOf(text, SCHEMES, NOW_MS).filter(({ isPlausible }) => isPlausible === undefined);
+    const unchecked = candidatesOf(text, SCHEMES, NOW_MS).filter(({ check }) => check === "unchecked");
     return unchecked.map(({ scheme, reading }) => `${scheme.name} ${reading.encoding}`);
   };
   expect(found("03KOE60u")).toEqual([
@@ -55,7 +118,7 @@ test.each([
 ])("a candidate needs a plausible time: one that %s", (_, name, nowMs, isPlausible) => {
   const text = minted(schemeNamed(name), contextWith({ nowMs }));
   expect(candidatesOf(text, [schemeNamed(name)], NOW_MS)[0]).toMatchObject({
-    isPlausible,
+    check: isPlausible ? "right" : "wrong",
     mismatch: isPlausible ? "" : expect.stringContaining("its time"),
   });
 });

@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { SCHEMES } from "../index.js";
 import type { Reading, Scheme } from "../scheme.js";
-import { type Candidate, candidatesOf, numberIn } from "./candidates.js";
+import { type Candidate, candidatesOf, numberIn, whyNone } from "./candidates.js";
 import { fieldDigits, formatTime, type LabeledRows, labeledLines, lineWidth, valuesAsJson, wrapped } from "./format.js";
 import type { SchemesIo } from "./io.js";
 import { oneScheme, quoted } from "./options.js";
@@ -16,9 +16,8 @@ export function parseCommand(io: SchemesIo): Command {
   return new Command("parse")
     .summary("Show the scheme and fields of a number")
     .description(
-      "Shows which numbering schemes a number could be of, likeliest first, and its fields. First come those in which all that can be " +
-        "checked is right: the time is one at which numbers were made, a fixed field has its value. Then those in which nothing can be " +
-        "checked, last those in which something is wrong; among equals, those that write their numbers as this one is written. " +
+      "Shows the fields of a number, and up to three numbering schemes that it could be of, the likeliest first, each with the reason: " +
+        "how it is written, and whether its time and fields are plausible. Among equals the more common scheme comes first. " +
         "The exit code is 1 when a text is a number of none.",
     )
     .argument("<text...>", "numbers, or URLs that end with one; or - to read them from standard input, one a line")
@@ -41,27 +40,30 @@ export function parseCommand(io: SchemesIo): Command {
     });
 }
 
+const SHOWN_MAX = 3;
+
+/** Of one scheme that was named, all that the text may mean. */
+function likeliest(text: string, schemes: readonly Scheme[]): readonly Candidate[] {
+  return candidatesOf(text, schemes, Date.now()).slice(0, schemes.length === 1 ? undefined : SHOWN_MAX);
+}
+
 function parseInFull(typed: string, schemes: readonly Scheme[], io: SchemesIo): string | undefined {
   const text = numberIn(typed, schemes);
-  const candidates = candidatesOf(text, schemes, Date.now());
+  const candidates = likeliest(text, schemes);
   if (candidates.length > 0) return candidatesInFull(text, candidates, lineWidth(io));
   io.call.exitCode = 1;
-  const bare = text.trim();
-  const isOnlyPadded = bare !== text && schemes.some((scheme) => scheme.parse(bare).matches);
-  io.printError(
-    [
-      `${quoted(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}:`,
-      ...labeledLines(reasonsAgainst(text, schemes), lineWidth(io)),
-      ...(isOnlyPadded ? [`Without the white space around it, it is one: ${bare}`] : []),
-    ].join("\n"),
-  );
+  io.printError(noNumber(text, schemes));
   return undefined;
+}
+
+function noNumber(text: string, schemes: readonly Scheme[]): string {
+  return `${quoted(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}: ${whyNone(text, schemes)}`;
 }
 
 /** One line, also for what is no number: a program counts them. */
 function parseAsJson(typed: string, schemes: readonly Scheme[], { call, jsonLine }: SchemesIo): string {
   const text = numberIn(typed, schemes);
-  const candidates = candidatesOf(text, schemes, Date.now());
+  const candidates = likeliest(text, schemes);
   if (candidates.length > 0) return jsonLine({ text, schemes: candidates.map(candidateAsJson) });
   call.exitCode = 1;
   return jsonLine({ text, schemes: [], reasons: Object.fromEntries(reasonsAgainst(text, schemes)) });
@@ -70,12 +72,9 @@ function parseAsJson(typed: string, schemes: readonly Scheme[], { call, jsonLine
 /** Five columns with tabs between them. @throws Error for a line that is a number of no scheme. */
 function parseAsLine(typed: string, schemes: readonly Scheme[]): string {
   const text = numberIn(typed, schemes);
-  const [likeliest, ...others] = candidatesOf(text, schemes, Date.now());
-  if (likeliest === undefined) {
-    const [[, reason] = ["", ""]] = reasonsAgainst(text, schemes);
-    throw new Error(schemes.length === 1 ? reason : `${quoted(text)} is a number of no scheme`);
-  }
-  const { scheme, reading } = likeliest;
+  const [first, ...others] = likeliest(text, schemes);
+  if (first === undefined) throw new Error(noNumber(text, schemes));
+  const { scheme, reading } = first;
   const time = reading.timeMs === undefined ? "" : formatTime(reading.timeMs);
   const names = new Set(others.map((other) => other.scheme.name).filter((name) => name !== scheme.name));
   return [text, scheme.name, fieldsInLine(scheme, reading), time, [...names].join(" ")].join("\t");
@@ -90,50 +89,35 @@ function reasonsAgainst(text: string, schemes: readonly Scheme[]): LabeledRows {
 
 /** @param candidates at least one. */
 export function candidatesInFull(text: string, candidates: readonly Candidate[], width: number): string {
-  const [likeliest, ...others] = candidates as readonly [Candidate, ...Candidate[]];
-  const { scheme, reading, mismatch } = likeliest;
+  const [first, ...others] = candidates as readonly [Candidate, ...Candidate[]];
+  const { scheme, reading, reason } = first;
   const fields: LabeledRows = scheme.fields.map(({ name }) => [name, String(reading.values[name])]);
   const time: LabeledRows = reading.timeMs === undefined ? [] : [["made at", formatTime(reading.timeMs)]];
   return [
     `${text}  ${others.length === 0 ? "is a number of" : "is most likely a number of"} ${scheme.name}`,
     ...wrapped(scheme.title, width - 2).map((line) => `  ${line}`),
-    ...(mismatch === "" ? [] : [`  but ${mismatch}`]),
     "",
-    ...labeledLines([...fields, ...time, ...Object.entries(reading.notes)], width),
+    ...labeledLines([...fields, ...time, ...Object.entries(reading.notes), ["reason", reason]], width),
     "",
     ...fieldDigits(scheme, reading.values, width),
     "",
     ...labeledLines(Object.entries(scheme.encodings(reading.values)), width),
-    ...otherLines(others, width),
+    ...(others.length === 0 ? [] : ["", "Could also be a number of", ...labeledLines(others.map(otherRow), width)]),
   ].join("\n");
 }
 
-/** Unlikely ones are named only: a small number is one of every scheme on its first day. */
-function otherLines(others: readonly Candidate[], width: number): readonly string[] {
-  const likely = others.filter(({ mismatch }) => mismatch === "");
-  const unlikely = new Set(others.filter(({ mismatch }) => mismatch !== "").map(({ scheme }) => scheme.name));
-  const lines: string[] = [];
-  if (likely.length > 0) lines.push("", "Could also be a number of", ...labeledLines(likely.map(otherRow), width));
-  if (unlikely.size > 0) {
-    const text = `Unlikely by their time or version: ${[...unlikely].join(", ")} (--scheme NAME shows each)`;
-    lines.push("", ...wrapped(text, width));
-  }
-  return lines;
+function otherRow({ scheme, reading, reason, isToday }: Candidate): readonly [string, string] {
+  const time = reading.timeMs === undefined ? [] : [`made at ${formatTime(reading.timeMs)}`];
+  const fields = isToday ? [] : [fieldsInLine(scheme, reading)];
+  return [scheme.name, [reason, ...time, ...fields].join("; ")];
 }
 
-function otherRow({ scheme, reading, isPlausible, isToday }: Candidate): readonly [string, string] {
-  const notes: string[] = [];
-  if (!isToday) notes.push(`${`as ${reading.encoding}`.replace(/^as as /, "as ")} ${fieldsInLine(scheme, reading)}`);
-  if (reading.timeMs !== undefined) notes.push(`made at ${formatTime(reading.timeMs)}`);
-  if (isPlausible === undefined) notes.push("nothing in it can be checked");
-  return [scheme.name, notes.join("; ") || scheme.title];
-}
-
-function candidateAsJson({ scheme, reading, isPlausible, mismatch, isToday }: Candidate): object {
+function candidateAsJson({ scheme, reading, check, mismatch, reason, isToday }: Candidate): object {
   return {
     scheme: scheme.name,
-    plausible: isPlausible ?? null,
+    plausible: check === "unchecked" ? null : check === "right",
     mismatch: mismatch === "" ? null : mismatch,
+    reason,
     encoding: reading.encoding,
     writtenAsToday: isToday,
     number: String(reading.number),

@@ -14,7 +14,7 @@ import {
   VERSION_BITS,
 } from "@callnumber/protocol/codec";
 import { defineScheme } from "../define-scheme.js";
-import { base62, decimal, type EncodingRule } from "../encodings.js";
+import { base62, decimal, type EncodingRule, former } from "../encodings.js";
 
 const eightCharacters = base62("call number", CALL_NUMBER_LENGTH);
 
@@ -46,7 +46,7 @@ function unshuffled(number: bigint): bigint {
 /** The former table had the entries 0 and 9 swapped, so these two bits of the number change places. */
 function beforeTableChange(): EncodingRule {
   return {
-    ...eightCharacters,
+    ...former(eightCharacters),
     name: "before the table change of 2014-10-20",
     write: (number) => eightCharacters.write(swapped(number)),
     read: (text) => eightCharacters.read(text).flatMap((number) => (number <= NUMBER_MAX ? [swapped(number)] : [])),

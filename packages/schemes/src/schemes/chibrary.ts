@@ -1,6 +1,6 @@
 /** Chibrary's two schemes before the call number. */
 import { defineScheme } from "../define-scheme.js";
-import { base62, decimal } from "../encodings.js";
+import { base62, decimal, former } from "../encodings.js";
 
 const LENGTH = 8;
 /** Both had lower case before upper: nothing in a text distinguishes them from the alphabet of today. */
@@ -18,8 +18,8 @@ export const chibrary41620 = defineScheme({
   ],
   encodings: [
     base62("base62", LENGTH),
-    base62("base62_2014feb", LENGTH, DIGITS_2014_FEB),
-    base62("base64_2007", LENGTH, DIGITS_2007),
+    former(base62("base62_2014feb", LENGTH, DIGITS_2014_FEB)),
+    former(base62("base64_2007", LENGTH, DIGITS_2007)),
     decimal("decimal", 13),
   ],
 });

@@ -1,6 +1,6 @@
 /** Two schemes of decimal fields, made for MySQL. Their published code joins texts, which is wrong for some numbers: those forms are read too. */
 import { defineScheme } from "../define-scheme.js";
-import { decimal, type EncodingRule, paddedDecimal } from "../encodings.js";
+import { decimal, type EncodingRule, former, paddedDecimal } from "../encodings.js";
 
 const DIGIT_COUNT = 20;
 
@@ -25,8 +25,13 @@ export const mysql1361 = defineScheme({
     decimal("decimal", DIGIT_COUNT),
     paddedDecimal("as printed", DIGIT_COUNT),
     // The published code pads all texts but the first, so a time of 0 leaves a leading zero.
-    decimal("as the code makes it", DIGIT_COUNT, `${LOW_DIGIT_COUNT + 1} to ${DIGIT_COUNT} decimal digits`, (number) =>
-      joined(number, LOW_DIGIT_COUNT, LOW_DIGIT_COUNT),
+    former(
+      decimal(
+        "as the code makes it",
+        DIGIT_COUNT,
+        `${LOW_DIGIT_COUNT + 1} to ${DIGIT_COUNT} decimal digits`,
+        (number) => joined(number, LOW_DIGIT_COUNT, LOW_DIGIT_COUNT),
+      ),
     ),
   ],
   notes: (_, number) => ({ "signed BIGINT": number > SIGNED_BIGINT_MAX ? "does not fit" : "fits" }),
@@ -56,11 +61,13 @@ export const mysql119 = defineScheme({
     paddedDecimal("fixed20", DIGIT_COUNT),
     decimal("decimal", DIGIT_COUNT),
     // Where the second part has all its digits, as of 42 in 43 UUIDs.
-    decimal(
-      "as written",
-      DIGIT_COUNT,
-      `up to ${SECONDS_DIGIT_COUNT} and exactly ${UUID_DIGIT_COUNT} decimal digits`,
-      (number) => joined(number, UUID_DIGIT_COUNT, UUID_DIGIT_COUNT),
+    former(
+      decimal(
+        "as written",
+        DIGIT_COUNT,
+        `up to ${SECONDS_DIGIT_COUNT} and exactly ${UUID_DIGIT_COUNT} decimal digits`,
+        (number) => joined(number, UUID_DIGIT_COUNT, UUID_DIGIT_COUNT),
+      ),
     ),
     asWrittenZerosLost(),
   ],
@@ -70,6 +77,7 @@ export const mysql119 = defineScheme({
 function asWrittenZerosLost(): EncodingRule {
   return {
     name: "as written, zeros lost",
+    form: "former",
     looksLike: `up to ${SECONDS_DIGIT_COUNT} and fewer than ${UUID_DIGIT_COUNT} decimal digits`,
     write: (number) => {
       const isShort = number % 10n ** BigInt(UUID_DIGIT_COUNT) < 10n ** BigInt(UUID_DIGIT_COUNT - 1);

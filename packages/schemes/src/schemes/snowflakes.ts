@@ -24,6 +24,7 @@ export const millis411013 = defineScheme({
 function signed64(): EncodingRule {
   return {
     name: "signed",
+    form: "number",
     looksLike: "a signed whole number of 64 bits",
     write: (number) => String(BigInt.asIntN(64, number)),
     read: (text) => (/^-?[0-9]{1,19}$/.test(text) ? [BigInt.asUintN(64, BigInt(text))] : []),

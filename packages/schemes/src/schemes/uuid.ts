@@ -91,6 +91,7 @@ function hyphenated(name: string, cased: (text: string) => string): EncodingRule
   const shape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
   return {
     name,
+    form: "own",
     looksLike: "32 hex digits in groups of 8-4-4-4-12, all of one case",
     write: (number) => cased(inDigits(number, BASE16, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")),
     read: (text) => (shape.test(text) ? [BigInt(`0x${text.replaceAll("-", "")}`)] : []),
