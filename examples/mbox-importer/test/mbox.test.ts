@@ -49,6 +49,13 @@ test.each([
   ["UUCP", "From uucp Mon Jan  5 10:00:00 1987 remote from ihnp4"],
   ["git", "From 0e7977a870aafbacbc9043647f061f04a69b41f1 Mon Sep 17 00:00:00 2001"],
   ["a hidden address", "From a at b.example  Fri Apr  1 08:26:00 2005"],
+  ["a zone with an offset", "From a@b Mon Jan  5 10:00:00 UTC+0200 2015"],
+  ["the date of a header", "From a@b Fri, 5 Mar 1993 14:20:00 +0100"],
+  ["the date of a header with a two-digit year", "From a@b Fri, 5-Mar-93 14:20 -0800 (PST)"],
+  ["a year of two digits", "From a@b Mon Jan  5 10:00:00 15"],
+  ["an ISO date", "From a@b 2015-01-05 10:00:00"],
+  ["an ISO date with a zone", "From a at b.example 2015-01-05T10:00:00+02:00\r"],
+  ["dots in the time", "From a@b Mon Jan  5 10.00.00 2015"],
 ])("a separator is found in %s", async (_, line) => {
   expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\nS: 2\n\ny\n`)).toEqual([
     ["message", "S: 1\n\nx\n"],
@@ -63,6 +70,11 @@ test.each([
   ["text after the year", "From a@b Mon Jan  5 10:00:00 2015, he wrote:"],
   ["a year of three digits", "From a@b Mon Jan  5 10:00:00 115"],
   ["a year of five digits", "From a@b Mon Jan  5 10:00:00 20150"],
+  ["an ISO date without a header behind it", "From a@b 2015-01-05 10:00:00"],
+  ["a date without a sender", "From Fri, 5 Mar 1993 14:20\nTo: Sat, 6 Mar 1993 12:00"],
+  ["an ISO date without a sender", "From 2015-01-05 10:00\nTo: 2015-01-06 12:00"],
+  ["no date, whatever follows", "From a@b\nS: 2"],
+  ["a rare form without a blank line before it", "text\nFrom a@b 2015-01-05 10:00:00\nS: 2"],
   ["another case", "FROM a@b Mon Jan  5 10:00:00 2015"],
   ["a quoted one", ">From a@b Mon Jan  5 10:00:00 2015"],
   ["a line longer than any mail program writes", `From ${"a".repeat(1000)} Mon Jan  5 10:00:00 2015`],
@@ -103,6 +115,12 @@ test("the parts of an mbox name text before the first separator, and text withou
     ["preamble", "junk\n\n"],
     ["message", "S: 1\n"],
   ]);
+  const rare = "From a@b 2015-01-05 10:00:00\n";
+  expect(await contentsOf(`\n${rare}S: 1\n`)).toEqual([
+    ["blank", "\n"],
+    ["message", "S: 1\n"],
+  ]);
+  expect(await contentsOf(`${rare}text\n`)).toEqual([["unseparated", `${rare}text\n`]]);
   expect(await contentsOf("\n\nS: 1\n\nx\n\n")).toEqual([
     ["blank", "\n\n"],
     ["unseparated", "S: 1\n\nx\n\n"],
@@ -143,7 +161,17 @@ test("the parts of an mbox are the messages that were written, whatever the size
 
 /** Lines that are easily taken for something else. */
 const line = fc.oneof(
-  fc.constantFrom("", "x", "From", "From ", "From a@b Mon Jan  5 10:00:00 2015", "From here", "Subject: y", "\r", " "),
+  fc.constantFrom(
+    "",
+    "x",
+    "From",
+    "From ",
+    "From a@b Mon Jan  5 10:00:00 2015",
+    "From a@b 2015-01-05 10:00",
+    "Subject: y",
+    "\r",
+    " ",
+  ),
   fc.constantFrom(">From a 10:00 2015", ">>From a@b Mon Jan  5 10:00:00 2015\r", "\t10:00:00 2015", "-- "),
   fc.uint8Array({ maxLength: 30 }).map((bytes) =>
     Buffer.from(bytes)

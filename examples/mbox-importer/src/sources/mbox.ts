@@ -6,7 +6,8 @@
  *
  * A message begins at a separator line that follows a blank line, the file's start or a hole of NUL bytes. Some programs
  * leave the blank line out: Pipermail does after each attachment that it removed, 161 times in a year of one list. So a
- * separator in the middle of text counts too when a header field follows it at once.
+ * separator in the middle of text counts too when a header field follows it at once. So does a separator of a rare form
+ * behind a blank line.
  *
  * The blank line before the next separator, or at the file's end, belongs to the format and not to the message.
  */
@@ -58,20 +59,27 @@ class MboxSplitter {
   /** Length of the last line when it was blank, else 0. */
   #blankLength = 0;
   #separatorMayFollow = true;
-  /** A separator in the middle of text: the next line decides whether it counts. */
-  #candidate: Line | undefined;
+  /** The next line decides whether it counts. */
+  #candidate: { readonly separator: Line; readonly blankLength: number } | undefined;
   #hasSeparator = false;
 
   *push(line: Line): Generator<MboxPart, void> {
-    if (this.#candidate !== undefined && beginsWithHeaderField(line.head)) yield* this.#begin(this.#candidate, 0);
+    if (this.#candidate !== undefined && beginsWithHeaderField(line.head)) {
+      yield* this.#begin(this.#candidate.separator, this.#candidate.blankLength);
+    }
     this.#candidate = undefined;
     const blank = isBlank(line);
-    if (isSeparator(line)) {
-      if (this.#separatorMayFollow) yield* this.#begin(line, this.#blankLength);
-      else this.#candidate = line;
-    } else if (this.#open === undefined || (this.#open.kind === "blank" && !blank)) {
-      yield* this.#close(line.offset, 0);
-      this.#open = { kind: blank ? "blank" : "text", offset: line.offset, contentOffset: line.offset };
+    const isUsual = isSeparator(line, USUAL_SEPARATOR);
+    if (isUsual && this.#separatorMayFollow) {
+      yield* this.#begin(line, this.#blankLength);
+    } else {
+      if (this.#open === undefined || (this.#open.kind === "blank" && !blank)) {
+        yield* this.#close(line.offset, 0);
+        this.#open = { kind: blank ? "blank" : "text", offset: line.offset, contentOffset: line.offset };
+      }
+      if (isUsual || (this.#separatorMayFollow && isSeparator(line, RARE_SEPARATOR))) {
+        this.#candidate = { separator: line, blankLength: this.#blankLength };
+      }
     }
     this.#end = line.end;
     this.#blankLength = blank ? line.end - line.offset : 0;
@@ -89,7 +97,8 @@ class MboxSplitter {
   }
 
   *#close(end: number, blankLength: number): Generator<MboxPart, void> {
-    if (this.#open === undefined) return;
+    // A candidate that counts has opened a text at the same place.
+    if (this.#open === undefined || this.#open.offset === end) return;
     const { kind, offset, contentOffset } = this.#open;
     const textKind = this.#hasSeparator ? "preamble" : "unseparated";
     if (kind === "message") yield { kind, offset, contentOffset, contentEnd: end - blankLength, end };
@@ -107,20 +116,28 @@ export function startsWithFrom(bytes: Buffer): boolean {
   return bytes.subarray(0, FROM_.length).equals(FROM_);
 }
 
-/**
- * A time, then a four-digit year, at the end of the line; between and after them what real mail programs write there:
- * zones as `+0200`, `EST` or `MET DST`, and the `remote from host` of UUCP.
- */
-const TIME_AND_YEAR =
-  /\d{1,2}:\d{2}(?::\d{2})?(?: +(?:[+-]\d{4}|[A-Z][A-Za-z]{1,4})){0,2} +\d{4}(?: +(?:[+-]\d{4}|[A-Z][A-Za-z]{1,4}))?(?: +remote from \S+)?\s*$/;
+/** Up to two of what real mail programs write: `+0200`, `EST`, `UTC+0200`, `MET DST`, `-0800 (PST)`. */
+const ZONES = String.raw`(?: *(?:[+-]\d{2}:?\d{2}|\(?[A-Z][A-Za-z]{0,4}(?:[+-]\d{4})?\)?)){0,2}`;
 
-/**
- * Whether the line begins with `From ` and ends in a time and a year. Text that happens to begin with `From ` does not:
- * of 1,260 such lines in a year of a public list, one was text.
- */
-function isSeparator(line: Line): boolean {
+/** A time, then a four-digit year, at the end of the line; perhaps with the `remote from host` of UUCP. */
+const USUAL_SEPARATOR = new RegExp(
+  String.raw`\d{1,2}:\d{2}(?::\d{2})?${ZONES} +\d{4}${ZONES}(?: +remote from \S+)?\s*$`,
+);
+
+/** Times that text may have, too: `Fri, 5 Mar 93 14:20:00 +0100`, `Fri Mar  5 14.20.00 93` and `1993-03-05T14:20:00Z`. */
+const RARE_DATES = [
+  String.raw`[A-Z][a-z]{2},? +\d{1,2}[ -][A-Z][a-z]{2}[ -](?:\d{2}){1,2} TIME`,
+  String.raw`[A-Z][a-z]{2} +[A-Z][a-z]{2} +\d{1,2} +TIME +(?:\d{2}){1,2}`,
+  String.raw`\d{4}-\d{2}-\d{2}[T ]TIME`,
+].map((date) => date.replace("TIME", String.raw`\d{1,2}[:.]\d{2}(?:[:.]\d{2})?${ZONES}`));
+
+/** A sender, then such a date. */
+const RARE_SEPARATOR = new RegExp(String.raw`^From +\S.* (?:${RARE_DATES.join("|")})\s*$`);
+
+/** A line that begins with `From ` and has no date is text: of 1,260 such lines in a year of a public list, one was. */
+function isSeparator(line: Line, form: RegExp): boolean {
   if (!startsWithFrom(line.head) || line.endsIn === "nul" || line.end - line.offset > line.head.length) return false;
-  return TIME_AND_YEAR.test(line.head.toString("latin1"));
+  return form.test(line.head.toString("latin1"));
 }
 
 /** RFC 5322 allows lines of 998 bytes; the splitter needs no byte after them. */

@@ -2,7 +2,7 @@
  * Reads the messages of a range. Knows mboxes and maildirs, and nothing of numbers or archives.
  */
 import { open } from "node:fs/promises";
-import { beginsWithHeaderField } from "../parse-message.js";
+import { beginsWithHeaderField, joinProblems } from "../parse-message.js";
 import { readMaildirMessage } from "./maildir.js";
 import { type MboxPart, startsWithFrom } from "./mbox.js";
 import type { Problem, Range } from "./source.js";
@@ -59,7 +59,8 @@ function splitContent(part: MboxPart, content: Buffer): Pick<SourceMessage, "fro
   const fromLineLength = part.contentOffset - part.offset;
   const raw = content.subarray(fromLineLength);
   const fromLine = part.kind === "message" ? content.subarray(0, fromLineLength) : null;
-  return { fromLine, raw, problem: PART_PROBLEMS[part.kind] ?? endProblem(raw) };
+  const problems = [PART_PROBLEMS[part.kind] ?? endProblem(raw), unknownSeparators(raw, part.contentOffset)];
+  return { fromLine, raw, problem: joinProblems(problems) };
 }
 
 const PART_PROBLEMS: Partial<Record<MboxPart["kind"], string>> = {
@@ -74,6 +75,25 @@ function endProblem(raw: Buffer): string | null {
   if (end < raw.length) return `ends in ${raw.length - end} NUL bytes: a hole in the file`;
   if (end === 0 || raw[end - 1] === NEWLINE) return null;
   return "the file ends in the middle of a line: with the rest it is another message, and gets another number";
+}
+
+/** A line `From ` behind a blank line, with two header fields behind it. */
+const UNKNOWN_SEPARATOR = /^(?:[^]?\n|\n?\r)?\n(From [^\n]*)\n[^\s:]+:[^\n]*\n(?:[ \t][^\n]*\n)*[^\s:]+:/;
+/** Where the second field begins at the latest. */
+const UNKNOWN_SEPARATOR_BYTES_MAX = 4000;
+const NAMED_SEPARATOR_COUNT_MAX = 10;
+
+/** Names the separators that were not taken for one. `offset`: where `raw` begins in its file. */
+function unknownSeparators(raw: Buffer, offset: number): string | null {
+  const found: string[] = [];
+  for (let at = raw.indexOf("\nFrom "); at >= 0; at = raw.indexOf("\nFrom ", at + 1)) {
+    const text = raw.toString("latin1", Math.max(at - 2, 0), at + UNKNOWN_SEPARATOR_BYTES_MAX);
+    const line = UNKNOWN_SEPARATOR.exec(text)?.[1];
+    if (line !== undefined) found.push(`${JSON.stringify(line.trimEnd().slice(0, 60))} at byte ${offset + at + 1}`);
+  }
+  if (found.length === 0) return null;
+  const more = found.length > NAMED_SEPARATOR_COUNT_MAX ? `, … (${found.length} in all)` : "";
+  return `may contain another message: a header follows ${found.slice(0, NAMED_SEPARATOR_COUNT_MAX).join(", ")}${more}`;
 }
 
 async function* readMaildir(range: Range & { kind: "maildir" }): AsyncGenerator<SourceMessage | Problem, void> {
