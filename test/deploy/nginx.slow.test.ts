@@ -1,11 +1,14 @@
 /** The shipped configuration of nginx, with the real nginx before a real coordinator: what it lets through, and what it rejects. */
 import { spawnSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect as http2Connect } from "node:http2";
 import { Agent, request } from "node:https";
 import { connect as tcpConnect } from "node:net";
 import { delimiter, join } from "node:path";
-import { connect as tlsConnect } from "node:tls";
+import { setTimeout as delay } from "node:timers/promises";
+import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from "node:tls";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { unpackDebianPackages } from "../debian/unpacked-packages.js";
 import { callnumber, callnumberProcess, folderForTest, REPOSITORY, serve } from "../processes/command.js";
@@ -17,16 +20,25 @@ const CONFIGURATION = join(REPOSITORY, "deploy", "nginx", "callnumber.conf");
 /** Debian's place for it, which is not on every PATH. */
 const SYSTEM_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
 
-const authority = newAuthority();
+/** Clients know the root alone: the proxy must send the certificate between. */
+const root = newAuthority("the root");
+const authority = newAuthority("between", root);
+function issueChain() {
+  const { certificate, key } = authority.issue();
+  return { certificate: certificate + authority.certificate, key };
+}
 /** The limit of the configuration, and more than enough beyond it. */
 const CONNECTIONS = 64;
+const IDLE_ADDRESSES = 40;
+const IDLE_PER_ADDRESS = 50;
+const ONE_PROCESS = "master_process off;";
 const LEASES = "/v1/namespaces/main/leases";
 
 const nginx = await findNginx();
 beforeEach((context) => context.skip(typeof nginx === "string", typeof nginx === "string" ? nginx : undefined));
 
-/** Starts nginx before a coordinator that requires tokens; both end with the test. */
-async function served() {
+/** Starts nginx before a coordinator that requires tokens; both end with the test. `settings` replace those of the configuration. */
+async function served(settings: Settings = {}) {
   if (typeof nginx === "string") throw new Error(nginx);
   const folder = await folderForTest();
   const tokensFile = join(folder, "tokens");
@@ -34,11 +46,29 @@ async function served() {
   const { stdout } = await callnumber(create);
   const coordinator = await serve("memory:", "--tokens-file", tokensFile);
   const port = await freePort();
-  const files = writeTlsFiles(folder, authority.issue());
+  const files = writeTlsFiles(folder, issueChain());
   const coordinatorPort = Number(new URL(coordinator.url).port);
-  const proxy = await startNginx(nginx, { folder, port, coordinatorPort, ...files });
-  onTestFinished(() => proxy.kill());
-  return { folder, port, url: `https://127.0.0.1:${port}`, token: stdout.trim(), coordinator };
+  const proxy = await startNginx(nginx, { folder, port, coordinatorPort, settings, ...files });
+  onTestFinished(() => proxy.kill("SIGTERM"));
+  return { folder, port, url: `https://127.0.0.1:${port}`, token: stdout.trim(), coordinator, proxy };
+}
+
+/** Opens a TLS connection that ends with the test. */
+async function opened(port: number, from: string, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  const below = tcpConnect({ host: "127.0.0.1", port, localAddress: from });
+  const socket = tlsConnect({ socket: below, host: "127.0.0.1", ca: root.certificate, ...options });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "secureConnect");
+  return socket.setEncoding("latin1").on("error", () => {});
+}
+
+/** Runs an importer that leases through the proxy. */
+async function expectLease({ folder, url, token, coordinator }: Awaited<ReturnType<typeof served>>): Promise<void> {
+  const ca = replaceFile(join(folder, "ca.crt"), root.certificate, 0o644);
+  const env = { NODE_EXTRA_CA_CERTS: ca, CALLNUMBER_TOKEN: token };
+  const next = await callnumberProcess(["next", "-n", "2", "--coordinator", url], { env });
+  expect(next).toMatchObject({ code: 0, stdout: expect.stringMatching(/^([0-9A-Za-z]{8}\n){2}$/) });
+  expect(coordinator.output().stdout).toContain('"msg":"lease"');
 }
 
 interface TestRequest {
@@ -54,7 +84,7 @@ function statusOf(
   agent?: Agent,
 ): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    const options = { host: "127.0.0.1", port, path, localAddress: from, ca: authority.certificate, agent };
+    const options = { host: "127.0.0.1", port, path, localAddress: from, ca: root.certificate, agent };
     const method = body === undefined ? "GET" : "POST";
     const headers = { "content-type": "application/json" };
     const sent = request({ ...options, method, headers }, (response) => {
@@ -66,12 +96,70 @@ function statusOf(
 }
 
 test("an importer leases through the proxy over TLS", async () => {
-  const { folder, url, token, coordinator } = await served();
-  const ca = replaceFile(join(folder, "ca.crt"), authority.certificate, 0o644);
-  const env = { NODE_EXTRA_CA_CERTS: ca, CALLNUMBER_TOKEN: token };
-  const next = await callnumberProcess(["next", "-n", "2", "--coordinator", url], { env });
-  expect(next).toMatchObject({ code: 0, stdout: expect.stringMatching(/^([0-9A-Za-z]{8}\n){2}$/) });
-  expect(coordinator.output().stdout).toContain('"msg":"lease"');
+  await expectLease(await served());
+});
+
+test("the proxy sends its chain, which a client rejects without the authority, and serves a renewed one after SIGHUP", async () => {
+  // One process alone would not accept connections by its new configuration.
+  const { folder, port, proxy } = await served({ [ONE_PROCESS]: "" });
+  const ca = newAuthority("another root").certificate;
+  await expect(opened(port, "127.0.0.1", { ca })).rejects.toMatchObject({ code: "UNABLE_TO_GET_ISSUER_CERT_LOCALLY" });
+  const serial = async () => (await opened(port, "127.0.0.1")).getPeerCertificate().serialNumber;
+  const renewed = issueChain();
+  const { serialNumber } = new X509Certificate(renewed.certificate);
+  expect(await serial()).not.toBe(serialNumber);
+  writeTlsFiles(folder, renewed);
+  process.kill(proxy.pid, "SIGHUP");
+  await expect.poll(serial).toBe(serialNumber);
+});
+
+test("a client gets HTTP/2, and its idle connection ends", async () => {
+  const { url } = await served({ "keepalive_timeout 75s": "keepalive_timeout 1s" });
+  const session = http2Connect(url, { ca: root.certificate });
+  const closed = once(session, "close");
+  const [headers] = await once(session.request({ ":path": "/healthz" }).resume(), "response");
+  expect(headers).toMatchObject({ ":status": 200 });
+  await closed;
+});
+
+/** Without a token the coordinator would reject it before its body arrives. */
+const leaseHead = (token: string) =>
+  `POST ${LEASES} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nauthorization: Bearer ${token}\r\n`;
+const LONG = "x".repeat(1_000);
+
+test.each([
+  ["no request", () => "", ""],
+  ["no second request", () => "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n", ""],
+  ["its header one byte at a time", (token: string) => `${leaseHead(token)}x-long: `, LONG],
+  ["its body one byte at a time", (token: string) => `${leaseHead(token)}content-length: ${LONG.length}\r\n\r\n`, LONG],
+])("the proxy ends a client that sends %s, and serves another address meanwhile", async (_, head, slowly) => {
+  const { port, token } = await served({
+    "client_header_timeout 10s": "client_header_timeout 1s",
+    "keepalive_timeout 75s": "keepalive_timeout 1s",
+  });
+  const socket = (await opened(port, "127.0.0.7")).resume();
+  socket.write(head(token));
+  let sentCount = 0;
+  while (!socket.closed) {
+    if (sentCount < slowly.length) socket.write(slowly.charAt(sentCount++));
+    expect(await statusOf(port, { from: "127.0.0.8" })).toBe(200);
+    // Below the request rate.
+    await delay(100);
+  }
+  if (slowly !== "") expect(sentCount).toBeLessThan(slowly.length);
+});
+
+test("an importer leases while 2,000 connections are idle, and none of them is closed", async () => {
+  const all = await served({ "keepalive_timeout 75s": "keepalive_timeout 1h" });
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: IDLE_PER_ADDRESS });
+  onTestFinished(() => agent.destroy());
+  for (let address = 1; address <= IDLE_ADDRESSES; address++) {
+    const from = `127.0.1.${address}`;
+    const statuses = Array.from({ length: IDLE_PER_ADDRESS }, () => statusOf(all.port, { from }, agent));
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]));
+  }
+  await expectLease(all);
+  expect(Object.values(agent.freeSockets).flat()).toHaveLength(IDLE_ADDRESSES * IDLE_PER_ADDRESS);
 });
 
 test("a client above the request rate gets 429, and another address gets 200", async () => {
@@ -88,18 +176,14 @@ test("a client above the request rate gets 429, and another address gets 200", a
 });
 
 test("a client above the number of connections gets 503, and another address gets 200", async () => {
-  const { port } = await served();
-  const head = `POST ${LEASES} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`;
+  const { port, token } = await served();
+  const head = `${leaseHead(token)}content-length: 9\r\n\r\n{`;
   const answers: string[] = [];
   let openCount = 0;
-  // Those that do not send their body in time are ended by the proxy, and others begin.
-  while (!answers.some((answer) => answer.startsWith("HTTP/1.1 503"))) {
-    const below = tcpConnect({ host: "127.0.0.1", port, localAddress: "127.0.0.4" });
-    const socket = tlsConnect({ socket: below, host: "127.0.0.1", ca: authority.certificate });
-    onTestFinished(() => void socket.destroy());
-    socket.setEncoding("latin1").on("error", () => {});
+  // Those that do not send their body in time are ended by the proxy, and others begin. The coordinator's own limit would answer in JSON.
+  while (!answers.some((answer) => /^HTTP\/1.1 503 [^]*text\/html/.test(answer))) {
+    const socket = await opened(port, "127.0.0.4");
     socket.on("data", (text: string) => answers.push(text));
-    await once(socket, "secureConnect");
     socket.write(head);
     openCount++;
   }
@@ -139,7 +223,11 @@ function runs({ program, environment }: Nginx): boolean {
   return spawnSync(program, ["-v"], { env: { ...process.env, ...environment } }).status === 0;
 }
 
+/** By a text of the configuration, what takes its place. */
+type Settings = Readonly<Record<string, string>>;
+
 interface Proxied {
+  readonly settings: Settings;
   readonly folder: string;
   readonly port: number;
   readonly coordinatorPort: number;
@@ -147,30 +235,33 @@ interface Proxied {
   readonly key: string;
 }
 
-/** Starts it with the shipped file, in which only ports and paths are replaced. @throws Error with the end of its log when it does not listen. */
+/** Starts it with the shipped file, in which only ports, paths and `settings` are replaced. @throws Error with the end of its log when it does not listen. */
 async function startNginx(nginx: Nginx, place: Proxied): Promise<RunningServer> {
   const { folder, port } = place;
-  const own = join(folder, "callnumber.conf");
-  writeFileSync(own, replaced(readFileSync(CONFIGURATION, "utf8"), place));
+  const shipped = readFileSync(CONFIGURATION, "utf8");
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => {
     mkdirSync(join(folder, name));
     return `${name}_temp_path ${join(folder, name)};`;
   });
   const whole = join(folder, "nginx.conf");
   // One process, which is this user's: no others must be able to read the folder.
-  const head = `daemon off;\nmaster_process off;\npid ${join(folder, "nginx.pid")};\nerror_log stderr;\nevents {}\n`;
-  writeFileSync(whole, `${head}http {\naccess_log off;\n${temporary.join("\n")}\ninclude ${own};\n}\n`);
+  const head = `daemon off;\n${ONE_PROCESS}\npid ${join(folder, "nginx.pid")};\nerror_log stderr;\n`;
+  // What it asks for outside itself.
+  const outside = [...shipped.matchAll(/^# {5}(.*\n)/gm)].map(([, line]) => line).join("");
+  const http = `http {\naccess_log off;\n${temporary.join("\n")}\n${shipped}}\n`;
+  writeFileSync(whole, replaced(head + outside + http, place));
   const words = ["-e", "stderr", "-p", folder, "-c", whole];
   return await launch({ ...nginx, words }, () => connected(port));
 }
 
-function replaced(text: string, { port, coordinatorPort, certificate, key }: Proxied): string {
+function replaced(text: string, { port, coordinatorPort, certificate, key, settings }: Proxied): string {
   const places: readonly [string, string][] = [
-    ["listen 443 ssl;", `listen 127.0.0.1:${port} ssl;`],
-    ["    listen [::]:443 ssl;\n", ""],
+    ["listen 443 ssl", `listen 127.0.0.1:${port} ssl`],
+    ["    listen [::]:443 ssl http2;\n", ""],
     ["server 127.0.0.1:7300;", `server 127.0.0.1:${coordinatorPort};`],
     ["/etc/callnumber/tls.crt", certificate],
     ["/etc/callnumber/tls.key", key],
+    ...Object.entries(settings),
   ];
   return places.reduce((whole, [from, to]) => {
     if (!whole.includes(from)) throw new Error(`the configuration of nginx does not hold: ${from}`);

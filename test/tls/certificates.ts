@@ -24,22 +24,23 @@ export interface CertificateAndKey {
 }
 
 export interface Authority extends CertificateAndKey {
+  readonly name: string;
   /** A certificate of this authority, for a key of its own. */
   issue(wishes?: CertificateWishes): CertificateAndKey;
   /** One more certificate for a key that has one already, as a renewal makes it. */
   renew(key: string, wishes?: CertificateWishes): CertificateAndKey;
 }
 
-/** An authority that no client knows yet. */
-export function newAuthority(name = "an authority for tests"): Authority {
+/** An authority that no client knows yet. With one above it, a client needs both certificates. */
+export function newAuthority(name = "an authority for tests", above?: Authority): Authority {
   const issuer = { name, key: newKey() };
   const renew = (key: string, { names = ["localhost", "127.0.0.1"], ...dates }: CertificateWishes = {}) => {
     const extensions = [subjectAlternativeNames(names)];
     return { key, certificate: signed({ subject: names[0] ?? "unnamed", key, extensions, ...dates }, issuer) };
   };
   return {
-    key: issuer.key,
-    certificate: signed({ subject: name, key: issuer.key, extensions: [IS_AUTHORITY] }, issuer),
+    ...issuer,
+    certificate: signed({ subject: name, key: issuer.key, extensions: [IS_AUTHORITY] }, above ?? issuer),
     issue: (wishes) => renew(newKey(), wishes),
     renew,
   };
