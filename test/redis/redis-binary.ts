@@ -15,8 +15,8 @@ export interface RedisBinary {
 
 /** Returns the first `redis-server` or `valkey-server` on `path` that runs, or why there is none. */
 export function redisBinaryOnPath(path: string): RedisBinary | string {
-  for (const name of ["redis-server", "valkey-server"]) {
-    for (const folder of path.split(delimiter).filter(Boolean)) {
+  for (const folder of path.split(delimiter).filter(Boolean)) {
+    for (const name of ["redis-server", "valkey-server"]) {
       const executable = join(folder, name);
       if (!existsSync(executable)) continue;
       const version = versionOf(executable, undefined);
