@@ -29,7 +29,7 @@ const REQUESTS_PER_CONNECTION_MAX = 10_000;
 const SOCKET_TIMEOUT_MS = 30_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** How long a stop waits for requests in flight. One that takes longer will not end. */
-const DRAIN_TIMEOUT_MS = 10_000;
+export const DRAIN_TIMEOUT_MS = 10_000;
 /** How long it waits for requests that have begun to arrive: a request of ours is one packet, or two. */
 const ARRIVAL_TIMEOUT_MS = 1_000;
 const DRAIN_POLL_MS = 10;
