@@ -1,7 +1,7 @@
 /** Builds a scheme from its declaration: the one place where fields, encodings, minting, parsing and facts meet. */
 import type { EncodingRule } from "./encodings.js";
 import { factsOf } from "./facts.js";
-import { type Field, fieldsOfKind, greatestOf, joinValues, splitNumber, type Values } from "./fields.js";
+import { type Field, type FieldOf, fieldsOfKind, greatestOf, joinValues, splitNumber, type Values } from "./fields.js";
 import { minterOf } from "./minting.js";
 import { type Reading, type Scheme, SchemeError } from "./scheme.js";
 
@@ -54,6 +54,12 @@ export function defineScheme(declaration: Declaration): Scheme {
       return Object.fromEntries(written.filter((entry): entry is [string, string] => entry[1] !== undefined));
     },
     facts: factsOf(fields, greatest, write(greatest).length, declaration.shuffle !== undefined),
+    withEpoch: (epochMs) => {
+      const isChosen = ({ source }: Field) => source.kind === "clock" && source.isChosen === true;
+      if (!fields.some(isChosen)) return undefined;
+      const moved = (field: Field): Field => ({ ...field, source: { ...(field as FieldOf<"clock">).source, epochMs } });
+      return defineScheme({ ...declaration, fields: fields.map((field) => (isChosen(field) ? moved(field) : field)) });
+    },
   };
 }
 

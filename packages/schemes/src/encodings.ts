@@ -48,6 +48,15 @@ export function former(rule: EncodingRule): EncodingRule {
 /** 64 bits, with `0x` before them, so that they are never taken for a decimal. */
 export const hex64 = fixedWidth("hex", BASE16, 16, "0x", "0x and 16 lower-case hex digits");
 
+/** As a signed BIGINT column shows 64 bits: from 2^63 on, negative. */
+export const signed64: EncodingRule = {
+  name: "signed",
+  form: "number",
+  looksLike: "a signed whole number of 64 bits",
+  write: (number) => String(BigInt.asIntN(64, number)),
+  read: (text) => (/^-?[0-9]{1,19}$/.test(text) ? [BigInt.asUintN(64, BigInt(text))] : []),
+};
+
 /** Exactly `width` digits of `alphabet` behind `prefix`. */
 export function fixedWidth(
   name: string,

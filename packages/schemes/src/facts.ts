@@ -1,6 +1,6 @@
 /** The comparison of schemes: words of closed lists and figures, all of them computed from the fields. */
 import { guessChance, type Load, neighborChance, repeatChance, unitsIn } from "./chances.js";
-import type { Field } from "./fields.js";
+import { type Field, fieldsOfKind } from "./fields.js";
 import { type Shape, shapeOf } from "./shape.js";
 
 /** How numbers that were made one after the other compare. */
@@ -32,7 +32,13 @@ export const REVEALED = {
 export type Reveals = keyof typeof REVEALED;
 
 /** What causes the first repeat, or the first refusal. */
-export type Failure = "clock goes back" | "two nodes alike" | "space used up" | "birthday" | "counter set back";
+export type Failure =
+  | "clock goes back"
+  | "two nodes alike"
+  | "space used up"
+  | "birthday"
+  | "counter set back"
+  | "same content";
 
 export interface Facts {
   /** log2 of how many different numbers can be made; 47 for a call number. What is the same in every number does not count. */
@@ -92,7 +98,7 @@ export function factsOf(fields: readonly Field[], greatest: bigint, characters: 
     neighbor: (load) => neighborChance(shape, load),
     lastsSeconds: (perSecond) => (clock === undefined ? count / perSecond : (clock.unitCount * clock.unitMs) / 1_000),
     repeats: (load) => repeatChance(shape, load),
-    failures: failuresOf(shape),
+    failures: [...(fieldsOfKind(fields, "digest").length > 0 ? (["same content"] as const) : []), ...failuresOf(shape)],
   };
 }
 

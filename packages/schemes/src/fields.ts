@@ -10,12 +10,14 @@ export type Width = { readonly bits: number } | { readonly digits: number } | { 
 export type Source =
   /** The same in every minted number: a version, a sign bit. Numbers with another value are `refused`, or `read` where they can exist. */
   | { readonly kind: "fixed"; readonly value: number; readonly others: "refused" | "read" }
-  /** Whole units of time since the epoch. `unitMs` is 1,000 for seconds. */
-  | { readonly kind: "clock"; readonly unitMs: number; readonly epochMs: number }
+  /** Whole units of time since the epoch. `unitMs` is 1,000 for seconds. `isChosen`: each user of the scheme may choose another epoch. */
+  | { readonly kind: "clock"; readonly unitMs: number; readonly epochMs: number; readonly isChosen?: true }
   /** Distinguishes this process from all others: assigned from a list, or derived from the machine, which may repeat. */
   | { readonly kind: "node"; readonly from: NodeSource }
   /** Drawn for each number, each value from `from` to `to` with the same chance; without `to`, up to the greatest of the field. */
   | { readonly kind: "random"; readonly from: number; readonly to?: number }
+  /** The first bits of a digest of the content: as good as drawn, but the same for the same content. Simulated content is never the same. */
+  | { readonly kind: "digest" }
   /** The last digits of a number drawn from 0 to `drawnBelow - 1`, which is no multiple of the field's capacity: small values come more often. */
   | { readonly kind: "remainder"; readonly drawnBelow: number }
   /** Rises by one with each number. */

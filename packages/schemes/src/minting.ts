@@ -47,6 +47,8 @@ export function minterOf(scheme: string, fields: readonly Field[]): (context: Mi
           return nodes.get(source.from);
         case "random":
           return BigInt(source.from) + drawBelow(context, drawnCount({ ...field, source }));
+        case "digest":
+          return drawBelow(context, capacityOf(field));
         case "remainder":
           return drawBelow(context, BigInt(source.drawnBelow)) % capacityOf(field);
         case "sequence":

@@ -59,6 +59,8 @@ export interface Scheme {
   /** Returns every way to write these values by its name, that of `format` first. Wrong forms that were published are among them. */
   encodings(values: Values): Readonly<Record<string, string>>;
   readonly facts: Facts;
+  /** Returns the scheme with another epoch, in milliseconds since 1970; undefined where its epoch can't be chosen. */
+  withEpoch(epochMs: number): Scheme | undefined;
 }
 
 /** Why no number could be made. The codes are a closed list and stable; the text is for people. */

@@ -55,7 +55,7 @@ export function drawnOf(fields: readonly Field[]): readonly ValueClass[] {
       { count: capacity - moreOften, share: Math.floor(drawnBelow / capacity) / drawnBelow },
     ];
   }
-  const random = fieldsOfKind(fields, "random");
+  const random = [...fieldsOfKind(fields, "random"), ...fieldsOfKind(fields, "digest")];
   const count = product(random.map(mintedCount));
   return random.length === 0 ? [] : [{ count, share: 1 / count }];
 }

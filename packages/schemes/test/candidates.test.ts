@@ -5,7 +5,7 @@ import { anyCharacter } from "../../../test/any-character.js";
 import { candidatesOf, numberIn, whyNone } from "../src/commands/candidates.js";
 import { candidatesInFull } from "../src/commands/parse.js";
 import { MOST_COMMON_FIRST } from "../src/commands/ranking.js";
-import { SCHEMES } from "../src/index.js";
+import { SCHEMES, schemesFor } from "../src/index.js";
 import { contextWith, minted, schemeNamed } from "./helpers.js";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -20,6 +20,7 @@ test("candidates with a plausible time come first, the more common before the ra
     ["twitter-snowflake", "right", true],
     ["mysql-13-6-1", "right", true],
     ["mysql-11-9", "right", false],
+    ["rand64", "unchecked", true],
     ["tickets", "wrong", true],
     ["millis-41-10-13", "wrong", true],
     ["mysql-11-9", "wrong", false],
@@ -51,11 +52,27 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   nanoid: "V1StGXR8_Z5jdHi6B-myT",
   tickets: "20 1",
   "random-base62-5": "JjEcn FvGxN",
+  rand64: "6457827717110365317 0x599ed017fb08fc85",
+  "hash-7": "4b825dc",
+  "hash-12": "1da177e4c3f4",
+  "hash-32": "d41d8cd98f00b204e9800998ecf8427e",
+  "hash-40": "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+  "hash-64": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 };
 const published = Object.entries(PUBLISHED).flatMap(([name, texts]) => texts.split(" ").map((text) => [text, name]));
 
 test.each(published)("the published %s is most likely a number of %s", (text = "", name) => {
-  expect(candidatesOf(text, SCHEMES, NOW_MS)[0]?.scheme.name).toBe(name);
+  expect(candidatesOf(text, schemesFor(text), NOW_MS)[0]?.scheme.name).toBe(name);
+});
+
+test("digits alone are no hash, and another epoch moves the time of every scheme that has one to choose", () => {
+  expect(candidatesOf("123456789012", schemesFor("123456789012"), NOW_MS)[0]?.scheme.name).toBe("tickets");
+  const timesAt = (epochMs?: number) =>
+    candidatesOf("5b1ba520", schemesFor("5b1ba520", epochMs), NOW_MS)
+      .filter(({ scheme }) => scheme.name === "chibrary-3-32-8-4")
+      .map(({ reading }) => reading.timeMs as number);
+  const [at1970 = 0] = timesAt();
+  expect(timesAt(Date.UTC(2014, 0, 1))).toEqual([at1970 + Date.UTC(2014, 0, 1)]);
 });
 
 test.each([

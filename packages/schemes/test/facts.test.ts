@@ -40,7 +40,9 @@ describe("figures that are known", () => {
     ksuid; 160.0; 27; by time; nothing; when; birthday
     nanoid; 126.0; 21; none; nothing; nothing; birthday
     tickets; 64.0; 20; within a node; one request for each number; where, how many; two nodes alike, counter set back
-    random-base62-5; 29.8; 5; none; nothing; nothing; birthday`;
+    random-base62-5; 29.8; 5; none; nothing; nothing; birthday
+    rand64; 64.0; 20; none; nothing; nothing; birthday
+    hash-12; 48.0; 12; none; nothing; nothing; same content, birthday`;
   const rows = TABLE.trim()
     .split("\n")
     .map((row) => row.trim().split("; "));

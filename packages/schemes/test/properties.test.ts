@@ -29,6 +29,8 @@ test("the list has every scheme in its order", () => {
     "nanoid",
     "tickets",
     "random-base62-5",
+    "rand64",
+    "hash-12",
   ]);
 });
 

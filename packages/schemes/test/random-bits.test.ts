@@ -1,6 +1,7 @@
 /** Schemes of random bits: the numbers that their own documents publish, and minting of more bits than a double holds. */
 import { expect, test } from "vitest";
-import { contextWith, mintedStep, mustMatch, schemeNamed } from "./helpers.js";
+import { chanceOfRepeat, schemeNamed as namedIn } from "../src/index.js";
+import { contextWith, minted, mintedStep, mustMatch, schemeNamed } from "./helpers.js";
 
 test.each([
   ["ulid", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "2016-07-30T23:54:10.259Z", 0xd6764c61efb99302bd5bn],
@@ -36,4 +37,32 @@ test("a field of more bits than a double holds is drawn in words, each of its bi
   const { values } = mintedStep(schemeNamed("ulid").mint(contextWith({ random: { below } })));
   expect(drawn).toEqual([2 ** 48, 2 ** 32]);
   expect(values.random).toBe(((2n ** 48n - 2n) << 32n) + 2n ** 32n - 2n);
+});
+
+test("a hash has the length in its name, from 4 to 64 digits", () => {
+  const hash = namedIn("hash-9");
+  expect(hash?.parse("4b825dc64")).toMatchObject({ matches: true, number: 0x4b825dc64n });
+  expect(hash?.parse("4b825dc6")).toMatchObject({ matches: false });
+  expect(hash?.facts.repeats({ perSecond: 1, seconds: 300_000, nodes: 1 })).toBe(chanceOfRepeat(16 ** 9, 300_000));
+  expect(["hash-4", "hash-64", "hash-3", "hash-65", "hash-", "hash-012"].map((name) => namedIn(name)?.name)).toEqual([
+    "hash-4",
+    "hash-64",
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test("with another epoch a scheme mints and parses times from there, and a scheme of a fixed epoch has none", () => {
+  const epochMs = Date.UTC(2014, 9, 1);
+  const chibrary = schemeNamed("chibrary-3-32-8-4").withEpoch(epochMs);
+  const context = contextWith({ nowMs: epochMs + 1_000 });
+  const text = chibrary === undefined ? "" : minted(chibrary, context);
+  expect(text).toBe("00000145");
+  expect(chibrary?.parse(text)).toMatchObject({ timeMs: epochMs + 1_000, values: { timestamp: 1 } });
+  expect(chibrary?.facts.endsMs).toBe(epochMs + 2 ** 32 * 1_000 - 1);
+  expect(["uuidv7", "objectid", "ksuid", "ulid", "tickets"].map((name) => schemeNamed(name).withEpoch(0))).toEqual(
+    Array(5).fill(undefined),
+  );
 });

@@ -73,6 +73,8 @@ function sourceText(source: Source): string {
       return `${source.unitMs === 1 ? "milliseconds" : "seconds"} since ${formatTime(source.epochMs)}`;
     case "node":
       return NODE_SOURCES[source.from];
+    case "digest":
+      return "the first bits of a digest of the content";
     case "remainder":
       return `the last digits of a number drawn below ${grouped(source.drawnBelow)}`;
     case "random":
@@ -136,6 +138,8 @@ function describeFailure(failure: Failure, scheme: Scheme, load: Load): string {
       return endsMs === undefined
         ? `its end, after ${formatSpan(lastsSeconds(load.perSecond))}`
         : `its end: ${formatDay(endsMs)}`;
+    case "same content":
+      return "the same content twice: both get one number";
     case "birthday":
       return `two draws alike: ${describeRepeat(scheme.facts, load)}`;
     case "counter set back":

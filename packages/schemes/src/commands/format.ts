@@ -131,7 +131,8 @@ export function fieldDigits({ fields }: Scheme, values: Values, width: number): 
 const BINARY_DIGITS_MAX = 64;
 
 function digitsOf({ width }: Field, value: bigint): string {
-  if ("bits" in width && width.bits > BINARY_DIGITS_MAX) return `0x${inDigits(value, BASE16, width.bits / 4)}`;
+  if ("bits" in width && width.bits > BINARY_DIGITS_MAX)
+    return `0x${inDigits(value, BASE16, Math.ceil(width.bits / 4))}`;
   if ("bits" in width) return inDigits(value, "01", width.bits);
   return "digits" in width ? inDigits(value, "0123456789", width.digits) : inDigits(value, BASE62, width.base62);
 }

@@ -1,16 +1,17 @@
 /** `schemes mint`: makes numbers of any scheme but the call number, with this machine's clock and random numbers. */
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { fieldsOfKind } from "../fields.js";
 import type { MintContext, Minted, MintStep, Scheme } from "../scheme.js";
 import { valuesAsJson } from "./format.js";
 import type { SchemesIo } from "./io.js";
 import { machineContext, type NodeOptions, nodeIdentity } from "./machine.js";
-import { integerBetween, oneScheme } from "./options.js";
+import { epochOption, integerBetween, oneScheme, withEpoch } from "./options.js";
 import { openStateFile } from "./state-file.js";
 
 interface Options extends NodeOptions {
   readonly scheme: Scheme;
+  readonly epoch?: number;
   readonly count: number;
   readonly state?: string;
   readonly create?: boolean;
@@ -30,13 +31,16 @@ export function mintCommand(io: SchemesIo): Command {
     )
     .requiredOption("--scheme <name>", "callnumber schemes list has them", oneScheme)
     .option("-n, --count <count>", "numbers to make", integerBetween(1, COUNT_MAX), 1)
+    .addOption(epochOption())
     .option("--node <n>", "the number of this node; no other may have it", integerBetween(0, 2 ** 32))
     .option("--server <n>", "the number of this server; no other may have it", integerBetween(0, 2 ** 32))
-    .option(
-      "--state <file>",
-      "what is remembered from one call to the next: last sequences, the counter of tickets, the last time",
+    .addOption(
+      stateOption(
+        "--state <file>",
+        "what is remembered from one call to the next: last sequences, the counter of tickets, the last time",
+      ),
     )
-    .option("--create", "create the state file if it is missing: numbers start at the first")
+    .addOption(stateOption("--create", "create the state file if it is missing: numbers start at the first"))
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes mint --scheme uuid -n 3\n" +
@@ -46,9 +50,14 @@ export function mintCommand(io: SchemesIo): Command {
     .action((options: Options) => mintAndPrint(options, io));
 }
 
+function stateOption(flags: string, description: string): Option {
+  return new Option(flags, description).helpGroup("State options:");
+}
+
 async function mintAndPrint(options: Options, { call }: SchemesIo): Promise<void> {
-  const { scheme, count, state, create = false, json } = options;
-  assertMintable(scheme);
+  const { epoch, count, state, create = false, json } = options;
+  assertMintable(options.scheme);
+  const scheme = withEpoch(options.scheme, epoch);
   if (state === undefined && create) throw new TypeError("--create needs a state file: pass --state FILE");
   if (state === undefined && needsState(scheme)) {
     throw new TypeError(
@@ -72,8 +81,13 @@ async function mintAndPrint(options: Options, { call }: SchemesIo): Promise<void
   }
 }
 
-/** A run that was not leased would make numbers that a coordinator leases to another holder. */
-function assertMintable({ name, fields }: Scheme): void {
+/** A run that was not leased would make numbers that a coordinator leases to another holder; a digest needs the content. */
+function assertMintable({ name, fields, facts }: Scheme): void {
+  if (fieldsOfKind(fields, "digest").length > 0) {
+    throw new TypeError(
+      `a ${name} comes from the content. For each file: sha256sum FILE | cut -c -${facts.characters}`,
+    );
+  }
   if (!fieldsOfKind(fields, "counter").some(({ source }) => source.asked === "for each run")) return;
   throw new TypeError(
     `a ${name.replaceAll("-", " ")} comes from a run that a coordinator has leased: callnumber next makes some. ` +

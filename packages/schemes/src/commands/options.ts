@@ -1,6 +1,6 @@
 /** Parses the options of these commands. They start at once, so no schema library is loaded for them. */
 import { InvalidArgumentError, Option } from "commander";
-import { SCHEMES } from "../index.js";
+import { SCHEMES, type Scheme, schemeNamed } from "../index.js";
 import { YEAR_S } from "./format.js";
 
 export function rateOption(description: string): Option {
@@ -18,27 +18,59 @@ export function integerBetween(min: number, max: number): (text: string) => numb
 }
 
 /** Finds the one of `all` with a name. @throws InvalidArgumentError with all names. */
-function oneOf<T extends { readonly name: string }>(what: string, all: readonly T[]): (name: string) => T {
+function oneOf<T extends { readonly name: string }>(
+  what: string,
+  all: readonly T[],
+  named = (name: string) => all.find((one) => one.name === name),
+): (name: string) => T {
   return (name) => {
-    const found = all.find((one) => one.name === name.toLowerCase());
+    const found = named(name.toLowerCase());
     if (found !== undefined) return found;
     const names = all.map((one) => one.name).join(", ");
     throw new InvalidArgumentError(`there is no ${what} ${quoted(name)}. The ${what}s are ${names}`);
   };
 }
 
-export const oneScheme = oneOf("scheme", SCHEMES);
-export const someSchemes = someOf("scheme", SCHEMES);
+export const oneScheme = oneOf("scheme", SCHEMES, schemeNamed);
+export const someSchemes = someOf("scheme", SCHEMES, oneScheme);
+
+export function epochOption(): Option {
+  return new Option("--epoch <day>", "count time from here: 2015-01-01, or milliseconds since 1970").argParser(
+    parseEpoch,
+  );
+}
+
+/** Parses `2015-01-01`, `2015-01-01T05:00:00Z` or milliseconds since 1970. @throws InvalidArgumentError */
+function parseEpoch(text: string): number {
+  const epochMs =
+    /^\d{1,15}$/.test(text) && !/^\d{4}$/.test(text) ? Number(text) : Date.parse(ISO_TIME.test(text) ? text : "");
+  if (epochMs >= 0 && epochMs < EPOCH_END_MS) return epochMs;
+  throw new InvalidArgumentError(
+    "must be a day since 1970 such as 2015-01-01, a time that ends with Z, or milliseconds since 1970",
+  );
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/;
+const EPOCH_END_MS = Date.UTC(2100, 0, 1);
+
+/** @throws TypeError where the epoch of the scheme can't be chosen. */
+export function withEpoch(scheme: Scheme, epochMs: number | undefined): Scheme {
+  const moved = epochMs === undefined ? scheme : scheme.withEpoch(epochMs);
+  if (moved !== undefined) return moved;
+  throw new TypeError(`${scheme.name} has no epoch to choose; leave out --epoch`);
+}
 
 /** Finds several by their names, with spaces or commas between them, each once. @throws InvalidArgumentError for no name, or as `oneOf`. */
 export function someOf<T extends { readonly name: string }>(
   what: string,
   all: readonly T[],
+  one = oneOf(what, all),
 ): (text: string, before?: readonly T[]) => readonly T[] {
   return (text, before = []) => {
     const names = text.split(",").filter((name) => name !== "");
     if (names.length === 0) throw new InvalidArgumentError("must be at least one name");
-    return [...new Set([...before, ...names.map(oneOf(what, all))])];
+    const found = [...before, ...names.map(one)];
+    return found.filter(({ name }, index) => found.findIndex((other) => other.name === name) === index);
   };
 }
 

@@ -1,14 +1,15 @@
 /** `schemes parse`: which scheme is a number of, and what is in it? */
 import { Command } from "commander";
-import { SCHEMES } from "../index.js";
+import { SCHEMES, schemesFor } from "../index.js";
 import type { Reading, Scheme } from "../scheme.js";
 import { type Candidate, candidatesOf, numberIn, whyNone } from "./candidates.js";
 import { fieldDigits, formatTime, type LabeledRows, labeledLines, lineWidth, valuesAsJson, wrapped } from "./format.js";
 import type { SchemesIo } from "./io.js";
-import { oneScheme, quoted } from "./options.js";
+import { epochOption, oneScheme, quoted, withEpoch } from "./options.js";
 
 interface Options {
   readonly scheme?: Scheme;
+  readonly epoch?: number;
   readonly json?: boolean;
 }
 
@@ -22,20 +23,25 @@ export function parseCommand(io: SchemesIo): Command {
     )
     .argument("<text...>", "numbers, or URLs that end with one; or - to read them from standard input, one a line")
     .option("--scheme <name>", "only as a number of this scheme; callnumber schemes list has them", oneScheme)
+    .addOption(epochOption())
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes parse 454947766275222906\n" +
-        "  $ callnumber schemes parse --scheme uuid ed9210b3-4554-4f17-a8e0-7f9e538d9908\n" +
+        "  $ callnumber schemes parse --scheme twitter-snowflake \\\n      --epoch 2015-01-01 175928847299117063\n" +
         "  $ callnumber schemes parse - < numbers.txt\n      a line each: text, scheme, fields, time, other schemes; tabs between them",
     )
-    .action(async (texts: readonly string[], { scheme, json }: Options) => {
-      const schemes = scheme === undefined ? SCHEMES : [scheme];
+    .action(async (texts: readonly string[], { scheme, epoch, json }: Options) => {
+      const named = scheme && [withEpoch(scheme, epoch)];
+      const answer = (typed: string, answerIn: typeof parseInFull) => {
+        const text = numberIn(typed, named ?? SCHEMES);
+        return answerIn(text, named ?? schemesFor(text, epoch), io);
+      };
       if (texts.length === 1 && texts[0] === "-") {
-        return io.answerLines((line) => (json ? parseAsJson(line, schemes, io) : parseAsLine(line, schemes)));
+        return io.answerLines((line) => answer(line, json ? parseAsJson : parseAsLine) as string);
       }
       for (const [index, text] of texts.entries()) {
-        const answer = json ? parseAsJson(text, schemes, io) : parseInFull(text, schemes, io);
-        if (answer !== undefined) io.print(`${index === 0 || json ? "" : "\n"}${answer}`);
+        const answered = answer(text, json ? parseAsJson : parseInFull);
+        if (answered !== undefined) io.print(`${index === 0 || json ? "" : "\n"}${answered}`);
       }
     });
 }
@@ -47,8 +53,7 @@ function likeliest(text: string, schemes: readonly Scheme[]): readonly Candidate
   return candidatesOf(text, schemes, Date.now()).slice(0, schemes.length === 1 ? undefined : SHOWN_MAX);
 }
 
-function parseInFull(typed: string, schemes: readonly Scheme[], io: SchemesIo): string | undefined {
-  const text = numberIn(typed, schemes);
+function parseInFull(text: string, schemes: readonly Scheme[], io: SchemesIo): string | undefined {
   const candidates = likeliest(text, schemes);
   if (candidates.length > 0) return candidatesInFull(text, candidates, lineWidth(io));
   io.call.exitCode = 1;
@@ -61,8 +66,7 @@ function noNumber(text: string, schemes: readonly Scheme[]): string {
 }
 
 /** One line, also for what is no number: a program counts them. */
-function parseAsJson(typed: string, schemes: readonly Scheme[], { call, jsonLine }: SchemesIo): string {
-  const text = numberIn(typed, schemes);
+function parseAsJson(text: string, schemes: readonly Scheme[], { call, jsonLine }: SchemesIo): string {
   const candidates = likeliest(text, schemes);
   if (candidates.length > 0) return jsonLine({ text, schemes: candidates.map(candidateAsJson) });
   call.exitCode = 1;
@@ -70,8 +74,7 @@ function parseAsJson(typed: string, schemes: readonly Scheme[], { call, jsonLine
 }
 
 /** Five columns with tabs between them. @throws Error for a line that is a number of no scheme. */
-function parseAsLine(typed: string, schemes: readonly Scheme[]): string {
-  const text = numberIn(typed, schemes);
+function parseAsLine(text: string, schemes: readonly Scheme[]): string {
   const [first, ...others] = likeliest(text, schemes);
   if (first === undefined) throw new Error(noNumber(text, schemes));
   const { scheme, reading } = first;

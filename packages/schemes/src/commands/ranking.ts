@@ -28,8 +28,10 @@ export const MOST_COMMON_FIRST: readonly string[] = [
   "mysql-11-9",
   "millis-41-10-13",
   "random-base62-5",
+  "rand64",
   "chibrary-4-16-20",
   "chibrary-3-32-8-4",
+  "hash-12",
 ];
 
 export interface Rank {

@@ -26,14 +26,14 @@ export const chibrary41620 = defineScheme({
 
 /**
  * Never deployed: version, seconds, a sequence of 256 in each second, and one of 16 parallel importers. The text that describes it names
- * no epoch; with that of 1970 a timestamp alone shows the time.
+ * no epoch; with that of 1970 a timestamp alone shows the time. Services choose theirs.
  */
 export const chibrary33284 = defineScheme({
   name: "chibrary-3-32-8-4",
   title: "Chibrary's second: version, seconds, sequence, parallel slot",
   fields: [
     { name: "version", width: { bits: 3 }, source: { kind: "fixed", value: 0, others: "read" } },
-    { name: "timestamp", width: { bits: 32 }, source: { kind: "clock", unitMs: 1_000, epochMs: 0 } },
+    { name: "timestamp", width: { bits: 32 }, source: { kind: "clock", unitMs: 1_000, epochMs: 0, isChosen: true } },
     { name: "sequence", width: { bits: 8 }, source: { kind: "sequence", within: "clock unit", first: 0 } },
     { name: "parallel", width: { bits: 4 }, source: { kind: "node", from: "server" } },
   ],

@@ -16,7 +16,11 @@ export const mysql1361 = defineScheme({
   name: "mysql-13-6-1",
   title: "MySQL BIGINT: 13 digits of milliseconds, 6 random, 1 of the server",
   fields: [
-    { name: "time", width: { digits: 13 }, source: { kind: "clock", unitMs: 1, epochMs: UTC_EPOCH_MS } },
+    {
+      name: "time",
+      width: { digits: 13 },
+      source: { kind: "clock", unitMs: 1, epochMs: UTC_EPOCH_MS, isChosen: true },
+    },
     { name: "random", width: { digits: 6 }, source: { kind: "random", from: 0, to: 999_999 } },
     { name: "server", width: { digits: 1 }, source: { kind: "node", from: "server" } },
   ],
@@ -53,7 +57,7 @@ export const mysql119 = defineScheme({
     {
       name: "seconds",
       width: { digits: SECONDS_DIGIT_COUNT },
-      source: { kind: "clock", unitMs: 1_000, epochMs: EASTERN_EPOCH_MS },
+      source: { kind: "clock", unitMs: 1_000, epochMs: EASTERN_EPOCH_MS, isChosen: true },
     },
     { name: "uuid", width: { digits: UUID_DIGIT_COUNT }, source: { kind: "remainder", drawnBelow: 2 ** 32 } },
   ],

@@ -1,6 +1,7 @@
-/** Schemes of random bits, two of them behind a time. */
+/** Schemes of random bits, two of them behind a time, one of a digest. */
 import { defineScheme } from "../define-scheme.js";
-import { base62, fixedWidth } from "../encodings.js";
+import { BASE16, base62, decimal, fixedWidth, hex64, signed64 } from "../encodings.js";
+import type { Scheme } from "../scheme.js";
 
 /** Crockford's: without I, L, O and U. */
 const BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -47,3 +48,26 @@ export const nanoid = defineScheme({
   fields: [{ name: "random", width: { bits: 6 * NANOID_LENGTH }, source: { kind: "random", from: 0 } }],
   encodings: [fixedWidth("characters", NANOID_DIGITS, NANOID_LENGTH, "", "21 characters of A-Z, a-z, 0-9, _ and -")],
 });
+
+export const rand64 = defineScheme({
+  name: "rand64",
+  title: "A random number of 64 bits",
+  fields: [{ name: "random", width: { bits: 64 }, source: { kind: "random", from: 0 } }],
+  encodings: [decimal("decimal", 20), signed64, hex64],
+});
+
+/** In hex digits. The shortest is that of git, the longest a whole SHA-256. */
+export const HASH_LENGTHS = { min: 4, max: 64 } as const;
+
+/** @param length from `HASH_LENGTHS.min` to `HASH_LENGTHS.max`. */
+export function contentHash(length: number): Scheme {
+  return defineScheme({
+    name: `hash-${length}`,
+    title: `The first ${length} hex digits of a digest of the content`,
+    fields: [{ name: "digest", width: { bits: 4 * length }, source: { kind: "digest" } }],
+    encodings: [fixedWidth("hex", BASE16, length, "", `${length} lower-case hex digits`)],
+  });
+}
+
+/** As many bits as a call number has, and one more. */
+export const hash12 = contentHash(12);

@@ -1,6 +1,6 @@
 /** Schemes that put a time before a node: Snowflakes, an ObjectId, and a time with random bits. */
 import { defineScheme } from "../define-scheme.js";
-import { BASE16, decimal, type EncodingRule, fixedWidth, hex64 } from "../encodings.js";
+import { BASE16, decimal, fixedWidth, hex64, signed64 } from "../encodings.js";
 
 /** In order by time only, so that a reader can't count. From 2004 on its numbers are negative in a signed column. */
 export const millis411013 = defineScheme({
@@ -12,24 +12,8 @@ export const millis411013 = defineScheme({
     // 0 was never drawn, but has its place in the layout.
     { name: "random", width: { bits: 13 }, source: { kind: "random", from: 1, to: 8_191 } },
   ],
-  encodings: [
-    decimal("decimal", 20),
-    signed64(),
-    hex64,
-    fixedWidth("binary", "01", 64, "0b", "0b and 64 binary digits"),
-  ],
+  encodings: [decimal("decimal", 20), signed64, hex64, fixedWidth("binary", "01", 64, "0b", "0b and 64 binary digits")],
 });
-
-/** As a signed BIGINT column shows 64 bits: from 2^63 on, negative. */
-function signed64(): EncodingRule {
-  return {
-    name: "signed",
-    form: "number",
-    looksLike: "a signed whole number of 64 bits",
-    write: (number) => String(BigInt.asIntN(64, number)),
-    read: (text) => (/^-?[0-9]{1,19}$/.test(text) ? [BigInt.asUintN(64, BigInt(text))] : []),
-  };
-}
 
 /** With an epoch of its own, 2015-01-01 00:00:00 UTC. Its nodes take their numbers from their MAC addresses. */
 export const snowflake2015 = defineScheme({
@@ -37,7 +21,11 @@ export const snowflake2015 = defineScheme({
   title: "A Snowflake since 2015, its node from the MAC addresses",
   fields: [
     { name: "sign", width: { bits: 1 }, source: { kind: "fixed", value: 0, others: "refused" } },
-    { name: "time", width: { bits: 41 }, source: { kind: "clock", unitMs: 1, epochMs: 1_420_070_400_000 } },
+    {
+      name: "time",
+      width: { bits: 41 },
+      source: { kind: "clock", unitMs: 1, epochMs: 1_420_070_400_000, isChosen: true },
+    },
     { name: "node", width: { bits: 10 }, source: { kind: "node", from: "mac hash" } },
     { name: "sequence", width: { bits: 12 }, source: { kind: "sequence", within: "clock unit", first: 0 } },
   ],
@@ -50,7 +38,11 @@ export const twitterSnowflake = defineScheme({
   title: "Twitter's Snowflake: 41 bits of milliseconds, data centre, worker, sequence",
   fields: [
     { name: "sign", width: { bits: 1 }, source: { kind: "fixed", value: 0, others: "refused" } },
-    { name: "time", width: { bits: 41 }, source: { kind: "clock", unitMs: 1, epochMs: 1_288_834_974_657 } },
+    {
+      name: "time",
+      width: { bits: 41 },
+      source: { kind: "clock", unitMs: 1, epochMs: 1_288_834_974_657, isChosen: true },
+    },
     { name: "datacenter", width: { bits: 5 }, source: { kind: "node", from: "given" } },
     { name: "worker", width: { bits: 5 }, source: { kind: "node", from: "given" } },
     { name: "sequence", width: { bits: 12 }, source: { kind: "sequence", within: "clock unit", first: 0 } },
