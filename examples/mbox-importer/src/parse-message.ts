@@ -95,14 +95,14 @@ function quoted(line: Buffer): string {
 }
 
 function selectFields(email: Email): Omit<MessageFields, "problem"> {
-  const messageId = headerText(email, "message-id");
+  const [messageId, dateHeader] = [headerText(email, "message-id"), headerText(email, "date")];
   return {
     // `<>` identifies nothing.
     messageId: messageId === "<>" ? null : messageId,
     subject: email.subject ?? null,
     from: addressText(email.from) ?? headerText(email, "from"),
-    date: plausibleDate(email.date),
-    dateHeader: headerText(email, "date"),
+    date: plausibleDate(email.date, dateHeader),
+    dateHeader,
   };
 }
 
@@ -117,8 +117,12 @@ function addressText(address: Address | undefined): string | null {
   return name === "" ? mailbox : `${name} <${mailbox}>`;
 }
 
-/** Years before 1900 or of five digits are errors, whatever the parser makes of them. */
-function plausibleDate(date: string | undefined): string | null {
+/** A date with a zone that has no sign, or 60 minutes and more: the parser reads it as another time. */
+const BAD_ZONE = /\d +[A-Z][a-z]+ +\d{2,4} +[\d:]+ +(?:\d{4}\b|[+-]\d{2}[6-9]\d)/;
+
+/** Years before 1900 or of five digits are errors, too, whatever the parser makes of them. */
+function plausibleDate(date: string | undefined, header: string | null): string | null {
+  if (BAD_ZONE.test(header ?? "")) return null;
   return date !== undefined && /^(?:19|[2-9]\d)\d{2}-\d{2}-\d{2}T[\d:.]+Z$/.test(date) ? date : null;
 }
 

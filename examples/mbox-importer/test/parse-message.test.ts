@@ -61,6 +61,9 @@ test.each([
   [" leading\nSubject: x\n\nx\n", 'line 1 of the header is no header field: " leading"'],
   ["Subject: x\n: empty\n\nx\n", 'line 2 of the header is no header field: ": empty"'],
   ["Date: Mon, 32 Jan 2015 10:00:00 +0000\n\nx\n", `its date can't be read: "Mon, 32 Jan 2015 10:00:00 +0000"`],
+  ["Date: Fri, 5 Mar 1993 14:20:00 0480\n\nx\n", `its date can't be read: "Fri, 5 Mar 1993 14:20:00 0480"`],
+  ["Date: Fri, 5 Mar 93 14:20 +0480\n\nx\n", `its date can't be read: "Fri, 5 Mar 93 14:20 +0480"`],
+  ["Date: Thu Jan 15 10:00:00 2015\n\nx\n", null],
   ["Date: Mon, 05 Jan 115 10:00:02 +0000\n\nx\n", `its date can't be read: "Mon, 05 Jan 115 10:00:02 +0000"`],
   ["Date: Mon, 05 Jan 99999 10:00:03 +0000\n\nx\n", `its date can't be read: "Mon, 05 Jan 99999 10:00:03 +0000"`],
 ])("the problem of %j is reported", async (text, problem) => {
