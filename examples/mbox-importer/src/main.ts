@@ -53,16 +53,16 @@ function exitStatus({ outcome, messages }: Summary, stopSignal: StopSignal): num
   return outcome === "complete" && messages.notStored === 0 ? 0 : 1;
 }
 
-/** Writes a line every five seconds. */
+/** Writes a line every five seconds, also when nothing happens. A message that was already there counts as read. */
 function progressWriter(): (share: number, messageCount: number) => void {
-  const startedAtMs = performance.now();
-  let dueAtMs = startedAtMs + PROGRESS_INTERVAL_MS;
-  return (share, messageCount) => {
-    const nowMs = performance.now();
-    if (nowMs < dueAtMs) return;
-    dueAtMs = nowMs + PROGRESS_INTERVAL_MS;
-    const perSecond = Math.round((messageCount * 1000) / (nowMs - startedAtMs));
-    writeLine(`${Math.floor(share * 100)} %, ${quantity(messageCount, "message")}, ${perSecond} a second`);
+  let [share, count, countBefore] = [0, 0, 0];
+  setInterval(() => {
+    const perSecond = Math.round(((count - countBefore) * 1000) / PROGRESS_INTERVAL_MS);
+    writeLine(`${Math.floor(share * 100)} %, ${quantity(count, "message")} read, ${perSecond} a second`);
+    countBefore = count;
+  }, PROGRESS_INTERVAL_MS).unref();
+  return (newShare, newCount) => {
+    [share, count] = [newShare, newCount];
   };
 }
 

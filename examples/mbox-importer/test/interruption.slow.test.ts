@@ -131,6 +131,20 @@ test("an import fails with what to do when its coordinator is gone, can be stopp
   expect(summary?.messages.stored).toBe(MESSAGE_COUNT);
 });
 
+test("an import reports that it waits when its numbers have run out, not before, and that it reads nothing meanwhile", async () => {
+  await begin();
+  // More than a run and a spare run have numbers for.
+  await writeFile(args[0] as string, tinyMbox(34_000));
+  const importer = startImporter(...args, "--processes", "1", "--wait", "3600");
+  await untilStored(archive, STORED_BEFORE);
+  await coordinator.stop();
+  await importer.prints(/waits for the coordinator: coordinator_unreachable/);
+  expect(rowsOf(archive).length).toBeGreaterThan(16_384 - 64);
+  await importer.prints(/ messages read, 0 a second$/);
+  signalTo(importer.pid, "SIGTERM");
+  expect((await importer.ended).status).toBe(143);
+});
+
 async function statesOfLeases(url: string): Promise<string[]> {
   const answer = (await (await fetch(`${url}/v1/namespaces/main/runs`)).json()) as {
     leases: { progress: { state: string } | null }[];

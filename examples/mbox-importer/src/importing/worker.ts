@@ -9,14 +9,17 @@ import { Archive } from "../archive.js";
 import { errorDetails } from "../errors.js";
 import type { Range } from "../sources/source.js";
 import { printable } from "../terminal.js";
-import { RangeImporter } from "./range-importer.js";
+import { type NumberSource, RangeImporter } from "./range-importer.js";
 import { type FromWorker, START_VARIABLE, type ToWorker, type WorkerStart } from "./worker-pool.js";
 
 /** Opened with the first range, so that a failure is that of a range. */
 let opened: { readonly archive: Archive; readonly client: Client; readonly importer: RangeImporter } | undefined;
 let currentRange: Promise<void> = Promise.resolve();
 let isStopping = false;
-let isWaiting = false;
+let isTaking = false;
+/** Why no run came since the last one. */
+let failure: string | undefined;
+let isReported = false;
 
 function open({ workerNumber, settings }: WorkerStart) {
   const { coordinator, namespace, token, tokenFile, waitTimeoutMs } = settings;
@@ -33,17 +36,38 @@ function open({ workerNumber, settings }: WorkerStart) {
     expectedStoreId: archive.origin?.storeId,
     hooks: {
       onLease: ({ runCount }) => {
-        isWaiting = false;
+        failure = undefined;
+        isReported = false;
         send({ type: "leased", runCount });
       },
       onRetry: ({ error }) => {
-        // Once for each outage, however often the client retries.
-        if (!isWaiting) send({ type: "waiting", reason: `${error.code}: ${error.message}` });
-        isWaiting = true;
+        failure = `${error.code}: ${error.message}`;
+        reportWaiting();
       },
     },
   });
-  return { archive, client, importer: new RangeImporter(archive, client, namespace) };
+  const numbers: NumberSource = {
+    async take(count) {
+      isTaking = true;
+      setImmediate(reportWaiting);
+      try {
+        return await client.take(count);
+      } finally {
+        isTaking = false;
+      }
+    },
+    get storeId() {
+      return client.storeId;
+    },
+  };
+  return { archive, client, importer: new RangeImporter(archive, numbers, namespace) };
+}
+
+/** Once for each outage. A client that only prefetches waits for nothing: it may have thousands of numbers left. */
+function reportWaiting(): void {
+  if (!isTaking || isReported || failure === undefined) return;
+  isReported = true;
+  send({ type: "waiting", reason: failure });
 }
 
 async function importRange(range: Range): Promise<void> {
