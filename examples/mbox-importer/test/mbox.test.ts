@@ -127,6 +127,18 @@ test("the parts of an mbox name text before the first separator, and text withou
   ]);
 });
 
+test.each([
+  [`${FROM_}S: 1\n`, "message", "S: 1\n"],
+  ["S: 1\n", "unseparated", "S: 1\n"],
+])("a byte order mark before %j is no part of a message", async (text, kind, content) => {
+  const mark = "\xef\xbb\xbf";
+  expect(await contentsOf(mark + text)).toEqual([
+    ["blank", mark],
+    [kind, content],
+  ]);
+  expect(await contentsOf(mark)).toEqual([["blank", mark]]);
+});
+
 test("the parts of an mbox are none in an empty file, and blank in a blank one", async () => {
   expect(await contentsOf("")).toEqual([]);
   expect(await contentsOf("\n\r\n")).toEqual([["blank", "\n\r\n"]]);

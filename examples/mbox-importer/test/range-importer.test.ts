@@ -127,6 +127,21 @@ test.each([
   },
 );
 
+test.each([
+  ["gzip", "1f8b0800", "gunzip it first"],
+  ["UTF-16, little end first", "fffe46007200", "convert it to UTF-8 first"],
+  ["UTF-16, big end first", "feff00460072", "convert it to UTF-8 first"],
+])("an import reports what to do with a source in %s", async (_, hex, action) => {
+  const mbox = join(directory, "letters.mbox");
+  await writeFile(mbox, Buffer.from(hex, "hex"));
+  const problems: Problem[] = [];
+  const listener = { onSourceScanned: () => {}, onProblem: (problem: Problem) => problems.push(problem) };
+  for await (const range of planRanges([await openMailSource(mbox)], listener)) expect.fail(JSON.stringify(range));
+  expect(problems).toMatchObject([
+    { number: 1, byteOffset: 0, reason: expect.stringContaining(action), stored: false },
+  ]);
+});
+
 const HEADER = "Received: b\n\tc\nSubject: 3\n";
 
 test.each([

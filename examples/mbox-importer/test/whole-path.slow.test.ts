@@ -82,17 +82,19 @@ async function importAll(storeUrl: string): Promise<string> {
   return archive;
 }
 
-test("an import reports each odd message by source, number and byte", async () => {
+test("an import reports each odd message by source, number and byte, and imports what is good", async () => {
   const { directory, url } = await coordinator();
   const [mbox, picture] = [join(directory, "odd.mbox"), join(directory, "picture.mbox")];
+  const missing = join(directory, "caf\ufffd.mbox");
   const from = "From a Mon Jan  5 10:00:00 2015\n";
   await writeFile(mbox, `junk before\n\n${from}Subject: fine\n\nx\n\n${from}not a header\n\nx\n\n${from}`);
   await writeFile(picture, Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]));
-  const args = [mbox, picture, "--archive", join(directory, "archive.db"), "--coordinator", url];
-  const { status, summary } = await runImporter(...args);
+  const args = [missing, mbox, picture, "--archive", join(directory, "archive.db"), "--coordinator", url];
+  const { status, summary, stderr } = await runImporter(...args);
+  expect(stderr).toContain("its name is not UTF-8");
   expect(status).toBe(1);
   expect(summary?.outcome).toBe("complete");
-  expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, notStored: 1 });
+  expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, notStored: 2 });
   const place = (source: string, number: number, byteOffset: number) => ({ source, number, byteOffset });
   const because = (text: string, stored = true) => ({ reason: expect.stringContaining(text), stored });
   expect(new Set(summary?.problems)).toEqual(
@@ -101,6 +103,7 @@ test("an import reports each odd message by source, number and byte", async () =
       { ...place(mbox, 2, 63), ...because("line 1 of the header") },
       { ...place(mbox, 3, 112), ...because("the message is empty") },
       { ...place(picture, 1, 0), ...because("it is not an mbox", false) },
+      { ...place(missing, 0, 0), ...because("can't be opened", false) },
     ]),
   );
 });

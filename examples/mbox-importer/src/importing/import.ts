@@ -41,14 +41,13 @@ export async function importMail(
     if (summary.problems.length < PROBLEM_COUNT_MAX) summary.problems.push(problem);
   };
   try {
-    const sources = await prepare(paths, forWorkers);
-    const ranges = planRanges(sources, {
-      onSourceScanned: (source) => summary.sources.push(source),
-      onProblem: (problem) => {
-        messages.notStored++;
-        addProblem(problem);
-      },
-    });
+    const onProblem = (problem: Problem) => {
+      messages.notStored++;
+      addProblem(problem);
+      listener.onNote(`${problem.source}: ${problem.reason}`);
+    };
+    const sources = await prepare(paths, forWorkers, onProblem);
+    const ranges = planRanges(sources, { onSourceScanned: (source) => summary.sources.push(source), onProblem });
     const bytesTotal = sources.reduce((sum, { bytes }) => sum + bytes, 0);
     let bytesDone = 0;
     const workerListener: WorkerListener = {
@@ -86,10 +85,21 @@ export async function importMail(
   return summary;
 }
 
-/** Rejects what can be rejected before a worker is started or a call number taken. */
-async function prepare(paths: readonly string[], settings: WorkerSettings): Promise<MailSource[]> {
-  const sources: MailSource[] = [];
-  for (const path of paths) sources.push(await openMailSource(path));
+/** Rejects what can be rejected before a worker is started or a call number taken, but a bad source only if all are. */
+async function prepare(
+  paths: readonly string[],
+  settings: WorkerSettings,
+  onProblem: (problem: Problem) => void,
+): Promise<MailSource[]> {
+  const opened = await Promise.allSettled(paths.map(openMailSource));
+  const sources = opened.filter((result) => result.status === "fulfilled").map(({ value }) => value);
+  for (const [index, source] of paths.entries()) {
+    const result = opened[index] as (typeof opened)[0];
+    if (result.status === "fulfilled") continue;
+    if (sources.length === 0) throw result.reason;
+    const reason = (result.reason as Error).message.replace(`${source} `, "");
+    onProblem({ source, number: 0, byteOffset: 0, reason, stored: false });
+  }
   assertUsableCoordinator(settings);
   using archive = new Archive(settings.archive);
   archive.assertOrigin({ namespace: settings.namespace });

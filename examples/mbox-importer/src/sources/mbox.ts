@@ -15,7 +15,7 @@ import { beginsWithHeaderField } from "../parse-message.js";
 
 /**
  * `message`: begins with a separator · `preamble`: text before the first separator · `unseparated`: the text of a file
- * without any separator · `blank`: blank lines at the start of a file, which mean nothing.
+ * without any separator · `blank`: blank lines or a byte order mark at the start of a file, which mean nothing.
  */
 type MboxPartKind = "message" | "preamble" | "unseparated" | "blank";
 
@@ -51,6 +51,7 @@ interface OpenPart {
 const NUL = 0x00;
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
+const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 
 class MboxSplitter {
   #open: OpenPart | undefined;
@@ -63,7 +64,12 @@ class MboxSplitter {
   #candidate: { readonly separator: Line; readonly blankLength: number } | undefined;
   #hasSeparator = false;
 
-  *push(line: Line): Generator<MboxPart, void> {
+  *push(given: Line): Generator<MboxPart, void> {
+    let line = given;
+    if (line.offset === 0 && line.head.indexOf(BYTE_ORDER_MARK) === 0) {
+      this.#open = { kind: "blank", offset: 0, contentOffset: 0 };
+      line = { ...line, offset: BYTE_ORDER_MARK.length, head: line.head.subarray(BYTE_ORDER_MARK.length) };
+    }
     if (this.#candidate !== undefined && beginsWithHeaderField(line.head)) {
       yield* this.#begin(this.#candidate.separator, this.#candidate.blankLength);
     }

@@ -50,7 +50,7 @@ function rejectionReason(part: MboxPart, content: Buffer): string | null {
     return "the file changed while it was imported";
   }
   if (part.kind === "unseparated" && !beginsWithHeaderField(content)) {
-    return "the file has no separator and does not begin like a message: it is not an mbox";
+    return "the file has no separator of a known form and does not begin like a message: it is not an mbox";
   }
   return null;
 }

@@ -50,7 +50,11 @@ export async function openMailSource(given: string): Promise<MailSource> {
   try {
     path = await realpath(given);
   } catch (error) {
-    const message = `${given} can't be opened: ${(error as Error).message}. Check the path and its permissions.`;
+    // Node.js replaces the bytes of an argument that are not UTF-8.
+    const action = given.includes("\ufffd")
+      ? "Rename it: its name is not UTF-8."
+      : "Check the path and its permissions.";
+    const message = `${given} can't be opened: ${(error as Error).message}. ${action}`;
     throw new ImporterError("source_unusable", message, { cause: error });
   }
   const stats = await stat(path);
@@ -132,10 +136,23 @@ interface Scan {
   readonly notices: string[];
 }
 
-/** Reads to the end as it is then: a file may grow. @throws Error if it became shorter, since its last message is cut. */
+/** What a file begins with that must be converted before it can be imported. */
+const FOREIGN_FORMATS = [
+  { begin: "1f8b", reason: "it is compressed: gunzip it first" },
+  { begin: "fffe", reason: "it is UTF-16: convert it to UTF-8 first" },
+  { begin: "feff", reason: "it is UTF-16: convert it to UTF-8 first" },
+];
+
+/**
+ * Reads to the end as it is then: a file may grow. @throws Error for a foreign format, and if the file became shorter, since
+ * its last message is cut.
+ */
 async function* readChunks({ path, bytes }: MailSource): AsyncGenerator<Buffer, void> {
   let position = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+    const begin = position === 0 ? chunk.toString("hex", 0, 2) : "";
+    const foreign = FOREIGN_FORMATS.find((format) => format.begin === begin);
+    if (foreign !== undefined) throw new Error(foreign.reason);
     position += chunk.length;
     yield chunk;
   }
