@@ -38,15 +38,16 @@ async function onTerminal(columns: number, ...parameters: readonly string[]): Pr
 test("schemes without a known sub-command lists them and exits with 2", async () => {
   const bare = await callnumber(["schemes"]);
   expect(bare).toMatchObject({ code: 2, stdout: "" });
-  for (const name of ["list", "parse", "mint", "odds", "simulate"]) expect(bare.stderr).toContain(`\n  ${name} `);
+  for (const name of ["list", "parse", "mint", "odds", "plan", "simulate"])
+    expect(bare.stderr).toContain(`\n  ${name} `);
   expect(await schemes("simulat")).toMatchObject({ code: 2, stderr: expect.stringContaining("mean simulate?") });
 });
 
-test("schemes list, parse, odds and simulate print what their page shows, in 80 columns", async () => {
+test("schemes list, parse, odds, plan and simulate print what their page shows, in 80 columns", async () => {
   const page = readFileSync(join(REPOSITORY, "docs/explanation/choosing-a-scheme.md"), "utf8");
   const blocks = page.matchAll(/<!-- output -->\n+```console\n\$ callnumber schemes (.*)\n([^`]*)```/g);
   const shown = [...blocks].map(([, words = "", stdout = ""]) => ({ words, stdout }));
-  expect(shown.map(({ words }) => words.split(" ")[0])).toEqual(["list", "parse", "odds", "simulate"]);
+  expect(shown.map(({ words }) => words.split(" ")[0])).toEqual(["list", "parse", "odds", "plan", "simulate"]);
   for (const { words, stdout } of shown) {
     expect(await schemes(words)).toEqual({ code: 0, stdout, stderr: "" });
     expect(tooWide(stdout)).toEqual([]);
@@ -64,6 +65,9 @@ test.each([
   ["odds --space -5", "such as 62^5"],
   ["odds --space 10 --chance 1", "above 0 and below 1"],
   ["odds --space 10 --drawn three", "such as 62^5"],
+  ["plan", "--messages <n>' not specified"],
+  ["plan --messages 1e9 --years 0", "must be a whole number from 1"],
+  ["plan --messages 1e9 --characters 11", "must be a whole number from 4 to 10"],
 ])("schemes %s is rejected with a message that helps", async (words, message) => {
   expect(await schemes(words)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
 });

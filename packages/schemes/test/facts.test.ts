@@ -6,6 +6,8 @@ import { describe, expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { sized } from "../../../test/size-of-run.js";
 import { chanceOfRepeat } from "../src/birthday.js";
+import { YEAR_S } from "../src/commands/format.js";
+import { callNumberText, planLength, planSplit, planSplits } from "../src/commands/plan.js";
 import { defineScheme } from "../src/define-scheme.js";
 import { decimal } from "../src/encodings.js";
 import { nodeSourcesOf } from "../src/fields.js";
@@ -114,6 +116,48 @@ test.each(byName)("%s mints numbers in the order of its facts", (_, scheme) => {
   });
   const rises = numbers.slice(1).every((number, index) => number > (numbers[index] as bigint));
   expect(rises).toBe(!["none", "shuffled"].includes(scheme.facts.order));
+});
+
+describe("a plan", () => {
+  const load = { messages: 1e9, years: 20, processes: 10 };
+
+  test("a plan has the published sizes of 4 to 10 characters", () => {
+    const sizes = [4, 5, 6, 7, 8, 9, 10].map((characters) => planLength(characters, load));
+    expect(sizes.map(({ bits }) => bits)).toEqual([23, 29, 35, 41, 47, 53, 59]);
+    // 8 versions of 17.6 trillion numbers; Chibrary's first scheme has 40 bits, which 7 characters can write.
+    expect(sizes[4]?.numbers).toBe(8n * 17_592_186_044_416n);
+    expect(sizes[6]?.numbers).toBe(2n ** 59n);
+  });
+
+  test("a plan has the figures of the schemes that it plans", () => {
+    const seconds = 10 * YEAR_S;
+    const made = { messages: 1_000 * seconds, years: 10, processes: 10 };
+    const callNumber = schemeNamed("call-number").facts;
+    expect(planLength(8, made).years * YEAR_S).toBeCloseTo(callNumber.lastsSeconds(1_000), -3);
+    const drawn = schemeNamed("random-base62-5").facts.repeats({ perSecond: 1, seconds: 30_000, nodes: 1 });
+    expect(planLength(5, { ...load, messages: 30_000 }).repeatChance).toBe(drawn);
+    expect(drawn).toBeCloseTo(0.388_098_608_271, 11);
+  });
+
+  test("a split loses the rest of a run with each start of a process, and fails by what uses most runs", () => {
+    const callNumber = planSplit(30, 14, load);
+    expect(planSplits(8, load)).toContainEqual(callNumber);
+    expect(callNumber.runsPerYear).toBeCloseTo(5e7 / 16_384 + 3_652.425, 6);
+    expect(callNumber.lastsYears).toBeCloseTo(2 ** 33 / callNumber.runsPerYear, 6);
+    expect(callNumber.runSeconds).toBeCloseTo((16_384 * 10 * 20 * YEAR_S) / 1e9, 3);
+    expect(callNumber.failsFirst).toBeNull();
+    expect(planSplit(30, 14, { ...load, messages: 1e15 }).failsFirst).toBe("runs, by messages");
+    expect(planSplit(10, 34, { ...load, processes: 1_000 }).failsFirst).toBe("runs, by starts");
+    for (const { version, run, sequence } of planSplits(7, load)) expect(version + run + sequence).toBe(41);
+  });
+
+  test.each([
+    [1e9, "it lasts 136 years: the ceiling rises by 2 runs a second, the default of init"],
+    [1e14, "it lasts 27.2 years: the ceiling rises by 10 runs a second, which init --rate 10 sets"],
+    [1e15, "First fails its run ceiling, which rises by at most 16 runs a second"],
+  ])("a plan for %d messages shows how fast the run ceiling of the call number must rise", (messages, text) => {
+    expect(callNumberText(planSplit(30, 14, { ...load, messages }))).toContain(text);
+  });
 });
 
 test("a tiny scheme has as many bits as there are different numbers", () => {

@@ -5,6 +5,7 @@ import { listCommand } from "./list.js";
 import { mintCommand } from "./mint.js";
 import { oddsCommand } from "./odds.js";
 import { parseCommand } from "./parse.js";
+import { planCommand } from "./plan.js";
 import { simulateCommand } from "./simulate.js";
 
 export type { SchemesIo } from "./io.js";
@@ -17,7 +18,7 @@ export function schemesCommand(io: SchemesIo): Command {
       "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator. docs/explanation/choosing-a-scheme.md explains the " +
         "output.",
     );
-  for (const create of [listCommand, parseCommand, mintCommand, oddsCommand, simulateCommand]) {
+  for (const create of [listCommand, parseCommand, mintCommand, oddsCommand, planCommand, simulateCommand]) {
     command.addCommand(create(io));
   }
   return command;

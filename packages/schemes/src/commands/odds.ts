@@ -3,18 +3,13 @@ import { Command, InvalidArgumentError } from "commander";
 import { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance } from "../birthday.js";
 import { formatChance, formatCount, grouped, type LabeledRows, labeledLines, lineWidth } from "./format.js";
 import type { SchemesIo } from "./io.js";
+import { type Count, parseCount } from "./options.js";
 
 interface Options {
   readonly space: Count;
   readonly drawn?: Count;
   readonly chance?: number;
   readonly json?: boolean;
-}
-
-interface Count {
-  /** As it was typed. */
-  readonly text: string;
-  readonly count: bigint;
 }
 
 const USUAL_CHANCES: readonly number[] = [1e-9, 1e-6, 1e-3, 0.01, 0.5, 0.99];
@@ -85,27 +80,4 @@ function parseChance(text: string): number {
   const chance = Number(digits || Number.NaN) / (percent === "%" ? 100 : 1);
   if (chance > 0 && chance < 1) return chance;
   throw new InvalidArgumentError("must be above 0 and below 1, such as 0.5, 1% or 1e-9");
-}
-
-/** Beyond 2^1000, the sums of doubles lose their meaning. */
-const BITS_MAX = 1_000;
-const COUNT = /^(\d{1,400})(?:e(\d{1,3}))?(?:\^(\d{1,9}))?$/;
-
-/**
- * Parses a count as people write it: `62^5`, `2^122`, `10^6`, `916,132,832`, `1e9`. At least 1.
- * @throws InvalidArgumentError
- */
-export function parseCount(text: string): Count {
-  const [, digits, exponent = "0", power = "1"] = COUNT.exec(text.replace(/\s|(?<=\d)[_,](?=\d)/g, "")) ?? [];
-  if (digits === undefined) {
-    throw new InvalidArgumentError("must be a whole number from 1 on, such as 62^5, 2^122, 10^6 or 916,132,832");
-  }
-  const base = BigInt(digits) * 10n ** BigInt(exponent);
-  // Checked before the power is computed, which could take forever.
-  const leastBits = (base.toString(2).length - 1) * Number(power);
-  const count = leastBits > BITS_MAX ? undefined : base ** BigInt(power);
-  if (count === undefined || count > 1n << BigInt(BITS_MAX))
-    throw new InvalidArgumentError(`is more than 2^${BITS_MAX}`);
-  if (count < 1n) throw new InvalidArgumentError("must be at least 1");
-  return { text: text.trim(), count };
 }

@@ -126,3 +126,32 @@ function amountIn(digits: string): number {
 function unitSeconds(unit: string): number {
   return Object.hasOwn(UNITS_S, unit) ? (UNITS_S[unit] as number) : Number.NaN;
 }
+
+export interface Count {
+  /** As it was typed. */
+  readonly text: string;
+  readonly count: bigint;
+}
+
+/** Beyond 2^1000, the sums of doubles lose their meaning. */
+const BITS_MAX = 1_000;
+const COUNT = /^(\d{1,400})(?:e(\d{1,3}))?(?:\^(\d{1,9}))?$/;
+
+/**
+ * Parses a count as people write it: `62^5`, `2^122`, `10^6`, `916,132,832`, `1e9`. At least 1.
+ * @throws InvalidArgumentError
+ */
+export function parseCount(text: string): Count {
+  const [, digits, exponent = "0", power = "1"] = COUNT.exec(text.replace(/\s|(?<=\d)[_,](?=\d)/g, "")) ?? [];
+  if (digits === undefined) {
+    throw new InvalidArgumentError("must be a whole number from 1 on, such as 62^5, 2^122, 10^6 or 916,132,832");
+  }
+  const base = BigInt(digits) * 10n ** BigInt(exponent);
+  // Checked before the power is computed, which could take forever.
+  const leastBits = (base.toString(2).length - 1) * Number(power);
+  const count = leastBits > BITS_MAX ? undefined : base ** BigInt(power);
+  if (count === undefined || count > 1n << BigInt(BITS_MAX))
+    throw new InvalidArgumentError(`is more than 2^${BITS_MAX}`);
+  if (count < 1n) throw new InvalidArgumentError("must be at least 1");
+  return { text: text.trim(), count };
+}
