@@ -13,33 +13,40 @@ const DEFAULT_COORDINATOR = "http://127.0.0.1:7300";
 const DEFAULT_WAIT_SECONDS = 30;
 const WAIT_SECONDS_MAX = 3600;
 
-export const HELP_TEXT = `Gives every message of your mail archives a call number and stores it under that number.
+export const HELP_TEXT = `Gives every message of your mail archives a call number and stores it under
+that number.
 
   mbox-importer <mbox or maildir>… --archive FILE [options]
 
   mbox-importer letters.mbox --archive letters.db
   mbox-importer ~/Maildir lists/*.mbox --archive mail.db --processes 8 --json
 
-Each argument is an mbox file or a maildir (a directory with cur/ and new/ inside). Maildirs inside a maildir are
-arguments of their own.
+Each argument is an mbox file or a maildir (a directory with cur/ and new/
+inside). Maildirs inside a maildir are arguments of their own.
 
 Options
-  --archive FILE       the SQLite file to store the messages in; created if it does not exist. Required
-  --coordinator URL    the coordinator that leases runs (default ${DEFAULT_COORDINATOR}; start one with: callnumber serve)
+  --archive FILE       the SQLite file to store the messages in; created if it
+                       does not exist. Required
+  --coordinator URL    the coordinator that leases runs (start one with:
+                       callnumber serve; default ${DEFAULT_COORDINATOR})
   --namespace NAME     the namespace to take numbers from (default ${DEFAULT_NAMESPACE})
-  --token-file FILE    a file with the token that the coordinator requires, if it does
-  --processes N        how many processes import in parallel, 1 to ${PROCESS_COUNT_MAX} (default ${DEFAULT_PROCESS_COUNT})
-  --wait SECONDS       how long to wait for an unreachable coordinator, 1 to ${WAIT_SECONDS_MAX} (default ${DEFAULT_WAIT_SECONDS})
+  --token-file FILE    a file with the token that the coordinator requires
+  --processes N        how many processes import in parallel, 1 to ${PROCESS_COUNT_MAX}
+                       (default ${DEFAULT_PROCESS_COUNT})
+  --wait SECONDS       how long to wait for an unreachable coordinator,
+                       1 to ${WAIT_SECONDS_MAX} (default ${DEFAULT_WAIT_SECONDS})
   --json               print the summary as one JSON object
   -h, --help           print this text
 
-Environment: CALLNUMBER_COORDINATOR, CALLNUMBER_NAMESPACE and CALLNUMBER_TOKEN_FILE replace the options; CALLNUMBER_TOKEN
-is the token itself.
+Environment: CALLNUMBER_COORDINATOR, CALLNUMBER_NAMESPACE and
+CALLNUMBER_TOKEN_FILE replace the options; CALLNUMBER_TOKEN is the token itself.
 
-The same command again adds nothing twice, and continues where an import was interrupted. Nothing is ever overwritten.
-What can't be read is stored as it is and reported by source, number and byte. README.md has the details.
+The same command again adds nothing twice, and continues where an import was
+interrupted. Nothing is ever overwritten. What can't be read is stored as it is
+and reported by source, number and byte. README.md has the details.
 
-Exit status: 0 all is stored · 1 an error, or parts that could not be stored · 2 a wrong command line · 130, 143 stopped
+Exit status: 0 all is stored · 1 an error, or parts that could not be stored
+             2 a wrong command line · 130, 143 stopped
 `;
 
 const OPTIONS = {

@@ -19,11 +19,12 @@ export function quantity(amount: number, singular: string, plural = `${singular}
   return `${amount.toLocaleString("en-US")} ${amount === 1 ? singular : plural}`;
 }
 
-/** Ignores a reader that closes the pipe early (`| head`): it must not stop an import halfway. */
+/** Ignores a reader that closes the pipe early (`| head`): no output may stop an import halfway. A full disk is reported. */
 export function ignoreClosedPipes(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
-    });
-  }
+  process.stderr.on("error", () => {});
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") return;
+    process.stderr.write(`The output can't be written: ${error.message}\n`);
+    process.exitCode = 1;
+  });
 }

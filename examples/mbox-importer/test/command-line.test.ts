@@ -1,10 +1,11 @@
-import { existsSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, openSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
-import { DEFAULT_PROCESS_COUNT, parseCommandLine } from "../src/command-line.js";
-import { callnumber, LETTERS, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
+import { DEFAULT_PROCESS_COUNT, HELP_TEXT, parseCommandLine } from "../src/command-line.js";
+import { callnumber, LETTERS, MBOX_IMPORTER, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
 
 test("the command line has a default for everything but the sources and the archive", () => {
   expect(parseCommandLine(["a.mbox", "b.mbox", "--archive", "a.db"], {})).toEqual({
@@ -59,6 +60,14 @@ test("the importer exits with 2 for a wrong command line, and with 1 for a missi
   const archive = join(await temporaryDirectory(), "a.db");
   const noToken = await runImporter(LETTERS, "--archive", archive, "--token-file", "no-such.token");
   expect(noToken).toMatchObject({ status: 1, stderr: expect.stringContaining("token_invalid") });
+});
+
+test("the help fits 80 columns, and a disk that is too full for the output is reported", (ctx) => {
+  expect(HELP_TEXT.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  if (!existsSync("/dev/full")) ctx.skip("there is no /dev/full here");
+  const stdio = ["ignore", openSync("/dev/full", "w"), "pipe"] as const;
+  const { status, stderr } = spawnSync(process.execPath, [MBOX_IMPORTER, "--help"], { stdio: [...stdio] });
+  expect([status, String(stderr)]).toEqual([1, expect.stringMatching(/^The output can't be written: ENOSPC.*\n$/)]);
 });
 
 test("the importer rejects a text that is no token, and a URL with a password, before it creates the archive", async () => {

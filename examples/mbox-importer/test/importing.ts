@@ -22,7 +22,7 @@ import {
 import type { NewMessage } from "../src/archive.js";
 import type { Summary } from "../src/importing/summary.js";
 
-const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
+export const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
 export const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
 export const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
 
