@@ -61,7 +61,7 @@ test.each([
   ["list --for 10", "must be above zero and up to 1e9y, such as 10y"],
   ["list --nodes 0", "must be a whole number from 1"],
   ["list uuid tickets", "too many arguments"],
-  ["odds", "--space <numbers>' not specified"],
+  ["odds --drawn 0", "must be at least 1"],
   ["odds --space -5", "such as 62^5"],
   ["odds --space 10 --chance 1", "above 0 and below 1"],
   ["odds --space 10 --drawn three", "such as 62^5"],
@@ -261,6 +261,29 @@ describe("callnumber schemes odds", () => {
       pairsExpected: expect.closeTo(253 / 365, 12),
       draws: [{ chance: 0.01, drawn: 4 }],
     });
+  });
+
+  test("prints a table of the usual sizes without --space, each as --space prints it", async () => {
+    const { stdout } = await schemes("odds");
+    expect(stdout).toMatch(/^Draws until a repeat has the chance of a column:\n/);
+    expect(tooWide(stdout)).toEqual([]);
+    const asked = await schemes("odds --drawn 30000 --chance 50% --json");
+    const { sizes } = JSON.parse(asked.stdout) as {
+      sizes: { space: string; chance: number; draws: { drawn: number }[] }[];
+    };
+    expect(sizes.length).toBeGreaterThan(9);
+    const rows = stdout.split("\n").slice(3);
+    expect(sizes.map(({ space }) => rows.filter((row) => row.startsWith(`${space} `)).length)).toEqual(
+      sizes.map(() => 1),
+    );
+    for (const { space, chance, draws } of sizes) {
+      const one = await schemes(`odds --json --drawn 30000 --chance 50% --space ${space}`);
+      expect(JSON.parse(one.stdout)).toMatchObject({ chance, draws });
+    }
+    expect(sizes[0]).toMatchObject({ space: "62^5", chance: expect.closeTo(0.388, 3), draws: [{ drawn: 35_638 }] });
+    expect((await schemes("odds --drawn 1e9")).stdout).toMatch(
+      /^A REPEAT: among 1e9 = 1,000,000,000 draws\.[^]*\n\n.*A REPEAT.*\n62\^5 .* certain /,
+    );
   });
 
   test("prints certain for more draws than numbers, and only the draws without --drawn", async () => {

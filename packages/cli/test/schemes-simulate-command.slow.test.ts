@@ -2,7 +2,7 @@
 import { SCHEMES } from "@callnumber/schemes";
 import { SCENARIOS } from "@callnumber/schemes/simulation";
 import { describe, expect, test } from "vitest";
-import { callnumber } from "../../../test/processes/command.js";
+import { callnumber, shell, startOnTerminal } from "../../../test/processes/command.js";
 
 const COLUMNS = 80;
 const SMALL = ["--numbers", "1000", "--seed", "1"];
@@ -27,11 +27,27 @@ describe("callnumber schemes simulate", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n").filter((line) => line.length > COLUMNS)).toEqual([]);
     expect(stdout).not.toMatch(/undefined|NaN|Infinity|\[object|…/);
-    const sections = stdout.split(/\n(?=[a-z-]+\n[A-Z])/).slice(1);
+    const [tables = "", summary = ""] = stdout.split("\nMinted ");
+    expect(summary.replace(/\s+/g, " ")).toMatch(
+      new RegExp(
+        `^[\\d,]+ numbers: schemes ${SCHEMES.length}, scenarios ${SCENARIOS.length}\\. .*: [1-9]\\d*\\. Every count is as`,
+      ),
+    );
+    const sections = tables.split(/\n(?=[a-z-]+\n[A-Z])/).slice(1);
     expect(sections.map((section) => section.split("\n")[0])).toEqual(SCENARIOS.map(({ name }) => name));
     for (const section of sections) {
       const words = section.split(/[\s,]+/);
       for (const { name } of SCHEMES) expect(words.filter((word) => word === name)).toHaveLength(1);
+    }
+  });
+
+  test("shows on a terminal which scenario and scheme it is at", async ({ skip }) => {
+    if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
+    const running = startOnTerminal(80, "schemes", "simulate", "--scheme", "uuid", ...SMALL);
+    await running.ended();
+    const { stdout } = running.output();
+    for (const [index, { name }] of SCENARIOS.entries()) {
+      expect(stdout).toContain(`\r\u001b[Kscenario ${index + 1} of ${SCENARIOS.length}, ${name}: uuid\r\u001b[K`);
     }
   });
 

@@ -7,6 +7,9 @@ import { invocation } from "../invocation.js";
 import { jsonLine, paintFor, print, printJson, printPainted } from "../output.js";
 import { terminalTable } from "../table.js";
 
+/** Moves the cursor there, and erases the line. */
+const START_OF_LINE = "\r\u001b[K";
+
 export function schemesCommand(): Command {
   const call = invocation();
   return mountedCommand({
@@ -14,6 +17,9 @@ export function schemesCommand(): Command {
     print,
     printPainted,
     printError: (text) => void call.io.stderr.write(`${escapeLines(text)}\n`),
+    showProgress: (text) => {
+      if (call.io.stderr.isTTY) call.io.stderr.write(`${START_OF_LINE}${escapeLines(text)}`);
+    },
     printJson,
     jsonLine,
     paint: paintFor(false),

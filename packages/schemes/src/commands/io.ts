@@ -19,6 +19,8 @@ export interface SchemesIo {
   printPainted(text: string): void;
   /** As `print`, on standard error. */
   printError(text: string): void;
+  /** Replaces the line of progress on a terminal of standard error; an empty text removes it. Elsewhere nothing is printed. */
+  showProgress(text: string): void;
   printJson(value: unknown): void;
   /** JSON in one line. */
   jsonLine(value: unknown): string;

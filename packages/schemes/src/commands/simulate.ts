@@ -46,7 +46,7 @@ export function simulateCommand(io: SchemesIo): Command {
       "--numbers <n>",
       "numbers of each scheme in each scenario, all nodes together",
       integerBetween(1, NUMBERS_MAX),
-      10_000,
+      2_000,
     )
     .addOption(rateOption("numbers requested, all nodes together: 1000/s, 2M/day"))
     .option("--seed <n>", "repeats a simulation (default: random, and printed)", integerBetween(0, SEED_MAX))
@@ -66,7 +66,12 @@ async function simulateAndPrint(options: Options, io: SchemesIo): Promise<void> 
   const { nodes, numbers, rate: perSecond, seed = randomInt(SEED_MAX), json } = options;
   const { scheme: schemes = SCHEMES, scenario: scenarios = SCENARIOS } = options;
   // Fails before anything is printed.
-  const simulated = simulate({ schemes, scenarios, nodes, numbers, perSecond, seed });
+  const onScheme = (scenario: Scenario, scheme: Scheme) => {
+    io.showProgress(
+      `scenario ${scenarios.indexOf(scenario) + 1} of ${scenarios.length}, ${scenario.name}: ${scheme.name}`,
+    );
+  };
+  const simulated = simulate({ schemes, scenarios, nodes, numbers, perSecond, seed, onScheme });
   const printText = (text: string) => {
     if (!json) io.print(wrapped(text, lineWidth(io)).join("\n"));
   };
@@ -75,15 +80,30 @@ async function simulateAndPrint(options: Options, io: SchemesIo): Promise<void> 
       `Seed ${seed}: --seed ${seed} repeats this simulation.`,
   );
   const shown: object[] = [];
+  const all: Outcome[] = [];
   for (const { scenario, outcomes } of simulated) {
+    io.showProgress("");
+    all.push(...outcomes);
     if (!json) io.printPainted(`\n${scenarioTable(scenario, outcomes, io)}`);
     shown.push({ name: scenario.name, title: scenario.title, outcomes: outcomes.map(outcomeAsJson) });
     if (!outcomes.every(({ plausible }) => plausible)) io.call.exitCode = EXIT_IMPLAUSIBLE;
     // A reader that has left is noticed between two scenarios.
     await nextTurn();
   }
+  printText(`\n${summaryOf(all, schemes.length, scenarios.length)}`);
   for (const text of NOTES.flatMap((note) => ["", note])) printText(text);
   if (json) io.printJson({ seed, nodes, numbers, perSecond, scenarios: shown });
+}
+
+/** What was done, and whether it was as expected. */
+function summaryOf(outcomes: readonly Outcome[], schemeCount: number, scenarioCount: number): string {
+  const minted = outcomes.reduce((sum, outcome) => sum + outcome.minted, 0);
+  const repeating = new Set(outcomes.filter(({ repeats }) => repeats > 0).map(({ scheme }) => scheme)).size;
+  const wrong = outcomes.filter(({ plausible }) => !plausible).length;
+  return (
+    `Minted ${grouped(minted)} numbers: schemes ${schemeCount}, scenarios ${scenarioCount}. Schemes that repeated a number: ${repeating}. ` +
+    (wrong === 0 ? "Every count is as the theory expects." : `Counts that the theory does not expect: ${wrong}.`)
+  );
 }
 
 /** Fewer repeats by chance are not worth a row. */

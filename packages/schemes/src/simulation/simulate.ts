@@ -25,6 +25,8 @@ export interface Simulation {
   readonly perSecond: number;
   /** The same seed gives the same result, whichever other schemes and scenarios are simulated. */
   readonly seed: number;
+  /** Called before each scheme of each scenario. */
+  readonly onScheme?: (scenario: Scenario, scheme: Scheme) => void;
 }
 
 interface ScenarioOutcomes {
@@ -61,7 +63,11 @@ function* simulated(simulation: Simulation): Generator<ScenarioOutcomes, void> {
   const { schemes, scenarios, nodes, seed } = simulation;
   for (const scenario of scenarios) {
     const macs = distinctMacs(nodes, seededRandom(`${seed} ${scenario.name}`), scenario.macs);
-    yield { scenario, outcomes: schemes.map((scheme) => outcomeOf(scheme, scenario, macs, simulation)) };
+    const outcomes = schemes.map((scheme) => {
+      simulation.onScheme?.(scenario, scheme);
+      return outcomeOf(scheme, scenario, macs, simulation);
+    });
+    yield { scenario, outcomes };
   }
 }
 
