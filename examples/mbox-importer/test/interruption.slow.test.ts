@@ -109,6 +109,17 @@ test.each([
   },
 );
 
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)("an import is stopped, and does not fail, after %s while its processes start", async (signal, expected) => {
+  await begin();
+  const importer = startImporter(...args);
+  await importer.prints(/^process 1 started/);
+  for (const pid of [importer.pid, ...importer.workerPids]) signalTo(pid, signal);
+  expect(await importer.ended).toMatchObject({ status: expected, summary: { outcome: "stopped", error: null } });
+});
+
 test("an import fails with what to do when its coordinator is gone, can be stopped while it waits, and continues", async () => {
   await begin();
   await coordinator.stop();

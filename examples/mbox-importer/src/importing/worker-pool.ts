@@ -91,6 +91,9 @@ const WORKER_PROGRAM = fileURLToPath(new URL("./worker.js", import.meta.url));
 const RETRY = "Run the same command again: it continues where it stopped.";
 const STOPPED: ErrorDetails = { code: "client_closed", message: `The process was stopped. ${RETRY}` };
 
+/** A signal for every process, as Ctrl-C, may reach this one after it has ended a worker. */
+const SIGNAL_GRACE_MS = 100;
+
 /** A worker as its parent sees it. */
 class WorkerProcess {
   /** Resolves when the process has ended, for whatever reason. */
@@ -122,11 +125,15 @@ class WorkerProcess {
         if (this.#child.pid === undefined) resolve();
       });
       this.#child.once("exit", (code, signal) => {
-        // Also after a stop: a range that was sent gets no result any more.
-        const hasStopped = this.#isStopping && code === 0;
-        const how = signal === null ? `with status ${code}` : `by ${signal}`;
-        this.#fail(hasStopped ? STOPPED : this.#death(how));
-        resolve();
+        const end = () => {
+          // Also after a stop: a range that was sent gets no result any more. A worker that is not loaded yet has stored
+          // nothing, and ends by the signal itself.
+          const hasStopped = this.#isStopping && (code === 0 || signal === "SIGINT" || signal === "SIGTERM");
+          const how = signal === null ? `with status ${code}` : `by ${signal}`;
+          this.#fail(hasStopped ? STOPPED : this.#death(how));
+          resolve();
+        };
+        setTimeout(end, signal === null ? 0 : SIGNAL_GRACE_MS);
       });
     });
   }
