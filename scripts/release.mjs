@@ -10,38 +10,30 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** Each after those that it depends on. */
-const PACKAGES = ["protocol", "client", "schemes", "coordinator", "cli"];
 
 const words = process.argv.slice(2);
 const isDryRun = words.length === 1 && words[0] === "--dry-run";
 if (words.length > 0 && !isDryRun) fail(`unknown argument ${words.join(" ")}: the only one is --dry-run`);
 
-const versions = new Set(PACKAGES.map((name) => JSON.parse(read("packages", name, "package.json")).version));
+const target = mkdtempSync(join(tmpdir(), "callnumber-release-"));
+process.on("exit", () => rmSync(target, { recursive: true }));
+// Each behind those that it depends on.
+const tarballs = output(process.execPath, "scripts/pack.mjs", target).split("\n");
+const versions = new Set(tarballs.map((tarball) => /-(\d[^/]*)\.tgz$/.exec(tarball)[1]));
 const [version] = versions;
 const problems = [
   versions.size > 1 && `the packages have several versions: ${[...versions].join(", ")}. Give all of them the same`,
-  !read("CHANGELOG.md").includes(`\n## ${version} (20`) && `CHANGELOG.md has no date for ${version}`,
+  !readFileSync(join(ROOT, "CHANGELOG.md"), "utf8").includes(`\n## ${version} (20`) &&
+    `CHANGELOG.md has no date for ${version}`,
   output("git", "status", "--porcelain") !== "" && "there are changes that are not committed",
   output("git", "tag", "--points-at", "HEAD") !== `v${version}` && `the commit has no tag v${version}`,
 ].filter(Boolean);
 for (const problem of problems) console.error(`${isDryRun ? "before the release" : "error"}: ${problem}.`);
 if (problems.length > 0 && !isDryRun) process.exit(1);
 
-const target = mkdtempSync(join(tmpdir(), "callnumber-release-"));
-try {
-  const tarballs = output(process.execPath, "scripts/pack.mjs", target).split("\n");
-  for (const tarball of tarballs) {
-    const { status } = spawnSync("npm", ["publish", tarball, ...words], { cwd: target, stdio: "inherit" });
-    if (status !== 0)
-      fail(`npm published neither ${tarball} nor those behind it: repair the cause, then release again`);
-  }
-} finally {
-  rmSync(target, { recursive: true });
-}
-
-function read(...path) {
-  return readFileSync(join(ROOT, ...path), "utf8");
+for (const tarball of tarballs) {
+  const { status } = spawnSync("npm", ["publish", tarball, ...words], { cwd: target, stdio: "inherit" });
+  if (status !== 0) fail(`npm published neither ${tarball} nor those behind it: repair the cause, then release again`);
 }
 
 function output(program, ...parameters) {

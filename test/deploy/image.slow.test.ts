@@ -40,16 +40,19 @@ const BUILD = ["--isolation", "chroot", "--network", "host", "--pull=never", "--
 /** Limits below those that a sandbox may have. */
 const RUN = ["--network", "host", "--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096"];
 
-const folder = mkdtempSync(join(tmpdir(), "callnumber-image-"));
-const inMemory = mkdtempSync("/dev/shm/callnumber-image-");
+let folder: string;
+let inMemory: string;
 
 beforeAll(async () => {
   if (unavailable) return;
+  folder = mkdtempSync(join(tmpdir(), "callnumber-image-"));
+  inMemory = mkdtempSync("/dev/shm/callnumber-image-");
   await makeBase();
   await podman("build", ...BUILD, "--build-arg", `NODE_VERSION=${NODE}`, "--tag", IMAGE, REPOSITORY);
 });
 afterAll(async () => {
-  if (!unavailable) await podman("system", "reset", "--force");
+  if (unavailable) return;
+  await podman("system", "reset", "--force");
   for (const directory of [folder, inMemory]) rmSync(directory, { recursive: true });
 });
 
