@@ -28,16 +28,23 @@ export interface SqlServer {
   dispose(): Promise<void>;
 }
 
+export interface MariadbServer extends SqlServer {
+  /** Kills the server, and starts it again with the same data and options. */
+  restart(): Promise<void>;
+  /** Writes a database as SQL, with its events and routines. Resolves to why this machine has no program for it, in an object. */
+  dump(database: string): Promise<string | { readonly missing: string }>;
+}
+
 /** One server for all tests of a file. Call the result in a test. Where there can be none, the tests of the file are skipped with the reason. */
-export function serverForFile(start: () => Promise<SqlServer | string>): () => SqlServer {
-  let started: SqlServer | string;
+export function serverForFile<Server extends SqlServer>(start: () => Promise<Server | string>): () => Server {
+  let started: Server | string;
   beforeAll(async () => {
     started = await start();
   });
   beforeEach((context) => {
     if (typeof started === "string") context.skip(started);
   });
-  return () => started as SqlServer;
+  return () => started as Server;
 }
 
 export interface ServerOptions {
@@ -46,7 +53,7 @@ export interface ServerOptions {
 }
 
 /** Starts a MariaDB that ends with the test file. Returns, for `ctx.skip`, why there can be none here. */
-export async function startMariadb({ options = [] }: ServerOptions = {}): Promise<SqlServer | string> {
+export async function startMariadb({ options = [] }: ServerOptions = {}): Promise<MariadbServer | string> {
   const programs = await findMariadb();
   if (typeof programs === "string") return `no MariaDB can be started: ${programs}`;
   return await inDirectory("mariadb", (directory) => launchMariadb(programs, directory, options));
@@ -96,14 +103,17 @@ afterAll(async () => {
   for (const server of started) await server.dispose();
 });
 
-type Launched = Pick<SqlServer, "version" | "run"> & { readonly kill: () => Promise<void> };
+type Launched = Omit<SqlServer, "dispose"> & { readonly kill: () => Promise<void> };
 
-async function inDirectory(name: string, launchIn: (directory: string) => Promise<Launched>): Promise<SqlServer> {
+async function inDirectory<Server extends Launched>(
+  name: string,
+  launchIn: (directory: string) => Promise<Server>,
+): Promise<Omit<Server, "kill"> & SqlServer> {
   const directory = await mkdtemp(join(tmpdir(), `callnumber-${name}-`));
   const remove = () => rm(directory, { recursive: true, force: true });
   try {
-    const { version, run, kill } = await launchIn(directory);
-    const server = { version, run, dispose: () => kill().then(remove) };
+    const launched = await launchIn(directory);
+    const server = { ...launched, dispose: () => launched.kill().then(remove) };
     started.push(server);
     return server;
   } catch (error) {
@@ -160,7 +170,7 @@ async function launchMariadb(
   { server, client, shareFolder, environment }: MariadbPrograms,
   directory: string,
   options: readonly string[],
-): Promise<Launched> {
+): Promise<Launched & Omit<MariadbServer, "dispose">> {
   const socket = `--socket=${join(directory, "mariadb.sock")}`;
   const serverOptions = [
     "--no-defaults",
@@ -194,9 +204,37 @@ async function launchMariadb(
   // The first user is root, who needs no password: the directory with the socket is private.
   const bootstrap = ["CREATE DATABASE mysql;", "USE mysql;", "SET @auth_root_socket=NULL;", ...files].join("\n");
   await outputOf(commandOf("--bootstrap", "--log-warnings=0"), bootstrap);
-  const { kill } = await launch(commandOf(socket, "--skip-networking", ...options), () => run("SELECT 1"));
+  const start = () => launch(commandOf(socket, "--skip-networking", ...options), () => run("SELECT 1"));
+  let running = await start();
   const [[version = ""] = []] = await run("SELECT VERSION()");
-  return { version, run, kill };
+  return {
+    version,
+    run,
+    kill: () => running.kill(),
+    async restart() {
+      await running.kill();
+      running = await start();
+    },
+    async dump(database) {
+      const dumper = await findMariadbDump(dirname(client));
+      if (typeof dumper === "string") return { missing: dumper };
+      const words = ["--no-defaults", "--user=root", socket, "--events", "--routines", database];
+      return await outputOf({ ...dumper, words });
+    },
+  };
+}
+
+/** It is in a package of its own: only the test of a dump needs it. */
+async function findMariadbDump(clientFolder: string): Promise<Omit<Command, "words"> | string> {
+  const dumpIn = (folders: readonly string[], environment: NodeJS.ProcessEnv) => {
+    const program = folders.map((folder) => join(folder, "mariadb-dump")).find((file) => existsSync(file));
+    return program && { program, environment };
+  };
+  const installed = dumpIn([clientFolder, ...PATH], {});
+  if (installed) return installed;
+  return unpackDebianPackages("mariadb-dump", ["mariadb-client"], ({ home, libraryPath }) =>
+    dumpIn([join(home, "usr", "bin")], { LD_LIBRARY_PATH: libraryPath }),
+  );
 }
 
 interface PostgresPrograms {
