@@ -110,3 +110,8 @@ test("the functions return what the document shows, and keep call numbers as num
   const check = "CREATE TABLE checked (call_number CHAR(8) CHECK (call_number_is_valid(call_number)))";
   await expect(run(check)).rejects.toThrow(/ERROR 1901 /);
 });
+
+test("a rotated log continues with the id that the document shows", async () => {
+  await run(readFileSync(join(REPOSITORY, "deploy/sql/rotate-log.mariadb.sql"), "utf8"));
+  expect(await run(examples.sql("rotate"))).toEqual(examples.rows("rotate"));
+});
