@@ -28,7 +28,8 @@ export interface Finished {
   readonly stderr: string;
 }
 
-type Env = Readonly<Record<string, string>>;
+/** Undefined: without the variable. */
+type Env = Readonly<Record<string, string | undefined>>;
 
 export interface RunOptions {
   readonly input?: string;

@@ -1,13 +1,13 @@
 /** `doctor` while a coordinator runs: it examines the store that is served, and shows how that coordinator was started. */
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { callnumber, callnumberProcess, folderForTest, serve, serveWith } from "../../../test/processes/command.js";
 import { command } from "../../../test/redis/redis-command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 import { nearExpiry } from "../src/certificate-expiry.js";
-import { done, expectFailure, jsonOf, NOWHERE } from "./commands-for-test.js";
+import { done, expectFailure, httpServer, jsonOf, NOWHERE } from "./commands-for-test.js";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -77,10 +77,57 @@ describe("doctor", () => {
   /** A store that no coordinator serves. */
   const elsewhere = () => `sqlite:${folder}/elsewhere.db`;
 
-  test("doctor asks for a store where neither a coordinator nor a default store is found", async () => {
-    const message =
-      /^callnumber: no coordinator answers at \S+ .*no default store either: pass --store \(store_not_found\)$/m;
-    await expectFailure(["doctor", "--coordinator", NOWHERE], 1, message, { XDG_STATE_HOME: folder });
+  /** Without both options. This machine may run a coordinator on the default port: requests to it go to `url`. */
+  const doctorWithoutOptions = (url: string) => {
+    const { fetch } = globalThis;
+    const fetching = vi
+      .spyOn(globalThis, "fetch")
+      .mockImplementation((to, init) => fetch(`${to as string}`.replace("http://127.0.0.1:7300", url), init));
+    onTestFinished(() => fetching.mockRestore());
+    return callnumber(["doctor"], { env: { CALLNUMBER_COORDINATOR: undefined, XDG_STATE_HOME: folder } });
+  };
+
+  test("doctor without options asks for a store where neither a coordinator nor a default store is found", async () => {
+    const { code, stdout, stderr } = await doctorWithoutOptions(NOWHERE);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(
+      /^callnumber: no coordinator answers at \S+:7300 .*no default store either: pass --store \(store_not_found\)$/m,
+    );
+  });
+
+  test("doctor without options examines the default store where no coordinator responds", async () => {
+    await callnumber(["init", "--create"], { env: { XDG_STATE_HOME: folder } });
+    const notOne = await httpServer((_, response) => response.end("not a coordinator"));
+    for (const url of [NOWHERE, notOne]) {
+      const { code, stdout } = await doctorWithoutOptions(url);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(new RegExp(`^sqlite:${folder}/callnumber/store\\.db\n {2}nothing found`));
+    }
+  });
+
+  test("doctor without options examines the store of the coordinator that responds, not the default store", async () => {
+    await callnumber(["init", "--create"], { env: { XDG_STATE_HOME: folder } });
+    const { url } = await serve(store);
+    const { stdout } = await doctorWithoutOptions(url);
+    expect(stdout).toContain(`${store}, as the coordinator at http://127.0.0.1:7300 sees it\n`);
+  });
+
+  test.each([
+    ["does not respond", () => NOWHERE, /no coordinator answers at .*, or pass --store \(coordinator_unreachable\)$/m],
+    [
+      "is none",
+      () => httpServer((_, response) => response.end("not a coordinator")),
+      /does not report its store .*Pass --store \(invalid_response\)$/m,
+    ],
+  ])("doctor with a coordinator that %s fails, and never examines the default store", async (_, start, message) => {
+    const env = { XDG_STATE_HOME: folder };
+    await callnumber(["init", "--create"], { env });
+    const url = await start();
+    await expectFailure(doctorAt(url), 1, message, env);
+    await expectFailure(["doctor"], 1, message, { ...env, CALLNUMBER_COORDINATOR: url });
+    // A store of the environment is not the default one.
+    const named = await callnumber(doctorAt(url), { env: { ...env, CALLNUMBER_STORE: store } });
+    expect(named).toMatchObject({ code: 0, stdout: expect.stringContaining(`${store}\n  nothing found`) });
   });
 
   test("doctor prints first that the coordinator serves another store, and none of its settings", async () => {

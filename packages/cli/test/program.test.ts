@@ -32,6 +32,7 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
     /no coordinator answers at http:\/\/127\.0\.0\.1:1 .*with the options that it had.*coordinator_unreachable/s,
   ],
   [["inspect", "2VznWE2i"], { CALLNUMBER_COORDINATOR: NOWHERE }, 1, /127\.0\.0\.1:1/],
+  [["status", "--all-namespaces"], { CALLNUMBER_COORDINATOR: NOWHERE }, 1, /127\.0\.0\.1:1/],
   [["next", "--coordinator", "localhost:7300"], {}, 2, /--coordinator.*localhost:7300.*http:\/\/127\.0\.0\.1:7300/s],
   [["serve"], { CALLNUMBER_PORT: "99999" }, 2, /--port.*'99999'.*CALLNUMBER_PORT.*65535/s],
   [["serve", "--store", "postgres://x"], {}, 2, /"postgres:" is no kind of store.*sqlite:PATH/s],

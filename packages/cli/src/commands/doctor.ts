@@ -28,9 +28,11 @@ export function doctorCommand(): Command {
   const command = new Command("doctor")
     .summary("Check whether a store could lose or repeat runs")
     .description(
-      "Examines the servers and records of a store: --store, or without it the one that the running coordinator serves. Shows what ends " +
-        "leasing (the exit code is then 1), what is unwise, and the line of configuration that fixes it; then the settings of the " +
-        "coordinator that serves this store, where they differ from the defaults. Finds more with an operator's user in --store. Changes nothing.",
+      "Examines the servers and records of a store. Shows what ends leasing (the exit code is then 1), what is unwise, and the line of " +
+        "configuration that fixes it; then the settings of the coordinator that serves this store, where they differ from the defaults. " +
+        "Finds more with an operator's user in --store. Changes nothing.\n\n" +
+        "Examines the store of --store, whatever --coordinator serves. With --coordinator alone, examines the store of that coordinator, or " +
+        "fails. With neither, examines the store of the coordinator on this machine; if there is none, the default store. Variables count as options.",
     )
     .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
     .action(doctor);
@@ -55,9 +57,16 @@ interface Examination {
   readonly findings: readonly Finding[];
 }
 
+/** What the command line or the environment names. */
+interface Given {
+  readonly isStoreGiven: boolean;
+  readonly isCoordinatorGiven: boolean;
+}
+
 async function doctor(options: Options, command: Command): Promise<void> {
-  const isStoreGiven = command.getOptionValueSource("store") !== "default";
-  const examination = await examine(options, isStoreGiven);
+  const isGiven = (name: keyof Options) => command.getOptionValueSource(name) !== "default";
+  const given = { isStoreGiven: isGiven("store"), isCoordinatorGiven: isGiven("coordinator") };
+  const examination = await examine(options, given);
   const findings = [...examination.findings, ...certificateFindings(examination)];
   const isIll = findings.some(({ code }) => code !== undefined);
   if (isIll) invocation().exitCode = 1;
@@ -65,18 +74,18 @@ async function doctor(options: Options, command: Command): Promise<void> {
   else print([formatPlace(examination), ...formatFindings(findings), ...formatCoordinator(examination)].join("\n"));
 }
 
-/** @throws RequestError without --store when a coordinator runs and does not report its store; CoordinatorError when the store can't be opened. */
-async function examine(options: Options, isStoreGiven: boolean): Promise<Examination> {
+/**
+ * Examines the given store; else the one of the coordinator, which must report it if it is given or runs; else the default store.
+ * @throws RequestError when the coordinator does not report its store; CoordinatorError when the store can't be opened.
+ */
+async function examine(options: Options, { isStoreGiven, isCoordinatorGiven }: Given): Promise<Examination> {
   const address = parseStoreUrl(options.store);
   const coordinator = await runningCoordinator(options);
   const { url, settings, error } = coordinator;
   const about = { store: describeStore(address), coordinator, isServed: false, isSeenByCoordinator: false };
   // The served store may not be the default one.
-  if (error !== null && !isStoreGiven && !NO_COORDINATOR.has(error.code)) {
-    throw new RequestError(
-      error.code,
-      `the coordinator at ${url} does not report its store (${error.message}). Pass --store, or a token of role operator`,
-    );
+  if (error !== null && !isStoreGiven && (isCoordinatorGiven || !NO_COORDINATOR.has(error.code))) {
+    throw new RequestError(error.code, withoutStore(error, url));
   }
   if (settings === null) {
     const findings = await storeFindings(address, options).catch((found: Error & { code?: string }) => {
@@ -98,6 +107,12 @@ async function examine(options: Options, isStoreGiven: boolean): Promise<Examina
 
 /** Nothing responds there, or not a coordinator. */
 const NO_COORDINATOR: ReadonlySet<string> = new Set(["coordinator_unreachable", "invalid_response"]);
+
+function withoutStore({ code, message }: RequestError, url: string): string {
+  if (code === "coordinator_unreachable") return `${message}, or pass --store`;
+  const token = code === "invalid_response" ? "" : ", or a token of role operator";
+  return `the coordinator at ${url} does not report its store (${message}). Pass --store${token}`;
+}
 
 async function runningCoordinator(options: Options): Promise<RunningCoordinator> {
   const url = options.coordinator;
