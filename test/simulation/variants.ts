@@ -152,8 +152,8 @@ export const VARIANTS: readonly Variant[] = [
     name: "no-check",
     fault: "role, epoch and generation of the server are not compared after the quorum",
     focus: {
-      groups: ["failover", "lag", "routes"],
-      setting: { serverCount: 3, hostCount: 2, isOnLine: true, firstRun: 1 },
+      groups: ["failover"],
+      setting: { serverCount: 3, hostCount: 2, isOnLine: true, rate: 1, firstRun: 1 },
     },
     pretendsSameServer: true,
   },
