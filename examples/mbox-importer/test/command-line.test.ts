@@ -4,8 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
+import { serve } from "../../../test/processes/command.js";
 import { DEFAULT_PROCESS_COUNT, HELP_TEXT, parseCommandLine } from "../src/command-line.js";
-import { callnumber, LETTERS, MBOX_IMPORTER, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
+import { callnumber, LETTERS, MBOX_IMPORTER, runImporter, temporaryDirectory } from "./importing.js";
 
 test("the command line has a default for everything but the sources and the archive", () => {
   expect(parseCommandLine(["a.mbox", "b.mbox", "--archive", "a.db"], {})).toEqual({
@@ -95,8 +96,8 @@ test("the importer sends the token of its file; without one, or with one of anot
     return file;
   };
   const [leaseFile, readFile] = [await createToken("lease"), await createToken("read")];
-  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`, "--tokens-file", tokensFile);
-  const args = [LETTERS, "--archive", join(directory, "letters.db"), "--coordinator", url];
+  const { url } = await serve("memory:", "--tokens-file", tokensFile);
+  const args = [LETTERS, "--archive", join(directory, "letters.db"), "--coordinator", url, "--processes", "1"];
 
   const without = await runImporter(...args);
   expect(without).toMatchObject({ status: 1, stderr: expect.stringContaining("--token-file") });

@@ -14,7 +14,7 @@ import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished, type TestContext } from "vitest";
 import {
-  callnumberProcess,
+  callnumber as callnumberHere,
   folderForTest,
   type ServingProcess,
   serveProcess,
@@ -43,9 +43,9 @@ export function startCoordinator(storeUrl: string, ...options: readonly string[]
   return serveProcess(storeUrl, ...create, "--log-level", "silent", ...options);
 }
 
-/** Runs `callnumber` and expects it to succeed. */
+/** Runs `callnumber` in this process and expects it to succeed. */
 export async function callnumber(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await callnumberProcess(args);
+  const { code, stdout, stderr } = await callnumberHere(args);
   if (code !== 0) throw new Error(`callnumber ${args.join(" ")} exited with ${code}: ${stderr}`);
   return stdout;
 }

@@ -2,7 +2,7 @@
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { type LedgerEntry, PAGE_LIMIT_MAX, pathOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { serve, shell, startOnTerminal } from "../../../test/processes/command.js";
+import { callnumber, serve, shell, startOnTerminal } from "../../../test/processes/command.js";
 import {
   done,
   embeddedStore,
@@ -46,10 +46,11 @@ describe("runs", () => {
   });
 
   test("runs reads several pages, up to its limit", async () => {
-    const { url, to } = await newCoordinator();
-    for (let count = 0; count < PAGE_LIMIT_MAX + 2; count++) await lease(url);
+    const { url } = await serve("memory:");
+    for (let count = 0; count < PAGE_LIMIT_MAX + 2; count += 2) await Promise.all([lease(url), lease(url)]);
     const expected = Array.from({ length: PAGE_LIMIT_MAX + 1 }, (_, index) => PAGE_LIMIT_MAX + 2 - index);
-    expect(firstRunsOf(await jsonOf("runs", "--limit", String(PAGE_LIMIT_MAX + 1), ...to))).toEqual(expected);
+    const runs = await jsonOf("runs", "--limit", String(PAGE_LIMIT_MAX + 1), "--coordinator", url);
+    expect(firstRunsOf(runs as unknown as LedgerEntry[])).toEqual(expected);
   });
 
   test("runs fits the terminal, with colors; in a pipe it prints everything, without", async ({ skip }) => {
@@ -100,7 +101,7 @@ describe("export", () => {
         response.writeHead(200, { "content-type": "text/plain" });
         response.write("{}\n", () => (how === "cut" ? response.destroy() : response.end()));
       });
-      expect(await shell(`callnumber export --coordinator ${url}`)).toMatchObject({
+      expect(await callnumber(["export", "--coordinator", url])).toMatchObject({
         code: 1,
         stdout: "{}\n",
         stderr: expect.stringMatching(/a part of it only.*export_incomplete/),
@@ -116,12 +117,12 @@ describe("status", () => {
     const { stdout, stderr } = await done("status", "--check", ...to);
     expect(stderr).toBe("");
     expect(stdout).toMatch(/^CALLNUMBER OK - namespace main leases: mark 1, .* \| runs_used=1;.*\n$/);
-    const unreachable = await shell(`callnumber status --check --coordinator ${NOWHERE}`);
+    const unreachable = await callnumber(["status", "--check", "--coordinator", NOWHERE]);
     expect(unreachable).toMatchObject({
       code: 3,
       stdout: expect.stringMatching(/^CALLNUMBER UNKNOWN - .*coordinator_unreachable.*\n$/),
     });
-    const missing = await shell(`callnumber status --check --json --namespace nowhere ${to.join(" ")}`);
+    const missing = await callnumber(["status", "--check", "--json", "--namespace", "nowhere", ...to]);
     expect(missing.code).toBe(2);
     expect(JSON.parse(missing.stdout)).toMatchObject({ state: "critical", exitCode: 2, figures: null });
   });
