@@ -33,9 +33,9 @@ import { redisAddressForTest } from "./stores-for-test.js";
 
 /** How many random states one run plays; more find more. */
 const STATE_COUNT_OF_ALL = 2_000;
-const STATE_COUNT = Number(process.env["CALLNUMBER_TEST_STATES"] ?? sized(300, STATE_COUNT_OF_ALL));
+const STATE_COUNT = Number(process.env["CALLNUMBER_TEST_STATES"] ?? sized(150, STATE_COUNT_OF_ALL));
 const ROUNDS_MAX = 20;
-const STATE_COUNT_OF_ODD_SERVERS = 100;
+const STATE_COUNT_OF_ODD_SERVERS = sized(40, 100);
 /** Each refusal costs a new connection there. */
 const STATE_COUNT_OF_REPLICA = 10;
 

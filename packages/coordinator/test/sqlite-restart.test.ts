@@ -89,9 +89,11 @@ test.each<[string, Story]>([
   expect(after).toEqual([12, 13, 14]);
 });
 
-test("a restart skips no run, fifty times over", async () => {
+const RESTARTS = sized(10, 50);
+
+test(`a restart skips no run, ${RESTARTS} times over`, async () => {
   const place = await newStore();
-  for (let run = 1; run <= 50; run++) {
+  for (let run = 1; run <= RESTARTS; run++) {
     const store = place.open();
     expect((await coordinatorOn(store).lease(NAMESPACE, leaseRequest())).firstRun).toBe(run);
     await store.close();

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
+import { sized } from "../../../test/size-of-run.js";
 import { defineScheme } from "../src/define-scheme.js";
 import { BASE62, decimal, fromDigits, inDigits } from "../src/encodings.js";
 import { capacityOf, nodeFields } from "../src/fields.js";
@@ -100,7 +101,7 @@ describe.each(byName)("%s", (_, scheme) => {
         expect(readingsOf(scheme, encoding).map((reading) => reading.values)).toContainEqual(values);
       }
     });
-    fc.assert(property, { numRuns: 500 });
+    fc.assert(property, { numRuns: sized(150, 500) });
   });
 
   test("the scheme parses any text without throwing, only one that it formats exactly so, and repeats none in a reason", () => {
@@ -114,7 +115,7 @@ describe.each(byName)("%s", (_, scheme) => {
       }
       expect(new Set(readings.map(({ number }) => number)).size).toBe(readings.length);
     });
-    fc.assert(property, { numRuns: 1_500 });
+    fc.assert(property, { numRuns: sized(400, 1_500) });
     for (const digit of ["0", "9", "z", "f", "-"]) {
       expect(scheme.parse(digit.repeat(1_000_000))).toMatchObject({ matches: false });
     }
