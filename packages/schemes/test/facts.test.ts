@@ -121,14 +121,6 @@ test.each(byName)("%s mints numbers in the order of its facts", (_, scheme) => {
 describe("a plan", () => {
   const load = { messages: 1e9, years: 20, processes: 10 };
 
-  test("a plan has the published sizes of 4 to 10 characters", () => {
-    const sizes = [4, 5, 6, 7, 8, 9, 10].map((characters) => planLength(characters, load));
-    expect(sizes.map(({ bits }) => bits)).toEqual([23, 29, 35, 41, 47, 53, 59]);
-    // 8 versions of 17.6 trillion numbers; Chibrary's first scheme has 40 bits, which 7 characters can write.
-    expect(sizes[4]?.numbers).toBe(8n * 17_592_186_044_416n);
-    expect(sizes[6]?.numbers).toBe(2n ** 59n);
-  });
-
   test("a plan has the figures of the schemes that it plans", () => {
     const seconds = 10 * YEAR_S;
     const made = { messages: 1_000 * seconds, years: 10, processes: 10 };
