@@ -6,7 +6,7 @@ import { HELP_TEXT, parseCommandLine } from "./command-line.js";
 import { type ErrorDetails, errorDetails } from "./errors.js";
 import { importMail } from "./importing/import.js";
 import { type Summary, summaryText } from "./importing/summary.js";
-import { ignoreClosedPipes, printable, quantity } from "./terminal.js";
+import { ignoreClosedPipes, printable, quantity, writeText } from "./terminal.js";
 
 /** 128 + the signal's number, as shells have it. */
 const SIGNAL_STATUSES = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -19,14 +19,14 @@ export async function main(): Promise<void> {
   try {
     const { json, settings } = parseCommandLine(process.argv.slice(2), process.env);
     if (settings === undefined) {
-      process.stdout.write(HELP_TEXT);
+      writeText(process.stdout, HELP_TEXT.trimEnd());
       return;
     }
     const stopping = stopOnSignals();
     const summary = await importMail(settings, { onProgress: progressWriter(), onNote: writeLine }, stopping);
     if (json) process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`);
     // An import that was rejected before it began has nothing but its error.
-    else if (summary.archiveHolds !== null) process.stdout.write(`${summaryText(summary)}\n`);
+    else if (summary.archiveHolds !== null) writeText(process.stdout, summaryText(summary));
     if (summary.error !== null) writeError(summary.error);
     process.exitCode = exitStatus(summary, stopping.reason as StopSignal);
   } catch (error) {
@@ -58,7 +58,8 @@ function progressWriter(): (share: number, messageCount: number) => void {
   let [share, count, countBefore] = [0, 0, 0];
   setInterval(() => {
     const perSecond = Math.round(((count - countBefore) * 1000) / PROGRESS_INTERVAL_MS);
-    writeLine(`${Math.floor(share * 100)} %, ${quantity(count, "message")} read, ${perSecond} a second`);
+    const rate = count === 0 ? "" : `, ${perSecond} a second`;
+    writeLine(`${Math.floor(share * 100)} %, ${quantity(count, "message")} read${rate}`);
     countBefore = count;
   }, PROGRESS_INTERVAL_MS).unref();
   return (newShare, newCount) => {

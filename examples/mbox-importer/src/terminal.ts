@@ -14,6 +14,34 @@ export function printable(text: string, lengthMax = 200): string {
   return `${line.slice(0, lengthMax - 1).replace(/\p{Cs}$/u, "")}…`;
 }
 
+/** Lines for a narrower terminal, or one of unknown width, are not broken. */
+const COLUMNS_MIN = 20;
+/** Less room than this behind a column of a table would be one word a line. */
+const TEXT_COLUMNS_MIN = 16;
+
+/**
+ * Breaks the lines of a text at blanks, so that they fit that many columns. A longer word stays whole: it may be a path to
+ * copy. The rest of a line begins under its text: in a table, under the second column.
+ */
+export function wrapped(text: string, columns: number): string {
+  if (!(columns >= COLUMNS_MIN)) return text;
+  const lines = text.split("\n").map((line) => (line.length <= columns ? line : wrappedLine(line, columns)));
+  return lines.join("\n");
+}
+
+function wrappedLine(line: string, columns: number): string {
+  const column = /^ *\S.*? {2,}/.exec(line)?.[0].length ?? columns;
+  const start = columns - column < TEXT_COLUMNS_MIN ? line.search(/\S|$/) : column;
+  const width = columns - start;
+  const pieces = line.slice(start).match(new RegExp(`\\S{${width},}|\\S.{0,${width - 1}}(?= |$)`, "g")) ?? [];
+  return line.slice(0, start) + pieces.join(`\n${" ".repeat(start)}`);
+}
+
+/** Writes the text and a newline. On a terminal, no word is broken at its edge. */
+export function writeText(stream: NodeJS.WriteStream, text: string): void {
+  stream.write(`${stream.isTTY ? wrapped(text, stream.columns) : text}\n`);
+}
+
 /** Returns the amount with its unit, as `1 message` or `1,522 messages`. */
 export function quantity(amount: number, singular: string, plural = `${singular}s`): string {
   return `${amount.toLocaleString("en-US")} ${amount === 1 ? singular : plural}`;

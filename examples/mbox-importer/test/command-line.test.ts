@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
-import { serve } from "../../../test/processes/command.js";
+import { serve, shellLine } from "../../../test/processes/command.js";
 import { DEFAULT_PROCESS_COUNT, HELP_TEXT, parseCommandLine } from "../src/command-line.js";
 import { callnumber, LETTERS, MBOX_IMPORTER, runImporter, temporaryDirectory } from "./importing.js";
 
@@ -69,6 +69,14 @@ test("the help fits 80 columns, and a disk that is too full for the output is re
   const stdio = ["ignore", openSync("/dev/full", "w"), "pipe"] as const;
   const { status, stderr } = spawnSync(process.execPath, [MBOX_IMPORTER, "--help"], { stdio: [...stdio] });
   expect([status, String(stderr)]).toEqual([1, expect.stringMatching(/^The output can't be written: ENOSPC.*\n$/)]);
+});
+
+test("the importer breaks no word on a narrow terminal", () => {
+  const line = `stty cols 44; exec ${shellLine(process.execPath, MBOX_IMPORTER, "--help")}`;
+  const { stdout } = spawnSync("script", ["-qefc", line, "/dev/null"], { encoding: "utf8" });
+  const lines = stdout.trimEnd().split("\r\n");
+  expect(lines.join(" ").split(/\s+/)).toEqual(HELP_TEXT.trimEnd().split(/\s+/));
+  expect(lines.filter((text) => text.length > 44 && text.trim().includes(" "))).toEqual([]);
 });
 
 test("the importer rejects a text that is no token, and a URL with a password, before it creates the archive", async () => {

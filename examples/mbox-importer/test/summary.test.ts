@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Summary, summaryText } from "../src/importing/summary.js";
-import { printable } from "../src/terminal.js";
+import { printable, wrapped } from "../src/terminal.js";
 
 const SUMMARY: Summary = {
   outcome: "complete",
@@ -49,4 +49,18 @@ test.each([
   ["ab🎈cdef", 4, "ab…"],
 ])("printable text has no control character and no half of one: %j", (text, lengthMax, printed) => {
   expect(printable(text, lengthMax)).toBe(printed);
+});
+
+test.each([
+  ["no line is too long", "no line is too long"],
+  ["a line that is broken at a blank", "a line that is broken at\na blank"],
+  ["  the rest is under the text", "  the rest is under the\n  text"],
+  ["  row   the rest is under the column", "  row   the rest is\n        under the column"],
+  ["  too wide a name  is no column", "  too wide a name  is no\n  column"],
+  ["/a/path/that/is/longer/than/it is whole", "/a/path/that/is/longer/than/it\nis whole"],
+  ["see /a/path/of/24/characters. Go on", "see\n/a/path/of/24/characters.\nGo on"],
+])("a narrow terminal breaks lines between words only: %j", (text, expected) => {
+  expect(wrapped(text, 24)).toBe(expected);
+  expect(wrapped(text, 10)).toBe(text);
+  expect(wrapped(text, Number.NaN)).toBe(text);
 });
