@@ -68,10 +68,10 @@ function progressWriter(): (share: number, messageCount: number) => void {
 }
 
 function writeLine(text: string): void {
-  process.stderr.write(`${printable(text, 500)}\n`);
+  writeText(process.stderr, printable(text, 500));
 }
 
 function writeError({ code, message }: ErrorDetails): void {
   const lines = message.split("\n").map((line) => printable(line, 1000));
-  process.stderr.write(`mbox-importer: ${printable(code)}: ${lines.join("\n")}\n`);
+  writeText(process.stderr, `mbox-importer: ${printable(code)}: ${lines.join("\n")}`);
 }

@@ -70,6 +70,9 @@ export function summaryText(summary: Summary): string {
     ["time", `${seconds.toFixed(1)} s with ${quantity(processes, "process", "processes")}`],
     ["archive holds", quantity(archiveHolds ?? 0, "message")],
   ];
+  const read = messages.stored + messages.alreadyThere;
+  // The time of a failure is that of its cause.
+  if (outcome !== "failed" && read > 0) rows.splice(4, 0, ["read a second", rateText(read / seconds)]);
   if (messages.notStored > 0) rows.push(["NOT stored", `${quantity(messages.notStored, "part")}: see the problems`]);
   if (storeId !== null) rows.push(["numbered by", printable(`store ${storeId}, namespace ${namespace}`)]);
   return [
@@ -78,6 +81,11 @@ export function summaryText(summary: Summary): string {
     ...(sources.length === 0 ? [] : ["", "Sources", ...sources.map(sourceLine)]),
     ...problemLines(summary),
   ].join("\n");
+}
+
+function rateText(perSecond: number): string {
+  const rate = perSecond.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+  return `${rate} ${rate === "1" ? "message" : "messages"}`;
 }
 
 function sourceLine({ path, messages, notices }: ScannedSource): string {
