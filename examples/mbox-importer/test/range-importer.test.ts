@@ -128,7 +128,11 @@ test.each([
 );
 
 test.each([
-  ["gzip", "1f8b0800", "gunzip it first"],
+  ["gzip", "1f8b0800", "gzip: unpack it with gunzip first"],
+  ["bzip2", "425a6839314159265359", "bzip2: unpack it with bunzip2 first"],
+  ["xz", "fd377a585a0000", "xz: unpack it with unxz first"],
+  ["zstd", "28b52ffd04", "zstd: unpack it with unzstd first"],
+  ["zip", "504b0304", "zip archive: unpack it with unzip first"],
   ["UTF-16, little end first", "fffe46007200", "convert it to UTF-8 first"],
   ["UTF-16, big end first", "feff00460072", "convert it to UTF-8 first"],
 ])("an import reports what to do with a source in %s", async (_, hex, action) => {

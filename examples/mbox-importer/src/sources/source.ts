@@ -136,12 +136,17 @@ interface Scan {
   readonly notices: string[];
 }
 
-/** What a file begins with that must be converted before it can be imported. */
+/** What a file begins with, in hex, that must be converted before it can be imported. */
 const FOREIGN_FORMATS = [
-  { begin: "1f8b", reason: "it is compressed: gunzip it first" },
-  { begin: "fffe", reason: "it is UTF-16: convert it to UTF-8 first" },
-  { begin: "feff", reason: "it is UTF-16: convert it to UTF-8 first" },
+  { begin: /^1f8b/, reason: "it is compressed by gzip: unpack it with gunzip first" },
+  // `BZh` and a digit: a text may begin with the letters alone.
+  { begin: /^425a683[1-9]/, reason: "it is compressed by bzip2: unpack it with bunzip2 first" },
+  { begin: /^fd377a585a00/, reason: "it is compressed by xz: unpack it with unxz first" },
+  { begin: /^28b52ffd/, reason: "it is compressed by zstd: unpack it with unzstd first" },
+  { begin: /^504b0304/, reason: "it is a zip archive: unpack it with unzip first" },
+  { begin: /^(?:fffe|feff)/, reason: "it is UTF-16: convert it to UTF-8 first" },
 ];
+const FOREIGN_BEGIN_BYTES = 6;
 
 /**
  * Reads to the end as it is then: a file may grow. @throws Error for a foreign format, and if the file became shorter, since
@@ -150,8 +155,8 @@ const FOREIGN_FORMATS = [
 async function* readChunks({ path, bytes }: MailSource): AsyncGenerator<Buffer, void> {
   let position = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
-    const begin = position === 0 ? chunk.toString("hex", 0, 2) : "";
-    const foreign = FOREIGN_FORMATS.find((format) => format.begin === begin);
+    const begin = position === 0 ? chunk.toString("hex", 0, FOREIGN_BEGIN_BYTES) : "";
+    const foreign = FOREIGN_FORMATS.find((format) => format.begin.test(begin));
     if (foreign !== undefined) throw new Error(foreign.reason);
     position += chunk.length;
     yield chunk;
