@@ -56,6 +56,16 @@ export function beginsWithHeaderField(bytes: Buffer): boolean {
   return FIELD.test(bytes.toString("latin1", 0, FIELD_NAME_LENGTH_MAX));
 }
 
+/** The fields of RFC 5322 that a message has at least one of: Date and From are required, but old mail lacks them. */
+const MESSAGE_FIELD =
+  /^(?:(?:resent-)?(?:date|from|sender|reply-to|to|cc|bcc|message-id)|in-reply-to|references|subject|return-path|received)[ \t]*:/i;
+
+/** Whether the header of a text is that of a message. Prose may begin with a word and a colon, too. */
+export function beginsWithMessageHeader(raw: Buffer): boolean {
+  if (!beginsWithHeaderField(raw)) return false;
+  return [...headerLines(raw)].some((line) => MESSAGE_FIELD.test(line.toString("latin1", 0, FIELD_NAME_LENGTH_MAX)));
+}
+
 const NEWLINE = 0x0a;
 const BLANK_LINE = /^\r?\n/;
 const windows1252 = new TextDecoder("windows-1252");

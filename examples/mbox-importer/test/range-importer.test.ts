@@ -146,6 +146,22 @@ test.each([
   ]);
 });
 
+test.each([
+  ["Subject: x\n\ntext\n", true],
+  ["X-Mailer: y\nX-Folded: a\n b\nMESSAGE-ID : <a@b>\n\ntext\n", true],
+  ["Received: by c\r\n\r\ntext\r\n", true],
+  ["Note: x\n\ntext\n", false],
+  ["Note: x\nDates: y\n Date: folded\n\nSubject: in the text\n", false],
+  ["Once: upon a time\nwe wrote to: From, Date and Subject.\n", false],
+])("an import stores a file without a separator if it has a field of a message: %j", async (text, isStored) => {
+  const file = join(directory, "notes.txt");
+  await writeFile(file, text);
+  const [range] = (await rangesOf(file)) as [Range];
+  const { stored, problems } = await new RangeImporter(archive, numbersOfRun(1), "main").import(range);
+  const reason = expect.stringContaining(isStored ? "taken as one message" : "it is not an mbox");
+  expect({ stored, problems }).toMatchObject({ stored: Number(isStored), problems: [{ reason, stored: isStored }] });
+});
+
 const HEADER = "Received: b\n\tc\nSubject: 3\n";
 
 test.each([

@@ -2,7 +2,7 @@
  * Reads the messages of a range. Knows mboxes and maildirs, and nothing of numbers or archives.
  */
 import { open } from "node:fs/promises";
-import { beginsWithHeaderField, joinProblems } from "../parse-message.js";
+import { beginsWithMessageHeader, joinProblems } from "../parse-message.js";
 import { readMaildirMessage } from "./maildir.js";
 import { type MboxPart, startsWithFrom } from "./mbox.js";
 import type { Problem, Range } from "./source.js";
@@ -49,7 +49,7 @@ function rejectionReason(part: MboxPart, content: Buffer): string | null {
   if (content.length < part.contentEnd - part.offset || (part.kind === "message" && !startsWithFrom(content))) {
     return "the file changed while it was imported";
   }
-  if (part.kind === "unseparated" && !beginsWithHeaderField(content)) {
+  if (part.kind === "unseparated" && !beginsWithMessageHeader(content)) {
     return "the file has no separator of a known form and does not begin like a message: it is not an mbox";
   }
   return null;
