@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { listMaildir, readMaildirMessage } from "../src/sources/maildir.js";
+import { listMaildir, listSubfolders, readMaildirMessage } from "../src/sources/maildir.js";
 import { openMailSource } from "../src/sources/source.js";
 import { rowsOf, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
 
@@ -29,6 +29,29 @@ test("a message of a maildir that is gone is reported", async () => {
   const messages = await listMaildir(maildir);
   await rm(join(maildir, "new", "1003.c.host"));
   await expect(readMaildirMessage(maildir, messages[2] as (typeof messages)[0])).rejects.toThrow("ENOENT");
+});
+
+test("messages of a maildir whose names are not UTF-8 are read, also when moved, and no two have one name", async (ctx) => {
+  if (process.platform !== "linux") ctx.skip("names are UTF-8 on this system");
+  const inNew = (name: string) => Buffer.from(`${maildir}/new/${name}`, "latin1");
+  const names = ["1004.\xff", "1004.\xfe", "1004.\\xff\xfe", "1004.\xff\xfe", "1004.\xc3\xa9"];
+  for (const name of names) await writeFile(inNew(name), letter(name));
+  // As they come to the process that reads them.
+  const listed = JSON.parse(JSON.stringify(await listMaildir(maildir))) as Awaited<ReturnType<typeof listMaildir>>;
+  const messages = listed.filter(({ unique }) => unique.startsWith("1004"));
+  const texts = ["1004.\\\\xff\\xfe", "1004.\\xfe", "1004.\\xff", "1004.\\xff\\xfe", "1004.é"];
+  expect(messages.map(({ unique }) => unique)).toEqual(texts);
+  await rename(inNew("1004.\xff"), Buffer.from(`${maildir}/cur/1004.\xff:2,S`, "latin1"));
+  const read = await Promise.all(messages.map((message) => readMaildirMessage(maildir, message)));
+  expect(read.map(String)).toEqual([2, 1, 0, 3, 4].map((index) => letter(names[index] as string)));
+  const folder = Buffer.from(`${maildir}/.Sent\xff`, "latin1");
+  await mkdir(join(maildir, ".Sent", "cur"), { recursive: true });
+  await mkdir(join(maildir, ".Sent", "new"));
+  await rename(join(maildir, ".Sent"), folder);
+  const folders = await listSubfolders(maildir);
+  // What removes the files of a test reads names of directories as text.
+  await rename(folder, join(maildir, ".Sent"));
+  expect(folders).toEqual([".Sent\\xff"]);
 });
 
 test("the importer reads a message through a link, and does not block on a pipe among the messages", async () => {

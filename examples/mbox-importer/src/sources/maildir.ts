@@ -4,15 +4,15 @@
  * Mail programs rename messages at any time: flags are part of the file's name, and the first reading moves a message from
  * `new` to `cur`. So a message is identified by the unique part of its name, and is searched for again when it has moved.
  */
+import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
 
 /** One message. Those in `tmp` are not delivered yet and are never read. */
 export interface MaildirMessage {
-  /** The file's name without its flags: stays the same for the life of the message. */
+  /** The file's name without its flags: stays the same for the life of the message. Text for people, as `textOf` writes it. */
   readonly unique: string;
-  /** Where it was seen last, relative to the maildir. */
+  /** Where it was seen last, relative to the maildir. A character for each byte (latin1): a name need not be UTF-8. */
   readonly file: string;
   readonly bytes: number;
 }
@@ -26,16 +26,16 @@ const CONCURRENT_STATS_MAX = 64;
 const READ_NONBLOCKING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 export async function isMaildir(path: string): Promise<boolean> {
-  const found = await Promise.all(DIRECTORIES.map((name) => isDirectory(join(path, name))));
-  return found.every(Boolean);
+  return await hasDirectories(path, "");
 }
 
 /** Lists the messages of a maildir in the order of their unique names, which usually is the order of delivery. */
 export async function listMaildir(path: string): Promise<MaildirMessage[]> {
   const files: string[] = [];
   for (const name of DIRECTORIES) {
-    for (const entry of await readdir(join(path, name), { withFileTypes: true })) {
-      if (!entry.isDirectory() && !entry.name.startsWith(".")) files.push(join(name, entry.name));
+    for (const entry of await readdir(`${path}/${name}`, { withFileTypes: true, encoding: "buffer" })) {
+      const file = entry.name.toString("latin1");
+      if (!entry.isDirectory() && !file.startsWith(".")) files.push(`${name}/${file}`);
     }
   }
   const messages: MaildirMessage[] = [];
@@ -48,10 +48,14 @@ export async function listMaildir(path: string): Promise<MaildirMessage[]> {
 
 /** Lists the directories inside that are maildirs of their own (Maildir++): `.Sent`, `.Archive.2005`. */
 export async function listSubfolders(path: string): Promise<string[]> {
-  const entries = await readdir(path, { withFileTypes: true });
-  const names = entries.filter((entry) => entry.isDirectory() && entry.name.startsWith(".")).map((entry) => entry.name);
-  const found = await Promise.all(names.map((name) => isMaildir(join(path, name))));
-  return names.filter((_, index) => found[index]).sort();
+  const entries = await readdir(path, { withFileTypes: true, encoding: "buffer" });
+  const directories = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name.toString("latin1"));
+  const names = directories.filter((name) => name.startsWith("."));
+  const found = await Promise.all(names.map((name) => hasDirectories(path, `${name}/`)));
+  return names
+    .filter((_, index) => found[index])
+    .map(textOf)
+    .sort();
 }
 
 /**
@@ -60,28 +64,43 @@ export async function listSubfolders(path: string): Promise<string[]> {
  */
 export async function readMaildirMessage(path: string, message: MaildirMessage): Promise<Buffer> {
   try {
-    return await readBytes(join(path, message.file));
+    return await readBytes(path, message.file);
   } catch (error) {
     if (!isMissing(error)) throw error;
     const file = await findAgain(path, message.unique);
     if (file === undefined) throw error;
-    return await readBytes(join(path, file));
+    return await readBytes(path, file);
   }
 }
 
-async function readBytes(path: string): Promise<Buffer> {
-  const file = await open(path, READ_NONBLOCKING);
+async function readBytes(path: string, file: string): Promise<Buffer> {
+  const handle = await open(bytesOf(path, file), READ_NONBLOCKING);
   try {
-    if (!(await file.stat()).isFile()) throw new Error(`${path} is not a file`);
-    return await file.readFile();
+    if (!(await handle.stat()).isFile()) throw new Error(`${path}/${textOf(file)} is not a file`);
+    return await handle.readFile();
   } finally {
-    await file.close();
+    await handle.close();
   }
+}
+
+/** The bytes of a path inside of the maildir, for the file system. */
+function bytesOf(path: string, file: string): Buffer {
+  return Buffer.concat([Buffer.from(`${path}/`), Buffer.from(file, "latin1")]);
+}
+
+/**
+ * The text of a name that has a character for each byte. If it is not UTF-8, each byte that is not ASCII is written as
+ * `\xff`, and a backslash as two: two names never have one text.
+ */
+function textOf(name: string): string {
+  const bytes = Buffer.from(name, "latin1");
+  if (isUtf8(bytes)) return bytes.toString();
+  return name.replace(/\\/g, "\\\\").replace(/[\x80-\xff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`);
 }
 
 async function describeMessage(path: string, file: string): Promise<MaildirMessage> {
   try {
-    return { unique: uniqueName(file), file, bytes: (await stat(join(path, file))).size };
+    return { unique: uniqueName(file), file, bytes: (await stat(bytesOf(path, file))).size };
   } catch (error) {
     if (!isMissing(error)) throw error;
     // It was renamed since it was listed, and is searched for again when it is read.
@@ -90,18 +109,26 @@ async function describeMessage(path: string, file: string): Promise<MaildirMessa
 }
 
 function uniqueName(file: string): string {
-  return basename(file).replace(FLAGS, "");
+  return textOf(file.slice(file.indexOf("/") + 1).replace(FLAGS, ""));
 }
 
 async function findAgain(path: string, unique: string): Promise<string | undefined> {
   for (const name of DIRECTORIES) {
-    const found = (await readdir(join(path, name))).find((file) => uniqueName(file) === unique);
-    if (found !== undefined) return join(name, found);
+    const files = (await readdir(`${path}/${name}`, { encoding: "buffer" })).map(
+      (file) => `${name}/${file.toString("latin1")}`,
+    );
+    const found = files.find((file) => uniqueName(file) === unique);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
 
-async function isDirectory(path: string): Promise<boolean> {
+async function hasDirectories(path: string, inside: string): Promise<boolean> {
+  const found = await Promise.all(DIRECTORIES.map((name) => isDirectory(bytesOf(path, `${inside}${name}`))));
+  return found.every(Boolean);
+}
+
+async function isDirectory(path: Buffer): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch (error) {
