@@ -88,7 +88,12 @@ export function startProcess(parameters: readonly string[], env: Env = {}): Runn
 
 /** Starts a command with a terminal of so many columns, on which Ctrl-C can be typed. Needs the program `script`. */
 export function startOnTerminal(columns: number, ...parameters: readonly string[]) {
-  const line = `stty cols ${columns} rows 30; exec ${shellLine(process.execPath, COMMAND, ...parameters)}`;
+  return startProgramOnTerminal(columns, COMMAND, ...parameters);
+}
+
+/** As `startOnTerminal`, any program of Node. */
+export function startProgramOnTerminal(columns: number, ...words: readonly string[]) {
+  const line = `stty cols ${columns} rows 30; exec ${shellLine(process.execPath, ...words)}`;
   // The person who runs the tests may want no colors in the report.
   const { NO_COLOR: _, FORCE_COLOR: __, ...env } = process.env;
   const child = spawn("script", ["-qefc", line, "/dev/null"], { env: { ...env, TERM: "xterm" } });
@@ -101,6 +106,7 @@ export function startOnTerminal(columns: number, ...parameters: readonly string[
   return {
     output,
     ended: async () => (await ended)[0],
+    type: (text: string) => void child.stdin.write(text),
     typeCtrlC: () => void child.stdin.write("\u0003"),
   };
 }

@@ -4,53 +4,15 @@
  *
  * Invariant: a row of `messages` is never changed or replaced. A call number that is already stored is an error.
  */
-import { type DatabaseSyncInstance as Database, DatabaseSync } from "@photostructure/sqlite";
+import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
+import { inTransaction, openDatabase } from "./archive-file.js";
 import { ImporterError } from "./errors.js";
 
-/** "CNar" in the file's header: distinguishes an archive from any other database. */
-const APPLICATION_ID = 0x434e6172;
-const SCHEMA_VERSION = 1;
-
-/** How long a process waits for another one that writes: far longer than any transaction here takes. */
-const LOCK_TIMEOUT_MS = 60_000;
-
 /**
- * `call_number` is compared byte for byte: in a call number `a` and `A` are different digits, so a case-insensitive
- * collation would take two numbers for one. BINARY is SQLite's default. It is written out because the table may be ported
- * to another database: MySQL and SQL Server ignore case by default.
- *
- * `unique (source, byte_offset, content_hash)` identifies a message of a source: importing the same file again adds
- * nothing. `from_line || raw` are exactly the bytes of the file.
+ * What happens to a message whose bytes, with the separator, are already stored from another place. `skip`: the place is
+ * listed in `copies`, under the number of the stored one · `number`: it gets a number of its own.
  */
-const SCHEMA = `
-create table facts (
-  name text primary key,
-  value text not null
-) strict;
-
-create table messages (
-  call_number text collate binary primary key not null check (length(call_number) = 8),
-  message_id text,
-  subject text,
-  from_header text,
-  date text,
-  date_header text,
-  from_line blob,
-  raw blob not null,
-  source text not null,
-  number integer not null,
-  byte_offset integer not null,
-  content_hash blob not null check (length(content_hash) = 32),
-  problem text,
-  unique (source, byte_offset, content_hash)
-) strict;
-
-create index messages_by_message_id on messages (message_id) where message_id is not null;
-create index messages_by_content on messages (content_hash);
-
-pragma application_id = ${APPLICATION_ID};
-pragma user_version = ${SCHEMA_VERSION};
-`;
+export type SameContent = "skip" | "number";
 
 /** Where the call numbers of an archive come from. It never changes. */
 export interface Origin {
@@ -78,6 +40,12 @@ export interface NewMessage extends MessageKey {
   readonly problem: string | null;
 }
 
+/** What `Archive.store` did. `sameContent`: messages that were stored before from another place. */
+export interface StoreResult {
+  readonly stored: readonly { readonly callNumber: string; readonly message: NewMessage }[];
+  readonly sameContent: number;
+}
+
 export type StoredMessage = Pick<
   NewMessage,
   "messageId" | "subject" | "from" | "date" | "source" | "number" | "problem"
@@ -87,6 +55,11 @@ export type StoredMessage = Pick<
 
 const SELECT_STORED = `select call_number as callNumber, message_id as messageId, subject, from_header as "from", date,
   source, number, problem from messages`;
+const SELECT_BY_KEY = `${SELECT_STORED} where source = ? and byte_offset = ? and content_hash = ?`;
+const SELECT_COPY = `${SELECT_STORED} where content_hash = ? and call_number in
+  (select call_number from copies where source = ? and byte_offset = ?)`;
+const SELECT_SAME_CONTENT = `${SELECT_STORED} where content_hash = ? and from_line is ? limit 1`;
+const INSERT_COPY = "insert into copies (source, number, byte_offset, call_number) values (?, ?, ?, ?)";
 const INSERT = `insert into messages (call_number, message_id, subject, from_header, date, date_header, from_line, raw, source,
   number, byte_offset, content_hash, problem) values (:callNumber, :messageId, :subject, :from, :date, :dateHeader,
   :fromLine, :raw, :source, :number, :byteOffset, :contentHash, :problem)`;
@@ -95,16 +68,24 @@ const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 
 export class Archive implements Disposable {
   readonly path: string;
+  readonly sameContent: SameContent;
   readonly #database: Database;
   readonly #find;
+  readonly #findCopy;
+  readonly #findSameContent;
   readonly #insert;
+  readonly #insertCopy;
 
   /** Opens the archive, and creates it where there is none. @throws ImporterError `archive_unusable`. */
-  constructor(path: string) {
+  constructor(path: string, sameContent: SameContent = "skip") {
     this.path = path;
+    this.sameContent = sameContent;
     this.#database = openDatabase(path);
-    this.#find = this.#database.prepare(`${SELECT_STORED} where source = ? and byte_offset = ? and content_hash = ?`);
+    this.#find = this.#database.prepare(SELECT_BY_KEY);
+    this.#findCopy = this.#database.prepare(SELECT_COPY);
+    this.#findSameContent = this.#database.prepare(SELECT_SAME_CONTENT);
     this.#insert = this.#database.prepare(INSERT);
+    this.#insertCopy = this.#database.prepare(INSERT_COPY);
   }
 
   /** Where its call numbers come from; undefined before the first message. */
@@ -114,13 +95,21 @@ export class Archive implements Disposable {
     return storeId === undefined || namespace === undefined ? undefined : { storeId, namespace };
   }
 
-  /** Returns the row of a message that is already stored. @throws ImporterError `archive_failed`. */
+  /**
+   * Returns the row of a message that is already stored, or listed as a copy; the latter with `skip` only.
+   * @throws ImporterError `archive_failed`.
+   */
   find({ source, byteOffset, contentHash }: MessageKey): StoredMessage | undefined {
-    try {
-      return this.#find.get(source, byteOffset, contentHash) as StoredMessage | undefined;
-    } catch (error) {
-      throw this.#withAction(error);
-    }
+    return this.#orAction(() => {
+      const row = this.#find.get(source, byteOffset, contentHash);
+      if (row !== undefined || this.sameContent === "number") return row as StoredMessage | undefined;
+      return this.#findCopy.get(contentHash, source, byteOffset) as StoredMessage | undefined;
+    });
+  }
+
+  /** Returns a stored message with exactly these bytes, from whatever place. @throws ImporterError `archive_failed`. */
+  findSameContent({ contentHash, fromLine }: Pick<NewMessage, "contentHash" | "fromLine">): StoredMessage | undefined {
+    return this.#orAction(() => this.#findSameContent.get(contentHash, fromLine) as StoredMessage | undefined);
   }
 
   findByCallNumber(callNumber: string): StoredMessage | undefined {
@@ -139,26 +128,35 @@ export class Archive implements Disposable {
   }
 
   /**
-   * Stores each message under the next of `callNumbers`, all or none. A message that another process has stored since it
-   * was looked up is left out. Returns how many were stored: the first so many of `callNumbers` are used, the rest are not.
-   * @throws ImporterError `repeated_call_number` when a number is already stored; `store_mismatch`, `other_namespace` when
-   *   the archive's numbers come from elsewhere; `archive_failed` when SQLite can't write. Nothing is stored then.
+   * Stores each message under the next of `callNumbers`, or as a copy, all or none. A message that another process has
+   * stored since it was looked up is left out. The first so many of `callNumbers` as there are in `stored` are used.
+   * @throws RangeError when there are fewer numbers than needed; ImporterError `repeated_call_number` when a number is
+   *   already stored; `store_mismatch`, `other_namespace` when the archive's numbers come from elsewhere; `archive_failed`
+   *   when SQLite can't write. Nothing is stored then.
    */
-  store(messages: readonly NewMessage[], callNumbers: readonly string[], origin: Origin): number {
-    if (callNumbers.length < messages.length) throw new RangeError(`${messages.length} messages need as many numbers`);
-    try {
-      return inTransaction(this.#database, () => {
+  store(messages: readonly NewMessage[], callNumbers: readonly string[], origin: Origin): StoreResult {
+    return this.#orAction(() =>
+      inTransaction(this.#database, () => {
         this.#pin(origin);
-        let stored = 0;
+        const stored: { callNumber: string; message: NewMessage }[] = [];
+        let sameContent = 0;
         for (const message of messages) {
           // Under the lock, so that two imports of one file can't both find it missing.
-          if (this.find(message) === undefined) this.#insertNew(callNumbers[stored++] as string, message);
+          if (this.find(message) !== undefined) continue;
+          const same = this.findSameContent(message);
+          if (same !== undefined) sameContent++;
+          if (same !== undefined && this.sameContent === "skip") {
+            this.#insertCopy.run(message.source, message.number, message.byteOffset, same.callNumber);
+            continue;
+          }
+          const callNumber = callNumbers[stored.length];
+          if (callNumber === undefined) throw new RangeError(`${callNumbers.length} numbers are too few`);
+          this.#insertNew(callNumber, message);
+          stored.push({ callNumber, message });
         }
-        return stored;
-      });
-    } catch (error) {
-      throw this.#withAction(error);
-    }
+        return { stored, sameContent };
+      }),
+    );
   }
 
   /** @throws ImporterError when the archive's numbers come from another store or namespace. */
@@ -214,60 +212,18 @@ export class Archive implements Disposable {
     }
   }
 
-  /** Adds to an error of SQLite what to do about it; returns any other error as it is. */
-  #withAction(error: unknown): unknown {
-    const { errcode, message } = error as { errcode?: number; message?: string };
-    if (errcode === undefined) return error;
-    const action = "Free disk space, or close the program that uses the archive";
-    const text = `The archive ${this.path} failed: ${message}.\n${action}, then run the same command again.`;
-    return new ImporterError("archive_failed", text, { cause: error });
+  /** Adds to an error of SQLite what to do about it; any other error stays as it is. */
+  #orAction<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      const { errcode, message } = error as { errcode?: number; message?: string };
+      if (errcode === undefined) throw error;
+      const action = "Free disk space, or close the program that uses the archive";
+      const text = `The archive ${this.path} failed: ${message}.\n${action}, then run the same command again.`;
+      throw new ImporterError("archive_failed", text, { cause: error });
+    }
   }
-}
-
-/**
- * Opens an archive, and creates it where there is none. A file that is no archive is left exactly as it was.
- * @throws ImporterError `archive_unusable` when the file can't be opened or is no archive.
- */
-function openDatabase(path: string): Database {
-  let database: Database | undefined;
-  try {
-    // The timeout goes to the constructor, because the switch to WAL already needs it.
-    database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
-    inTransaction(database, createOrCheckTables);
-    // A commit is on the disk before its numbers count as used, whatever defaults SQLite was built with.
-    database.exec("pragma journal_mode = wal; pragma synchronous = full;");
-    return database;
-  } catch (error) {
-    database?.close();
-    const action = "Pass --archive the path of an archive of this importer, or of a new file in an existing directory.";
-    const message = `The archive ${path} can't be used: ${(error as Error).message}. ${action}`;
-    throw new ImporterError("archive_unusable", message, { cause: error });
-  }
-}
-
-/** Runs `work` in one transaction with the right to write: all of it is stored or nothing. */
-function inTransaction<T>(database: Database, work: (database: Database) => T): T {
-  database.exec("begin immediate");
-  try {
-    const result = work(database);
-    database.exec("commit");
-    return result;
-  } catch (error) {
-    // SQLite has already rolled back when the disk is full.
-    if (database.isTransaction) database.exec("rollback");
-    throw error;
-  }
-}
-
-function createOrCheckTables(database: Database): void {
-  const [applicationId, version, tables] = [
-    "pragma application_id",
-    "pragma user_version",
-    "select count(*) from sqlite_schema",
-  ].map((query) => Number(Object.values(database.prepare(query).get() ?? {})[0]));
-  if (tables === 0 && applicationId === 0 && version === 0) database.exec(SCHEMA);
-  else if (applicationId !== APPLICATION_ID) throw new Error("it is a database of another program");
-  else if (version !== SCHEMA_VERSION) throw new Error(`its tables are of version ${version}, not ${SCHEMA_VERSION}`);
 }
 
 /** For many programs a text in SQLite ends at its first NUL: two Message-IDs that differ after it would look the same. */

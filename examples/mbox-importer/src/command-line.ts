@@ -35,6 +35,10 @@ Options
                        (default ${DEFAULT_PROCESS_COUNT})
   --wait SECONDS       how long to wait for an unreachable coordinator,
                        1 to ${WAIT_SECONDS_MAX} (default ${DEFAULT_WAIT_SECONDS})
+  --same-content WHAT  what to do with a message whose bytes, separator
+                       included, are stored already from another place:
+                       skip it and list the place (default), number it
+                       again, or ask when the rest is imported
   --json               print the summary as one JSON object
   -h, --help           print this text
 
@@ -56,6 +60,7 @@ const OPTIONS = {
   "token-file": { type: "string" },
   processes: { type: "string", default: String(DEFAULT_PROCESS_COUNT) },
   wait: { type: "string", default: String(DEFAULT_WAIT_SECONDS) },
+  "same-content": { type: "string", default: "skip" },
   json: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false },
 } as const;
@@ -69,10 +74,13 @@ const settingsSchema = z.object({
   "token-file": z.string().min(1, "must name a file").optional(),
   processes: wholeNumber(1, PROCESS_COUNT_MAX),
   wait: wholeNumber(1, WAIT_SECONDS_MAX),
+  "same-content": z.enum(["skip", "number", "ask"], "must be skip, number or ask"),
 });
 
 export interface CommandLine {
   readonly json: boolean;
+  /** When the import has skipped messages of the same content, ask whether to number them. */
+  readonly asks: boolean;
   /** Undefined with `--help`. */
   readonly settings: ImportSettings | undefined;
 }
@@ -84,7 +92,7 @@ export interface CommandLine {
 export function parseCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): CommandLine {
   const { values, positionals } = parse(args);
   const { help, json, ...given } = values;
-  if (help) return { json, settings: undefined };
+  if (help) return { json, asks: false, settings: undefined };
   const options = {
     ...given,
     coordinator: given.coordinator ?? environment["CALLNUMBER_COORDINATOR"] ?? DEFAULT_COORDINATOR,
@@ -99,9 +107,13 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
     throw badUsage(`--${name}${value === undefined ? "" : ` ${JSON.stringify(value)}`} ${issue?.message}`);
   }
   if (positionals.length === 0) throw badUsage("no source: name at least one mbox file or maildir");
-  const { wait, "token-file": tokenFile, ...settings } = checked.data;
+  const { wait, "token-file": tokenFile, "same-content": whatToDo, ...settings } = checked.data;
+  const asks = whatToDo === "ask";
+  if (asks && json) throw badUsage("--same-content ask and --json exclude each other: pass skip or number");
   const token = environment["CALLNUMBER_TOKEN"];
-  return { json, settings: { ...settings, token, tokenFile, sources: positionals, waitTimeoutMs: wait * 1000 } };
+  const sameContent = asks ? "skip" : whatToDo;
+  const waitTimeoutMs = wait * 1000;
+  return { json, asks, settings: { ...settings, token, tokenFile, sources: positionals, sameContent, waitTimeoutMs } };
 }
 
 function parse(args: readonly string[]) {

@@ -2,9 +2,10 @@
  * The command mbox-importer. The only place that reads the arguments, handles signals and sets the exit status.
  * The summary goes to stdout, everything else to stderr.
  */
+import { createInterface } from "node:readline/promises";
 import { HELP_TEXT, parseCommandLine } from "./command-line.js";
-import { type ErrorDetails, errorDetails } from "./errors.js";
-import { importMail } from "./importing/import.js";
+import { type ErrorDetails, errorDetails, ImporterError } from "./errors.js";
+import { type ImportSettings, importMail } from "./importing/import.js";
 import { type Summary, summaryText } from "./importing/summary.js";
 import { ignoreClosedPipes, printable, quantity, writeText } from "./terminal.js";
 
@@ -17,23 +18,48 @@ const PROGRESS_INTERVAL_MS = 5_000;
 export async function main(): Promise<void> {
   ignoreClosedPipes();
   try {
-    const { json, settings } = parseCommandLine(process.argv.slice(2), process.env);
+    const { json, asks, settings } = parseCommandLine(process.argv.slice(2), process.env);
     if (settings === undefined) {
       writeText(process.stdout, HELP_TEXT.trimEnd());
       return;
     }
+    if (asks && !process.stdin.isTTY) {
+      const message = "--same-content ask needs a terminal to ask on. Pass skip or number.";
+      throw new ImporterError("bad_usage", message);
+    }
     const stopping = stopOnSignals();
-    const summary = await importMail(settings, { onProgress: progressWriter(), onNote: writeLine }, stopping);
-    if (json) process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`);
-    // An import that was rejected before it began has nothing but its error.
-    else if (summary.archiveHolds !== null) writeText(process.stdout, summaryText(summary));
-    if (summary.error !== null) writeError(summary.error);
-    process.exitCode = exitStatus(summary, stopping.reason as StopSignal);
+    const importWith = async (changed: Partial<ImportSettings>) => {
+      const progress = progressWriter();
+      const listener = { onProgress: progress.onProgress, onNote: writeLine };
+      const summary = await importMail({ ...settings, ...changed }, listener, stopping);
+      progress.stop();
+      if (json) process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`);
+      // An import that was rejected before it began has nothing but its error.
+      else if (summary.archiveHolds !== null) writeText(process.stdout, summaryText(summary));
+      if (summary.error !== null) writeError(summary.error);
+      process.exitCode = exitStatus(summary, stopping.reason as StopSignal);
+      return summary;
+    };
+    const { outcome, messages } = await importWith({});
+    if (asks && outcome === "complete" && messages.sameContent > 0 && (await confirms(messages.sameContent))) {
+      await importWith({ sameContent: "number" });
+    }
   } catch (error) {
     const details = errorDetails(error);
     writeError(details);
     process.exitCode = details.code === "bad_usage" ? 2 : 1;
   }
+}
+
+/** Asks whether skipped messages are to be numbered. */
+async function confirms(messageCount: number): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // The end of the input, or Ctrl-C.
+  const closed = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
+  const question = `\nNumber the skipped ${quantity(messageCount, "message")} again? [y/N] `;
+  const answer = await Promise.race([terminal.question(question), closed]);
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
 }
 
 /** Returns a signal for the import; its reason is the name of the signal that the process received. */
@@ -54,16 +80,19 @@ function exitStatus({ outcome, messages }: Summary, stopSignal: StopSignal): num
 }
 
 /** Writes a line every five seconds, also when nothing happens. A message that was already there counts as read. */
-function progressWriter(): (share: number, messageCount: number) => void {
+function progressWriter() {
   let [share, count, countBefore] = [0, 0, 0];
-  setInterval(() => {
+  const timer = setInterval(() => {
     const perSecond = Math.round(((count - countBefore) * 1000) / PROGRESS_INTERVAL_MS);
     const rate = count === 0 ? "" : `, ${perSecond} a second`;
     writeLine(`${Math.floor(share * 100)} %, ${quantity(count, "message")} read${rate}`);
     countBefore = count;
   }, PROGRESS_INTERVAL_MS).unref();
-  return (newShare, newCount) => {
-    [share, count] = [newShare, newCount];
+  return {
+    onProgress: (newShare: number, newCount: number) => {
+      [share, count] = [newShare, newCount];
+    },
+    stop: () => clearInterval(timer),
   };
 }
 

@@ -32,10 +32,54 @@ test("the archive distinguishes call numbers that differ only in case", () => {
   expect(archive.count()).toBe(2);
 });
 
-test("the archive stores equal bytes at two places, and other bytes at the same place, as messages of their own", () => {
+/** Of `x`, three are equal to the byte; the last has another separator. */
+const EQUAL = [
+  message("x"),
+  message("x", { byteOffset: 7, number: 2 }),
+  message("y"),
+  message("x", { source: "b.mbox" }),
+  message("x", { byteOffset: 9, fromLine: Buffer.from("From a\n") }),
+];
+
+test("the archive lists the places of equal bytes as copies of the first one, once", () => {
   using archive = new Archive(path);
-  const messages = [message("x"), message("x", { byteOffset: 7 }), message("y"), message("x", { source: "b.mbox" })];
-  expect(archive.store(messages, NUMBERS, ORIGIN)).toBe(4);
+  const { stored, sameContent } = archive.store(EQUAL, NUMBERS, ORIGIN);
+  expect(stored.map(({ callNumber, message: { byteOffset, raw } }) => [callNumber, byteOffset, `${raw}`])).toEqual([
+    [NUMBERS[0], 0, "x"],
+    [NUMBERS[1], 0, "y"],
+    [NUMBERS[2], 9, "x"],
+  ]);
+  expect(sameContent).toBe(2);
+  expect(archive.store(EQUAL, NUMBERS, ORIGIN)).toEqual({ stored: [], sameContent: 0 });
+  expect(copies()).toEqual([
+    { source: "b.mbox", number: 1, byte_offset: 0, call_number: NUMBERS[0] },
+    { source: "letters.mbox", number: 2, byte_offset: 7, call_number: NUMBERS[0] },
+  ]);
+});
+
+test("the archive gives equal bytes at other places numbers of their own when it is asked to, also those listed before", () => {
+  for (const sameContent of ["skip", "number", "number"] as const) {
+    using archive = new Archive(path, sameContent);
+    archive.store(EQUAL, archive.count() === 0 ? NUMBERS : ["00000005", "00000006"], ORIGIN);
+  }
+  expect(rowsOf(path).map(({ source, byte_offset }) => [source, byte_offset])).toEqual([
+    ["b.mbox", 0],
+    ["letters.mbox", 0],
+    ["letters.mbox", 0],
+    ["letters.mbox", 7],
+    ["letters.mbox", 9],
+  ]);
+});
+
+test("an archive of version 1 is brought to the tables of today, and keeps its messages", () => {
+  {
+    using archive = new Archive(path);
+    archive.store(EQUAL.slice(0, 1), NUMBERS, ORIGIN);
+  }
+  execute("drop table copies; pragma user_version = 1");
+  using archive = new Archive(path);
+  expect(archive.store(EQUAL.slice(0, 2), [], ORIGIN)).toEqual({ stored: [], sameContent: 1 });
+  expect(copies()).toHaveLength(1);
 });
 
 test("the archive stores every byte, and every character of a header but NUL, at which SQLite's text ends", () => {
@@ -86,12 +130,17 @@ test.each([
 
 test("the archive rejects tables of another version, and a path in a missing directory", () => {
   new Archive(path).close();
-  execute("pragma user_version = 2");
-  expect(() => new Archive(path)).toThrow(expect.objectContaining({ message: expect.stringContaining("version 2") }));
+  execute("pragma user_version = 3");
+  expect(() => new Archive(path)).toThrow(expect.objectContaining({ message: expect.stringContaining("version 3") }));
   expect(() => new Archive(join(path, "no", "archive.db"))).toThrow(
     expect.objectContaining({ code: "archive_unusable" }),
   );
 });
+
+function copies(): unknown[] {
+  using database = new DatabaseSync(path);
+  return database.prepare("select * from copies").all();
+}
 
 function execute(sql: string): void {
   using database = new DatabaseSync(path);

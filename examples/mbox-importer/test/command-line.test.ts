@@ -11,6 +11,7 @@ import { callnumber, LETTERS, MBOX_IMPORTER, runImporter, temporaryDirectory } f
 test("the command line has a default for everything but the sources and the archive", () => {
   expect(parseCommandLine(["a.mbox", "b.mbox", "--archive", "a.db"], {})).toEqual({
     json: false,
+    asks: false,
     settings: {
       sources: ["a.mbox", "b.mbox"],
       archive: "a.db",
@@ -19,6 +20,7 @@ test("the command line has a default for everything but the sources and the arch
       token: undefined,
       tokenFile: undefined,
       processes: DEFAULT_PROCESS_COUNT,
+      sameContent: "skip",
       waitTimeoutMs: 30_000,
     },
   });
@@ -31,6 +33,8 @@ test.each([
   [["a.mbox", "--archive", "a.db", "--coordinator", "localhost:7300"], '--coordinator "localhost:7300"'],
   [["a.mbox", "--archive", "a.db", "--namespace", "Main"], '--namespace "Main"'],
   [["a.mbox", "--archive", "a.db", "--wait", "-1"], "--wait"],
+  [["a.mbox", "--archive", "a.db", "--same-content", "drop"], '--same-content "drop" must be skip, number or ask'],
+  [["a.mbox", "--archive", "a.db", "--same-content", "ask", "--json"], "--same-content ask and --json"],
   [["a.mbox", "--archvie", "a.db"], "--archvie"],
 ])("the command line rejects %j and names what is wrong", (args, text) => {
   expect(() => parseCommandLine(args, {})).toThrow(
@@ -112,7 +116,7 @@ test("the importer sends the token of its file; without one, or with one of anot
   const other = await runImporter(...args, "--token-file", readFile);
   expect(other).toMatchObject({ status: 1, stderr: expect.stringContaining("token for leasing in this namespace") });
   const done = await runImporter(...args, "--token-file", leaseFile);
-  expect(done).toMatchObject({ status: 0, summary: { messages: { stored: 20 } } });
+  expect(done).toMatchObject({ status: 0, summary: { messages: { stored: 19, sameContent: 1 } } });
 
   const [listed] = JSON.parse(await callnumber("token", "list", "--tokens-file", tokensFile, "--json"));
   const leases = await callnumber("runs", "--coordinator", url, "--token-file", readFile, "--json");

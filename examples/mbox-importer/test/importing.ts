@@ -100,6 +100,15 @@ export function rowsOf(archive: string): ArchiveRow[] {
   return database.prepare("select * from messages order by source, byte_offset").all() as unknown as ArchiveRow[];
 }
 
+/** The bytes of each place that was imported, of copies too. */
+export function placesOf(archive: string): Pick<ArchiveRow, "source" | "byte_offset" | "from_line" | "raw">[] {
+  using database = new DatabaseSync(archive, { timeout: 60_000 });
+  const copies =
+    "select copies.source, copies.byte_offset, from_line, raw from copies join messages using (call_number)";
+  const query = `select source, byte_offset, from_line, raw from messages union all ${copies} order by source, byte_offset`;
+  return database.prepare(query).all() as unknown as ArchiveRow[];
+}
+
 /** Resolves when the archive holds at least `count` messages. */
 export async function untilStored(archive: string, count: number): Promise<void> {
   using database = new DatabaseSync(archive, { timeout: 60_000 });

@@ -43,6 +43,7 @@ async function expectToContinue(): Promise<void> {
   expect(summary?.messages).toEqual({
     stored: MESSAGE_COUNT - before.length,
     alreadyThere: before.length,
+    sameContent: 0,
     notStored: 0,
   });
   const after = rowsOf(archive);

@@ -68,7 +68,7 @@ test("the importer reads a message through a link, and does not block on a pipe 
     url,
   );
   expect(status).toBe(1);
-  expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, notStored: 1 });
+  expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, sameContent: 0, notStored: 1 });
   expect(summary?.problems).toEqual([
     expect.objectContaining({ source: join(maildir, "1005.e.host"), reason: expect.stringContaining("is not a file") }),
   ]);
@@ -92,13 +92,13 @@ test("the importer gives renamed and moved messages no second number, and names 
   const args = [maildir, "--archive", join(directory, "archive.db"), "--coordinator", url];
   const first = await runImporter(...args);
   expect(first.status).toBe(0);
-  expect(first.summary?.messages).toEqual({ stored: 3, alreadyThere: 0, notStored: 0 });
+  expect(first.summary?.messages).toEqual({ stored: 3, alreadyThere: 0, sameContent: 0, notStored: 0 });
   expect(first.summary?.sources[0]?.notices).toEqual([expect.stringContaining(".Sent")]);
 
   await rename(join(maildir, "cur", "1001.a.host:2,S"), join(maildir, "cur", "1001.a.host:2,RST"));
   await rename(join(maildir, "new", "1003.c.host"), join(maildir, "cur", "1003.c.host:2,S"));
   const again = await runImporter(...args);
-  expect(again.summary?.messages).toEqual({ stored: 0, alreadyThere: 3, notStored: 0 });
+  expect(again.summary?.messages).toEqual({ stored: 0, alreadyThere: 3, sameContent: 0, notStored: 0 });
   const rows = rowsOf(join(directory, "archive.db"));
   expect(rows.map(({ raw }) => Buffer.from(raw).toString())).toEqual([letter("one"), letter("two"), letter("three")]);
   expect(rows.map(({ from_line, subject }) => [from_line, subject])).toEqual([

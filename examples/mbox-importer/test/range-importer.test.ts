@@ -43,7 +43,7 @@ test("an import takes no number for a message that is already stored", async () 
   for (const range of await rangesOf(mbox)) await importer.import(range);
   expect(numbers.taken).toBe(24);
   for (const range of await rangesOf(mbox)) {
-    expect(await importer.import(range)).toMatchObject({ stored: 0, notStored: 0 });
+    expect(await importer.import(range)).toMatchObject({ stored: [], notStored: 0 });
   }
   expect(numbers.taken).toBe(24);
   expect(rowsOf(archive.path).length).toBe(24);
@@ -61,6 +61,24 @@ test("an import adds only what is new when an mbox has grown", async () => {
   expect(rowsOf(archive.path).map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
+test("an import takes no number for a message whose bytes are stored from another place", async () => {
+  const numbers = numbersOfRun(1);
+  const importer = new RangeImporter(archive, numbers, "main");
+  for (const name of ["tiny.mbox", "moved.mbox"]) {
+    await writeFile(join(directory, name), tinyMbox(8));
+    const [range] = (await rangesOf(join(directory, name))) as [Range];
+    expect(await importer.import(range)).toMatchObject({ sameContent: name === "moved.mbox" ? 8 : 0, alreadyThere: 0 });
+    // The second time each place is known.
+    expect(await importer.import(range)).toMatchObject({ stored: [], sameContent: 0, alreadyThere: 8 });
+  }
+  // A process that has no numbers yet needs none.
+  const away: NumberSource = { storeId: undefined, take: () => Promise.reject(new Error("away")) };
+  await writeFile(join(directory, "again.mbox"), tinyMbox(8));
+  const [range] = (await rangesOf(join(directory, "again.mbox"))) as [Range];
+  expect(await new RangeImporter(archive, away, "main").import(range)).toMatchObject({ stored: [], sameContent: 8 });
+  expect(numbers.taken).toBe(8);
+});
+
 test("an import leaves out what another import has stored meanwhile, and uses its number for the next message", async () => {
   const mbox = join(directory, "tiny.mbox");
   await writeFile(mbox, tinyMbox(24));
@@ -76,8 +94,8 @@ test("an import leaves out what another import has stored meanwhile, and uses it
     },
   };
   const importer = new RangeImporter(archive, racing, "main");
-  expect(await importer.import(first)).toMatchObject({ stored: 0, alreadyThere: 8 });
-  expect(await importer.import(second)).toMatchObject({ stored: 16, alreadyThere: 0 });
+  expect(await importer.import(first)).toMatchObject({ stored: [], alreadyThere: 8 });
+  expect(await importer.import(second)).toMatchObject({ stored: { length: 16 }, alreadyThere: 0 });
   // 8 for the first range, 8 more for the second: none is wasted.
   expect(numbers.taken).toBe(16);
   expect(rowsOf(archive.path).length).toBe(24);
@@ -100,7 +118,7 @@ test("an import reports a file that changed after it was scanned, and stores not
   // The third message is cut short in its middle.
   await writeFile(mbox, tinyMbox(3).subarray(0, -8));
   const result = await new RangeImporter(archive, numbersOfRun(1), "main").import(range);
-  expect(result).toMatchObject({ stored: 2, notStored: 6 });
+  expect(result).toMatchObject({ stored: { length: 2 }, notStored: 6 });
   expect(result.problems[0]).toMatchObject({ number: 3, stored: false, reason: expect.stringContaining("changed") });
 });
 

@@ -8,7 +8,8 @@ const SUMMARY: Summary = {
   archive: "/a/archive.db",
   coordinator: "http://127.0.0.1:7300",
   namespace: "main",
-  messages: { stored: 1522, alreadyThere: 1, notStored: 0 },
+  sameContent: "skip",
+  messages: { stored: 1522, alreadyThere: 1, sameContent: 0, notStored: 0 },
   runsLeased: 5,
   processes: 4,
   seconds: 2,
@@ -30,21 +31,32 @@ test("the summary shows what was stored, the sources, and whether the import cam
 });
 
 test.each([
-  ["stored", { stored: 1522, alreadyThere: 1, notStored: 0 }, "  read a second       762 messages"],
-  ["read again", { stored: 0, alreadyThere: 2580, notStored: 1 }, "  read a second       1,290 messages"],
-  ["a single one", { stored: 0, alreadyThere: 2, notStored: 0 }, "  read a second       1 message"],
+  ["stored", { stored: 1522, alreadyThere: 1, sameContent: 0, notStored: 0 }, "  read a second       762 messages"],
+  [
+    "read again",
+    { stored: 0, alreadyThere: 2570, sameContent: 10, notStored: 1 },
+    "  read a second       1,290 messages",
+  ],
+  ["a single one", { stored: 0, alreadyThere: 2, sameContent: 0, notStored: 0 }, "  read a second       1 message"],
 ])(
   "the summary has the rate of messages that were %s, and none without messages or when it failed",
   (_, messages, line) => {
     const lines = (summary: Partial<Summary>) => summaryText({ ...SUMMARY, messages, ...summary }).split("\n");
     expect(lines({})).toContain(line);
     expect(lines({ outcome: "stopped", seconds: 2e5 }).join()).toMatch(/read a second +0\.0\d+ messages/);
-    const none = { stored: 0, alreadyThere: 0, notStored: 1 };
+    const none = { stored: 0, alreadyThere: 0, sameContent: 0, notStored: 1 };
     for (const without of [{ outcome: "failed" }, { messages: none }] as const) {
       expect(lines(without).join()).not.toContain("a second");
     }
   },
 );
+
+test("the summary says what happened to messages of the same content, with the query that lists them", () => {
+  const messages = { ...SUMMARY.messages, sameContent: 752 };
+  expect(summaryText({ ...SUMMARY, messages })).toContain("752 messages skipped: ");
+  expect(summaryText({ ...SUMMARY, messages })).toMatch(/^ {2}select .* from copies$/m);
+  expect(summaryText({ ...SUMMARY, messages, sameContent: "number" })).toContain("752 messages numbered again: ");
+});
 
 test("the summary lists problems by source, number, byte and reason, counts the rest, and has no control character", () => {
   const problem = { source: "/a/b.mbox", number: 7, byteOffset: 99, reason: "bad \u001b[2J", stored: false };

@@ -7,6 +7,7 @@ import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
+import { startProgramOnTerminal } from "../../../test/processes/command.js";
 import { Archive } from "../src/archive.js";
 import {
   callnumber,
@@ -14,7 +15,9 @@ import {
   demo,
   LETTERS,
   MESSAGE_COUNTS,
+  MBOX_IMPORTER,
   message,
+  placesOf,
   rowsOf,
   runImporter,
   skipWithoutSharedMail,
@@ -25,15 +28,17 @@ import {
 
 const SOURCES = Object.keys(MESSAGE_COUNTS);
 const TOTAL = Object.values(MESSAGE_COUNTS).reduce((sum, count) => sum + count, 0);
+/** Equal to another one to the byte, with the separator: 35 inside notmuch-and-lkml.mbox alone. */
+const COPY_COUNT = 51;
 
 test("an import gives every message of all archives a number of its own, and stores exactly the bytes of the files", async (ctx) => {
   skipWithoutSharedMail(ctx);
   const archive = await importAll(`sqlite:${join(await temporaryDirectory(), "store.db")}`);
-  const rows = rowsOf(archive);
+  const places = placesOf(archive);
   for (const path of SOURCES) {
     const bytes = await readFile(path);
     let position = 0;
-    for (const { byte_offset, from_line, raw } of rows.filter(({ source }) => source === path)) {
+    for (const { byte_offset, from_line, raw } of places.filter(({ source }) => source === path)) {
       // Between the messages there are only the blank lines of the format.
       expect(bytes.toString("latin1", position, byte_offset)).toMatch(/^(?:\r?\n)*$/);
       const stored = Buffer.concat([from_line ?? Buffer.alloc(0), raw]);
@@ -61,17 +66,17 @@ async function importAll(storeUrl: string): Promise<string> {
   const first = await runImporter(...args);
   expect(first.status).toBe(0);
   expect(first.summary).toMatchObject({
-    messages: { stored: TOTAL, alreadyThere: 0, notStored: 0 },
+    messages: { stored: TOTAL - COPY_COUNT, alreadyThere: 0, sameContent: COPY_COUNT, notStored: 0 },
     processes: 4,
-    archiveHolds: TOTAL,
+    archiveHolds: TOTAL - COPY_COUNT,
   });
   const again = await runImporter(...args);
   expect(again.status).toBe(0);
-  expect(again.summary?.messages).toEqual({ stored: 0, alreadyThere: TOTAL, notStored: 0 });
+  expect(again.summary?.messages).toEqual({ stored: 0, alreadyThere: TOTAL, sameContent: 0, notStored: 0 });
   expect(again.summary?.runsLeased).toBe(0);
 
   const callNumbers = rowsOf(archive).map(({ call_number }) => call_number);
-  expect(new Set(callNumbers).size).toBe(TOTAL);
+  expect(new Set(callNumbers).size).toBe(TOTAL - COPY_COUNT);
   expect(new Set(callNumbers.map((text) => decodeCallNumber(text).run)).size).toBeLessThanOrEqual(
     first.summary?.runsLeased ?? 0,
   );
@@ -94,7 +99,7 @@ test("an import reports each odd message by source, number and byte, and imports
   expect(stderr).toContain("its name is not UTF-8");
   expect(status).toBe(1);
   expect(summary?.outcome).toBe("complete");
-  expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, notStored: 2 });
+  expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, sameContent: 0, notStored: 2 });
   const place = (source: string, number: number, byteOffset: number) => ({ source, number, byteOffset });
   const because = (text: string, stored = true) => ({ reason: expect.stringContaining(text), stored });
   expect(new Set(summary?.problems)).toEqual(
@@ -106,6 +111,32 @@ test("an import reports each odd message by source, number and byte, and imports
       { ...place(missing, 0, 0), ...because("can't be opened", false) },
     ]),
   );
+});
+
+test("a rewritten mbox gets no number twice, unless the answer on the terminal is yes", async () => {
+  const { directory, url } = await coordinator();
+  const [mbox, archive] = [join(directory, "tiny.mbox"), join(directory, "archive.db")];
+  const args = [mbox, "--archive", archive, "--coordinator", url, "--same-content"];
+  await writeFile(mbox, tinyMbox(20));
+  expect((await runImporter(...args, "skip")).status).toBe(0);
+  const before = rowsOf(archive);
+  // As a mail program does that deletes the third one.
+  const offsets = before.map(({ byte_offset }) => byte_offset) as [number, number, number, number];
+  await writeFile(mbox, Buffer.concat([tinyMbox(20).subarray(0, offsets[2]), tinyMbox(20).subarray(offsets[3])]));
+
+  const terminal = startProgramOnTerminal(80, MBOX_IMPORTER, ...args, "ask");
+  await expect.poll(() => terminal.output().stdout).toMatch(/Number the skipped 17 messages again\? \[y\/N\]/);
+  expect(rowsOf(archive)).toEqual(before);
+  terminal.type("y\r");
+  expect(await terminal.ended()).toBe(0);
+  const after = rowsOf(archive);
+  expect(after).toEqual(expect.arrayContaining(before));
+  expect(after.length).toBe(20 + 17);
+
+  const noTerminal = await promisify(execFile)(process.execPath, [MBOX_IMPORTER, ...args, "ask"]).catch(
+    (error) => error,
+  );
+  expect(noTerminal).toMatchObject({ code: 2, stderr: expect.stringContaining("needs a terminal") });
 });
 
 test("two concurrent imports of one file store nothing twice", async () => {

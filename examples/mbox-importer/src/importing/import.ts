@@ -50,6 +50,7 @@ export async function importMail(
     const ranges = planRanges(sources, { onSourceScanned: (source) => summary.sources.push(source), onProblem });
     const bytesTotal = sources.reduce((sum, { bytes }) => sum + bytes, 0);
     let bytesDone = 0;
+    let messageCount = 0;
     const workerListener: WorkerListener = {
       onStarted: (number, pid) => {
         summary.processes++;
@@ -59,15 +60,17 @@ export async function importMail(
       onLeased: (runCount) => {
         summary.runsLeased += runCount;
       },
-      onImported: ({ bytes }, { stored, alreadyThere, notStored, problems }) => {
+      onImported: ({ bytes, items }, { stored, sameContent, alreadyThere, notStored, problems }) => {
         bytesDone += bytes;
-        messages.stored += stored;
+        messageCount += items.length;
+        messages.stored += stored.length;
+        messages.sameContent += sameContent;
         messages.alreadyThere += alreadyThere;
         messages.notStored += notStored;
         for (const problem of problems) addProblem(problem);
         // A source may grow while it is imported.
         const share = bytesDone < bytesTotal ? bytesDone / bytesTotal : 1;
-        listener.onProgress(share, messages.stored + messages.alreadyThere + messages.notStored);
+        listener.onProgress(share, messageCount);
       },
     };
     try {

@@ -19,8 +19,18 @@ export interface NumberSource {
   readonly storeId: string | undefined;
 }
 
+/** A message that got a number. */
+export interface NumberedMessage {
+  readonly callNumber: string;
+  readonly source: string;
+  readonly number: number;
+  readonly subject: string | null;
+}
+
 export interface RangeResult {
-  readonly stored: number;
+  readonly stored: readonly NumberedMessage[];
+  /** Their bytes were stored before from another place. With `skip` they are listed as copies, else they are in `stored`. */
+  readonly sameContent: number;
   readonly alreadyThere: number;
   readonly notStored: number;
   readonly problems: readonly Problem[];
@@ -49,6 +59,7 @@ export class RangeImporter {
   async import(range: Range): Promise<RangeResult> {
     const problems: Problem[] = [];
     const fresh: NewMessage[] = [];
+    const copies: NewMessage[] = [];
     for await (const message of readRange(range)) {
       if (!("raw" in message)) {
         problems.push(message);
@@ -58,27 +69,42 @@ export class RangeImporter {
       let row: { readonly problem: string | null } | undefined = this.#archive.find(key);
       if (row === undefined) {
         const parsed = await newMessage(message, key);
-        fresh.push(parsed);
+        const isCopy = this.#archive.sameContent === "skip" && this.#archive.findSameContent(parsed) !== undefined;
+        (isCopy ? copies : fresh).push(parsed);
         row = parsed;
       }
       const { source, number, byteOffset } = message;
       if (row.problem !== null) problems.push({ source, number, byteOffset, reason: row.problem, stored: true });
     }
-    const stored = fresh.length === 0 ? 0 : await this.#store(fresh);
+    const { stored, sameContent } = await this.#store(fresh, copies);
     const notStored = problems.filter((problem) => !problem.stored).length;
-    return { stored, alreadyThere: range.items.length - notStored - stored, notStored, problems };
+    const newCount = stored.length + (this.#archive.sameContent === "skip" ? sameContent : 0);
+    return { stored, sameContent, alreadyThere: range.items.length - notStored - newCount, notStored, problems };
   }
 
-  async #store(fresh: readonly NewMessage[]): Promise<number> {
+  /** `copies` need no numbers. */
+  async #store(fresh: readonly NewMessage[], copies: readonly NewMessage[]): Promise<Stored> {
+    if (fresh.length + copies.length === 0) return { stored: [], sameContent: 0 };
     const missing = fresh.length - this.#unused.length;
     if (missing > 0) this.#unused.push(...(await this.#numbers.take(missing)));
-    const { storeId } = this.#numbers;
+    const storeId = this.#numbers.storeId ?? this.#archive.origin?.storeId;
     if (storeId === undefined) throw new Error("broken invariant: numbers were taken from an unknown store");
-    const stored = this.#archive.store(fresh, this.#unused, { storeId, namespace: this.#namespace });
-    this.#unused.splice(0, stored);
-    return stored;
+    const origin = { storeId, namespace: this.#namespace };
+    const { stored, sameContent } = this.#archive.store([...copies, ...fresh], this.#unused, origin);
+    this.#unused.splice(0, stored.length);
+    return {
+      stored: stored.map(({ callNumber, message: { source, number, subject } }) => ({
+        callNumber,
+        source,
+        number,
+        subject,
+      })),
+      sameContent,
+    };
   }
 }
+
+type Stored = Pick<RangeResult, "stored" | "sameContent">;
 
 function messageKey({ source, byteOffset, raw }: SourceMessage): MessageKey {
   return { source, byteOffset, contentHash: createHash("sha256").update(raw).digest() };

@@ -1,4 +1,5 @@
 /** What an import did, and what the archive has afterwards: as data for `--json`, and as text for people. */
+import type { SameContent } from "../archive.js";
 import type { ErrorDetails } from "../errors.js";
 import type { Problem, ScannedSource } from "../sources/source.js";
 import { printable, quantity } from "../terminal.js";
@@ -13,8 +14,12 @@ export interface Summary {
   archive: string;
   coordinator: string;
   namespace: string;
-  /** Messages of this import. `notStored` are listed among the problems. */
-  messages: { stored: number; alreadyThere: number; notStored: number };
+  /**
+   * Messages of this import. `notStored` are listed among the problems. `sameContent`: their bytes were stored before from
+   * another place; of these, those that got a number are among `stored`, too.
+   */
+  messages: { stored: number; alreadyThere: number; sameContent: number; notStored: number };
+  sameContent: SameContent;
   runsLeased: number;
   processes: number;
   seconds: number;
@@ -33,15 +38,18 @@ export const PROBLEM_COUNT_MAX = 10_000;
 const SHOWN_PROBLEM_COUNT_MAX = 20;
 
 /** Returns the summary of an import that has done nothing yet. */
-export function emptySummary(settings: Pick<Summary, "archive" | "coordinator" | "namespace">): Summary {
-  const { archive, coordinator, namespace } = settings;
+export function emptySummary(
+  settings: Pick<Summary, "archive" | "coordinator" | "namespace" | "sameContent">,
+): Summary {
+  const { archive, coordinator, namespace, sameContent } = settings;
   return {
     outcome: "complete",
     error: null,
     archive,
     coordinator,
     namespace,
-    messages: { stored: 0, alreadyThere: 0, notStored: 0 },
+    messages: { stored: 0, alreadyThere: 0, sameContent: 0, notStored: 0 },
+    sameContent,
     runsLeased: 0,
     processes: 0,
     seconds: 0,
@@ -70,7 +78,8 @@ export function summaryText(summary: Summary): string {
     ["time", `${seconds.toFixed(1)} s with ${quantity(processes, "process", "processes")}`],
     ["archive holds", quantity(archiveHolds ?? 0, "message")],
   ];
-  const read = messages.stored + messages.alreadyThere;
+  const skipped = summary.sameContent === "skip" ? messages.sameContent : 0;
+  const read = messages.stored + messages.alreadyThere + skipped;
   // The time of a failure is that of its cause.
   if (outcome !== "failed" && read > 0) rows.splice(4, 0, ["read a second", rateText(read / seconds)]);
   if (messages.notStored > 0) rows.push(["NOT stored", `${quantity(messages.notStored, "part")}: see the problems`]);
@@ -78,6 +87,7 @@ export function summaryText(summary: Summary): string {
   return [
     `${HEADINGS[outcome]} ${printable(archive)}`,
     ...rows.map(([name, value]) => `  ${name.padEnd(20)}${value}`),
+    ...sameContentLines(summary),
     ...(sources.length === 0 ? [] : ["", "Sources", ...sources.map(sourceLine)]),
     ...problemLines(summary),
   ].join("\n");
@@ -86,6 +96,24 @@ export function summaryText(summary: Summary): string {
 function rateText(perSecond: number): string {
   const rate = perSecond.toLocaleString("en-US", { maximumSignificantDigits: 3 });
   return `${rate} ${rate === "1" ? "message" : "messages"}`;
+}
+
+const SAME_CONTENT: Readonly<Record<SameContent, { readonly outcome: string; readonly query: string }>> = {
+  skip: {
+    outcome: "skipped: exactly the same bytes have a number already",
+    query: "select source, number, byte_offset, call_number from copies",
+  },
+  number: {
+    outcome: "numbered again: exactly the same bytes had a number already",
+    query:
+      "select group_concat(call_number, ' ') from messages group by content_hash,\n    from_line having count(*) > 1",
+  },
+};
+
+function sameContentLines({ messages: { sameContent: count }, sameContent }: Summary): string[] {
+  if (count === 0) return [];
+  const { outcome, query } = SAME_CONTENT[sameContent];
+  return ["", `${quantity(count, "message")} ${outcome}. List them:`, `  ${query}`];
 }
 
 function sourceLine({ path, messages, notices }: ScannedSource): string {

@@ -5,12 +5,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type ErrorDetails, ImporterError } from "../errors.js";
+import type { SameContent } from "../archive.js";
 import type { Range } from "../sources/source.js";
 import type { RangeResult } from "./range-importer.js";
 
 export interface WorkerSettings {
   /** Absolute. */
   readonly archive: string;
+  readonly sameContent: SameContent;
   readonly coordinator: string;
   readonly namespace: string;
   readonly token: string | undefined;

@@ -23,7 +23,7 @@ let isReported = false;
 
 function open({ workerNumber, settings }: WorkerStart) {
   const { coordinator, namespace, token, tokenFile, waitTimeoutMs } = settings;
-  const archive = new Archive(settings.archive);
+  const archive = new Archive(settings.archive, settings.sameContent);
   archive.assertOrigin({ namespace });
   const labels = { archive: printable(basename(settings.archive), 64), process: String(workerNumber) };
   const client = createClient({
