@@ -12,6 +12,8 @@ export const DEFAULT_PROCESS_COUNT = Math.min(4, availableParallelism());
 const DEFAULT_COORDINATOR = "http://127.0.0.1:7300";
 const DEFAULT_WAIT_SECONDS = 30;
 const WAIT_SECONDS_MAX = 3600;
+const DEFAULT_SETTLE_SECONDS = 10;
+const SETTLE_SECONDS_MAX = 3600;
 
 export const HELP_TEXT = `Gives every message of your mail archives a call number and stores it under
 that number.
@@ -21,8 +23,8 @@ that number.
   mbox-importer letters.mbox --archive letters.db
   mbox-importer ~/Maildir lists/*.mbox --archive mail.db --processes 8 --json
 
-Each argument is an mbox file or a maildir (a directory with cur/ and new/
-inside). Maildirs inside a maildir are arguments of their own.
+Each argument is an mbox file, a maildir (a directory with cur/ and new/
+inside) or a directory of mboxes. Maildirs inside are arguments of their own.
 
 Options
   --archive FILE       the SQLite file to store the messages in; created if it
@@ -35,11 +37,17 @@ Options
                        (default ${DEFAULT_PROCESS_COUNT})
   --wait SECONDS       how long to wait for an unreachable coordinator,
                        1 to ${WAIT_SECONDS_MAX} (default ${DEFAULT_WAIT_SECONDS})
+  --follow             go on with what arrives, until the process is stopped;
+                       prints a line for each message
+  --settle SECONDS     with --follow: how long an mbox must be unchanged before
+                       its last message counts as complete, 1 to ${SETTLE_SECONDS_MAX}
+                       (default ${DEFAULT_SETTLE_SECONDS})
   --same-content WHAT  what to do with a message whose bytes, separator
                        included, are stored already from another place:
                        skip it and list the place (default), number it
                        again, or ask when the rest is imported
-  --json               print the summary as one JSON object
+  --json               print the summary as one JSON object; with --follow,
+                       each message and the summary as a line of JSON
   -h, --help           print this text
 
 Environment: CALLNUMBER_COORDINATOR, CALLNUMBER_NAMESPACE and
@@ -50,7 +58,7 @@ interrupted. Nothing is ever overwritten. What can't be read is stored as it is
 and reported by source, number and byte. README.md has the details.
 
 Exit status: 0 all is stored · 1 an error, or parts that could not be stored
-             2 a wrong command line · 130, 143 stopped
+             2 a wrong command line · 130, 143 stopped; 0 with --follow
 `;
 
 const OPTIONS = {
@@ -60,6 +68,8 @@ const OPTIONS = {
   "token-file": { type: "string" },
   processes: { type: "string", default: String(DEFAULT_PROCESS_COUNT) },
   wait: { type: "string", default: String(DEFAULT_WAIT_SECONDS) },
+  follow: { type: "boolean", default: false },
+  settle: { type: "string", default: String(DEFAULT_SETTLE_SECONDS) },
   "same-content": { type: "string", default: "skip" },
   json: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false },
@@ -74,6 +84,8 @@ const settingsSchema = z.object({
   "token-file": z.string().min(1, "must name a file").optional(),
   processes: wholeNumber(1, PROCESS_COUNT_MAX),
   wait: wholeNumber(1, WAIT_SECONDS_MAX),
+  follow: z.boolean(),
+  settle: wholeNumber(1, SETTLE_SECONDS_MAX),
   "same-content": z.enum(["skip", "number", "ask"], "must be skip, number or ask"),
 });
 
@@ -107,13 +119,22 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
     throw badUsage(`--${name}${value === undefined ? "" : ` ${JSON.stringify(value)}`} ${issue?.message}`);
   }
   if (positionals.length === 0) throw badUsage("no source: name at least one mbox file or maildir");
-  const { wait, "token-file": tokenFile, "same-content": whatToDo, ...settings } = checked.data;
+  const { wait, "token-file": tokenFile, "same-content": whatToDo, follow, settle, ...forImport } = checked.data;
   const asks = whatToDo === "ask";
   if (asks && json) throw badUsage("--same-content ask and --json exclude each other: pass skip or number");
-  const token = environment["CALLNUMBER_TOKEN"];
-  const sameContent = asks ? "skip" : whatToDo;
-  const waitTimeoutMs = wait * 1000;
-  return { json, asks, settings: { ...settings, token, tokenFile, sources: positionals, sameContent, waitTimeoutMs } };
+  // What follows a mailbox reads a rotated mbox, and after a restart everything, again.
+  if (follow && whatToDo !== "skip") throw badUsage("--follow needs --same-content skip");
+  const settings = {
+    ...forImport,
+    sources: positionals,
+    token: environment["CALLNUMBER_TOKEN"],
+    tokenFile,
+    sameContent: asks ? ("skip" as const) : whatToDo,
+    waitTimeoutMs: wait * 1000,
+    waitsForever: follow,
+    follow: follow ? { settleMs: settle * 1000 } : undefined,
+  };
+  return { json, asks, settings };
 }
 
 function parse(args: readonly string[]) {

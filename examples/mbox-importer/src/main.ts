@@ -6,6 +6,7 @@ import { createInterface } from "node:readline/promises";
 import { HELP_TEXT, parseCommandLine } from "./command-line.js";
 import { type ErrorDetails, errorDetails, ImporterError } from "./errors.js";
 import { type ImportSettings, importMail } from "./importing/import.js";
+import type { NumberedMessage } from "./importing/range-importer.js";
 import { type Summary, summaryText } from "./importing/summary.js";
 import { ignoreClosedPipes, printable, quantity, writeText } from "./terminal.js";
 
@@ -30,14 +31,23 @@ export async function main(): Promise<void> {
     const stopping = stopOnSignals();
     const importWith = async (changed: Partial<ImportSettings>) => {
       const progress = progressWriter();
-      const listener = { onProgress: progress.onProgress, onNote: writeLine };
+      const listener = {
+        onProgress: progress.onProgress,
+        onNote: writeLine,
+        onNumbered: settings.follow === undefined ? () => {} : json ? printJsonLine : printMessage,
+        onCaughtUp: () => {
+          progress.stop();
+          writeLine("read to the end; waits for more");
+        },
+      };
       const summary = await importMail({ ...settings, ...changed }, listener, stopping);
       progress.stop();
-      if (json) process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`);
+      if (json && settings.follow !== undefined) printJsonLine(summary);
+      else if (json) process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`);
       // An import that was rejected before it began has nothing but its error.
       else if (summary.archiveHolds !== null) writeText(process.stdout, summaryText(summary));
       if (summary.error !== null) writeError(summary.error);
-      process.exitCode = exitStatus(summary, stopping.reason as StopSignal);
+      process.exitCode = exitStatus(summary, stopping.reason as StopSignal, settings.follow !== undefined);
       return summary;
     };
     const { outcome, messages } = await importWith({});
@@ -74,9 +84,19 @@ function stopOnSignals(): AbortSignal {
   return controller.signal;
 }
 
-function exitStatus({ outcome, messages }: Summary, stopSignal: StopSignal): number {
+/** What is followed may be read later: a part that was not stored is no failure then. */
+function exitStatus({ outcome, messages }: Summary, stopSignal: StopSignal, isFollowed: boolean): number {
   if (outcome === "stopped") return SIGNAL_STATUSES[stopSignal];
-  return outcome === "complete" && messages.notStored === 0 ? 0 : 1;
+  return outcome === "complete" && (isFollowed || messages.notStored === 0) ? 0 : 1;
+}
+
+function printMessage({ callNumber, source, number, subject }: NumberedMessage): void {
+  const text = `${callNumber}  ${source}, message ${number}: ${subject ?? "(no subject)"}`;
+  process.stdout.write(`${printable(text, 500)}\n`);
+}
+
+function printJsonLine(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
 /** Writes a line every five seconds, also when nothing happens. A message that was already there counts as read. */

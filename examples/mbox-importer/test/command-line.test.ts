@@ -21,7 +21,9 @@ test("the command line has a default for everything but the sources and the arch
       tokenFile: undefined,
       processes: DEFAULT_PROCESS_COUNT,
       sameContent: "skip",
+      follow: undefined,
       waitTimeoutMs: 30_000,
+      waitsForever: false,
     },
   });
 });
@@ -35,6 +37,7 @@ test.each([
   [["a.mbox", "--archive", "a.db", "--wait", "-1"], "--wait"],
   [["a.mbox", "--archive", "a.db", "--same-content", "drop"], '--same-content "drop" must be skip, number or ask'],
   [["a.mbox", "--archive", "a.db", "--same-content", "ask", "--json"], "--same-content ask and --json"],
+  [["a.mbox", "--archive", "a.db", "--follow", "--same-content", "number"], "--follow needs --same-content skip"],
   [["a.mbox", "--archvie", "a.db"], "--archvie"],
 ])("the command line rejects %j and names what is wrong", (args, text) => {
   expect(() => parseCommandLine(args, {})).toThrow(

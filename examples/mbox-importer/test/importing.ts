@@ -20,6 +20,7 @@ import {
   serveProcess,
 } from "../../../test/processes/command.js";
 import type { NewMessage } from "../src/archive.js";
+import type { NumberedMessage } from "../src/importing/range-importer.js";
 import type { Summary } from "../src/importing/summary.js";
 
 export const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
@@ -64,9 +65,12 @@ export function startImporter(...args: readonly string[]) {
   const stdout = text(child.stdout);
   const ended = once(child, "close").then(async ([status]) => {
     const json = await stdout;
+    const values = args.includes("--follow") ? json.split("\n").slice(0, -1) : [json].filter((value) => value !== "");
+    const printed = values.map((value) => JSON.parse(value) as Summary | NumberedMessage);
     // A killed or rejected importer has no summary.
-    const summary = json === "" ? undefined : (JSON.parse(json) as Summary);
-    return { status: status as number | null, summary, stderr: lines.join("\n") };
+    const summary = printed.find((value) => "outcome" in value);
+    const numbered = printed.filter((value) => "callNumber" in value);
+    return { status: status as number | null, summary, numbered, stderr: lines.join("\n") };
   });
   onTestFinished(async () => {
     child.kill("SIGKILL");

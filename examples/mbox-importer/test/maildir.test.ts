@@ -3,7 +3,7 @@ import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { listMaildir, listSubfolders, readMaildirMessage } from "../src/sources/maildir.js";
-import { openMailSource } from "../src/sources/source.js";
+import { openMailSources } from "../src/sources/source.js";
 import { rowsOf, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
 
 const letter = (subject: string) => `Subject: ${subject}\n\nFrom here on, text. >From is not quoted in a maildir.\n`;
@@ -76,10 +76,10 @@ test("the importer reads a message through a link, and does not block on a pipe 
 
 test("the importer rejects a directory that is not a maildir, and a missing one", async () => {
   await rm(join(maildir, "new"), { recursive: true });
-  await expect(openMailSource(maildir)).rejects.toThrow(
+  await expect(openMailSources(maildir)).rejects.toThrow(
     expect.objectContaining({ code: "source_unusable", message: expect.stringContaining("not a maildir") }),
   );
-  await expect(openMailSource(join(maildir, "gone"))).rejects.toThrow(
+  await expect(openMailSources(join(maildir, "gone"))).rejects.toThrow(
     expect.objectContaining({ code: "source_unusable" }),
   );
 });

@@ -7,13 +7,17 @@ import { resolve } from "node:path";
 import { httpSource } from "@callnumber/client";
 import { Archive } from "../archive.js";
 import { errorDetails, ImporterError } from "../errors.js";
-import { type MailSource, openMailSource, type Problem, planRanges } from "../sources/source.js";
+import { Follower, type FollowSettings } from "../sources/follow.js";
+import { type OpenedPath, openMailSources, type Problem, planRanges, type ScannedSource } from "../sources/source.js";
+import type { NumberedMessage } from "./range-importer.js";
 import { emptySummary, PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
 import { importWithWorkers, type WorkerListener, type WorkerSettings } from "./worker-pool.js";
 
 export interface ImportSettings extends WorkerSettings {
   readonly sources: readonly string[];
   readonly processes: number;
+  /** Goes on with what arrives until the signal is aborted; undefined: ends when all is imported. */
+  readonly follow: FollowSettings | undefined;
 }
 
 export interface ImportListener {
@@ -21,6 +25,9 @@ export interface ImportListener {
   onProgress(share: number, messageCount: number): void;
   /** A line for people. */
   onNote(note: string): void;
+  onNumbered(message: NumberedMessage): void;
+  /** With `follow`: all that was there is read. */
+  onCaughtUp(): void;
 }
 
 /**
@@ -33,9 +40,10 @@ export async function importMail(
   signal: AbortSignal,
 ): Promise<Summary> {
   const startedAtMs = performance.now();
-  const { sources: paths, processes, ...forWorkers } = { ...settings, archive: resolve(settings.archive) };
+  const { sources: paths, processes, follow, ...forWorkers } = { ...settings, archive: resolve(settings.archive) };
   const summary = emptySummary(forWorkers);
   const { messages } = summary;
+  const scanned = new Map<string, ScannedSource>();
   const addProblem = (problem: Problem) => {
     summary.problemCount++;
     if (summary.problems.length < PROBLEM_COUNT_MAX) summary.problems.push(problem);
@@ -44,10 +52,13 @@ export async function importMail(
     const onProblem = (problem: Problem) => {
       messages.notStored++;
       addProblem(problem);
-      listener.onNote(`${problem.source}: ${problem.reason}`);
+      listener.onNote(noteOf(problem));
     };
-    const sources = await prepare(paths, forWorkers, onProblem);
-    const ranges = planRanges(sources, { onSourceScanned: (source) => summary.sources.push(source), onProblem });
+    const opened = await prepare(paths, forWorkers, follow !== undefined, onProblem);
+    const sources = opened.flatMap((place) => place.sources);
+    const { onNote, onCaughtUp } = listener;
+    const onSourceScanned = (source: ScannedSource) => void scanned.set(source.path, source);
+    const follower = follow && new Follower(opened, follow, { onSourceScanned, onProblem, onNote, onCaughtUp });
     const bytesTotal = sources.reduce((sum, { bytes }) => sum + bytes, 0);
     let bytesDone = 0;
     let messageCount = 0;
@@ -60,22 +71,30 @@ export async function importMail(
       onLeased: (runCount) => {
         summary.runsLeased += runCount;
       },
-      onImported: ({ bytes, items }, { stored, sameContent, alreadyThere, notStored, problems }) => {
-        bytesDone += bytes;
-        messageCount += items.length;
+      onImported: (range, { stored, sameContent, alreadyThere, notStored, problems }) => {
+        bytesDone += range.bytes;
+        messageCount += range.items.length;
         messages.stored += stored.length;
         messages.sameContent += sameContent;
         messages.alreadyThere += alreadyThere;
         messages.notStored += notStored;
         for (const problem of problems) addProblem(problem);
+        if (follower !== undefined) {
+          for (const problem of problems.filter((found) => !found.stored)) onNote(noteOf(problem));
+          if (problems.some(({ isTransient }) => isTransient === true)) follower.retry(range);
+        }
+        for (const message of stored) listener.onNumbered(message);
         // A source may grow while it is imported.
         const share = bytesDone < bytesTotal ? bytesDone / bytesTotal : 1;
         listener.onProgress(share, messageCount);
       },
     };
     try {
-      await importWithWorkers(ranges, processes, forWorkers, workerListener, signal);
+      const rangesUntil = (end: AbortSignal) =>
+        follower?.ranges(end) ?? planRanges(sources, { onSourceScanned, onProblem });
+      await importWithWorkers(rangesUntil, processes, forWorkers, workerListener, signal);
     } finally {
+      summary.sources = [...scanned.values()];
       using archive = new Archive(forWorkers.archive);
       summary.archiveHolds = archive.count();
       summary.storeId = archive.origin?.storeId ?? null;
@@ -83,18 +102,24 @@ export async function importMail(
   } catch (error) {
     summary.error = errorDetails(error);
   }
-  summary.outcome = summary.error !== null ? "failed" : signal.aborted ? "stopped" : "complete";
+  const isStopped = signal.aborted && settings.follow === undefined;
+  summary.outcome = summary.error !== null ? "failed" : isStopped ? "stopped" : "complete";
   summary.seconds = (performance.now() - startedAtMs) / 1000;
   return summary;
+}
+
+function noteOf({ source, number, reason }: Problem): string {
+  return `${source}${number > 0 ? `, message ${number}` : ""}: ${reason}`;
 }
 
 /** Rejects what can be rejected before a worker is started or a call number taken, but a bad source only if all are. */
 async function prepare(
   paths: readonly string[],
   settings: WorkerSettings,
+  mayBeEmpty: boolean,
   onProblem: (problem: Problem) => void,
-): Promise<MailSource[]> {
-  const opened = await Promise.allSettled(paths.map(openMailSource));
+): Promise<OpenedPath[]> {
+  const opened = await Promise.allSettled(paths.map((path) => openMailSources(path, mayBeEmpty)));
   const sources = opened.filter((result) => result.status === "fulfilled").map(({ value }) => value);
   for (const [index, source] of paths.entries()) {
     const result = opened[index] as (typeof opened)[0];

@@ -20,6 +20,8 @@ export interface WorkerSettings {
   readonly tokenFile: string | undefined;
   /** How long to wait for an unreachable coordinator. */
   readonly waitTimeoutMs: number;
+  /** Waits for it again, however long it is away. */
+  readonly waitsForever: boolean;
 }
 
 /** Has a `WorkerStart` as JSON: in the environment, because it may have a token, which the arguments would show to every user. */
@@ -47,12 +49,12 @@ export interface WorkerListener {
 }
 
 /**
- * Imports all ranges with up to `processCount` workers. Resolves when every worker has ended. When `signal` is aborted or a
+ * Imports all ranges with up to `processCount` workers. `rangesUntil` yields them until its signal is aborted. Resolves when every worker has ended. When `signal` is aborted or a
  * worker fails or dies, the others finish their current transaction and end.
  * @throws the first failure of a worker.
  */
 export async function importWithWorkers(
-  ranges: AsyncGenerator<Range, void>,
+  rangesUntil: (signal: AbortSignal) => AsyncGenerator<Range, void>,
   processCount: number,
   settings: WorkerSettings,
   listener: WorkerListener,
@@ -61,6 +63,7 @@ export async function importWithWorkers(
   const workers: WorkerProcess[] = [];
   const failing = new AbortController();
   const stopping = AbortSignal.any([signal, failing.signal]);
+  const ranges = rangesUntil(stopping);
   stopping.addEventListener("abort", () => {
     for (const worker of workers) worker.stop();
   });

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { type Client, createClient } from "@callnumber/client";
+import { type Client, type ClientError, createClient } from "@callnumber/client";
 import { Archive } from "../archive.js";
 import { errorDetails } from "../errors.js";
 import type { Range } from "../sources/source.js";
@@ -18,7 +18,7 @@ let currentRange: Promise<void> = Promise.resolve();
 let isStopping = false;
 let isTaking = false;
 /** Why no run came since the last one. */
-let failure: string | undefined;
+let failure: ClientError | undefined;
 let isReported = false;
 
 function open({ workerNumber, settings }: WorkerStart) {
@@ -41,7 +41,7 @@ function open({ workerNumber, settings }: WorkerStart) {
         send({ type: "leased", runCount });
       },
       onRetry: ({ error }) => {
-        failure = `${error.code}: ${error.message}`;
+        failure = error;
         reportWaiting();
       },
     },
@@ -51,7 +51,15 @@ function open({ workerNumber, settings }: WorkerStart) {
       isTaking = true;
       setImmediate(reportWaiting);
       try {
-        return await client.take(count);
+        for (;;) {
+          try {
+            return await client.take(count);
+          } catch (error) {
+            // The client tried it again and again until its time was over.
+            const isOver = failure !== undefined && (error as ClientError).code === failure.code;
+            if (!isOver || !settings.waitsForever || isStopping) throw error;
+          }
+        }
       } finally {
         isTaking = false;
       }
@@ -67,7 +75,7 @@ function open({ workerNumber, settings }: WorkerStart) {
 function reportWaiting(): void {
   if (!isTaking || isReported || failure === undefined) return;
   isReported = true;
-  send({ type: "waiting", reason: failure });
+  send({ type: "waiting", reason: `${failure.code}: ${failure.message}` });
 }
 
 async function importRange(range: Range): Promise<void> {

@@ -29,13 +29,17 @@ export async function isMaildir(path: string): Promise<boolean> {
   return await hasDirectories(path, "");
 }
 
-/** Lists the messages of a maildir in the order of their unique names, which usually is the order of delivery. */
-export async function listMaildir(path: string): Promise<MaildirMessage[]> {
+/** Lists the messages of a maildir in the order of their unique names, which usually is the order of delivery; without the known ones. */
+export async function listMaildir(
+  path: string,
+  known: { has(unique: string): boolean } = new Set(),
+): Promise<MaildirMessage[]> {
   const files: string[] = [];
   for (const name of DIRECTORIES) {
     for (const entry of await readdir(`${path}/${name}`, { withFileTypes: true, encoding: "buffer" })) {
-      const file = entry.name.toString("latin1");
-      if (!entry.isDirectory() && !file.startsWith(".")) files.push(`${name}/${file}`);
+      const file = `${name}/${entry.name.toString("latin1")}`;
+      const isHidden = file[name.length + 1] === ".";
+      if (!entry.isDirectory() && !isHidden && !known.has(uniqueName(file))) files.push(file);
     }
   }
   const messages: MaildirMessage[] = [];
@@ -90,7 +94,7 @@ function bytesOf(path: string, file: string): Buffer {
 
 /**
  * The text of a name that has a character for each byte. If it is not UTF-8, each byte that is not ASCII is written as
- * `\xff`, and a backslash as two: two names never have one text.
+ * `\xff`, and a backslash as two: two such names never have one text.
  */
 function textOf(name: string): string {
   const bytes = Buffer.from(name, "latin1");

@@ -31,14 +31,24 @@ export interface MboxPart {
   readonly end: number;
 }
 
+export interface SplitOptions {
+  /** Where the first byte of the chunks is in the file: at the begin of a part. */
+  readonly start?: number;
+  /** Leaves out a last line without its end, since what it is depends on the rest. */
+  readonly isGrowing?: boolean;
+}
+
 /** Yields the parts of an mbox. The bytes may come in chunks of any size; the parts are the same. */
-export async function* splitMbox(chunks: AsyncIterable<Buffer>): AsyncGenerator<MboxPart, void> {
-  const reader = new LineReader();
-  const splitter = new MboxSplitter();
+export async function* splitMbox(
+  chunks: AsyncIterable<Buffer>,
+  { start = 0, isGrowing = false }: SplitOptions = {},
+): AsyncGenerator<MboxPart, void> {
+  const reader = new LineReader(start);
+  const splitter = new MboxSplitter(start);
   for await (const chunk of chunks) {
     for (const line of reader.push(chunk)) yield* splitter.push(line);
   }
-  for (const line of reader.end()) yield* splitter.push(line);
+  if (!isGrowing) for (const line of reader.end()) yield* splitter.push(line);
   yield* splitter.end();
 }
 
@@ -56,13 +66,17 @@ const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 class MboxSplitter {
   #open: OpenPart | undefined;
   /** Where the lines seen so far end. */
-  #end = 0;
+  #end: number;
   /** Length of the last line when it was blank, else 0. */
   #blankLength = 0;
   #separatorMayFollow = true;
   /** The next line decides whether it counts. */
   #candidate: { readonly separator: Line; readonly blankLength: number } | undefined;
   #hasSeparator = false;
+
+  constructor(start: number) {
+    this.#end = start;
+  }
 
   *push(given: Line): Generator<MboxPart, void> {
     let line = given;
@@ -165,9 +179,14 @@ interface Line {
  * bytes ends a line too: it is the hole that a crash leaves in a file, and a line may begin right after it.
  */
 export class LineReader {
-  #offset = 0;
-  #position = 0;
+  #offset: number;
+  #position: number;
   #head: Buffer = EMPTY;
+
+  constructor(start = 0) {
+    this.#offset = start;
+    this.#position = start;
+  }
 
   /** Yields the lines that `chunk`, the file's next bytes, completes. Consume them all before the next `push`. */
   *push(chunk: Buffer): Generator<Line, void> {

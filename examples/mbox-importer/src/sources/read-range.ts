@@ -5,7 +5,7 @@ import { open } from "node:fs/promises";
 import { beginsWithMessageHeader, joinProblems } from "../parse-message.js";
 import { readMaildirMessage } from "./maildir.js";
 import { type MboxPart, startsWithFrom } from "./mbox.js";
-import type { Problem, Range } from "./source.js";
+import { identityOf, type Problem, type Range } from "./source.js";
 
 /** SQLite keeps no row above 10^9 bytes; the rest of the row needs a little of it. */
 const MESSAGE_BYTES_MAX = 10 ** 9 - 1024 * 1024;
@@ -30,29 +30,39 @@ export function readRange(range: Range): AsyncGenerator<SourceMessage | Problem,
   return range.kind === "mbox" ? readMbox(range) : readMaildir(range);
 }
 
+type Rejection = Pick<Problem, "reason" | "isTransient">;
+
 /** One read for the whole range: it is small, or has a single message. */
-async function* readMbox({ path, items }: Range & { kind: "mbox" }): AsyncGenerator<SourceMessage | Problem, void> {
+async function* readMbox(range: Range & { kind: "mbox" }): AsyncGenerator<SourceMessage | Problem, void> {
+  const { path, identity, items } = range;
   const start = items[0]?.offset ?? 0;
   const end = items.at(-1)?.contentEnd ?? start;
-  const isTooLarge = end - start > MESSAGE_BYTES_MAX;
-  const bytes = isTooLarge ? Buffer.alloc(0) : await readBytes(path, start, end);
+  let bytes: Buffer = Buffer.alloc(0);
+  let failure: Rejection | undefined;
+  try {
+    if (end - start > MESSAGE_BYTES_MAX) failure = { reason: tooLarge(end - start) };
+    else bytes = await readBytes(path, identity, start, end);
+  } catch (error) {
+    failure = { reason: `it can't be read: ${(error as Error).message}`, isTransient: true };
+  }
   for (const part of items) {
     const place = { source: path, number: part.number, byteOffset: part.offset };
     const content = bytes.subarray(part.offset - start, part.contentEnd - start);
-    const reason = isTooLarge ? tooLarge(end - start) : rejectionReason(part, content);
-    if (reason === null) yield { ...place, ...splitContent(part, content) };
-    else yield { ...place, reason, stored: false };
+    const rejection = failure ?? rejectionOf(part, content);
+    if (rejection === undefined) yield { ...place, ...splitContent(part, content) };
+    else yield { ...place, ...rejection, stored: false };
   }
 }
 
-function rejectionReason(part: MboxPart, content: Buffer): string | null {
+function rejectionOf(part: MboxPart, content: Buffer): Rejection | undefined {
   if (content.length < part.contentEnd - part.offset || (part.kind === "message" && !startsWithFrom(content))) {
-    return "the file changed while it was imported";
+    return { reason: "the file changed while it was imported", isTransient: true };
   }
   if (part.kind === "unseparated" && !beginsWithMessageHeader(content)) {
-    return "the file has no separator of a known form and does not begin like a message: it is not an mbox";
+    const reason = "the file has no separator of a known form and does not begin like a message: it is not an mbox";
+    return { reason };
   }
-  return null;
+  return undefined;
 }
 
 function splitContent(part: MboxPart, content: Buffer): Pick<SourceMessage, "fromLine" | "raw" | "problem"> {
@@ -104,7 +114,7 @@ async function* readMaildir(range: Range & { kind: "maildir" }): AsyncGenerator<
       const raw = await readMaildirMessage(range.path, message);
       yield { ...place, fromLine: null, raw, problem: null };
     } catch (error) {
-      yield { ...place, reason: `it can't be read: ${(error as Error).message}`, stored: false };
+      yield { ...place, reason: `it can't be read: ${(error as Error).message}`, stored: false, isTransient: true };
     }
   }
 }
@@ -113,10 +123,11 @@ function tooLarge(bytes: number): string {
   return `its ${bytes} bytes are more than the ${MESSAGE_BYTES_MAX} that a row of the archive can have`;
 }
 
-/** Reads the bytes from `start` to `end`; fewer when the file has become shorter. */
-async function readBytes(path: string, start: number, end: number): Promise<Buffer> {
+/** Reads the bytes from `start` to `end`; fewer when the file has become shorter, none when the path has another file now. */
+async function readBytes(path: string, identity: string, start: number, end: number): Promise<Buffer> {
   const file = await open(path);
   try {
+    if (identityOf(await file.stat()) !== identity) return Buffer.alloc(0);
     const bytes = Buffer.allocUnsafeSlow(end - start);
     let filled = 0;
     for (let bytesRead = -1; filled < bytes.length && bytesRead !== 0; filled += bytesRead) {

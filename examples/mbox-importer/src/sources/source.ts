@@ -2,15 +2,16 @@
  * A source of messages: an mbox or a maildir. To import something else, replace the files of this directory: yield
  * ranges of positions, and give each message a key that stays the same when it is imported again.
  */
-import { createReadStream } from "node:fs";
-import { realpath, stat } from "node:fs/promises";
+import { createReadStream, type Stats } from "node:fs";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { ImporterError } from "../errors.js";
 import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
 import { type MboxPart, splitMbox } from "./mbox.js";
 
 /** `path` is absolute and without links: the same file has one name, from wherever it is imported. */
 export type MailSource =
-  | { readonly kind: "mbox"; readonly path: string; readonly bytes: number }
+  | { readonly kind: "mbox"; readonly path: string; readonly bytes: number; readonly identity: string }
   | {
       readonly kind: "maildir";
       readonly path: string;
@@ -26,12 +27,17 @@ interface Numbered {
   readonly bytes: number;
 }
 
-type MboxItem = MboxPart & Numbered;
-type MaildirItem = MaildirMessage & Numbered;
+export type MboxItem = MboxPart & Numbered;
+export type MaildirItem = MaildirMessage & Numbered;
 
 /** Whole messages of one source, as positions: small enough for a message between processes and for one transaction. */
 export type Range = { readonly path: string; readonly bytes: number } & (
-  | { readonly kind: "mbox"; readonly items: readonly MboxItem[] }
+  | {
+      readonly kind: "mbox";
+      /** Of the file that was scanned: another one may have its path when it is read. */
+      readonly identity: string;
+      readonly items: readonly MboxItem[];
+    }
   | { readonly kind: "maildir"; readonly items: readonly MaildirItem[] }
 );
 
@@ -42,10 +48,26 @@ export interface Problem {
   readonly byteOffset: number;
   readonly reason: string;
   readonly stored: boolean;
+  /** The source has changed since it was scanned: read again, the part may be stored. */
+  readonly isTransient?: true;
 }
 
-/** Resolves a path of the command line. @throws ImporterError `source_unusable` with what it is instead of a source. */
-export async function openMailSource(given: string): Promise<MailSource> {
+/** Two files that exist at the same time have different identities, and a file that is renamed keeps its own. */
+export function identityOf({ dev, ino }: Pick<Stats, "dev" | "ino">): string {
+  return `${dev}:${ino}`;
+}
+
+/** A path of the command line, absolute and without links, and what is there: of a directory that is no maildir, the mboxes in it. */
+export interface OpenedPath {
+  readonly path: string;
+  readonly sources: readonly MailSource[];
+}
+
+/**
+ * Resolves a path of the command line. `mayBeEmpty`: takes a directory into which the first mbox is still to come.
+ * @throws ImporterError `source_unusable` with what it is instead of a source.
+ */
+export async function openMailSources(given: string, mayBeEmpty = false): Promise<OpenedPath> {
   let path: string;
   try {
     path = await realpath(given);
@@ -58,18 +80,36 @@ export async function openMailSource(given: string): Promise<MailSource> {
     throw new ImporterError("source_unusable", message, { cause: error });
   }
   const stats = await stat(path);
-  if (stats.isFile()) return { kind: "mbox", path, bytes: stats.size };
+  if (stats.isFile()) return { path, sources: [mboxSource(path, stats)] };
   if (!stats.isDirectory()) {
     const message = `${given} is neither a file nor a directory. Write a stream into a file first.`;
     throw new ImporterError("source_unusable", message);
   }
-  if (!(await isMaildir(path))) {
-    const message = `${given} is a directory but not a maildir: cur/ or new/ is missing. Pass the maildir or mbox files inside.`;
+  if (await isMaildir(path)) {
+    const [messages, subfolders] = await Promise.all([listMaildir(path), listSubfolders(path)]);
+    const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
+    return { path, sources: [{ kind: "maildir", path, bytes, messages, subfolders }] };
+  }
+  const sources: MailSource[] = [];
+  for (const name of (await readdir(path)).filter(mayBeMbox).sort()) {
+    const file = join(path, name);
+    const found = await stat(file);
+    if (found.isFile()) sources.push(mboxSource(file, found));
+  }
+  if (sources.length === 0 && !mayBeEmpty) {
+    const message = `${given} is a directory without mboxes, and not a maildir: cur/ or new/ is missing. Pass the maildirs inside.`;
     throw new ImporterError("source_unusable", message);
   }
-  const [messages, subfolders] = await Promise.all([listMaildir(path), listSubfolders(path)]);
-  const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
-  return { kind: "maildir", path, bytes, messages, subfolders };
+  return { path, sources };
+}
+
+function mboxSource(path: string, stats: Stats): MailSource {
+  return { kind: "mbox", path, bytes: stats.size, identity: identityOf(stats) };
+}
+
+/** In a directory of mboxes: neither hidden, nor the lock of a mail program. */
+export function mayBeMbox(name: string): boolean {
+  return !name.startsWith(".") && !name.endsWith(".lock");
 }
 
 const CHUNK_BYTES = 256 * 1024;
@@ -100,40 +140,73 @@ export interface PlanListener {
  * reported; the next one follows.
  */
 export async function* planRanges(sources: readonly MailSource[], listener: PlanListener): AsyncGenerator<Range, void> {
-  let messageCountMax = FIRST_RANGE_MESSAGE_COUNT;
+  const rangeSize = new RangeSize();
   for (const source of sources) {
-    const { kind, path } = source;
-    const scan: Scan = { messages: 0, position: 0, notices: [] };
-    let items: (MboxItem | MaildirItem)[] = [];
-    let bytes = 0;
-    const takeRange = () => {
-      const range = { kind, path, bytes, items } as Range;
-      items = [];
-      bytes = 0;
-      messageCountMax = Math.min(messageCountMax * 2, RANGE_MESSAGE_COUNT_MAX);
-      return range;
-    };
+    const { kind, path, bytes } = source;
+    const scan = newScan();
     try {
-      for await (const item of source.kind === "mbox" ? scanMbox(source, scan) : scanMaildir(source, scan)) {
-        const isFull = items.length >= messageCountMax || bytes + item.bytes > RANGE_BYTES_MAX;
-        if (isFull && items.length > 0) yield takeRange();
-        items.push(item);
-        bytes += item.bytes;
-      }
+      yield* toRanges(source, source.kind === "mbox" ? scanMbox(source, scan) : scanMaildir(source, scan), rangeSize);
     } catch (error) {
       const place = { source: path, number: scan.messages + 1, byteOffset: scan.position };
       const reason = `the source can't be read on from here: ${(error as Error).message}`;
       listener.onProblem({ ...place, reason, stored: false });
     }
-    if (items.length > 0) yield takeRange();
-    listener.onSourceScanned({ kind, path, bytes: source.bytes, messages: scan.messages, notices: scan.notices });
+    listener.onSourceScanned({ kind, path, bytes, messages: scan.messages, notices: scan.notices });
   }
 }
 
-interface Scan {
+/** How many messages the next range may have. */
+export class RangeSize {
+  messageCountMax = FIRST_RANGE_MESSAGE_COUNT;
+
+  grow(): void {
+    this.messageCountMax = Math.min(this.messageCountMax * 2, RANGE_MESSAGE_COUNT_MAX);
+  }
+}
+
+/** Puts items together into ranges. Those before an error of `items` come before the error. */
+export async function* toRanges(
+  source: { readonly kind: MailSource["kind"]; readonly path: string; readonly identity?: string },
+  items: AsyncIterable<MboxItem | MaildirItem> | Iterable<MboxItem | MaildirItem>,
+  rangeSize: RangeSize,
+): AsyncGenerator<Range, void> {
+  const { kind, path, identity } = source;
+  let taken: (MboxItem | MaildirItem)[] = [];
+  let bytes = 0;
+  const takeRange = () => {
+    const range = { kind, path, identity, bytes, items: taken } as Range;
+    taken = [];
+    bytes = 0;
+    rangeSize.grow();
+    return range;
+  };
+  let failure: unknown;
+  try {
+    for await (const item of items) {
+      const isFull = taken.length >= rangeSize.messageCountMax || bytes + item.bytes > RANGE_BYTES_MAX;
+      if (isFull && taken.length > 0) yield takeRange();
+      taken.push(item);
+      bytes += item.bytes;
+    }
+  } catch (error) {
+    failure = error;
+  }
+  if (taken.length > 0) yield takeRange();
+  if (failure !== undefined) throw failure;
+}
+
+/** How far the scan of a source has come. */
+export interface Scan {
   messages: number;
+  /** Where the parts that were found end. */
   position: number;
+  /** Where the bytes that were read end. */
+  readEnd: number;
   readonly notices: string[];
+}
+
+export function newScan(): Scan {
+  return { messages: 0, position: 0, readEnd: 0, notices: [] };
 }
 
 /** What a file begins with, in hex, that must be converted before it can be imported. */
@@ -148,25 +221,33 @@ const FOREIGN_FORMATS = [
 ];
 const FOREIGN_BEGIN_BYTES = 6;
 
+type MboxPlace = { readonly path: string; readonly bytes: number };
+
 /**
- * Reads to the end as it is then: a file may grow. @throws Error for a foreign format, and if the file became shorter, since
- * its last message is cut.
+ * Reads from `scan.position` to the end as it is then: a file may grow; one that is followed, to `bytes`. @throws Error for a
+ * foreign format, and if the file became shorter, since its last message is cut.
  */
-async function* readChunks({ path, bytes }: MailSource): AsyncGenerator<Buffer, void> {
-  let position = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
-    const begin = position === 0 ? chunk.toString("hex", 0, FOREIGN_BEGIN_BYTES) : "";
+async function* readChunks({ path, bytes }: MboxPlace, scan: Scan, isGrowing: boolean): AsyncGenerator<Buffer, void> {
+  scan.readEnd = scan.position;
+  if (isGrowing && scan.position >= bytes) return;
+  const end = isGrowing ? bytes - 1 : Number.POSITIVE_INFINITY;
+  const chunks = createReadStream(path, { start: scan.position, end, highWaterMark: CHUNK_BYTES });
+  for await (const chunk of chunks as AsyncIterable<Buffer>) {
+    const begin = scan.readEnd === 0 ? chunk.toString("hex", 0, FOREIGN_BEGIN_BYTES) : "";
     const foreign = FOREIGN_FORMATS.find((format) => format.begin.test(begin));
     if (foreign !== undefined) throw new Error(foreign.reason);
-    position += chunk.length;
+    scan.readEnd += chunk.length;
     yield chunk;
   }
-  if (position < bytes) throw new Error(`it became shorter during the import, ${position} bytes instead of ${bytes}`);
+  if (scan.readEnd < bytes)
+    throw new Error(`it became shorter during the import, ${scan.readEnd} bytes instead of ${bytes}`);
 }
 
-async function* scanMbox(source: MailSource, scan: Scan): AsyncGenerator<MboxItem, void> {
+/** Begins at `scan.position`, the begin of message `scan.messages + 1`. `isGrowing`: as for `splitMbox`. */
+export async function* scanMbox(source: MboxPlace, scan: Scan, isGrowing = false): AsyncGenerator<MboxItem, void> {
   let hasContent = false;
-  for await (const part of splitMbox(readChunks(source))) {
+  const parts = splitMbox(readChunks(source, scan, isGrowing), { start: scan.position, isGrowing });
+  for await (const part of parts) {
     scan.position = part.end;
     if (part.kind === "blank") continue;
     hasContent = true;

@@ -1,0 +1,190 @@
+/** `--follow` as a process: mail that arrives slowly, rotations, kills, and a coordinator that is away. */
+import { existsSync } from "node:fs";
+import { copyFile, type FileHandle, mkdir, open, readFile, rename, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, inject, test } from "vitest";
+import { seededBelow } from "../../../test/faults/seeded-random.js";
+import { splitMbox } from "../src/sources/mbox.js";
+import {
+  MESSAGE_COUNTS,
+  placesOf,
+  rowsOf,
+  startCoordinator,
+  startImporter,
+  temporaryDirectory,
+  tinyMbox,
+  untilStored,
+} from "./importing.js";
+
+const KILL_COUNT = 50;
+const below = seededBelow(inject("seed"));
+
+/** Writes messages to an mbox as a mail program would that is slow: in pieces, through one open file. */
+class SlowMbox {
+  readonly #path: string;
+  readonly #bytes: Buffer;
+  #file: FileHandle | undefined;
+  #written = 0;
+
+  constructor(path: string, messages: readonly Buffer[]) {
+    this.#path = path;
+    this.#bytes = Buffer.concat(messages);
+  }
+
+  /** Writes the next `share` of all bytes, in pieces. */
+  async write(share: number): Promise<void> {
+    const end = Math.min(this.#written + Math.ceil(this.#bytes.length * share), this.#bytes.length);
+    while (this.#written < end) {
+      const size = Math.min(1 + below(20_000), end - this.#written);
+      await this.#append(size);
+      await sleep(below(10));
+    }
+  }
+
+  /** Renames the file in the middle of a message: the program goes on in it until the message is complete. */
+  async rotateByRenaming(name: string): Promise<void> {
+    await rename(this.#path, name);
+    await this.#finishMessage();
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  async rotateByCopying(name: string): Promise<void> {
+    await this.#finishMessage();
+    await copyFile(this.#path, name);
+    await truncate(this.#path);
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+  }
+
+  async #finishMessage(): Promise<void> {
+    const next = this.#bytes.indexOf("\nFrom ", this.#written);
+    await this.#append((next < 0 ? this.#bytes.length : next + 1) - this.#written);
+  }
+
+  async #append(size: number): Promise<void> {
+    this.#file ??= await open(this.#path, "a");
+    await this.#file.write(this.#bytes, this.#written, size);
+    this.#written += size;
+  }
+}
+
+/** Real mail, where it is at hand. Each ends in a blank line. */
+async function letters(): Promise<Buffer[]> {
+  const path = Object.keys(MESSAGE_COUNTS)[0] as string;
+  const bytes = existsSync(path) ? await readFile(path) : tinyMbox(1200);
+  const messages: Buffer[] = [];
+  for await (const { contentEnd, offset } of splitMbox(pieces(bytes))) {
+    const message = bytes.subarray(offset, contentEnd);
+    // Two in a row without a blank line would be told apart by what follows, and a piece may end there.
+    messages.push(Buffer.concat([message, Buffer.from(message.at(-1) === 0x0a ? "\n" : "\n\n")]));
+  }
+  return messages;
+}
+
+async function* pieces(bytes: Buffer) {
+  yield bytes;
+}
+
+test(`each message that arrives is numbered once, through ${KILL_COUNT} kills and three rotations`, async () => {
+  const directory = await temporaryDirectory();
+  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
+  const [list, lists, maildir, archive] = ["list.mbox", "lists", "maildir", "archive.db"].map((name) =>
+    join(directory, name),
+  ) as [string, string, string, string];
+  for (const name of ["new", "cur", "tmp"]) await mkdir(join(maildir, name), { recursive: true });
+  await mkdir(lists);
+  const messages = await letters();
+  const third = Math.ceil(messages.length / 3);
+  const parts = [0, 1, 2].map((index) => messages.slice(index * third, (index + 1) * third));
+  const feeds = [list, join(lists, "a.mbox"), join(lists, "b.mbox")].map(
+    (path, index) => new SlowMbox(path, parts[index] as Buffer[]),
+  ) as [SlowMbox, SlowMbox, SlowMbox];
+  await writeFile(list, "");
+
+  const args = [list, lists, maildir, "--archive", archive, "--coordinator", url, "--processes", "2", "--follow"];
+  const numbered: string[] = [];
+  let delivered = 0;
+  for (let life = 1; life <= KILL_COUNT; life++) {
+    const importer = startImporter(...args, "--settle", "3600");
+    const untilAnswered = [
+      () => sleep(below(400)),
+      () => importer.prints(/^process \d started/),
+      () => importer.prints(/^read to the end/),
+      () => untilStored(archive, Math.floor(delivered / 2)),
+    ][below(4)] as () => Promise<void>;
+    const feeding = (async () => {
+      await Promise.all([...feeds.map((feed) => feed.write(1 / KILL_COUNT)), deliver(maildir, ++delivered)]);
+      if (life === 20) await feeds[0].rotateByRenaming(`${list}.1`);
+      if (life === 30) await feeds[1].rotateByRenaming(join(lists, "a.mbox.1"));
+    })();
+    await untilAnswered();
+    // The importer, not the writers.
+    for (const pid of life % 2 === 0 ? [importer.pid] : [importer.pid, ...importer.workerPids]) kill(pid);
+    numbered.push(...(await importer.ended).numbered.map(({ callNumber }) => callNumber));
+    await feeding;
+    if (life === 40) await feeds[0].rotateByCopying(`${list}-20261125`);
+  }
+  for (const feed of feeds) {
+    await feed.write(1);
+    await feed.close();
+  }
+  const last = startImporter(...args, "--settle", "1");
+  await untilStored(archive, messages.length + delivered);
+  process.kill(last.pid, "SIGTERM");
+  const { status, summary, stderr } = await last.ended;
+  expect([status, summary?.outcome, summary?.error]).toEqual([0, "complete", null]);
+  expect(stderr).not.toMatch(/it grew after it was stored/);
+
+  const rows = rowsOf(archive);
+  expect(new Set(rows.map(({ call_number }) => call_number)).size).toBe(messages.length + delivered);
+  const bytesOf = ({ from_line, raw }: { from_line: Uint8Array | null; raw: Uint8Array }) =>
+    Buffer.concat([from_line ?? Buffer.alloc(0), raw]).toString("latin1");
+  const inMboxes = rows.filter(({ source }) => !source.startsWith(maildir)).map(bytesOf);
+  expect(inMboxes.toSorted()).toEqual(messages.map((message) => message.toString("latin1").slice(0, -1)).toSorted());
+  // One line for each, and none for a number that is not in the archive.
+  expect(new Set(numbered).size).toBe(numbered.length);
+  expect(numbered.filter((callNumber) => !rows.some((row) => row.call_number === callNumber))).toEqual([]);
+  expect(placesOf(archive).length).toBeGreaterThan(rows.length);
+});
+
+async function deliver(maildir: string, number: number): Promise<void> {
+  const name = `${number}.host`;
+  await writeFile(join(maildir, "tmp", name), `Subject: letter ${number}\n\n`);
+  await rename(join(maildir, "tmp", name), join(maildir, number % 2 === 0 ? "new" : "cur", name));
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
+
+test("what follows waits for its coordinator, however long it is away, and ends in order after SIGTERM", async () => {
+  const directory = await temporaryDirectory();
+  const storeUrl = `sqlite:${join(directory, "store.db")}`;
+  const coordinator = await startCoordinator(storeUrl);
+  await coordinator.stop();
+  const [mbox, archive] = [join(directory, "tiny.mbox"), join(directory, "archive.db")];
+  await writeFile(mbox, tinyMbox(3));
+  const args = ["--archive", archive, "--coordinator", coordinator.url, "--follow", "--wait", "1", "--settle", "3600"];
+  const importer = startImporter(mbox, ...args);
+  await importer.prints(/waits for the coordinator: coordinator_unreachable/);
+  // Longer than it waits at once.
+  await sleep(3000);
+  await startCoordinator(storeUrl, "--port", new URL(coordinator.url).port);
+  await untilStored(archive, 2);
+  process.kill(importer.pid, "SIGTERM");
+  const { status, summary, numbered } = await importer.ended;
+  expect([status, summary?.outcome]).toEqual([0, "complete"]);
+  expect(numbered.map(({ number, subject }) => [number, subject])).toEqual([
+    [1, "1"],
+    [2, "2"],
+  ]);
+  expect(summary?.sources).toMatchObject([{ path: mbox, messages: 3, notices: ["its last message is held back"] }]);
+});

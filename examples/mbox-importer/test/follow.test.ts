@@ -1,0 +1,170 @@
+import { appendFile, copyFile, mkdir, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { Follower } from "../src/sources/follow.js";
+import { readRange } from "../src/sources/read-range.js";
+import { openMailSources, type Range } from "../src/sources/source.js";
+import { temporaryDirectory, tinyMbox } from "./importing.js";
+
+/** Longer than any test: the last message of an mbox stays held back. */
+const NEVER_MS = 3_600_000;
+const TINY = tinyMbox(9);
+const tiny = (number: number) => TINY.subarray(tinyMbox(number - 1).length, tinyMbox(number).length);
+
+let directory: string;
+let mbox: string;
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  mbox = join(directory, "tiny.mbox");
+});
+
+/** Follows `path` until the test ends. */
+async function follow(path: string, settleMs = NEVER_MS) {
+  const subjects: string[] = [];
+  const ranges: Range[] = [];
+  const notes: string[] = [];
+  const stopping = new AbortController();
+  const listener = {
+    onSourceScanned: () => {},
+    onProblem: ({ reason }: { reason: string }) => void notes.push(reason),
+    onNote: (note: string) => void notes.push(note),
+    onCaughtUp: () => void notes.push("caught up"),
+  };
+  const follower = new Follower([await openMailSources(path, true)], { settleMs, pollIntervalMs: 10 }, listener);
+  const consumed = (async () => {
+    for await (const range of follower.ranges(stopping.signal)) {
+      ranges.push(range);
+      for await (const message of readRange(range)) {
+        if ("raw" in message) subjects.push(`${message.raw.toString().split("\n")[0]?.replace("Subject: ", "")}`);
+        else notes.push(message.reason);
+      }
+    }
+  })();
+  const stop = async () => {
+    stopping.abort();
+    await consumed;
+  };
+  return { subjects, ranges, notes, follower, [Symbol.asyncDispose]: stop };
+}
+
+test("a growing mbox yields each message when the next one begins, and none of it before", async () => {
+  await writeFile(mbox, TINY.subarray(0, 0));
+  await using following = await follow(mbox);
+  let written = 0;
+  for (const end of [10, tinyMbox(1).length + 4, tinyMbox(1).length + 31, tinyMbox(4).length + 20, TINY.length]) {
+    await appendFile(mbox, TINY.subarray(written, end));
+    written = end;
+    const complete = [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((number) => tinyMbox(number).length + 32 <= end);
+    await expect.poll(() => following.subjects).toEqual(complete.map(String));
+  }
+  expect(following.ranges.at(-1)?.items.map(({ number }) => number)).toEqual([4, 5, 6, 7, 8]);
+});
+
+test("the last message of an mbox counts when the file was quiet, but not while it ends in the middle of a line", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(2).length));
+  await using following = await follow(mbox, 1);
+  await expect.poll(() => following.subjects).toEqual(["1", "2"]);
+  await appendFile(
+    mbox,
+    Buffer.concat([tiny(3), Buffer.from("From a Mon Jan  5 10:00:00 2015\nSubject: four\n\nhalf a li")]),
+  );
+  await expect.poll(() => following.notes.join()).toMatch(/ends in the middle of a line: its last message waits/);
+  expect(following.subjects).toEqual(["1", "2", "3"]);
+  await appendFile(mbox, "ne\n");
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "3", "four"]);
+});
+
+test("a message that grows after it counted as complete is yielded again, and named", async () => {
+  await writeFile(mbox, tiny(1));
+  await using following = await follow(mbox, 1);
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  await appendFile(mbox, "more text\n");
+  await expect.poll(() => following.subjects).toEqual(["1", "1"]);
+  expect(following.notes.join()).toMatch(/message 1: it grew after it was stored, and gets a second number/);
+});
+
+test("an mbox that is rotated by a new name is read on under that name, and the new one from its start", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(3).length));
+  await using following = await follow(mbox);
+  await expect.poll(() => following.subjects).toEqual(["1", "2"]);
+  await rename(mbox, `${mbox}.1`);
+  await appendFile(`${mbox}.1`, Buffer.concat([tiny(4), tiny(5)]));
+  await writeFile(mbox, Buffer.concat([tiny(6), tiny(7)]));
+  await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "2", "3", "4", "6"]);
+  // The old one ends: its last message is held back for as long as any other.
+  await appendFile(`${mbox}.1`, tiny(8));
+  await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "2", "3", "4", "5", "6"]);
+});
+
+test("an mbox that is rotated by copying and truncating is read from its start, and its copy too", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(4).length));
+  await using following = await follow(mbox);
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "3"]);
+  await copyFile(mbox, `${mbox}-20261125`);
+  await truncate(mbox);
+  await appendFile(mbox, Buffer.concat([tiny(5), tiny(6)]));
+  await expect.poll(() => following.notes.join()).toMatch(/was truncated or rewritten: it is read from its start/);
+  await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "1", "2", "2", "3", "3", "5"]);
+});
+
+test("an mbox that is deleted or moved away is named, with the message that was not complete, and followed when it comes again", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(2).length));
+  await using following = await follow(mbox);
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  await rm(mbox);
+  await expect
+    .poll(() => following.notes.join())
+    .toMatch(/tiny.mbox was deleted, .* before its last message was complete/);
+  await writeFile(mbox, Buffer.concat([tiny(3), tiny(4)]));
+  await expect.poll(() => following.subjects).toEqual(["1", "3"]);
+});
+
+test("a range that was rejected is planned again, once, under the name that its file has by then", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(3).length));
+  await using following = await follow(mbox);
+  await expect.poll(() => following.subjects).toEqual(["1", "2"]);
+  const [range] = following.ranges as [Range];
+  following.follower.retry(range);
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "1", "2"]);
+  following.follower.retry(range);
+  await rename(mbox, `${mbox}.1`);
+  await expect.poll(() => following.ranges.map(({ path }) => path)).toEqual([mbox, mbox, `${mbox}.1`]);
+});
+
+test("a range whose file has been replaced yields nothing of the new one", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(3).length));
+  await using following = await follow(mbox);
+  await expect.poll(() => following.ranges).toHaveLength(1);
+  await rename(mbox, join(directory, "other"));
+  await writeFile(mbox, TINY);
+  for await (const message of readRange(following.ranges[0] as Range)) {
+    expect(message).toMatchObject({ stored: false, reason: "the file changed while it was imported" });
+  }
+});
+
+test("a directory yields the mboxes that appear in it, without hidden files and locks", async () => {
+  await using following = await follow(directory);
+  await expect.poll(() => following.notes).toEqual(["caught up"]);
+  await writeFile(join(directory, ".hidden.mbox"), tinyMbox(2));
+  await writeFile(join(directory, "b.mbox.lock"), tinyMbox(2));
+  await writeFile(join(directory, "a.mbox"), Buffer.concat([tiny(1), tiny(2)]));
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  await writeFile(join(directory, "b.mbox"), Buffer.concat([tiny(3), tiny(4)]));
+  await expect.poll(() => following.subjects).toEqual(["1", "3"]);
+  await writeFile(join(directory, "c.mbox.gz"), Buffer.from("1f8b0800", "hex"));
+  await expect.poll(() => following.notes.join()).toContain("unpack it with gunzip first");
+});
+
+test("a maildir yields what is delivered, once, also when its flags change", async () => {
+  const maildir = join(directory, "maildir");
+  for (const name of ["new", "cur", "tmp"]) await mkdir(join(maildir, name), { recursive: true });
+  await writeFile(join(maildir, "cur", "1.host:2,S"), "Subject: 1\n\n");
+  await using following = await follow(maildir);
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  await writeFile(join(maildir, "tmp", "2.host"), "Subject: 2\n\n");
+  await rename(join(maildir, "tmp", "2.host"), join(maildir, "new", "2.host"));
+  await expect.poll(() => following.subjects).toEqual(["1", "2"]);
+  await rename(join(maildir, "new", "2.host"), join(maildir, "cur", "2.host:2,S"));
+  await writeFile(join(maildir, "new", "3.host"), "Subject: 3\n\n");
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "3"]);
+});
