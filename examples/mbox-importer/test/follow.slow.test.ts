@@ -79,7 +79,7 @@ async function letters(): Promise<Buffer[]> {
   const messages: Buffer[] = [];
   for await (const { contentEnd, offset } of splitMbox(pieces(bytes))) {
     const message = bytes.subarray(offset, contentEnd);
-    // Two in a row without a blank line would be told apart by what follows, and a piece may end there.
+    // Two in a row without a blank line would be separated by what follows, and a piece may end there.
     messages.push(Buffer.concat([message, Buffer.from(message.at(-1) === 0x0a ? "\n" : "\n\n")]));
   }
   return messages;
@@ -186,5 +186,5 @@ test("what follows waits for its coordinator, however long it is away, and ends 
     [1, "1"],
     [2, "2"],
   ]);
-  expect(summary?.sources).toMatchObject([{ path: mbox, messages: 3, notices: ["its last message is held back"] }]);
+  expect(summary?.sources).toMatchObject([{ path: mbox, messages: 3, notices: ["its last message is pending"] }]);
 });

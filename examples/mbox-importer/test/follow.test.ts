@@ -1,4 +1,4 @@
-import { appendFile, copyFile, mkdir, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { appendFile, copyFile, mkdir, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { Follower } from "../src/sources/follow.js";
@@ -6,7 +6,7 @@ import { readRange } from "../src/sources/read-range.js";
 import { openMailSources, type Range } from "../src/sources/source.js";
 import { temporaryDirectory, tinyMbox } from "./importing.js";
 
-/** Longer than any test: the last message of an mbox stays held back. */
+/** Longer than any test: the last message of an mbox stays pending. */
 const NEVER_MS = 3_600_000;
 const TINY = tinyMbox(9);
 const tiny = (number: number) => TINY.subarray(tinyMbox(number - 1).length, tinyMbox(number).length);
@@ -91,7 +91,7 @@ test("an mbox that is rotated by a new name is read on under that name, and the 
   await appendFile(`${mbox}.1`, Buffer.concat([tiny(4), tiny(5)]));
   await writeFile(mbox, Buffer.concat([tiny(6), tiny(7)]));
   await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "2", "3", "4", "6"]);
-  // The old one ends: its last message is held back for as long as any other.
+  // The old one ends: its last message is pending for as long as any other.
   await appendFile(`${mbox}.1`, tiny(8));
   await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "2", "3", "4", "5", "6"]);
 });
@@ -153,6 +153,20 @@ test("a directory yields the mboxes that appear in it, without hidden files and 
   await expect.poll(() => following.subjects).toEqual(["1", "3"]);
   await writeFile(join(directory, "c.mbox.gz"), Buffer.from("1f8b0800", "hex"));
   await expect.poll(() => following.notes.join()).toContain("unpack it with gunzip first");
+});
+
+test("an mbox that can't be read is named once, keeps no other from being read, and is read when it can be", async () => {
+  const loop = join(directory, "a.mbox");
+  await symlink(loop, loop);
+  await writeFile(join(directory, "b.mbox"), Buffer.concat([tiny(1), tiny(2)]));
+  await using following = await follow(directory);
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  await writeFile(join(directory, "c.mbox"), Buffer.concat([tiny(3), tiny(4)]));
+  await expect.poll(() => following.subjects).toEqual(["1", "3"]);
+  expect(following.notes).toEqual([expect.stringContaining("ELOOP"), "caught up"]);
+  await rm(loop);
+  await writeFile(loop, Buffer.concat([tiny(5), tiny(6)]));
+  await expect.poll(() => following.subjects).toEqual(["1", "3", "5"]);
 });
 
 test("a maildir yields what is delivered, once, also when its flags change", async () => {

@@ -6,7 +6,8 @@ import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, realpathSync } from "node:fs";
-import { realpath } from "node:fs/promises";
+import { mkdir, realpath, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -30,6 +31,20 @@ export const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.me
 export async function temporaryDirectory(): Promise<string> {
   // Without links, as sources are named.
   return await realpath(await folderForTest());
+}
+
+export const letter = (subject: string) =>
+  `Subject: ${subject}\n\nFrom here on, text. >From is not quoted in a maildir.\n`;
+
+/** Makes a maildir with three messages, and a fourth that is not delivered yet. */
+export async function sampleMaildir(): Promise<string> {
+  const maildir = join(await temporaryDirectory(), "Maildir");
+  for (const name of ["cur", "new", "tmp"]) await mkdir(join(maildir, name), { recursive: true });
+  await writeFile(join(maildir, "cur", "1001.a.host:2,S"), letter("one"));
+  await writeFile(join(maildir, "cur", "1002.b.host:2,"), letter("two"));
+  await writeFile(join(maildir, "new", "1003.c.host"), letter("three"));
+  await writeFile(join(maildir, "tmp", "1004.d.host"), letter("not delivered yet"));
+  return maildir;
 }
 
 /** Runs the demo to its end, with its files in `temporary`. Resolves to its standard output; rejects when it fails. */

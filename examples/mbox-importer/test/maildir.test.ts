@@ -1,21 +1,13 @@
-import { execFileSync } from "node:child_process";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { listMaildir, listSubfolders, readMaildirMessage } from "../src/sources/maildir.js";
-import { openMailSources } from "../src/sources/source.js";
-import { rowsOf, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
-
-const letter = (subject: string) => `Subject: ${subject}\n\nFrom here on, text. >From is not quoted in a maildir.\n`;
+import { openMailSources, type Problem, planRanges, type Range } from "../src/sources/source.js";
+import { letter, sampleMaildir, tinyMbox } from "./importing.js";
 
 let maildir: string;
 beforeEach(async () => {
-  maildir = join(await temporaryDirectory(), "Maildir");
-  for (const name of ["cur", "new", "tmp"]) await mkdir(join(maildir, name), { recursive: true });
-  await writeFile(join(maildir, "cur", "1001.a.host:2,S"), letter("one"));
-  await writeFile(join(maildir, "cur", "1002.b.host:2,"), letter("two"));
-  await writeFile(join(maildir, "new", "1003.c.host"), letter("three"));
-  await writeFile(join(maildir, "tmp", "1004.d.host"), letter("not delivered yet"));
+  maildir = await sampleMaildir();
 });
 
 test("a message of a maildir is found when its flags changed after it was listed", async () => {
@@ -54,24 +46,19 @@ test("messages of a maildir whose names are not UTF-8 are read, also when moved,
   expect(folders).toEqual([".Sent\\xff"]);
 });
 
-test("the importer reads a message through a link, and does not block on a pipe among the messages", async () => {
-  const directory = await temporaryDirectory();
-  await writeFile(join(directory, "elsewhere"), letter("four"));
-  await symlink(join(directory, "elsewhere"), join(maildir, "new", "1004.d.host"));
-  execFileSync("mkfifo", [join(maildir, "new", "1005.e.host")]);
-  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
-  const { status, summary } = await runImporter(
-    maildir,
-    "--archive",
-    join(directory, "archive.db"),
-    "--coordinator",
-    url,
-  );
-  expect(status).toBe(1);
-  expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, sameContent: 0, notStored: 1 });
-  expect(summary?.problems).toEqual([
-    expect.objectContaining({ source: join(maildir, "1005.e.host"), reason: expect.stringContaining("is not a file") }),
-  ]);
+test("a directory that is no maildir is a source for each mbox in it, and what can't be read there is reported", async () => {
+  const lists = join(maildir, "..", "lists");
+  await mkdir(join(lists, "more"), { recursive: true });
+  await symlink("gone", join(lists, "a.mbox"));
+  for (const name of ["b.mbox", ".c.mbox", "b.mbox.lock"]) await writeFile(join(lists, name), tinyMbox(2));
+  const { sources } = await openMailSources(lists);
+  expect(sources.map(({ path }) => path)).toEqual([join(lists, "a.mbox"), join(lists, "b.mbox")]);
+  const reasons: string[] = [];
+  const listener = { onSourceScanned: () => {}, onProblem: ({ reason }: Problem) => void reasons.push(reason) };
+  const ranges: Range[] = [];
+  for await (const range of planRanges(sources, listener)) ranges.push(range);
+  expect(ranges.map(({ path, items }) => [path, items.length])).toEqual([[join(lists, "b.mbox"), 2]]);
+  expect(reasons).toEqual([expect.stringContaining("ENOENT")]);
 });
 
 test("the importer rejects a directory that is not a maildir, and a missing one", async () => {
@@ -82,28 +69,4 @@ test("the importer rejects a directory that is not a maildir, and a missing one"
   await expect(openMailSources(join(maildir, "gone"))).rejects.toThrow(
     expect.objectContaining({ code: "source_unusable" }),
   );
-});
-
-test("the importer gives renamed and moved messages no second number, and names the maildirs inside", async () => {
-  await mkdir(join(maildir, ".Sent", "cur"), { recursive: true });
-  await mkdir(join(maildir, ".Sent", "new"));
-  const directory = await temporaryDirectory();
-  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
-  const args = [maildir, "--archive", join(directory, "archive.db"), "--coordinator", url];
-  const first = await runImporter(...args);
-  expect(first.status).toBe(0);
-  expect(first.summary?.messages).toEqual({ stored: 3, alreadyThere: 0, sameContent: 0, notStored: 0 });
-  expect(first.summary?.sources[0]?.notices).toEqual([expect.stringContaining(".Sent")]);
-
-  await rename(join(maildir, "cur", "1001.a.host:2,S"), join(maildir, "cur", "1001.a.host:2,RST"));
-  await rename(join(maildir, "new", "1003.c.host"), join(maildir, "cur", "1003.c.host:2,S"));
-  const again = await runImporter(...args);
-  expect(again.summary?.messages).toEqual({ stored: 0, alreadyThere: 3, sameContent: 0, notStored: 0 });
-  const rows = rowsOf(join(directory, "archive.db"));
-  expect(rows.map(({ raw }) => Buffer.from(raw).toString())).toEqual([letter("one"), letter("two"), letter("three")]);
-  expect(rows.map(({ from_line, subject }) => [from_line, subject])).toEqual([
-    [null, "one"],
-    [null, "two"],
-    [null, "three"],
-  ]);
 });

@@ -6,16 +6,16 @@ import { promisify } from "node:util";
 import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
-import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
 import { startProgramOnTerminal } from "../../../test/processes/command.js";
+import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
 import { Archive } from "../src/archive.js";
 import {
   callnumber,
   DEMO,
   demo,
   LETTERS,
-  MESSAGE_COUNTS,
   MBOX_IMPORTER,
+  MESSAGE_COUNTS,
   message,
   placesOf,
   rowsOf,

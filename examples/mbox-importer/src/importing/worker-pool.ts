@@ -4,8 +4,8 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { type ErrorDetails, ImporterError } from "../errors.js";
 import type { SameContent } from "../archive.js";
+import { type ErrorDetails, ImporterError } from "../errors.js";
 import type { Range } from "../sources/source.js";
 import type { RangeResult } from "./range-importer.js";
 

@@ -55,7 +55,7 @@ function open({ workerNumber, settings }: WorkerStart) {
           try {
             return await client.take(count);
           } catch (error) {
-            // The client tried it again and again until its time was over.
+            // The client tried it repeatedly until its time was over.
             const isOver = failure !== undefined && (error as ClientError).code === failure.code;
             if (!isOver || !settings.waitsForever || isStopping) throw error;
           }

@@ -2,11 +2,11 @@
  * Follows sources: mboxes that grow, maildirs and directories in which mail arrives. Asks the file system once a second, since that works on
  * every file system. Remembers nothing on disk: after a restart everything is read again, and what is stored is found in the archive.
  *
- * The last message of an mbox is held back until a separator follows it, or until the file has not changed for a while and ends in a
+ * The last message of an mbox is pending until a separator follows it, or until the file has not changed for a while and ends in a
  * newline: half a message would get one number, and all of it another one.
  *
  * A file is known by its identity, whatever its name is. So a log rotation that renames an mbox loses nothing: the renamed file is found
- * beside it and read on. After a rotation that copies, or during a restart, it is read from its start; its messages are copies of stored ones.
+ * next to it and read on. After a rotation that copies, or during a restart, it is read from its start; its messages are copies of stored ones.
  */
 import type { Stats } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
@@ -61,9 +61,9 @@ interface Mbox {
   begin: Buffer;
   /** Messages before `position`. */
   messages: number;
-  /** Where the content of the last part ended when it was yielded; undefined while it is held back. */
+  /** Where the content of the last part ended when it was yielded; undefined while it is pending. */
   yieldedEnd: number | undefined;
-  isHeldBack: boolean;
+  isPending: boolean;
   /** Whether the last scan knew it as settled. */
   wasSettled: boolean;
   /** A range could not be read. */
@@ -75,7 +75,7 @@ const UNREAD = {
   begin: Buffer.alloc(0),
   messages: 0,
   yieldedEnd: undefined,
-  isHeldBack: false,
+  isPending: false,
   wasSettled: false,
   mustReread: false,
 };
@@ -111,7 +111,7 @@ export class Follower {
     const { pollIntervalMs = DEFAULT_POLL_INTERVAL_MS } = this.#settings;
     for (let isFirst = true; !signal.aborted; isFirst = false) {
       this.#seen = new Set();
-      for (const path of this.#paths) yield* this.#changesOrFailure(path);
+      for (const path of this.#paths) yield* this.#orFailure(path, this.#changesIn(path));
       this.#forgetMissing();
       if (isFirst) this.#listener.onCaughtUp();
       await pause(pollIntervalMs, undefined, { signal }).catch(() => {});
@@ -128,11 +128,14 @@ export class Follower {
     if (mbox !== undefined) mbox.mustReread = true;
   }
 
-  async *#changesOrFailure(path: string): AsyncGenerator<Range, void> {
+  /** Reports an error, and lets the other sources go on. The next round tries it again. */
+  async *#orFailure(path: string, ranges: AsyncGenerator<Range, void>): AsyncGenerator<Range, void> {
     try {
-      yield* this.#changesIn(path);
+      yield* ranges;
       this.#failures.delete(path);
     } catch (error) {
+      this.#maildirs.delete(path);
+      this.#listings.delete(path);
       const { message: reason } = error as Error;
       if (this.#failures.get(path) === reason) return;
       this.#failures.set(path, reason);
@@ -146,12 +149,18 @@ export class Follower {
       const isRotated = (other: string) => other.startsWith(name) && ROTATED.test(other.slice(name.length));
       // The rotated ones first: they are older.
       const rotated = (await this.#listing(directory).names()).filter(isRotated);
-      for (const other of [...rotated, name]) yield* this.#changesOfMbox(join(directory, other));
+      yield* this.#changesOfMboxes(directory, [...rotated, name]);
     } else if (await isMaildir(path)) {
       yield* this.#changesOfMaildir(path);
     } else {
       const names = await this.#listing(path).names();
-      for (const name of names.filter(mayBeMbox)) yield* this.#changesOfMbox(join(path, name));
+      yield* this.#changesOfMboxes(path, names.filter(mayBeMbox));
+    }
+  }
+
+  async *#changesOfMboxes(directory: string, names: readonly string[]): AsyncGenerator<Range, void> {
+    for (const path of names.map((name) => join(directory, name))) {
+      yield* this.#orFailure(path, this.#changesOfMbox(path));
     }
   }
 
@@ -174,7 +183,7 @@ export class Follower {
     const isChanged = signature !== mbox.signature;
     if (isChanged) Object.assign(mbox, { path, bytes, signature, changedAtMs: performance.now() });
     const isSettled = performance.now() - mbox.changedAtMs >= this.#settings.settleMs;
-    if (!isChanged && !mbox.mustReread && (!mbox.isHeldBack || !isSettled || mbox.wasSettled)) return;
+    if (!isChanged && !mbox.mustReread && (!mbox.isPending || !isSettled || mbox.wasSettled)) return;
     if (bytes < mbox.position || !(await beginsAt(path, mbox.position, mbox.begin))) {
       this.#listener.onNote(`${path} was truncated or rewritten: it is read from its start`);
       Object.assign(mbox, UNREAD);
@@ -194,13 +203,13 @@ export class Follower {
       if ((error as NodeJS.ErrnoException).code !== undefined) mbox.signature = "";
       throw error;
     }
-    const notices = mbox.isHeldBack ? [...scan.notices, "its last message is held back"] : scan.notices;
+    const notices = mbox.isPending ? [...scan.notices, "its last message is pending"] : scan.notices;
     this.#listener.onSourceScanned({ kind: "mbox", path, bytes, messages: scan.messages, notices });
   }
 
   async *#newParts(mbox: Mbox, scan: Scan, isSettled: boolean): AsyncGenerator<MboxItem, void> {
     let last: MboxItem | undefined;
-    mbox.isHeldBack = false;
+    mbox.isPending = false;
     mbox.wasSettled = isSettled;
     for await (const part of scanMbox(mbox, scan, true)) {
       if (last !== undefined && this.#isNew(mbox, last)) yield last;
@@ -217,7 +226,7 @@ export class Follower {
     mbox.messages = Math.max(last.number - 1, 0);
     mbox.begin = await readAt(mbox.path, last.offset, BEGIN_BYTES_MAX);
     mbox.yieldedEnd = isYielded ? last.contentEnd : undefined;
-    mbox.isHeldBack = !isYielded;
+    mbox.isPending = !isYielded;
     if (isNew && isYielded) yield last;
   }
 
@@ -247,10 +256,10 @@ export class Follower {
   }
 
   #forgetMissing(): void {
-    for (const [identity, { path, isHeldBack }] of this.#mboxes) {
+    for (const [identity, { path, isPending }] of this.#mboxes) {
       if (this.#seen.has(identity)) continue;
       this.#mboxes.delete(identity);
-      const lost = isHeldBack ? " before its last message was complete: import it, if it still exists" : "";
+      const lost = isPending ? " before its last message was complete: import it, if it still exists" : "";
       this.#listener.onNote(`${path} was deleted, or moved to another directory${lost}`);
     }
   }

@@ -93,8 +93,10 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
   const sources: MailSource[] = [];
   for (const name of (await readdir(path)).filter(mayBeMbox).sort()) {
     const file = join(path, name);
-    const found = await stat(file);
-    if (found.isFile()) sources.push(mboxSource(file, found));
+    const found = await stat(file).catch(() => undefined);
+    // Why it can't be read is reported when it is scanned.
+    if (found === undefined) sources.push({ kind: "mbox", path: file, bytes: 0, identity: "" });
+    else if (found.isFile()) sources.push(mboxSource(file, found));
   }
   if (sources.length === 0 && !mayBeEmpty) {
     const message = `${given} is a directory without mboxes, and not a maildir: cur/ or new/ is missing. Pass the maildirs inside.`;
