@@ -107,6 +107,14 @@ test("an mbox that is rotated by copying and truncating is read from its start, 
   await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "1", "2", "2", "3", "3", "5"]);
 });
 
+test("an mbox that is rewritten in its place is read from its start, also when it is longer than before", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(3).length));
+  await using following = await follow(mbox);
+  await expect.poll(() => following.subjects).toEqual(["1", "2"]);
+  await writeFile(mbox, TINY.subarray(tinyMbox(3).length));
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "4", "5", "6", "7", "8"]);
+});
+
 test("an mbox that is deleted or moved away is named, with the message that was not complete, and followed when it comes again", async () => {
   await writeFile(mbox, TINY.subarray(0, tinyMbox(2).length));
   await using following = await follow(mbox);
