@@ -1,8 +1,11 @@
 /** `--follow` as a process: mail that arrives slowly, rotations, kills, and a coordinator that is away. */
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { copyFile, type FileHandle, mkdir, open, readFile, rename, truncate, writeFile } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { expect, inject, test } from "vitest";
 import { seededBelow } from "../../../test/faults/seeded-random.js";
 import { splitMbox } from "../src/sources/mbox.js";
@@ -165,7 +168,10 @@ function kill(pid: number): void {
   }
 }
 
-test("what follows waits for its coordinator, however long it is away, and ends in order after SIGTERM", async () => {
+test.each([
+  ["is away", false],
+  ["accepts connections and never responds", true],
+])("what follows waits while its coordinator %s, and ends in order after SIGTERM", async (_, isListening) => {
   const directory = await temporaryDirectory();
   const storeUrl = `sqlite:${join(directory, "store.db")}`;
   const coordinator = await startCoordinator(storeUrl);
@@ -173,10 +179,16 @@ test("what follows waits for its coordinator, however long it is away, and ends 
   const [mbox, archive] = [join(directory, "tiny.mbox"), join(directory, "archive.db")];
   await writeFile(mbox, tinyMbox(3));
   const args = ["--archive", archive, "--coordinator", coordinator.url, "--follow", "--wait", "1", "--settle", "3600"];
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => void sockets.push(socket.on("error", () => {})));
+  if (isListening) silent.listen(Number(new URL(coordinator.url).port), "127.0.0.1");
   const importer = startImporter(mbox, ...args);
-  await importer.prints(/waits for the coordinator: coordinator_unreachable/);
+  if (isListening) await once(silent, "connection");
+  else await importer.prints(/waits for the coordinator: coordinator_unreachable/);
   // Longer than it waits at once.
   await sleep(3000);
+  for (const socket of sockets) socket.destroy();
+  if (isListening) await promisify(silent.close.bind(silent))();
   await startCoordinator(storeUrl, "--port", new URL(coordinator.url).port);
   await untilStored(archive, 2);
   process.kill(importer.pid, "SIGTERM");

@@ -55,8 +55,9 @@ function open({ workerNumber, settings }: WorkerStart) {
           try {
             return await client.take(count);
           } catch (error) {
-            // The client tried it repeatedly until its time was over.
-            const isOver = failure !== undefined && (error as ClientError).code === failure.code;
+            // The client's time was over: with the code of its last failure, or with its own if no request came to an end.
+            const { code } = error as ClientError;
+            const isOver = code === "wait_timeout" || code === failure?.code;
             if (!isOver || !settings.waitsForever || isStopping) throw error;
           }
         }
