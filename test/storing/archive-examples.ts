@@ -1,6 +1,6 @@
 /**
- * The examples of docs/how-to/store-call-numbers.md as they are run: statements are blocks "sql ENGINE:NAME", their result is the block
- * "text ENGINE:NAME". And the tests that all databases have.
+ * The examples of docs/how-to/store-call-numbers.md as they are run: statements are blocks "sql ENGINE:NAME", a program is a block
+ * "js ENGINE:NAME", the result of either is the block "text ENGINE:NAME". And the tests that all databases have.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ import { REPOSITORY } from "../processes/command.js";
 import { type SqlServer, serverForFile } from "./sql-servers.js";
 
 const DOCUMENT = join(REPOSITORY, "docs", "how-to", "store-call-numbers.md");
-const BLOCK = /^```(sql|text) (\w+):([\w-]+)\n([\s\S]*?)^```$/gm;
-const OF_NO_ENGINE = /^```(sql|text)(?! (mariadb|postgres|sqlite):)/m;
+const BLOCK = /^```(sql|js|text) (\w+):([\w-]+)\n([\s\S]*?)^```$/gm;
+const OF_NO_ENGINE = /^```(sql|js|text)(?! (mariadb|postgres|sqlite):)/m;
 const COLUMN_GAP = /\s{3,}/;
 
 export const STORED = "2VznWE2i";
@@ -41,6 +41,10 @@ function documentExamples(engine: Engine["name"]) {
     unused,
     /** The statements of the example. @throws Error when the document has none. */
     sql: (name: string) => block(`sql ${name}`),
+    /** The program of the example. @throws Error when the document has none. */
+    js: (name: string) => block(`js ${name}`),
+    /** What the document shows that the program prints. @throws Error when it shows nothing. */
+    printed: (name: string) => block(`text ${name}`),
     /** The rows that the document shows below the example. @throws Error when it shows none. */
     rows(name: string): Rows {
       const lines = block(`text ${name}`).trimEnd().split("\n");

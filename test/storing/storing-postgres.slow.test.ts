@@ -1,5 +1,10 @@
 /** The examples of docs/how-to/store-call-numbers.md on a real PostgreSQL, and what its warnings claim. */
+import { execFile } from "node:child_process";
+import { symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { folderForTest, REPOSITORY } from "../processes/command.js";
 import { ALL_MESSAGES, SAME_BUT_FOR_CASE, STORED, testArchive } from "./archive-examples.js";
 import { startPostgres } from "./sql-servers.js";
 
@@ -57,4 +62,15 @@ test("call numbers stored as numbers are kept in 47 bits, once each", async () =
   await expect(insert("8860652339216")).rejects.toThrow(DUPLICATE);
   for (const number of ["-1", "140737488355328"]) await expect(insert(number)).rejects.toThrow(/23514/);
   await expect(insert("NULL")).rejects.toThrow(/23502/);
+});
+
+test("the driver pg returns a stored number as a string, and fromNumber takes it, as shown", async () => {
+  await run(examples.sql("bigint").replace(/^INSERT .*$/m, ""));
+  const folder = await folderForTest();
+  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"), "junction");
+  writeFileSync(join(folder, "by-number.mjs"), examples.js("driver"));
+  const [[socketFolder = ""] = []] = await run("SHOW unix_socket_directories");
+  const env = { ...process.env, PGHOST: socketFolder, PGUSER: "postgres", PGDATABASE: "archive" };
+  const { stdout } = await promisify(execFile)(process.execPath, ["by-number.mjs"], { cwd: folder, env });
+  expect(stdout).toBe(examples.printed("driver"));
 });

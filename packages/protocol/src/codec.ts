@@ -33,12 +33,19 @@ export function encodeCallNumber(parts: CallNumberParts): CallNumber {
 }
 
 /**
- * Encodes a plain number in base62: the inverse of `toNumber`.
- * @throws RangeError when `number` is not a whole number from 0 to 2^47 - 1.
+ * Encodes a plain number in base62: the inverse of `toNumber`. Takes it also as a bigint or as decimal digits without sign, spaces or
+ * leading zeros: database drivers return an integer column so.
+ * @throws RangeError when `number` is not a whole number from 0 to 2^47 - 1, or is written in another way.
  */
-export function fromNumber(number: number): CallNumber {
-  assertWithin("number", number, NUMBER_MAX);
-  return encodeNumber(number);
+export function fromNumber(number: number | bigint | string): CallNumber {
+  const value = typeof number === "bigint" || isNumeral(number) ? Number(number) : number;
+  assertWithin("number", value, NUMBER_MAX);
+  return encodeNumber(value);
+}
+
+/** Whether the text is what JavaScript itself writes for a number. `007` and `1e3` are not: no driver returns them, so they are mistakes. */
+function isNumeral(text: unknown): text is string {
+  return typeof text === "string" && `${Number(text)}` === text;
 }
 
 /**

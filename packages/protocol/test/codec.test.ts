@@ -203,10 +203,28 @@ test.each([
   expect(() => encodeCallNumber(fields as never)).toThrow(message);
 });
 
-test("the codec rejects numbers outside 47 bits, and what is no text", () => {
-  for (const number of [-1, 2 ** 47, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    expect(() => fromNumber(number)).toThrow(RangeError);
-  }
+test.each([
+  [8_860_652_339_216, "2VznWE2i"],
+  [0, "00000000"],
+  [2 ** 47 - 1, "dxlGgaI3"],
+])("fromNumber takes %d as a number, a bigint and a decimal string", (number, callNumber) => {
+  for (const value of [number, BigInt(number), String(number)]) expect(fromNumber(value)).toBe(callNumber);
+});
+
+test.each([
+  ["", "+1", "-1", "-0", "01", "00", " 1", "1 ", "1\n", "1.0", "1e3", "0x10", "1n", "1_000", "1,000", "١"],
+  ["Infinity", "NaN", "2VznWE2i", String(2 ** 47), "9".repeat(400), -1n, 2n ** 47n, 2n ** 64n + 1n, 2n ** 2000n],
+  [null, undefined, true, [1], ["1"], {}, Object("1"), Object(1n), { valueOf: (): number => 1 }, Symbol("1")],
+  [-1, 2 ** 47, 0.5, Number.NaN, Number.POSITIVE_INFINITY],
+])("fromNumber rejects what is no whole number of 47 bits, or one that is written in another way", (...values) => {
+  for (const value of values) expect(() => fromNumber(value as never), String(value)).toThrow(RangeError);
+});
+
+test("fromNumber shows the text that it rejects", () => {
+  expect(() => fromNumber("007")).toThrow('number must be a whole number from 0 to 140737488355327, not "007"');
+});
+
+test("the codec rejects what is no text", () => {
   for (const value of [12_345_678, null, undefined, ["2VznWE2i"]]) {
     expect(() => decodeCallNumber(value as never)).toThrow(TypeError);
     expect(isCallNumber(value)).toBe(false);
