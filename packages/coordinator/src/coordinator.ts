@@ -27,6 +27,7 @@ import { namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
+import { type ServedLedger, servedLedger } from "./guard/served-ledger.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
@@ -99,6 +100,7 @@ export class Coordinator {
   readonly #bounds: Bounds;
   readonly #checkpointFileOf: (namespace: string) => CheckpointFile;
   readonly #guards: NamespaceGuards;
+  readonly #ledger: ServedLedger;
   readonly #preflight: PreflightWatch;
   readonly #isStoreUp: () => Promise<boolean>;
   #heartbeatTimer: ReturnType<typeof setInterval> | undefined;
@@ -126,11 +128,12 @@ export class Coordinator {
     this.#bounds = bounds;
     const guarded = { store, bounds, now, log, pause, random, checkpointed: checkpointedNamespaces };
     this.#guards = new NamespaceGuards(guarded, checkpointFileOf);
+    this.#ledger = servedLedger(store, this.#guards);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
     this.#isStoreUp = storeProbe(store);
     const namespaces = () => this.#guards.names();
     const read = (namespace: string) => this.#read(namespace);
-    this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, startLoops, read });
+    this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, startLoops, read });
   }
 
   /** Returns what stops leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for an unreachable store. */
@@ -235,7 +238,7 @@ export class Coordinator {
     if (lastSequence !== null) assertWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
     if (!STATES.has(state))
       throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
-    await reportInTime(this.#store, namespace, ledgerId, { nonce, lastSequence, state });
+    await reportInTime(this.#ledger, namespace, ledgerId, { nonce, lastSequence, state });
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 
@@ -243,11 +246,8 @@ export class Coordinator {
   async run(namespace: string, ledgerId: number): Promise<RunResponse> {
     assertLedgerId(ledgerId);
     assertNamespace(namespace);
-    const lease = await this.#noticingLoss(namespace, async () => {
-      const found = await findLease(this.#store, namespace, ledgerId);
-      if (found === undefined) throw await withoutLease(this.#store, namespace, ledgerId);
-      return found;
-    });
+    const lease = await findLease(this.#ledger, namespace, ledgerId);
+    if (lease === undefined) throw await withoutLease(this.#ledger, namespace, ledgerId);
     const { version, run } = runOfLedgerId(ledgerId);
     return { namespace, version, run, ...runStateIn(lease, run), lease };
   }
@@ -255,26 +255,26 @@ export class Coordinator {
   /** Returns a page of leases, newest first. @throws CoordinatorError `namespace_not_found`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsResponse> {
     assertNamespace(namespace);
-    return { namespace, ...(await this.#noticingLoss(namespace, () => ledgerPage(this.#store, namespace, query))) };
+    return { namespace, ...(await ledgerPage(this.#ledger, namespace, query)) };
   }
 
   /** Returns leases, oldest first, in steps. @throws CoordinatorError as `runs`, before the first step. */
   async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
     assertNamespace(namespace);
-    await this.#noticingLoss(namespace, () => this.#store.readNamespace(namespace));
-    return exportedSteps(this.#store, namespace, filter);
+    await this.#ledger.readNamespace(namespace);
+    return exportedSteps(this.#ledger, namespace, filter);
   }
 
   /** Inspects a text that may be a call number. @throws CoordinatorError `namespace_not_found`. */
   async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectResponse> {
     assertNamespace(namespace);
-    return await this.#noticingLoss(namespace, () => inspectCallNumber(this.#store, namespace, text, options));
+    return await inspectCallNumber(this.#ledger, namespace, text, options);
   }
 
   /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
   async canExist(namespace: string, text: string): Promise<boolean> {
     assertNamespace(namespace);
-    return await callNumberCanExist(this.#store, await this.#guards.of(namespace), namespace, text);
+    return await callNumberCanExist(this.#ledger, await this.#guards.of(namespace), namespace, text);
   }
 
   /** Returns all namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
@@ -289,7 +289,7 @@ export class Coordinator {
     const found = await this.#read(namespace);
     const { guard, record } = found;
     const [[newest], { rates }] = await Promise.all([
-      this.#store.leases(namespace, { direction: "newest_first", limit: 1 }),
+      this.#ledger.leases(namespace, { direction: "newest_first", limit: 1 }),
       this.capacity.capacity(namespace, found),
     ]);
     return {
@@ -316,17 +316,6 @@ export class Coordinator {
 
   get #sources(): StatusSources {
     return { guards: this.#guards, preflight: this.#preflight, now: this.#now };
-  }
-
-  /** Reads the store. A namespace that is missing there may be a lost one: its guard knows. */
-  async #noticingLoss<T>(namespace: string, read: () => Promise<T>): Promise<T> {
-    try {
-      return await read();
-    } catch (error) {
-      const isMissing = error instanceof CoordinatorError && error.code === "namespace_not_found";
-      if (isMissing) await (await this.#guards.of(namespace)).readRecord();
-      throw error;
-    }
   }
 
   async #read(namespace: string) {

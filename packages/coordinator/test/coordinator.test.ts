@@ -5,7 +5,6 @@
 import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
-import { CoordinatorError } from "../src/errors.js";
 import { EPS_MS } from "../src/guard/bounds.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
@@ -201,24 +200,6 @@ test("the status shows an active guard, with the headroom up to the run ceiling"
   expect(guard).toMatchObject({ state: "active", code: null, generation: 0, nodeCount: 1 });
   expect(guard.headroomRuns).toBeGreaterThan(60_000);
   expect(guard.headroomRuns).toBeLessThanOrEqual(65_537);
-});
-
-test("what reads a namespace that the store has lost reports the loss, and not an unknown name", async () => {
-  const store = new MemoryStore();
-  const { coordinator } = await coordinatorOn(store);
-  await coordinator.lease(NAMESPACE, leaseRequest());
-  const gone = async () => {
-    throw new CoordinatorError("namespace_not_found", "no such namespace");
-  };
-  [store.readNamespace, store.leases] = [gone, gone];
-  const reads = [
-    coordinator.run(NAMESPACE, 1),
-    coordinator.runs(NAMESPACE, { limit: 1 }),
-    coordinator.export(NAMESPACE, {}),
-    coordinator.inspect(NAMESPACE, "2VznWE2i"),
-  ];
-  for (const read of reads) await expect(read).rejects.toMatchObject({ code: "namespace_lost" });
-  await expect(coordinator.run("other", 1)).rejects.toMatchObject({ code: "namespace_not_found" });
 });
 
 test("the status shows why nothing is leased, since when, and the command that fixes it", async () => {

@@ -115,7 +115,8 @@ export class NamespaceGuard {
     const read = checkpointFile.read();
     const known = read === CORRUPT ? undefined : read;
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
-      throw known === undefined ? error : withCheckpoint(asNamespaceLost(error, namespace, known), known);
+      const cause = read === undefined ? error : asNamespaceLost(error, namespace, read);
+      throw known === undefined ? cause : withCheckpoint(cause, known);
     });
     if (known !== undefined && known.storeId !== record.storeId) throw refused("FOREIGN", record.storeId, namespace);
     const found = checkpointOf(record);

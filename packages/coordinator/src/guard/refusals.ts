@@ -79,7 +79,8 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   EMPTY: {
     code: "namespace_not_found",
     message: (namespace) =>
-      `the store has no namespace "${namespace}". If an archive has numbers of it, use the right store. If the name is new, ` +
+      `the store has no namespace "${namespace}". If an archive has numbers of it, do not init: use the right store, or ` +
+      "the --checkpoint-dir of its coordinator. If the name is new, " +
       runCommand("init", namespace),
   },
   CORRUPT: {

@@ -2,7 +2,7 @@
 import { runOfLedgerId, type TrimmedLeases } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { notLeased } from "../guard/refusals.js";
-import { type NamespaceRecord, type ReportCommand, type Retention, type Store } from "../stores/store.js";
+import type { NamespaceRecord, RecordedLedger, ReportCommand, Retention, Store } from "../stores/store.js";
 
 export function trimmedIn({ through, leasedAtMs }: Retention): TrimmedLeases {
   return { upToRun: through, lastLeasedAtMs: leasedAtMs };
@@ -19,8 +19,12 @@ export function isTrimmed(
 }
 
 /** The error for a run that has no lease in the store. */
-export async function withoutLease(store: Store, namespace: string, ledgerId: number): Promise<CoordinatorError> {
-  const [retention, record] = await Promise.all([store.readRetention(namespace), store.readNamespace(namespace)]);
+export async function withoutLease(
+  ledger: RecordedLedger,
+  namespace: string,
+  ledgerId: number,
+): Promise<CoordinatorError> {
+  const [retention, record] = await Promise.all([ledger.readRetention(namespace), ledger.readNamespace(namespace)]);
   if (!isTrimmed(retention, record, ledgerId)) return notLeased(namespace, ledgerId);
   return new CoordinatorError(
     "lease_trimmed",
@@ -31,16 +35,16 @@ export async function withoutLease(store: Store, namespace: string, ledgerId: nu
 
 /** @throws CoordinatorError as `Store.report`; `report_expired`: nothing is changed. */
 export async function reportInTime(
-  store: Store,
+  ledger: RecordedLedger & Pick<Store, "report">,
   namespace: string,
   ledgerId: number,
   command: ReportCommand,
 ): Promise<void> {
   try {
-    await store.report(namespace, ledgerId, command);
+    await ledger.report(namespace, ledgerId, command);
   } catch (error) {
     if (!(error instanceof CoordinatorError && error.code === "run_not_leased")) throw error;
-    const cause = await withoutLease(store, namespace, ledgerId);
+    const cause = await withoutLease(ledger, namespace, ledgerId);
     if (cause.code !== "lease_trimmed") throw error;
     const what = `the report on run ${runOfLedgerId(ledgerId).run} of namespace "${namespace}" is too late: its lease was trimmed from the store`;
     throw new CoordinatorError("report_expired", `${what}. Nothing was changed`, { cause });

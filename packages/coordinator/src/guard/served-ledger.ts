@@ -1,0 +1,29 @@
+/**
+ * The ledger as requests read it. A namespace that the store lacks may be one that it lost, which its guard knows. Every route reads through
+ * here, so that none takes a lost namespace for a new one and advises `init`.
+ */
+import { CoordinatorError } from "../errors.js";
+import type { RecordedLedger, Store } from "../stores/store.js";
+import type { NamespaceGuards } from "./namespace-guards.js";
+
+export type ServedLedger = RecordedLedger & Pick<Store, "report">;
+
+/** Returns the ledger of a store, with `namespace_lost` where the store says `namespace_not_found` of a namespace that was there. */
+export function servedLedger(store: Store, guards: NamespaceGuards): ServedLedger {
+  const noticingLoss = async <T>(namespace: string, request: () => Promise<T>): Promise<T> => {
+    try {
+      return await request();
+    } catch (error) {
+      const isMissing = error instanceof CoordinatorError && error.code === "namespace_not_found";
+      if (isMissing) await (await guards.of(namespace)).readRecord();
+      throw error;
+    }
+  };
+  return {
+    readNamespace: (namespace) => noticingLoss(namespace, () => store.readNamespace(namespace)),
+    leases: (namespace, query) => noticingLoss(namespace, () => store.leases(namespace, query)),
+    report: (namespace, ledgerId, command) => noticingLoss(namespace, () => store.report(namespace, ledgerId, command)),
+    // Needs no record.
+    readRetention: (namespace) => store.readRetention(namespace),
+  };
+}
