@@ -97,7 +97,8 @@ test("a backup is made while a coordinator leases, has one moment of it, and is 
   life.say("forever 3");
   await life.leased(30);
   const to = join(store.folder, "backup.db");
-  const { bytes } = backupSqliteFile(store.path, to);
+  const { bytes, namespaces } = backupSqliteFile(store.path, to);
+  expect(namespaces).toEqual([{ namespace: NAMESPACE, storeId: store.storeId }]);
   const answered = life.runs.length;
   await life.leased(answered + 30);
   expect(life.refusals).toEqual([]);
@@ -158,8 +159,9 @@ test("a backup overwrites nothing, and leaves nothing when it fails", async () =
   ] as const) {
     expect(() => backupSqliteFile(join(store.folder, name), to)).toThrow(expect.objectContaining({ code }));
   }
-  expect(() => backupSqliteFile(store.path, join(store.folder, "no", "folder.db"))).toThrow(
-    expect.objectContaining({ code: "store_unavailable" }),
+  const nowhere = join(store.folder, "no");
+  expect(() => backupSqliteFile(store.path, join(nowhere, "folder.db"))).toThrow(
+    new TypeError(`the backup ${join(nowhere, "folder.db")} can't be made: there is no directory ${nowhere}`),
   );
   expect((await readdir(store.folder)).filter((name) => name.startsWith("backup"))).toEqual([]);
 });

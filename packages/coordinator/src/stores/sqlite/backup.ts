@@ -3,10 +3,10 @@
  * transaction, and takes no lock: the backup is the store at one moment, in a file without a log.
  */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { isLink } from "../../platform/real-path.js";
-import { missing, unusable } from "./errors.js";
+import { missing, reasonOf, unusable } from "./errors.js";
 import { makePrivateFile, mustNotBeMounted, storePathOf, syncFolderOf } from "./file-checks.js";
 import { MARK_AS_BACKUP } from "./file-identity.js";
 import { mustBeOurs } from "./schema.js";
@@ -15,13 +15,15 @@ export interface SqliteBackup {
   /** Absolute path of the new file. */
   readonly path: string;
   readonly bytes: number;
+  /** What the backup holds. */
+  readonly namespaces: readonly { readonly namespace: string; readonly storeId: string }[];
 }
 
 /**
  * Writes a backup of the store at `path` into the new file `to`, synced when this returns. Blocks its process meanwhile, so a
  * coordinator leaves it to another process. The backup is marked as one: wherever it is put, also over the store itself, opening it
  * fails with `store_copied` until it is recovered.
- * @throws TypeError when `to` exists: nothing is ever overwritten. CoordinatorError `store_not_found`, `store_corrupt` (not a store),
+ * @throws TypeError when `to` exists, because nothing is ever overwritten, or can't be made. CoordinatorError `store_not_found`, `store_corrupt` (not a store),
  *   `store_schema_unsupported`, `store_unavailable`; then no file `to` is there.
  */
 export function backupSqliteFile(path: string, to: string): SqliteBackup {
@@ -33,12 +35,15 @@ export function backupSqliteFile(path: string, to: string): SqliteBackup {
     throw new TypeError(`${target} exists already; a backup overwrites nothing`);
   if (!existsSync(source)) throw missing(source);
   const partial = `${target}.partial`;
+  makeTarget(partial, target);
+  let namespaces: SqliteBackup["namespaces"];
   try {
-    rmSync(partial, { force: true });
-    makePrivateFile(partial);
     // No prepared statement: it would keep the store's files open until it is garbage-collected.
     withDatabase(source, (database) => database.exec(`VACUUM INTO '${partial.replaceAll("'", "''")}'`), true);
-    withDatabase(partial, (database) => mustBeOurs(database, source));
+    namespaces = withDatabase(partial, (database) => {
+      mustBeOurs(database, source);
+      return namespacesIn(database);
+    });
     // The sync that ends this transaction writes the whole file. In WAL mode, as a store is: put in its place, it needs no change.
     withDatabase(partial, (database) => {
       database.exec(`PRAGMA synchronous = FULL; ${MARK_AS_BACKUP}; PRAGMA journal_mode = WAL`);
@@ -50,13 +55,30 @@ export function backupSqliteFile(path: string, to: string): SqliteBackup {
       rmSync(rest, { force: true });
     throw unusable(error, source);
   }
-  return { path: target, bytes: statSync(target).size };
+  return { path: target, bytes: statSync(target).size, namespaces };
 }
 
-function withDatabase(path: string, use: (database: DatabaseSyncInstance) => void, readOnly = false): void {
+/** What fails here is no fault of the store. */
+function makeTarget(partial: string, target: string): void {
+  try {
+    rmSync(partial, { force: true });
+    makePrivateFile(partial);
+  } catch (error) {
+    const folder = dirname(target);
+    const reason = existsSync(folder) ? reasonOf(error) : `there is no directory ${folder}`;
+    throw new TypeError(`the backup ${target} can't be made: ${reason}`, { cause: error });
+  }
+}
+
+function namespacesIn(database: DatabaseSyncInstance): SqliteBackup["namespaces"] {
+  const rows = database.prepare("SELECT name AS namespace, sid AS storeId FROM namespaces ORDER BY name").all();
+  return rows as unknown as SqliteBackup["namespaces"];
+}
+
+function withDatabase<T>(path: string, use: (database: DatabaseSyncInstance) => T, readOnly = false): T {
   const database = new DatabaseSync(path, { readOnly });
   try {
-    use(database);
+    return use(database);
   } finally {
     database.close();
   }
