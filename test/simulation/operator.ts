@@ -56,7 +56,7 @@ export class Operator {
     });
   }
 
-  /** As `callnumber advance-version --force-early --yes` does: only the step itself refuses. */
+  /** As `callnumber advance-version --force-early --apply` does: only the step itself refuses. */
   advance(): void {
     void this.#type("advance-version", async () => {
       const options = { ...this.#common(), isForcedEarly: true, isClockChecked: true };

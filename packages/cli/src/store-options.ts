@@ -15,11 +15,18 @@ import {
   parseStoreUrl,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
-import { type CommandContext, type CommandOptions, commandLine, shellWord } from "@callnumber/protocol/operator";
+import {
+  type CommandContext,
+  type CommandOptions,
+  commandLine,
+  type StoreVerb,
+  shellWord,
+} from "@callnumber/protocol/operator";
 import type { Command, Option } from "commander";
 import * as z from "zod";
 import { invocation } from "./invocation.js";
 import { addOptions, checkedOption, grouped, STORE_GROUP, setting, switchOption, wholeNumber } from "./options.js";
+import { redactUrl } from "./redact-url.js";
 
 export interface StoreOptions {
   readonly store: string;
@@ -181,12 +188,13 @@ export function commandContextOf(command: Command): CommandContext {
 /** Filled in when the command is printed, whatever gave it, without a password. */
 const FILLED_IN: ReadonlySet<string> = new Set(["store", "storeFile", "namespace", "checkpointDir"]);
 
-/** Returns the command as it was typed, with more options. Values of the environment and defaults apply again when it is run. */
-export function commandAgain(command: Command, verb: "recover" | "advance-version", more: CommandOptions): string {
+/** Returns the command as it was typed, with more options, without passwords. Values of the environment and defaults apply again when it is run. */
+export function commandAgain(command: Command, verb: StoreVerb, more: CommandOptions): string {
   const typed = command.options.flatMap((option): [string, CommandOptions[string]][] => {
     const name = option.attributeName();
     if (FILLED_IN.has(name) || command.getOptionValueSource(name) !== "cli") return [];
-    return [[option.name(), command.getOptionValue(name)]];
+    const value: CommandOptions[string] = command.getOptionValue(name);
+    return [[option.name(), typeof value === "string" ? redactUrl(value) : value]];
   });
   return commandLine(verb, command.getOptionValue("namespace"), { ...Object.fromEntries(typed), ...more });
 }

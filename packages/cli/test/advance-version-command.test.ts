@@ -46,16 +46,16 @@ test("importers stop at the end of a run space, and continue in the next version
   );
   const advance = ["advance-version", "--store", store, ...checkpoint];
   const look = await done(...advance);
-  expect(look.stderr).toMatch(/version 0 .*never leased from again: 0 runs.*version 1 .*begins at run 1.*no way back/s);
+  expect(look.stdout).toMatch(/version 0 .*never leased from again: 0 runs.*version 1 .*begins at run 1.*no way back/s);
   expect(look.stdout).toContain("Nothing was changed");
   expect((await jsonOf("status", "--coordinator", url))["version"]).toBe(0);
 
-  const typedAtOnce = await Promise.all([callnumber([...advance, "--yes"]), callnumber([...advance, "--yes"])]);
+  const typedAtOnce = await Promise.all([callnumber([...advance, "--apply"]), callnumber([...advance, "--apply"])]);
   expect(typedAtOnce.map(({ code }) => code).sort()).toEqual([0, 1]);
-  await expectFailure([...advance, "--yes"], 1, "is at version 1 already");
-  const script = await done(...advance, "--to", "1", "--yes");
-  expect(script.stdout).toContain("is at version 1 already. Nothing was changed");
-  await expectFailure([...advance, "--to", "3", "--yes"], 2, "a version is never left out");
+  await expectFailure([...advance, "--apply"], 1, "is at version 1 already");
+  const script = await done(...advance, "--to", "1", "--apply");
+  expect(script.stdout).toContain("It is at version 1 already. Nothing was changed");
+  await expectFailure([...advance, "--to", "3", "--apply"], 2, "a version is never left out");
 
   const inVersion1 = () => importers.map(({ leases }) => leases().filter(({ version }) => version === 1));
   await until(() => inVersion1().every((leases) => leases.length >= RUNS_AFTERWARDS));
@@ -78,7 +78,7 @@ test("advance-version waits for the coordinator of an embedded store to stop, an
   await done("init", "--store", store, "--first-run", String(RUN_MAX));
   const before = await serve(store, ...checkpoint);
   const [last] = (await done("next", "--coordinator", before.url)).stdout.trim().split("\n");
-  const advance = ["advance-version", "--store", store, ...checkpoint, "--yes"];
+  const advance = ["advance-version", "--store", store, ...checkpoint, "--apply"];
   await expectFailure(advance, 1, "store_locked");
   await before.stop();
   expect((await done(...advance)).stdout).toContain('namespace "main" is at version 1. The next lease is run 1 of it');

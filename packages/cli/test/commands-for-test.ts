@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { pathOf, type StatusResponse } from "@callnumber/protocol/wire";
-import { expect, onTestFinished } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import {
   callnumber,
   type Finished,
@@ -70,6 +70,15 @@ export async function httpServer(listener: RequestListener): Promise<string> {
     server.close();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Until the test ends, requests to the default URL go to another one: this machine may run a coordinator there. */
+export function defaultCoordinatorAt(url: string): void {
+  const { fetch } = globalThis;
+  const fetching = vi
+    .spyOn(globalThis, "fetch")
+    .mockImplementation((to, init) => fetch(`${to as string}`.replace("http://127.0.0.1:7300", url), init));
+  onTestFinished(() => fetching.mockRestore());
 }
 
 /** The status of a coordinator that leases. */

@@ -1,13 +1,13 @@
 /** `doctor` while a coordinator runs: it examines the store that is served, and shows how that coordinator was started. */
 import { join } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { callnumber, callnumberProcess, folderForTest, serve, serveWith } from "../../../test/processes/command.js";
 import { command } from "../../../test/redis/redis-command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 import { nearExpiry } from "../src/certificate-expiry.js";
-import { done, expectFailure, httpServer, jsonOf, NOWHERE } from "./commands-for-test.js";
+import { defaultCoordinatorAt, done, expectFailure, httpServer, jsonOf, NOWHERE } from "./commands-for-test.js";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -77,13 +77,11 @@ describe("doctor", () => {
   /** A store that no coordinator serves. */
   const elsewhere = () => `sqlite:${folder}/elsewhere.db`;
 
-  /** Without both options. This machine may run a coordinator on the default port: requests to it go to `url`. */
+  const makeDefaultStore = () => done("init", "--store", `sqlite:${folder}/callnumber/store.db`);
+
+  /** Without both options. */
   const doctorWithoutOptions = (url: string) => {
-    const { fetch } = globalThis;
-    const fetching = vi
-      .spyOn(globalThis, "fetch")
-      .mockImplementation((to, init) => fetch(`${to as string}`.replace("http://127.0.0.1:7300", url), init));
-    onTestFinished(() => fetching.mockRestore());
+    defaultCoordinatorAt(url);
     return callnumber(["doctor"], { env: { CALLNUMBER_COORDINATOR: undefined, XDG_STATE_HOME: folder } });
   };
 
@@ -96,7 +94,7 @@ describe("doctor", () => {
   });
 
   test("doctor without options examines the default store where no coordinator responds", async () => {
-    await callnumber(["init", "--create"], { env: { XDG_STATE_HOME: folder } });
+    await makeDefaultStore();
     const notOne = await httpServer((_, response) => response.end("not a coordinator"));
     for (const url of [NOWHERE, notOne]) {
       const { code, stdout } = await doctorWithoutOptions(url);
@@ -106,7 +104,7 @@ describe("doctor", () => {
   });
 
   test("doctor without options examines the store of the coordinator that responds, not the default store", async () => {
-    await callnumber(["init", "--create"], { env: { XDG_STATE_HOME: folder } });
+    await makeDefaultStore();
     const { url } = await serve(store);
     const { stdout } = await doctorWithoutOptions(url);
     expect(stdout).toContain(`${store}, as the coordinator at http://127.0.0.1:7300 sees it\n`);
@@ -121,7 +119,7 @@ describe("doctor", () => {
     ],
   ])("doctor with a coordinator that %s fails, and never examines the default store", async (_, start, message) => {
     const env = { XDG_STATE_HOME: folder };
-    await callnumber(["init", "--create"], { env });
+    await makeDefaultStore();
     const url = await start();
     await expectFailure(doctorAt(url), 1, message, env);
     await expectFailure(["doctor"], 1, message, { ...env, CALLNUMBER_COORDINATOR: url });

@@ -62,7 +62,7 @@ test("every command prints the JSON that the page describes", async () => {
   await run("move --apply", "--store", store, "--to", later);
   const another = await embeddedStore();
   await run("init", "--store", another, "--first-run", "1073741000");
-  await run("advance-version", "--store", another, "--to", "1", "--force-early", "--yes");
+  await run("advance-version", "--store", another, "--to", "1", "--force-early", "--apply");
 
   const file = ["--tokens-file", join(folder, "tokens.json")];
   const { id } = JSON.parse(await run("token create", "--role", "read", "--all-namespaces", ...file)) as { id: string };

@@ -79,7 +79,6 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
   [["serve", "--store", "redis://u:p%zz@127.0.0.1"], {}, 2, /password holds a %.*%25/],
   [["serve", "--store", "memory:", "--namespace", "lists", "--host", "0.0.0.0"], {}, 2, /--listen-without-tokens/],
   [["move", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_TO: "redis://127.0.0.1:1" }, 2, /Pass --to URL/],
-  [["init"], { XDG_STATE_HOME: "/nonexistent/state" }, 1, /store_not_found/],
   [["init", "--store", "memory:"], {}, 2, /memory store ends with its process/],
   [["init", "--first-run", "0"], {}, 2, /--first-run.*from 1 to 1073741823/s],
   [["init", "--rate", "17"], {}, 2, /--rate.*from 1 to 16/s],

@@ -33,13 +33,14 @@ async function untilLogged({ output }: RunningCoordinator, event: string): Promi
 }
 
 test("retention prints what is set, and sets it", async () => {
-  expect(await done(...retention)).toEqual({
-    code: 0,
-    stdout: "namespace main\n  leases stay    permanently\n  trimmed        none\n",
-    stderr: "",
-  });
+  const { stdout, stderr } = await done(...retention);
+  const [, storeId = ""] = /, store id (\S+)\n/.exec(stdout) ?? [];
+  expect(stdout).toBe(
+    `namespace main of ${url}, store id ${storeId}\n  leases stay    permanently\n  trimmed        none\n`,
+  );
+  expect(stderr).toBe("");
   expect((await done(...retention, "--days", "36500")).stdout).toContain("leases stay    36,500 days");
-  const eightDays = { namespace: NAMESPACE, days: 8, trimmed: null };
+  const eightDays = { store: url, storeId, namespace: NAMESPACE, days: 8, trimmed: null };
   expect(await jsonOf(...retention, "--days", "8")).toEqual(eightDays);
   expect(await jsonOf(...retention)).toEqual(eightDays);
   expect(await jsonOf(...retention, "--keep-all")).toMatchObject({ days: null });
@@ -85,7 +86,8 @@ test("a coordinator with a directory trims older leases into a file, and every c
   expect(exported).toHaveLength(LEASE_COUNT - last.firstRun + 1);
   expect(await coordinator.stop()).toBe(0);
 
-  expect(await jsonOf(...retention)).toEqual({
+  expect(await jsonOf(...retention)).toMatchObject({
+    store: url,
     namespace: NAMESPACE,
     days: RETENTION_DAYS,
     trimmed: { upToRun: last.firstRun, lastLeasedAtMs: last.leasedAtMs },

@@ -15,10 +15,10 @@ export interface CommandContext {
 }
 
 /** Of `callnumber`, as it is typed; those that open the store are named with it. */
-type StoreVerb = "recover" | "init" | "advance-version" | "doctor";
+const STORE_VERBS = ["recover", "init", "advance-version", "doctor", "backup", "retention", "move"] as const;
+export type StoreVerb = (typeof STORE_VERBS)[number];
 type OtherVerb = "status" | "runs" | "token create";
 
-const STORE_VERBS: ReadonlySet<string> = new Set<StoreVerb>(["recover", "init", "advance-version", "doctor"]);
 const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
 
 export type CommandOptions = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -32,7 +32,8 @@ export function commandLine(
   namespace: string | undefined,
   options: CommandOptions = {},
 ): string {
-  const all: CommandOptions = { store: STORE_VERBS.has(verb) ? STORE_URL : undefined, namespace, ...options };
+  const opensStore = (STORE_VERBS as readonly string[]).includes(verb);
+  const all: CommandOptions = { store: opensStore ? STORE_URL : undefined, namespace, ...options };
   const flags = Object.entries(all).flatMap(([name, value]) => {
     if (value === undefined || value === false) return [];
     return value === true ? [`--${name}`] : [`--${name}`, shellWord(String(value))];

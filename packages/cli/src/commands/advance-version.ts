@@ -1,5 +1,4 @@
-/** `advance-version`: prints what it means to leave a version, and asks. Then numbering continues in the next one. */
-import { createInterface } from "node:readline/promises";
+/** `advance-version`: prints what it means to leave a version. With --apply, numbering continues in the next one. */
 import {
   type AdvancePlan,
   advanceVersion,
@@ -11,11 +10,10 @@ import {
 } from "@callnumber/coordinator/operator";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { invocation } from "../invocation.js";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatRecord, formatTime, print, printJson } from "../output.js";
+import { addActingOptions } from "../served-store.js";
 import {
-  addStoreOptions,
   checkpointDirOption,
   commandAgain,
   confirmClockOption,
@@ -27,7 +25,7 @@ interface Options extends StoreNamespaceOptions {
   readonly to?: number;
   readonly forceEarly?: boolean;
   readonly confirmClock?: boolean;
-  readonly yes?: boolean;
+  readonly apply?: boolean;
 }
 
 export function advanceVersionCommand(): Command {
@@ -35,37 +33,39 @@ export function advanceVersionCommand(): Command {
     .summary("Continue in the next version when a run space ends")
     .description(
       "Ends the version that a namespace leases from, permanently, and continues at run 1 of the next one: there are eight, 0 to 7. Prints " +
-        "what that means, and asks. Coordinators on Redis may run meanwhile, and continue automatically; stop the coordinator of an embedded " +
+        "what that means, and changes nothing without --apply. Coordinators on Redis may run meanwhile, and continue automatically; stop the coordinator of an embedded " +
         "store first. Fails before the run ceiling of the version has reached its last run.",
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber advance-version --store redis://127.0.0.1:6379\n  $ callnumber advance-version --store redis://127.0.0.1:6379 --to 1 --yes",
+      "\nExamples:\n  $ callnumber advance-version --store redis://127.0.0.1:6379\n  $ callnumber advance-version --store redis://127.0.0.1:6379 --to 1 --apply",
     )
     .action(advance);
   const to = "version to continue in, for scripts; if it is reached, nothing changes";
-  return addStoreOptions(command, [
+  return addActingOptions(command, [
     checkedOption("--to <version>", to, wholeNumber(1, VERSION_MAX)),
     switchOption("force-early", "give up the rest of a version of which less than 95 % is used"),
     confirmClockOption(),
-    switchOption("yes", "advance without asking"),
+    switchOption("apply", "advance to the next version"),
     namespaceOption(STORE_GROUP),
     checkpointDirOption(),
   ]);
 }
 
 async function advance(options: Options, command: Command): Promise<void> {
-  const { namespace, to, json } = options;
+  const { namespace, to, apply, json } = options;
   const { address, store, checkpoints } = await openExistingStore(options, "its version never does");
   const checkpointFile = checkpoints.checkpointFileOf(namespace);
   const { forceEarly: isForcedEarly = false, confirmClock: isClockChecked = false } = options;
   const request = { store, namespace, checkpointFile, isForcedEarly, isClockChecked };
   try {
     const plan = await planAdvance(request);
-    const { version } = plan.found;
+    const { storeId, found } = plan;
+    const { version } = found;
+    const where = { store: describeStore(address), storeId, namespace };
     if (to !== undefined && version >= to) {
-      if (json) printJson({ namespace, version, changed: false });
-      else print(`Namespace "${namespace}" is at version ${version} already. Nothing was changed.`);
+      if (json) printJson({ ...where, version, changed: false });
+      else print(`${formatWhere(where)}\nIt is at version ${version} already. Nothing was changed.`);
       return;
     }
     if (to !== undefined && to !== version + 1) {
@@ -75,15 +75,15 @@ async function advance(options: Options, command: Command): Promise<void> {
     }
     const refusal = refusalOfAdvance(plan, request);
     if (refusal !== undefined) throw refusal;
-    if (!json) invocation().io.stderr.write(`${formatPlan(plan, describeStore(address))}\n`);
-    if (!options.yes && !(await isConfirmed(namespace, json))) {
-      if (json) printJson({ ...planAsJson(plan), changed: false });
-      else print(`Nothing was changed. To do it:\n  ${commandAgain(command, "advance-version", { yes: true })}`);
+    if (!json) print(formatPlan(plan, where));
+    if (!apply) {
+      if (json) printJson({ ...where, ...planAsJson(plan), changed: false });
+      else print(`Nothing was changed. To do it:\n  ${commandAgain(command, "advance-version", { apply: true })}`);
       return;
     }
     const { after } = await advanceVersion(request, plan);
     const { phase } = await store.readNamespace(namespace);
-    if (json) printJson({ namespace, version: after.version, generation: after.generation, changed: true });
+    if (json) printJson({ ...where, version: after.version, generation: after.generation, changed: true });
     else print(formatDone(namespace, after.version, phase === PHASES.claimed));
   } finally {
     checkpointFile.close();
@@ -91,16 +91,23 @@ async function advance(options: Options, command: Command): Promise<void> {
   }
 }
 
-function formatPlan(
-  { namespace, storeId, found, checkpoint, mayHaveRolledBack, ...plan }: AdvancePlan,
-  store: string,
-): string {
+interface Where {
+  readonly store: string;
+  readonly storeId: string;
+  readonly namespace: string;
+}
+
+function formatWhere({ store, storeId, namespace }: Where): string {
+  return `namespace ${namespace} of ${store}, store id ${storeId}`;
+}
+
+function formatPlan({ found, checkpoint, mayHaveRolledBack, ...plan }: AdvancePlan, where: Where): string {
   const { version } = found;
   const next = version + 1;
   const usedPercent = (plan.usedShare * 100).toFixed(3);
   const givenUp = `${formatCount(plan.givenUpRunCount)} runs, ${formatCount(plan.givenUpCallNumberCount)} call numbers`;
   return [
-    `namespace ${namespace} of ${store}, store id ${storeId}`,
+    formatWhere(where),
     "found",
     `  version            ${version}, of which ${usedPercent} % are used`,
     `  the record         ${formatRecord(found)}`,
@@ -118,22 +125,9 @@ function formatPlan(
 }
 
 function planAsJson({ found, ...plan }: AdvancePlan): object {
-  const { namespace, storeId, usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack } = plan;
+  const { usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack } = plan;
   const { version, highWaterMark, generation } = found;
-  const record = { namespace, storeId, version, highWaterMark, generation };
-  return { ...record, usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack };
-}
-
-/** Asks at a terminal only. */
-async function isConfirmed(namespace: string, json: boolean | undefined): Promise<boolean> {
-  const { stdin, stderr } = invocation().io;
-  if (json || !stdin.isTTY) return false;
-  const terminal = createInterface({ input: stdin, output: stderr });
-  try {
-    return (await terminal.question("Type the name of the namespace to do it: ")).trim() === namespace;
-  } finally {
-    terminal.close();
-  }
+  return { version, highWaterMark, generation, usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack };
 }
 
 function formatDone(namespace: string, version: number, isClaimed: boolean): string {

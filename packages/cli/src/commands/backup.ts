@@ -1,9 +1,9 @@
 /** `backup`: a copy of the embedded store, also while a coordinator leases from it. */
-import { backupSqliteFile, parseStoreUrl } from "@callnumber/coordinator/operator";
+import { backupSqliteFile, describeStore, parseStoreUrl } from "@callnumber/coordinator/operator";
 import { Command } from "commander";
 import { checkedOption } from "../options.js";
 import { formatCount, print, printJson } from "../output.js";
-import { addStoreOptions } from "../store-options.js";
+import { addActingOptions } from "../served-store.js";
 
 interface Options {
   readonly store: string;
@@ -18,8 +18,9 @@ export function backupCommand(): Command {
       "Copies the embedded store, as it is at one moment, into a new file, with the ledger. No coordinator leases from a copy: run " +
         "`callnumber recover` first, which skips everything that was leased since. Back up Redis with its own tools; the same holds there.",
     )
+    .addHelpText("after", "\nExamples:\n  $ callnumber backup --to store-2026-11-26.db")
     .action(backup);
-  return addStoreOptions(command, [
+  return addActingOptions(command, [
     checkedOption("--to <path>", "the file to write; it must not exist").makeOptionMandatory(),
   ]);
 }
@@ -31,9 +32,11 @@ async function backup({ store, to, json }: Options): Promise<void> {
       "only an embedded store (sqlite:PATH) is backed up this way; back up a Redis with its own means",
     );
   }
-  const { path, bytes } = await backupSqliteFile(address.path, to);
-  if (json) return printJson({ backup: path, bytes });
+  const { path, bytes, namespaces } = await backupSqliteFile(address.path, to);
+  const source = describeStore(address);
+  if (json) return printJson({ store: source, namespaces, backup: path, bytes });
+  const ids = namespaces.map(({ namespace, storeId }) => `namespace ${namespace}, store id ${storeId}`);
   print(
-    `${path}, ${formatCount(bytes)} bytes. To use it in place of the store: put it there, and start the coordinator, which prints how to recover it`,
+    `Copied ${source}: ${ids.join("; ") || "no namespace"}\n${path}, ${formatCount(bytes)} bytes. To use it in place of the store: put it there, and start the coordinator, which prints how to recover it`,
   );
 }

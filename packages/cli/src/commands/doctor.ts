@@ -1,25 +1,24 @@
 /** `doctor`: what prevents leasing on this store, and what an operator should change before it does. Changes nothing. */
-import { isLoopback, realPathOf } from "@callnumber/coordinator/machine";
 import {
   checkpointsOf,
   describeStore,
   type Finding,
   NO_NAMESPACE,
   parseStoreUrl,
-  placeOf,
   recordFindings,
   remedyIn,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
 import { escapeAndShorten } from "@callnumber/coordinator/text";
-import { commandLine, OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
-import { namespacesResponseSchema, settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
+import { commandLine, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";
 import { nearExpiry } from "../certificate-expiry.js";
 import { invocation } from "../invocation.js";
 import { type CoordinatorOptions, coordinatorOptions } from "../options.js";
 import { formatTime, print, printJson } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
+import { isSamePlace, type RunningCoordinator, runningCoordinator } from "../served-store.js";
 import { addStoreOptions, checkpointDirOption, openStoreWithCheckpoints, type StoreOptions } from "../store-options.js";
 
 type Options = StoreOptions & CoordinatorOptions;
@@ -37,13 +36,6 @@ export function doctorCommand(): Command {
     .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
     .action(doctor);
   return addStoreOptions(command, [...coordinatorOptions(), checkpointDirOption()]);
-}
-
-/** The settings of a coordinator that responds, or why there are none. */
-interface RunningCoordinator {
-  readonly url: string;
-  readonly settings: SettingsResponse | null;
-  readonly error: RequestError | null;
 }
 
 interface Examination {
@@ -112,37 +104,6 @@ function withoutStore({ code, message }: RequestError, url: string): string {
   if (code === "coordinator_unreachable") return `${message}, or pass --store`;
   const token = code === "invalid_response" ? "" : ", or a token of role operator";
   return `the coordinator at ${url} does not report its store (${message}). Pass --store${token}`;
-}
-
-async function runningCoordinator(options: Options): Promise<RunningCoordinator> {
-  const url = options.coordinator;
-  try {
-    const settings = await requestJson(options, OPERATOR_ROUTES.settings, settingsResponseSchema);
-    return { url, settings, error: null };
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    return { url, settings: null, error };
-  }
-}
-
-/** Whatever the login: the operator's user is another one than the coordinator's. */
-function isSamePlace(given: StoreAddress, served: string): boolean {
-  try {
-    const servedNames = placeNames(parseStoreUrl(served));
-    return placeNames(given).some((name) => servedNames.includes(name));
-  } catch {
-    // The text comes from another process. One that is no URL names no place.
-    return false;
-  }
-}
-
-function placeNames(address: StoreAddress): readonly string[] {
-  if (address.kind === "sqlite") return [realPathOf(address.path)];
-  const { group, addresses } = placeOf(address);
-  return addresses.map((text) => {
-    const [, host = "", port] = /^\[?(.*?)\]?:(\d+)$/.exec(text) ?? [];
-    return `${group} ${isLoopback(host) ? "localhost" : host}:${port}`;
-  });
 }
 
 async function storeFindings(address: StoreAddress, { checkpointDir }: Options): Promise<readonly Finding[]> {

@@ -11,8 +11,8 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { print, printJson } from "../output.js";
+import { addActingOptions } from "../served-store.js";
 import {
-  addStoreOptions,
   checkpointDirOption,
   nodesOption,
   openStoreWithCheckpoints,
@@ -41,7 +41,7 @@ export function initCommand(): Command {
     )
     .action(init);
   const rate = "runs per second by which the run ceiling rises, 16,384 numbers each; never changes";
-  return addStoreOptions(command, [
+  return addActingOptions(command, [
     switchOption("create", "make the file of the default store; not needed with --store"),
     checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1),
     checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),

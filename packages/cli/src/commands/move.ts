@@ -16,8 +16,8 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";
+import { addActingOptions } from "../served-store.js";
 import {
-  addStoreOptions,
   checkpointDirOption,
   ignoreFindingsOption,
   nodesOption,
@@ -51,7 +51,7 @@ export function moveCommand(): Command {
         "  $ callnumber move --store redis://old:6379 --to redis://new:6379 \\\n      --namespace all --nodes 3 --apply",
     )
     .action(move);
-  return addStoreOptions(command, [
+  return addActingOptions(command, [
     checkedOption("--to <url>", "the new store; it must not hold these namespaces yet"),
     namespaceOption(STORE_GROUP, `namespace of the runs, or ${ALL}`),
     nodesOption("data nodes of the new store: the master and its replicas").default(1),

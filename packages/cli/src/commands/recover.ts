@@ -20,8 +20,8 @@ import { type CallNumberList, floorOf, formatList, readCallNumberList } from "..
 import { invocation } from "../invocation.js";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";
+import { addActingOptions } from "../served-store.js";
 import {
-  addStoreOptions,
   checkpointDirOption,
   commandAgain,
   confirmClockOption,
@@ -58,7 +58,7 @@ export function recoverCommand(): Command {
     )
     .action(recover);
   const numbers = "call numbers of the archive, one per line (-: standard input), to recover above";
-  return addStoreOptions(command, [
+  return addActingOptions(command, [
     checkedOption("--store-id <id>", "id of the lost store (default: that of the record or the checkpoint)"),
     checkedOption("--min-run <run>", "a run that is known to be leased (its ledger id)", wholeNumber(0, LEDGER_ID_MAX)),
     checkedOption("--numbers <file>", numbers),
@@ -100,9 +100,10 @@ async function recover(options: Options, command: Command): Promise<void> {
     if (isMissing) printProgress(`There is no store at ${describeStore(address)}; --apply makes one.`);
     if (request.watchMs > 0) printProgress(`Watching for ${WATCH_MS / 1000} s whether a coordinator still leases …`);
     const plan = await planRecovery(request);
-    const shown = formatPlan(plan, describeStore(address), list);
+    const where = describeStore(address);
+    const shown = formatPlan(plan, where, list);
     if (!apply) {
-      if (json) printJson(planAsJson(plan, list));
+      if (json) printJson({ store: where, ...planAsJson(plan, list) });
       else print(shown);
       const refusal = refusalOfRecovery(plan);
       if (refusal !== undefined) throw refusal;
@@ -116,7 +117,15 @@ async function recover(options: Options, command: Command): Promise<void> {
     }
     const { after, movedAside = [] } = await recoverNamespace({ ...request, store: created ?? store }, plan);
     const { highWaterMark, generation } = after;
-    if (json) return printJson({ recovered: namespace, highWaterMark, generation, movedAside });
+    if (json)
+      return printJson({
+        store: where,
+        storeId: plan.storeId,
+        recovered: namespace,
+        highWaterMark,
+        generation,
+        movedAside,
+      });
     print(shown);
     for (const key of movedAside) print(`Another program's key was in the way. It is now called ${key}`);
     print(

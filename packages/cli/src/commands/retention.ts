@@ -1,14 +1,15 @@
 /** `retention`: for how long leases stay in the store, on the store itself. */
-import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN, type Retention } from "@callnumber/coordinator/operator";
+import {
+  describeStore,
+  RETENTION_DAYS_MAX,
+  RETENTION_DAYS_MIN,
+  type Retention,
+} from "@callnumber/coordinator/operator";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
-import {
-  addStoreOptions,
-  checkpointDirOption,
-  openExistingStore,
-  type StoreNamespaceOptions,
-} from "../store-options.js";
+import { addActingOptions } from "../served-store.js";
+import { checkpointDirOption, openExistingStore, type StoreNamespaceOptions } from "../store-options.js";
 
 interface Options extends StoreNamespaceOptions {
   readonly days?: number;
@@ -27,7 +28,7 @@ export function retentionCommand(): Command {
     .action(retention);
   const days = wholeNumber(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX);
   const whichDays = `trim leases that are older, ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX} days`;
-  return addStoreOptions(command, [
+  return addActingOptions(command, [
     checkedOption("--days <n>", whichDays, days).conflicts("keepAll"),
     switchOption("keep-all", "trim nothing"),
     namespaceOption(STORE_GROUP),
@@ -36,27 +37,34 @@ export function retentionCommand(): Command {
 }
 
 async function retention({ namespace, days, keepAll, json, ...place }: Options): Promise<void> {
-  const { store } = await openExistingStore(place, "it has no retention");
+  const { address, store } = await openExistingStore(place, "it has no retention");
   try {
-    await store.readNamespace(namespace);
+    const { storeId } = await store.readNamespace(namespace);
     const wanted = keepAll ? 0 : days;
     if (wanted !== undefined) await store.setRetentionDays(namespace, wanted);
     const found = await store.readRetention(namespace);
-    if (json) printJson(asJson(namespace, found));
-    else print(formatRetention(namespace, found));
+    const where = { store: describeStore(address), storeId, namespace };
+    if (json) printJson({ ...where, ...asJson(found) });
+    else print(formatRetention(where, found));
   } finally {
     await store.close();
   }
 }
 
-function asJson(namespace: string, { days, through, leasedAtMs }: Retention): object {
+function asJson({ days, through, leasedAtMs }: Retention): object {
   const trimmed = through === 0 ? null : { upToRun: through, lastLeasedAtMs: leasedAtMs };
-  return { namespace, days: days === 0 ? null : days, trimmed };
+  return { days: days === 0 ? null : days, trimmed };
 }
 
-function formatRetention(namespace: string, { days, through, leasedAtMs }: Retention): string {
+interface Where {
+  readonly store: string;
+  readonly storeId: string;
+  readonly namespace: string;
+}
+
+function formatRetention({ namespace, store, storeId }: Where, { days, through, leasedAtMs }: Retention): string {
   return [
-    `namespace ${namespace}`,
+    `namespace ${namespace} of ${store}, store id ${storeId}`,
     `  leases stay    ${days === 0 ? "permanently" : `${formatCount(days)} days`}`,
     `  trimmed        ${through === 0 ? "none" : `up to run ${formatCount(through)}, the last leased at ${formatTime(leasedAtMs)}`}`,
   ].join("\n");
