@@ -39,7 +39,8 @@ export function checkedLease(response: unknown, expected: Expected): Lease {
   assertWithin("runCount", lease.runCount, 1, expected.runCountMax);
   assertWithin("firstRun", lease.firstRun, 0, RUN_MAX - lease.runCount + 1);
   assertWithin("leasedAtMs", lease.leasedAtMs, 0, INSTANT_MAX_MS);
-  if (expected.storeId !== undefined && lease.storeId !== expected.storeId) throw otherStore(lease, expected.storeId);
+  if (expected.storeId !== undefined && lease.storeId !== expected.storeId)
+    throw otherStore(lease, expected.storeId, expected.lastRun);
   if (expected.lastRun !== null && ledgerIdOf(lease.version, lease.firstRun) <= expected.lastRun) {
     throw new ClientError(
       "run_not_increasing",
@@ -50,10 +51,12 @@ export function checkedLease(response: unknown, expected: Expected): Lease {
   return lease;
 }
 
-function otherStore(lease: Lease, expected: string): ClientError {
+/** `lastRun`: null before the first lease, where only `expectedStoreId` names a store. */
+function otherStore(lease: Lease, expected: string, lastRun: number | null): ClientError {
+  const source = lastRun === null ? "this client expects store" : "the numbers so far came from store";
   return new ClientError(
     "store_mismatch",
-    `the coordinator leases from store ${lease.storeId}, but the numbers so far came from store ${expected}: ` +
+    `the coordinator leases from store ${lease.storeId}, but ${source} ${expected}: ` +
       "point this client at its own store. Change the expected store id only if the store was replaced on purpose, above all its numbers",
   );
 }
