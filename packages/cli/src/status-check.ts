@@ -1,5 +1,5 @@
 /** The verdict of `status --check`: one of four states, one line, one exit code, as Nagios plugins have them. Pure. */
-import type { Alarm } from "@callnumber/protocol/operator";
+import { type Alarm, withSeparators } from "@callnumber/protocol/operator";
 import type { GuardStatus, StatusResponse } from "@callnumber/protocol/wire";
 import { formatCount } from "./output.js";
 
@@ -85,7 +85,7 @@ export function verdictWithout(namespace: string, { code, message }: { code: str
 /** On one line; after the bar the figures with their thresholds, for graphs. */
 export function checkLine({ state, explanation, figures }: Verdict): string {
   // The bar would end the text, and the line is one.
-  const text = `CALLNUMBER ${state.toUpperCase()} - ${explanation.replaceAll("|", "/").replace(/\s+/g, " ")}`;
+  const text = `CALLNUMBER ${state.toUpperCase()} - ${withSeparators(explanation).replaceAll("|", "/").replace(/\s+/g, " ")}`;
   if (figures === null) return text;
   const { runsUsed, runsLeft, headroomRuns } = figures;
   const all = runsUsed + runsLeft;

@@ -4,11 +4,13 @@
  */
 import { escapeForTerminal } from "@callnumber/coordinator/text";
 import { invocation } from "./invocation.js";
-import { type Paint, paintFor, plain, type Style } from "./output.js";
+import { formatCount, type Paint, paintFor, plain, type Style } from "./output.js";
 
 export interface Column<Row> {
   readonly heading: string;
   readonly cellOf: (row: Row) => string | number;
+  /** Its numbers count something: they have separators. Default: they are names, as of a process. */
+  readonly isCount?: boolean;
   readonly styleOf?: (row: Row) => Style | undefined;
   /** The least width to which its cells may be shortened. Default: they never are. */
   readonly shrinksTo?: number;
@@ -43,7 +45,7 @@ export function tableLines<Row>(
   { paint = plain, widthMax = Number.POSITIVE_INFINITY }: TableOptions = {},
 ): readonly string[] {
   const sized = columns.map((column) => {
-    const widths = rows.map((row) => widthOf(textOf(column.cellOf(row))));
+    const widths = rows.map((row) => widthOf(textOf(column, row)));
     return { column, width: Math.max(column.heading.length, ...widths) };
   });
   const shown = fitted(sized, widthMax);
@@ -64,12 +66,13 @@ export function tableLines<Row>(
       "bold",
       lineOf(rows[0], ({ heading }) => [heading, undefined]),
     ),
-    ...rows.map((row) => lineOf(row, ({ cellOf, styleOf }) => [textOf(cellOf(row)), styleOf?.(row)])),
+    ...rows.map((row) => lineOf(row, (column) => [textOf(column, row), column.styleOf?.(row)])),
   ];
 }
 
-function textOf(cell: string | number): string {
-  return escapeForTerminal(String(cell));
+function textOf<Row>({ cellOf, isCount = false }: Column<Row>, row: Row): string {
+  const cell = cellOf(row);
+  return escapeForTerminal(isCount && typeof cell === "number" ? formatCount(cell) : String(cell));
 }
 
 /** Formats a table for standard output: as wide as the terminal, and colored only there. */

@@ -14,7 +14,12 @@ import {
   NOWHERE,
   newCoordinator,
   post,
+  STATUS,
 } from "./commands-for-test.js";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 const ESC = String.fromCharCode(27);
 const COLORS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");
@@ -141,8 +146,8 @@ describe("status", () => {
     const listed = await done("status", "--all-namespaces", ...to);
     expect(listed.stdout.trimEnd().split("\n")).toEqual([
       expect.stringMatching(/^NAMESPACE +RUNS USED +RUNS LEFT +RATE +GUARD$/),
-      expect.stringMatching(/^lists +0 +1073741624 +4 +active$/),
-      expect.stringMatching(/^main +1 +1073741822 +2 +active$/),
+      expect.stringMatching(/^lists +0 +1,073,741,624 +4 +active$/),
+      expect.stringMatching(/^main +1 +1,073,741,822 +2 +active$/),
     ]);
     expect(await jsonOf("status", "--all-namespaces", ...to)).toMatchObject([
       { namespace: "lists", record: { firstRun: 200, ceilingRunsPerSecond: 4 }, guard: { state: "active" } },
@@ -157,5 +162,30 @@ describe("status", () => {
       runsUsed: 1,
       capacity: { ceilingRunsPerSecond: 2, alarms: [], holders: [{ name: "callnumber-next" }] },
     });
+  });
+
+  test("status labels a rate with the time that was measured, and shows numbers with separators", async () => {
+    const { url: real, to } = await newCoordinator();
+    await lease(real);
+    expect((await done("status", ...to)).stdout).toMatch(/^ {2}last minute +1 run, too short a time for a forecast$/m);
+    const explanation =
+      'namespace "main" is missing, but run 65735 was leased from it. Run `callnumber --min-run 65735`';
+    const guard = { ...STATUS.guard, state: "stopped", code: "namespace_lost", explanation };
+    const rates = [12 * MINUTE_MS, HOUR_MS, DAY_MS].map((windowMs) => {
+      return { windowMs, runs: 20_000, runsPerDay: 40_000, exhaustedAtMs: null };
+    });
+    const status = JSON.stringify({ ...STATUS, guard, rates });
+    const url = await httpServer((request, response) => {
+      if (request.url?.endsWith("/capacity")) response.statusCode = 500;
+      response.end(status);
+    });
+    const { stdout } = await done("status", "--coordinator", url);
+    expect(stdout).toContain("\n  last 12 minutes    20,000 runs, too short a time for a forecast\n");
+    expect(stdout).toContain("\n  last hour          20,000 runs, 40,000 a day\n");
+    expect(stdout).toContain("\n  last day           20,000 runs, 40,000 a day\n");
+    expect(stdout).toContain("but run 65,735 was leased from it. Run `callnumber --min-run 65735`\n");
+    const checked = await callnumber(["status", "--check", "--coordinator", url]);
+    expect(checked.stdout).toContain("but run 65,735 was leased from it.");
+    expect(checked.stdout).toContain("--min-run 65735`");
   });
 });

@@ -1,4 +1,5 @@
 /** Numbers, times and texts as people read them. Pure. */
+import type { UseRate } from "@callnumber/protocol/wire";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -65,9 +66,10 @@ export function formatDateTime(atMs: number): string {
   return Number.isNaN(date.getTime()) ? "no date" : date.toLocaleString("sv-SE");
 }
 
-/** When the runs will end, as exactly as it matters. Null: later than any date. */
-export function formatEnd(atMs: number | null, nowMs: number): string {
-  if (atMs === null) return "in no year that a calendar has";
+/** When the runs will end at a rate, as exactly as it matters. */
+export function formatEnd({ windowMs, exhaustedAtMs: atMs }: UseRate, nowMs: number): string {
+  // In less than an hour too little is leased to say so.
+  if (atMs === null) return windowMs < HOUR_MS ? "not known yet" : "in no year that a calendar has";
   const years = (atMs - nowMs) / YEAR_MS;
   if (years > 10_000) return `in more than ${formatLargeNumber(10 ** Math.floor(Math.log10(years)))} years`;
   if (years > 10) return `in the year ${new Date(atMs).getFullYear()}`;

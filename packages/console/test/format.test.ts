@@ -52,10 +52,13 @@ test("a duration is shown in one unit", () => {
 });
 
 test("the end of the runs is shown as exactly as it matters", () => {
-  expect(formatEnd(NOW_MS + 9 * 86_400_000, NOW_MS)).toMatch(/^on 2026-\d\d-\d\d$/);
-  expect(formatEnd(NOW_MS + 60 * YEAR_MS, NOW_MS)).toBe("in the year 2086");
-  expect(formatEnd(NOW_MS + 123_456 * YEAR_MS, NOW_MS)).toBe("in more than 100,000 years");
-  expect(formatEnd(null, NOW_MS)).toBe("in no year that a calendar has");
+  const end = (exhaustedAtMs: number | null, windowMs = 3_600_000) =>
+    formatEnd({ windowMs, runs: 7, runsPerDay: 168, exhaustedAtMs }, NOW_MS);
+  expect(end(NOW_MS + 9 * 86_400_000)).toMatch(/^on 2026-\d\d-\d\d$/);
+  expect(end(NOW_MS + 60 * YEAR_MS)).toBe("in the year 2086");
+  expect(end(NOW_MS + 123_456 * YEAR_MS)).toBe("in more than 100,000 years");
+  expect(end(null)).toBe("in no year that a calendar has");
+  expect(end(null, 60_000)).toBe("not known yet");
 });
 
 test("the commands that a message quotes are found", () => {

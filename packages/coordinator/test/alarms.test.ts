@@ -129,6 +129,16 @@ describe("the headroom below the run ceiling", () => {
   });
 });
 
+test.each([
+  [HOUR_MS, "at the rate of the last hour (60000 runs)"],
+  [10 * MINUTE_MS, "at the rate of the last 10 minutes (60000 runs)"],
+  [1_000, "at the rate of the last minute (60000 runs)"],
+])("a low headroom is forecast from the last %i ms that were read, and says so", (readMs, rate) => {
+  const hour = { leases: leasesInARow([{ runCount: 60_000 }]), completeFromMs: NOW_MS - readMs };
+  const record = recordOf({ highWaterMark: 120_000 + BURST_RUNS - 10_000, lifeMs: 60_000 * 1_000 });
+  expect(raisedBy({ record, hour })[0]?.explanation).toContain(rate);
+});
+
 describe("a holder that starts repeatedly", () => {
   const loopOf = (name: string) => {
     return { holder: { name, host: "mail-1" }, startCount: 96, forMs: 5 * MINUTE_MS, pauseMs: 16_000 };

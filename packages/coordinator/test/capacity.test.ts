@@ -82,18 +82,33 @@ describe("rates", () => {
     expect(rates[0]?.exhaustedAtMs).toBe(NOW_MS + Math.floor((runsLeft / 30) * HOUR_MS));
   });
 
-  test("rates leave out windows with more leases than are read, and measure the hour over those that are", async () => {
+  test("rates leave out windows with more leases than are read, and measure the time of those that are", async () => {
     const old = repeated(50, { agoMs: 2 * HOUR_MS });
     const leases = leasesInARow([...old, ...repeated(WINDOW_LEASES_MAX, { agoMs: MINUTE_MS })]);
     const { rates, lookedAt } = await readerOf(leases).capacity("main");
     expect(lookedAt).toEqual({ leaseCount: WINDOW_LEASES_MAX, fromMs: NOW_MS - MINUTE_MS });
     const runsPerDay = WINDOW_LEASES_MAX * 1_440;
-    expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: WINDOW_LEASES_MAX, runsPerDay }]);
+    // So many leases are enough for a forecast, however short it took.
+    const exhaustedAtMs = expect.any(Number);
+    expect(rates).toEqual([{ windowMs: MINUTE_MS, runs: WINDOW_LEASES_MAX, runsPerDay, exhaustedAtMs }]);
   });
 
-  test("rates leave out windows longer than the namespace's life, and measure the first over that life", () => {
-    const rates = ratesOf(12, [leaseOf({ agoMs: MINUTE_MS, runCount: 12 })], HOUR_MS / 2);
-    expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: 12, runsPerDay: 576 }]);
+  test.each([
+    ["half an hour", HOUR_MS / 2, { windowMs: HOUR_MS / 2, runs: 12, runsPerDay: 576 }],
+    ["a second, as of a minute", 1_000, { windowMs: MINUTE_MS, runs: 12, runsPerDay: 17_280 }],
+  ])(
+    "the rate of a namespace's first hour is measured over its life of %s, and forecasts nothing",
+    (_, lifeMs, rate) => {
+      const leases = [leaseOf({ agoMs: lifeMs, runCount: 12 })];
+      expect(ratesOf(12, leases, lifeMs)).toEqual([{ ...rate, exhaustedAtMs: null }]);
+    },
+  );
+
+  test("rates forecast once an hour is measured", () => {
+    const leases = [leaseOf({ agoMs: MINUTE_MS, runCount: 12 })];
+    const forecast = (lifeMs: number) => ratesOf(12, leases, lifeMs).map(({ exhaustedAtMs }) => exhaustedAtMs);
+    expect(forecast(HOUR_MS - 1)).toEqual([null]);
+    expect(forecast(HOUR_MS)).toEqual([NOW_MS + Math.floor(((RUN_MAX - 12) / 12) * HOUR_MS)]);
   });
 
   test.each([
@@ -123,6 +138,30 @@ test("a holder is one name, whatever its hosts and processes, and the one with m
 test("a holder is live while it reports", () => {
   const progress = { reportedAtMs: NOW_MS - MINUTE_MS };
   expect(holderUses([leaseOf({ agoMs: DAY_MS, progress })], NOW_MS)).toMatchObject([{ isLive: true }]);
+});
+
+test.each([
+  ["that closed its lease is not live", [{ state: "closed" }], false],
+  ["that used up its runs and closed its spare one is not live", [{ state: "exhausted" }, { state: "closed" }], false],
+  ["between two leases is live", [{ state: "exhausted" }], true],
+  ["that closed one client of two is live", [{ state: "open" }, { state: "closed" }], true],
+  ["that leased and did not report yet is live", [null, { state: "closed" }], true],
+] as const)("a holder %s", (_, progresses, isLive) => {
+  const leases = leasesInARow(progresses.map((progress) => ({ agoMs: MINUTE_MS, progress })));
+  expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([{ isLive }]);
+});
+
+test("a holder is live while one of its processes has closed nothing", () => {
+  const closed = { progress: { state: "closed" }, agoMs: MINUTE_MS } as const;
+  const one = { ...closed, holder: { pid: 1 } };
+  const leases = leasesInARow([one, { holder: { pid: 2 }, progress: { state: "exhausted" }, agoMs: MINUTE_MS }]);
+  expect(holderUses(leases, NOW_MS)).toMatchObject([{ isLive: true }]);
+});
+
+test("a holder whose lease of several runs is used up to its first run is live", () => {
+  const [lease] = leasesInARow([{ runCount: 2, progress: { run: 1, state: "exhausted" } }]) as [LedgerEntry];
+  const closed = leaseOf({ firstRun: 3, progress: { state: "closed" } });
+  expect(holderUses([closed, lease], NOW_MS)).toMatchObject([{ isLive: true }]);
 });
 
 describe("a reader", () => {

@@ -148,7 +148,7 @@ describe("inspect", () => {
   });
 });
 
-test("the status counts what is leased and left, and forecasts the end", async () => {
+test("the status counts what is leased and left", async () => {
   await lease({ runCount: 64 });
   const { rates, ...status } = statusResponseSchema.parse((await inMain("status")).body);
   const [runsLeft, callNumbersLeft] = [RUN_MAX - 64, (RUN_MAX - 64) * 16_384];
@@ -162,11 +162,8 @@ test("the status counts what is leased and left, and forecasts the end", async (
     callNumbersLeft,
     guard,
   });
-  // A minute is the shortest life that a rate is measured over: 64 runs a minute.
-  expect(rates.map(({ runs }) => runs)).toEqual([64]);
-  expect(rates[0]?.runsPerDay).toBeCloseTo(64 * 1440, 0);
-  const years = ((rates[0]?.exhaustedAtMs ?? 0) - Date.now()) / (365 * 86_400_000);
-  expect(years).toBeCloseTo(runsLeft / (64 * 1440 * 365), 1);
+  // A minute is the shortest life that a rate is measured over, and too short for a forecast.
+  expect(rates).toEqual([{ windowMs: 60_000, runs: 64, runsPerDay: 64 * 1440, exhaustedAtMs: null }]);
 });
 
 describe("capacity", () => {

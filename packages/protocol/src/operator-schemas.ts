@@ -62,7 +62,7 @@ const holderUseSchema = z.object({
   /** 0 to 1: of all runs in these leases. */
   share: z.number().min(0).max(1),
   lastLeaseAtMs: timeMs,
-  /** Leased or reported within the last ten minutes. */
+  /** Leased or reported within the last ten minutes, and has not closed its leases since. */
   isLive: z.boolean(),
 });
 export type HolderUse = z.infer<typeof holderUseSchema>;

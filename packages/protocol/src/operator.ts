@@ -1,5 +1,6 @@
-/** What operators request from a coordinator, and the commands that messages print. Loads no zod: the shapes are types only. */
+/** What operators request from a coordinator, and what messages print: commands and numbers. Loads no zod: the shapes are types only. */
 export * from "./command-line.js";
+export * from "./message-numbers.js";
 export * from "./operator-api.js";
 export type {
   Alarm,

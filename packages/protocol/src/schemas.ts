@@ -313,12 +313,12 @@ export const guardStatusSchema = z.object({
 });
 export type GuardStatus = z.infer<typeof guardStatusSchema>;
 
-/** Use of runs over the last `windowMs`, or since the first lease when that is younger. */
 const useRateSchema = z.object({
+  /** The time that was measured, up to now: an hour, a day, a week; less than an hour while there is no more to measure. */
   windowMs: z.int().min(1),
   runs: z.int().min(0),
   runsPerDay: z.number().min(0),
-  /** When the namespace would end at this rate; null when nothing was leased or the end is beyond any calendar. */
+  /** When the namespace would end at this rate; null when nothing was leased, too little was measured, or the end is beyond any calendar. */
   exhaustedAtMs: timeMs.nullable(),
 });
 export type UseRate = z.infer<typeof useRateSchema>;

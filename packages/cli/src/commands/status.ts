@@ -4,6 +4,7 @@ import {
   type CapacityResponse,
   type NamespaceDescription,
   OPERATOR_ROUTES,
+  withSeparators,
 } from "@callnumber/protocol/operator";
 import { capacityResponseSchema, namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { statusResponseSchema } from "@callnumber/protocol/schemas";
@@ -110,9 +111,9 @@ const GUARD_STYLES: Readonly<Record<GuardStatus["state"], Style>> = {
 
 const COLUMNS: readonly Column<NamespaceDescription>[] = [
   { heading: "NAMESPACE", cellOf: ({ namespace }) => namespace, expendability: 0 },
-  { heading: "RUNS USED", cellOf: ({ record }) => record?.runsUsed ?? "?", expendability: 2 },
-  { heading: "RUNS LEFT", cellOf: ({ record }) => record?.runsLeft ?? "?", expendability: 1 },
-  { heading: "RATE", cellOf: ({ record }) => record?.ceilingRunsPerSecond ?? "?", expendability: 4 },
+  { heading: "RUNS USED", cellOf: ({ record }) => record?.runsUsed ?? "?", isCount: true, expendability: 2 },
+  { heading: "RUNS LEFT", cellOf: ({ record }) => record?.runsLeft ?? "?", isCount: true, expendability: 1 },
+  { heading: "RATE", cellOf: ({ record }) => record?.ceilingRunsPerSecond ?? "?", isCount: true, expendability: 4 },
   {
     heading: "GUARD",
     cellOf: ({ guard }) => guard.state.replaceAll("_", " "),
@@ -145,7 +146,7 @@ function formatStatus({ status: received, capacity }: Found, paint: Paint): stri
       : [`  last recovery      ${lastRecovery.explanation} (${formatTime(lastRecovery.atMs)})`]),
     ...status.rates.map(formatRate),
     ...(capacity instanceof Error
-      ? [`  alarms             not known: ${escapeFields(capacity.message)}`]
+      ? [`  alarms             not known: ${withSeparators(escapeFields(capacity.message))}`]
       : [formatCeiling(capacity), ...formatAlarms(escapeFields(capacity.alarms), paint)]),
   ].join("\n");
 }
@@ -158,20 +159,26 @@ function formatHighWaterMark({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusR
 
 function formatGuard(guard: GuardStatus, paint: Paint): string {
   const { state, sinceMs, explanation, generation, nodeCount } = guard;
-  const nodes = nodeCount === 1 ? "1 data node" : `${nodeCount} data nodes`;
+  const nodes = nodeCount === 1 ? "1 data node" : `${formatCount(nodeCount)} data nodes`;
   if (state === "active")
-    return `${paint(GUARD_STYLES.active, "active")} since ${formatTime(sinceMs)}; generation ${generation}, ${nodes}`;
-  return `${paint(GUARD_STYLES[state], state)} since ${formatTime(sinceMs)} (${formatCause(guard)})\n      ${explanation}`;
+    return `${paint(GUARD_STYLES.active, "active")} since ${formatTime(sinceMs)}; generation ${formatCount(generation)}, ${nodes}`;
+  return `${paint(GUARD_STYLES[state], state)} since ${formatTime(sinceMs)} (${formatCause(guard)})\n      ${withSeparators(explanation)}`;
 }
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
+/** What was measured; a rate of a day only for an hour or more, as a forecast. */
 function formatRate({ windowMs, runs, runsPerDay, exhaustedAtMs }: UseRate): string {
   const hours = windowMs / HOUR_MS;
-  const window = hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
+  const minutes = Math.floor(windowMs / MINUTE_MS);
+  const shorter = minutes === 1 ? "last minute" : `last ${minutes} minutes`;
+  const window =
+    hours < 1 ? shorter : hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
+  const leased = `  ${window.padEnd(17)}  ${formatCount(runs)} ${runs === 1 ? "run" : "runs"}`;
+  if (exhaustedAtMs === null && hours < 1) return `${leased}, too short a time for a forecast`;
   const end = exhaustedAtMs === null ? "" : `; at this rate the runs last until ${formatFarTime(exhaustedAtMs)}`;
-  const perDay = formatCount(Math.round(runsPerDay));
-  return `  ${window.padEnd(17)}  ${formatCount(runs)} ${runs === 1 ? "run" : "runs"}, ${perDay} a day${end}`;
+  return `${leased}, ${formatCount(Math.round(runsPerDay))} a day${end}`;
 }
 
 /** The day when it is near, else the year: a day would pretend to be exact. */
@@ -184,7 +191,7 @@ function formatFarTime(timeMs: number): string {
 }
 
 function formatCeiling({ ceilingRunsPerSecond, ceilingEndsAtMs }: CapacityResponse): string {
-  return `  run ceiling        rises by ${ceilingRunsPerSecond} a second, ends at ${formatTime(ceilingEndsAtMs)}; no version is used up before`;
+  return `  run ceiling        rises by ${formatCount(ceilingRunsPerSecond)} a second, ends at ${formatTime(ceilingEndsAtMs)}; no version is used up before`;
 }
 
 const ALARM_STYLES: Readonly<Record<Alarm["severity"], Style>> = { critical: "red", warning: "yellow", notice: "bold" };
@@ -193,6 +200,6 @@ function formatAlarms(alarms: readonly Alarm[], paint: Paint): readonly string[]
   if (alarms.length === 0) return ["  alarms             none"];
   return alarms.flatMap(({ name, severity, explanation }, index) => [
     `  ${(index === 0 ? "alarms" : "").padEnd(17)}  ${paint(ALARM_STYLES[severity], `${name} (${severity})`)}`,
-    `      ${explanation}`,
+    `      ${withSeparators(explanation)}`,
   ]);
 }

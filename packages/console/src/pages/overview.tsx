@@ -1,6 +1,6 @@
 /** What an operator needs first: does it lease, what is alarming, how much is left, who takes it. */
 import { type Alarm, type CapacityResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { filledPath, type StatusResponse } from "@callnumber/protocol/wire";
+import { filledPath, type StatusResponse, type UseRate } from "@callnumber/protocol/wire";
 import { coordinatorUrl, isSignedIn } from "../api.js";
 import { formatCount, formatEnd, formatLargeNumber, formatNumber, formatShare, formatWindow } from "../format.js";
 import { isAboutImporters } from "../format-event.js";
@@ -152,12 +152,9 @@ function Forecast({ rates }: Pick<StatusResponse, "rates">) {
           <small>Nothing was leased lately: there is no rate.</small>
         ) : (
           <ul>
-            {used.map(({ windowMs, runsPerDay, exhaustedAtMs }) => (
-              <li key={windowMs}>
-                {formatEnd(exhaustedAtMs, nowMs)}{" "}
-                <small>
-                  by the last {formatWindow(windowMs)}: {formatCount(Math.round(runsPerDay), "run")} a day
-                </small>
+            {used.map((rate, index) => (
+              <li key={index}>
+                {formatEnd(rate, nowMs)} <small>{formatRate(rate)}</small>
               </li>
             ))}
           </ul>
@@ -165,6 +162,13 @@ function Forecast({ rates }: Pick<StatusResponse, "rates">) {
       </dd>
     </div>
   );
+}
+
+/** A rate of a day only where there is a forecast by it. */
+function formatRate({ windowMs, runs, runsPerDay, exhaustedAtMs }: UseRate): string {
+  const window = formatWindow(windowMs);
+  if (exhaustedAtMs === null) return `${formatCount(runs, "run")} in the last ${window}`;
+  return `by the last ${window}: ${formatCount(Math.round(runsPerDay), "run")} a day`;
 }
 
 function Beginning({ namespace }: { namespace: string }) {

@@ -118,7 +118,7 @@ function raiseHeadroomLow(
   const ceiling = `the run ceiling of version ${record.version}, which rises by ${ceilingRunsPerSecond} a second`;
   const what = isShort
     ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${ceiling}`
-    : `${headroomRuns} runs may be leased up to ${ceiling}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
+    : `${headroomRuns} runs may be leased up to ${ceiling}: at the rate of the last ${measuredMs < HOUR_MS ? minutesIn(measuredMs).replace(/^a /, "") : "hour"} (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
   const [greatest] = holderUses(hour.leases, nowMs);
   const leases = greatest && `. The leases of the greatest holder: ${leasesOf(record, greatest.name)}`;
   return { severity: "warning", explanation: `${what}. Start fewer importers at once${leases ?? ""}` };

@@ -36,25 +36,23 @@ export function capacityOf(
 
 /**
  * The runs leased over each window, and when the run space of the version ends at that rate. Skipped runs are no use: one recovery
- * would outweigh years of leases. A window is left out when the namespace is younger, where it would repeat a shorter one, or when
- * the window does not reach back to its beginning.
+ * would outweigh years of leases. The first window is as short as what there is to measure. A longer one is left out when the namespace
+ * is younger, where it would repeat a shorter one, or when the window does not reach back to its beginning.
  */
 function ratesOf(record: NamespaceRecord, window: LeaseWindow, nowMs: number): readonly UseRate[] {
   const lifeMs = nowMs - storeIdFields(record.storeId).initializedAtMs;
-  const windowSpanMs = nowMs - window.completeFromMs;
+  const measurableMs = Math.min(lifeMs, nowMs - window.completeFromMs);
+  const isFull = window.leases.length >= WINDOW_LEASES_MAX;
   const runsLeft = RUN_MAX - record.highWaterMark;
-  return RATE_WINDOWS_MS.filter((windowMs, index) => {
-    if (index > 0) return windowMs <= Math.min(lifeMs, windowSpanMs);
-    // So many leases within an hour are the rate that matters most.
-    return windowMs <= windowSpanMs || window.leases.length >= WINDOW_LEASES_MAX;
-  }).map((windowMs) => {
+  return RATE_WINDOWS_MS.filter((longestMs, index) => index === 0 || longestMs <= measurableMs).map((longestMs) => {
+    // Never less than a minute: a first lease is no rate.
+    const windowMs = Math.max(Math.min(longestMs, measurableMs), MINUTE_MS);
     const runs = runCountOf(leasesSince(window, nowMs - windowMs).leases);
-    // Never over less than a minute: a first lease is no rate.
-    const measuredMs = Math.max(Math.min(windowMs, lifeMs, windowSpanMs), MINUTE_MS);
     // Infinite, or no number, while nothing was leased.
-    const endsAtMs = nowMs + Math.floor((runsLeft / runs) * measuredMs);
-    const exhaustedAtMs = endsAtMs <= INSTANT_MAX_MS ? endsAtMs : null;
-    return { windowMs, runs, runsPerDay: (runs / measuredMs) * DAY_MS, exhaustedAtMs };
+    const endsAtMs = nowMs + Math.floor((runsLeft / runs) * windowMs);
+    // An hour of use is enough, and so are more leases than are read.
+    const isForecast = (windowMs >= HOUR_MS || isFull) && endsAtMs <= INSTANT_MAX_MS;
+    return { windowMs, runs, runsPerDay: (runs / windowMs) * DAY_MS, exhaustedAtMs: isForecast ? endsAtMs : null };
   });
 }
 
@@ -100,24 +98,46 @@ export function runCountOf(leases: readonly LedgerEntry[]): number {
   return leases.reduce((sum, { runCount }) => sum + runCount, 0);
 }
 
-/** A holder that leased or reported so lately is live. */
+/** A holder that leased or reported so lately is live, unless it has closed its leases since. */
 export const LIVE_MS = 10 * 60_000;
 
 /** Returns the holders of these leases, those with most runs first. */
 export function holderUses(leases: readonly LedgerEntry[], nowMs: number): readonly HolderUse[] {
-  const found = new Map<string, Pick<HolderUse, "leaseCount" | "runCount" | "lastLeaseAtMs"> & { heardAtMs: number }>();
-  for (const { holder, runCount, leasedAtMs, progress } of leases) {
-    const before = found.get(holder.name) ?? { leaseCount: 0, runCount: 0, lastLeaseAtMs: 0, heardAtMs: 0 };
-    found.set(holder.name, {
-      leaseCount: before.leaseCount + 1,
-      runCount: before.runCount + runCount,
-      lastLeaseAtMs: Math.max(before.lastLeaseAtMs, leasedAtMs),
-      heardAtMs: Math.max(before.heardAtMs, leasedAtMs, progress?.reportedAtMs ?? 0),
-    });
+  const found = new Map<string, LedgerEntry[]>();
+  for (const lease of leases) {
+    const { name } = lease.holder;
+    const known = found.get(name);
+    if (known === undefined) found.set(name, [lease]);
+    else known.push(lease);
   }
   const total = runCountOf(leases);
-  const uses = Array.from(found, ([name, { heardAtMs, ...use }]) => {
-    return { name, ...use, share: use.runCount / total, isLive: nowMs - heardAtMs < LIVE_MS };
+  const uses = Array.from(found, ([name, own]): HolderUse => {
+    const runCount = runCountOf(own);
+    const lastLeaseAtMs = own.reduce((last, { leasedAtMs }) => Math.max(last, leasedAtMs), 0);
+    return {
+      name,
+      leaseCount: own.length,
+      runCount,
+      share: runCount / total,
+      lastLeaseAtMs,
+      isLive: isLive(own, nowMs),
+    };
   });
   return uses.sort((one, other) => other.runCount - one.runCount || (one.name < other.name ? -1 : 1));
+}
+
+/** Of the leases of one holder. A process between two leases is live; one that closed a lease, and holds no other, has ended. */
+function isLive(leases: readonly LedgerEntry[], nowMs: number): boolean {
+  const recent = leases.filter(
+    ({ leasedAtMs, progress }) => nowMs - Math.max(leasedAtMs, progress?.reportedAtMs ?? 0) < LIVE_MS,
+  );
+  const processOf = ({ holder: { host, pid } }: LedgerEntry) => `${pid} ${host}`;
+  const closing = new Set(recent.filter(({ progress }) => progress?.state === "closed").map(processOf));
+  return recent.some((lease) => !hasEnded(lease) || !closing.has(processOf(lease)));
+}
+
+/** Whether no number of the lease comes any more. */
+function hasEnded({ firstRun, runCount, progress }: LedgerEntry): boolean {
+  if (progress === null || progress.state === "open") return false;
+  return progress.state !== "exhausted" || progress.run === firstRun + runCount - 1;
 }
