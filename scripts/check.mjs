@@ -9,6 +9,8 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules", ".bin");
 const PUBLISHED = ["protocol", "client", "schemes", "coordinator", "cli"];
+/** For ES modules and CommonJS. */
+const DUAL = ["protocol", "client"];
 
 const STEPS = [
   ["types of the tests", "tsc", ["-p", "tsconfig.tests.json"]],
@@ -20,6 +22,7 @@ const STEPS = [
   ["weight of codec, client and console", process.execPath, ["scripts/size.mjs"]],
   // Through npm: publint would ask for a pnpm on PATH, which a fresh machine has not.
   ...PUBLISHED.map((name) => [`package ${name}`, "publint", ["--strict", "--pack", "npm", `packages/${name}`]]),
+  ...DUAL.map((name) => [`types of ${name} in every module`, "attw", ["--pack", `packages/${name}`]]),
 ];
 
 /** The steps whose figures are worth a look although they passed. */

@@ -1,22 +1,19 @@
 /** The packages as `npm run pack` makes them: what they contain, and that they install and run outside of the repository. */
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { folderForTest, REPOSITORY, serveProcessWith } from "../processes/command.js";
 import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
+import { install, packForTests, run, tarballOf, tarballs, version } from "./packed.js";
 
 const COMMAND_PACKAGE = "callnumber";
-const LIBRARIES = ["@callnumber/protocol", "@callnumber/client", "@callnumber/schemes", "@callnumber/coordinator"];
+const ONLY_ESM = ["@callnumber/schemes", "@callnumber/coordinator"];
+const LIBRARIES = ["@callnumber/protocol", "@callnumber/client", ...ONLY_ESM];
 const INSTALLED_BYTES_MAX = 25_000_000;
 
-const tarballs = mkdtempSync(join(tmpdir(), "callnumber tarballs "));
-const { version } = JSON.parse(readFileSync(join(REPOSITORY, "packages", "cli", "package.json"), "utf8"));
-
-beforeAll(() => run(REPOSITORY, process.execPath, "scripts/pack.mjs", tarballs));
-afterAll(() => rmSync(tarballs, { recursive: true }));
+packForTests();
 
 test.each([...LIBRARIES, COMMAND_PACKAGE])(
   "the package %s contains its license, README and built files, and neither maps nor sources",
@@ -26,7 +23,7 @@ test.each([...LIBRARIES, COMMAND_PACKAGE])(
     expect(paths).toEqual(expect.arrayContaining([...expected, expect.stringMatching(/^package\/dist\/.*\.js$/)]));
     // Maps lead to sources that are not there.
     const own =
-      /^package\/(?:LICENSE|LICENSES\.md|README\.md|package\.json|bin\/[\w.-]+\.js|lua\/[\w.-]+\.lua|test-vectors\/[\w.-]+|prebuilds\/.*\.node|dist\/.*[^/])$/;
+      /^package\/(?:LICENSE|LICENSES\.md|README\.md|package\.json|bin\/[\w.-]+\.js|lua\/[\w.-]+\.lua|test-vectors\/[\w.-]+|prebuilds\/.*\.node|(?:cjs|dist)\/.*[^/])$/;
     expect(paths.filter((path) => !own.test(path) || /(?:\.map|\.tsbuildinfo)$|\/\./.test(path))).toEqual([]);
     const manifest = JSON.parse(await run(tarballs, "tar", "-xOf", tarballOf(name), "package/package.json"));
     expect(manifest).toMatchObject({ name, version, license: "MIT", engines: { node: ">=20.19" } });
@@ -90,18 +87,27 @@ test("the libraries install for the Node that they name, and a program imports, 
   expect(await run(directory, process.execPath, "program.mjs")).toBe("2VznWE2i 1\n");
 });
 
-test.each(LIBRARIES)("the types of %s resolve where ES modules do", async (name) => {
+// Those of the others resolve everywhere: `npm run check`.
+test.each(ONLY_ESM)("the types of %s resolve where ES modules do", async (name) => {
   await run(REPOSITORY, "npx", "attw", "--profile", "esm-only", "--format", "ascii", tarballOf(name));
 });
 
-test("a browser bundle of the codec is small", async () => {
+test("a browser bundle of the codec is small, and has the ES module even where it is required", async () => {
   const directory = await folderForTest();
   await install(directory, "--omit=dev", tarballOf("@callnumber/protocol"));
   writeFileSync(join(directory, "page.js"), 'export { decodeCallNumber } from "@callnumber/protocol/codec";\n');
-  const bundle = ["esbuild", "--bundle", "--minify", "--format=esm", "--platform=browser", join(directory, "page.js")];
-  const bytes = (await run(REPOSITORY, "npx", ...bundle)).length;
+  const bundled = (...words: string[]) =>
+    run(REPOSITORY, "npx", "esbuild", "--bundle", "--format=esm", "--platform=browser", ...words);
+  const bytes = (await bundled("--minify", join(directory, "page.js"))).length;
   console.log(`a browser bundle that decodes call numbers: ${bytes} bytes`);
   expect(bytes).toBeLessThan(5_000);
+  // Otherwise a bundle that does both would hold two copies.
+  writeFileSync(join(directory, "required.js"), 'console.log(require("@callnumber/protocol/codec"));\n');
+  for (const page of ["page.js", "required.js"]) {
+    const text = await bundled(join(directory, page));
+    expect(text).toContain("@callnumber/protocol/dist/codec.js");
+    expect(text).not.toContain("@callnumber/protocol/cjs/");
+  }
 });
 
 test("a release has all packages in one version, and plain npm publishes none", async () => {
@@ -132,18 +138,6 @@ await using client = createClient({ source: coordinator, namespace: "main", hold
 const { run } = decodeCallNumber(await client.next());
 console.log(encodeCallNumber({ version: 0, run: 99, sequence: 345 }), run);
 `;
-
-function tarballOf(name: string): string {
-  return join(tarballs, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
-}
-
-async function install(directory: string, ...words: readonly string[]): Promise<void> {
-  await run(directory, "npm", "install", "--ignore-scripts", "--engine-strict", "--no-audit", "--no-fund", ...words);
-}
-
-async function run(cwd: string, program: string, ...words: readonly string[]): Promise<string> {
-  return (await promisify(execFile)(program, words, { cwd })).stdout;
-}
 
 function settled(cwd: string, program: string, ...words: readonly string[]) {
   return promisify(execFile)(program, words, { cwd }).then(
