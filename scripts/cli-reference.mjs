@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { Writable } from "node:stream";
+import { COMMANDS } from "../packages/cli/dist/commands.js";
 import { invoke } from "../packages/cli/dist/invocation.js";
 import { programFor } from "../packages/cli/dist/program.js";
 
@@ -14,7 +15,7 @@ const HEADINGS = { flags: "Option", meaning: "Meaning", byDefault: "Default", va
 const stream = new Writable();
 let program;
 await invoke({ stdin: stream, stdout: stream, stderr: stream, env: {} }, async () => {
-  program = await programFor([], false);
+  program = await programFor(Object.keys(COMMANDS), false);
 });
 const commands = leavesOf(program.commands);
 const useCounts = new Map();

@@ -1,6 +1,7 @@
 /** All sub-commands and their help. Decides how a failure is printed and which exit code it has; the commands do the work. */
 import type { EventEmitter } from "node:events";
 import { Command, CommanderError, type HelpConfiguration, type OutputConfiguration } from "commander";
+import { COMMANDS, LOOK_UP } from "./commands.js";
 import { type CommandIo, invocation, RELEASE } from "./invocation.js";
 import { failureText, misuseText } from "./output.js";
 import { redactUrl } from "./redact-url.js";
@@ -13,54 +14,17 @@ const PASSWORD_TYPED =
   "Use --store-file (move: also --to-file) or CALLNUMBER_STORE";
 
 const HELP_WIDTH_MAX = 80;
-const LOOK_UP = "Look up:";
 const HELP_COMMAND = ["help [command]", "Show the help of a command"] as const;
 /** A list of commands has their names: arguments would leave too little room for the summaries. */
 const HELP: HelpConfiguration = { sortOptions: true, subcommandTerm: (command) => command.name() };
-
-type Loaders = Readonly<Record<string, () => Promise<Command>>>;
-
-/** In the order of the help. Each is loaded only when it is run: `decode` needs no store, and only `serve` an HTTP server. */
-const COMMANDS: Loaders = {
-  ...inGroup("Run:", {
-    serve: async () => (await import("./commands/serve.js")).serveCommand(),
-    init: async () => (await import("./commands/init.js")).initCommand(),
-    next: async () => (await import("./commands/next.js")).nextCommand(),
-  }),
-  ...inGroup(LOOK_UP, {
-    inspect: async () => (await import("./commands/inspect.js")).inspectCommand(),
-    runs: async () => (await import("./commands/runs.js")).runsCommand(),
-    status: async () => (await import("./commands/status.js")).statusCommand(),
-    export: async () => (await import("./commands/export.js")).exportCommand(),
-    decode: async () => (await import("./commands/decode.js")).decodeCommand(),
-    encode: async () => (await import("./commands/encode.js")).encodeCommand(),
-  }),
-  ...inGroup("Maintain:", {
-    doctor: async () => (await import("./commands/doctor.js")).doctorCommand(),
-    recover: async () => (await import("./commands/recover.js")).recoverCommand(),
-    backup: async () => (await import("./commands/backup.js")).backupCommand(),
-    token: async () => (await import("./commands/token.js")).tokenCommand(),
-    retention: async () => (await import("./commands/retention.js")).retentionCommand(),
-    move: async () => (await import("./commands/move.js")).moveCommand(),
-    "advance-version": async () => (await import("./commands/advance-version.js")).advanceVersionCommand(),
-  }),
-  ...inGroup("Other schemes:", {
-    schemes: async () => (await import("./commands/schemes.js")).schemesCommand(),
-  }),
-};
-
-/** Gives commands their heading in the help. */
-function inGroup(heading: string, loaders: Loaders): Loaders {
-  const grouped = Object.entries(loaders).map(([name, load]) => [name, async () => (await load()).helpGroup(heading)]);
-  return Object.fromEntries(grouped);
-}
 
 /** Within a command: `words` are its command line. */
 export async function runProgram(words: readonly string[]): Promise<void> {
   const command = invocation();
   const { stdout, stderr } = command.io;
   const asJson = words.includes("--json");
-  const program = await programFor(words, asJson);
+  const [name = "", ...rest] = words;
+  const program = await programFor([name === "help" ? (rest[0] ?? "") : name], asJson);
   if (words.length === 0) return program.outputHelp();
   // With --json a program reads this, and expects a failure or nothing.
   if (!asJson && words.some((word) => redactUrl(word) !== word)) stderr.write(`${PASSWORD_TYPED}\n`);
@@ -84,8 +48,8 @@ export async function runProgram(words: readonly string[]): Promise<void> {
   }
 }
 
-/** With the sub-command that `words` name; with all of them where they name none: help and suggestions list every command. */
-export async function programFor(words: readonly string[], asJson: boolean): Promise<Command> {
+/** With every sub-command, but the options of those only that are named: loading a command takes longer than listing all. */
+export async function programFor(names: readonly string[], asJson: boolean): Promise<Command> {
   const { stdout, stderr, env } = invocation().io;
   const output: OutputConfiguration = {
     writeOut: (text) => void stdout.write(text),
@@ -121,10 +85,9 @@ JSON on standard error.
 Exit codes: 0 done, 1 failed or the answer is no, 2 misused. status --check has
 its own.`,
     );
-  const [name = ""] = words;
-  const named = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  const commands = await Promise.all((named === undefined ? Object.values(COMMANDS) : [named]).map((load) => load()));
-  for (const command of commands) {
+  for (const [name, { group, summary, load }] of Object.entries(COMMANDS)) {
+    const command = names.includes(name) ? await load() : new Command(name);
+    command.summary(summary).helpGroup(group);
     for (const one of withSubCommands(command)) {
       one.configureOutput(output).configureHelp(HELP).exitOverride();
       if (one.commands.length > 0) one.helpCommand(...HELP_COMMAND);

@@ -2,6 +2,7 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { COMMAND, shell, shellLine } from "../../../test/processes/command.js";
 import { run } from "../dist/run.js";
 
 const WIDTH_MAX = 80;
@@ -135,4 +136,22 @@ test("settings have an environment variable, confirmations and arguments have no
   const mentioned = helps.flatMap(({ lines }) => lines.join(" ").match(/CALLNUMBER_\w+/g) ?? []);
   expect(new Set(mentioned).size).toBe(found.size + 1);
   expect(mentioned).toContain("CALLNUMBER_TOKEN");
+});
+
+/** Reports each module that a process loads, on standard error. */
+const REPORT_MODULES = `import { register } from "node:module";
+  register("data:text/javascript," + encodeURIComponent(\`import { writeSync } from "node:fs";
+    export function load(url, context, next) { writeSync(2, url + "\\\\n"); return next(url, context); }\`));`;
+
+test.each([
+  ["--help", "none", []],
+  ["next --help", "one", ["next"]],
+  ["help next", "one", ["next"]],
+])("%s loads the module of %s of the commands", async (words, _, expected) => {
+  const hook = `data:text/javascript,${encodeURIComponent(REPORT_MODULES)}`;
+  const { stdout, stderr } = await shell(`node --import ${shellLine(hook, COMMAND)} ${words}`);
+  expect(stdout).toContain("Usage: callnumber");
+  expect(stderr).toContain("/cli/dist/program.js");
+  const loaded = [...stderr.matchAll(/\/cli\/dist\/commands\/([a-z-]+)\.js$/gm)].map(([, name]) => name);
+  expect(loaded).toEqual(expected);
 });

@@ -30,7 +30,6 @@ interface Options extends StoreNamespaceOptions {
 
 export function advanceVersionCommand(): Command {
   const command = new Command("advance-version")
-    .summary("Continue in the next version when a run space ends")
     .description(
       "Ends the version that a namespace leases from, permanently, and continues at run 1 of the next one: there are eight, 0 to 7. Prints " +
         "what that means, and changes nothing without --apply. Coordinators on Redis may run meanwhile, and continue automatically; stop the coordinator of an embedded " +

@@ -13,7 +13,6 @@ interface Options {
 
 export function backupCommand(): Command {
   const command = new Command("backup")
-    .summary("Copy the embedded store, also while it is in use")
     .description(
       "Copies the embedded store, as it is at one moment, into a new file, with the ledger. No coordinator leases from a copy: run " +
         "`callnumber recover` first, which skips everything that was leased since. Back up Redis with its own tools; the same holds there.",

@@ -7,7 +7,6 @@ import { print } from "../output.js";
 
 export function decodeCommand(): Command {
   return new Command("decode")
-    .summary("Decode call numbers to version, run and sequence (offline)")
     .description(
       "Prints version,run,sequence for each call number. Needs no coordinator. Reports a text that is no call number on standard " +
         "error; the others are decoded, and the exit code is 1.",

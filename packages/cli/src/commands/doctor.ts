@@ -25,7 +25,6 @@ type Options = StoreOptions & CoordinatorOptions;
 
 export function doctorCommand(): Command {
   const command = new Command("doctor")
-    .summary("Check whether a store could lose or repeat runs")
     .description(
       "Examines the servers and records of a store. Shows what ends leasing (the exit code is then 1), what is unwise, and the line of " +
         "configuration that fixes it; then the settings of the coordinator that serves this store, where they differ from the defaults. " +

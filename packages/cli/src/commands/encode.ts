@@ -6,7 +6,6 @@ import { print } from "../output.js";
 
 export function encodeCommand(): Command {
   return new Command("encode")
-    .summary("Encode version, run and sequence as a call number (offline)")
     .description(
       "Prints the call number of a version (0-7), run (0-1073741823) and sequence (0-16383). Needs no coordinator.",
     )

@@ -22,7 +22,6 @@ const TAIL_BYTES = 256;
 
 export function exportCommand(): Command {
   const command = new Command("export")
-    .summary("Write the ledger as NDJSON")
     .description(
       "Writes leases to standard output as NDJSON, oldest first: a lease on each line, and a last line that marks a complete export. The " +
         "exit code is 1 when the export is incomplete.",

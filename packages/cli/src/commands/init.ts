@@ -29,7 +29,6 @@ interface Options extends StoreNamespaceOptions {
 
 export function initCommand(): Command {
   const command = new Command("init")
-    .summary("Make a namespace in a store")
     .description(
       "Makes a namespace: once for each, before the first lease, in a new store or in one that has others. Acts on the store itself; an " +
         "embedded store must not be in use. If an archive already holds call numbers, pass a --first-run above all of theirs.",

@@ -21,7 +21,6 @@ const CONCURRENT_REQUESTS = 4;
 
 export function inspectCommand(): Command {
   const command = new Command("inspect")
-    .summary("Show what a call number is and who made it")
     .description(
       "Asks the coordinator about call numbers, or the URLs of pages that end with one. Suggests which number a text may have been meant " +
         "for that can't be one of a message. The exit code is 1 when one of them can't be in an archive.",

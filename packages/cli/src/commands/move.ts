@@ -38,7 +38,6 @@ const ALL = "all";
 
 export function moveCommand(): Command {
   const command = new Command("move")
-    .summary("Move namespaces to another store")
     .description(
       "Moves namespaces from one store to another, such as from the embedded store to Redis, with the ledger. The new store has a " +
         "store id of its own and the next of the eight versions of call numbers. The old one is sealed permanently, and nothing is leased " +

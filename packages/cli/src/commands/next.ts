@@ -20,7 +20,6 @@ const NUMBERS_PER_RUN = 16_384;
 
 export function nextCommand(): Command {
   const command = new Command("next")
-    .summary("Make call numbers")
     .description(
       "Leases a run, makes call numbers from it and prints them, one a line. What is left of the run is given up: each call " +
         "takes a new run. For many numbers use -n, or the client in your own program.",

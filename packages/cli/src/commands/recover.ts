@@ -44,7 +44,6 @@ const WATCH_MS = 2 * HEARTBEAT_EVERY_MS + 1_000;
 
 export function recoverCommand(): Command {
   const command = new Command("recover")
-    .summary("Recover a store that was lost or rolled back")
     .description(
       "Watches a namespace of a store for some seconds, and prints what it found, what recovering would set, and what that costs. Changes " +
         "nothing without --apply. The high-water mark moves to the run ceiling, above everything that was ever leased; the next coordinator then " +

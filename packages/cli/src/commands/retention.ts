@@ -18,7 +18,6 @@ interface Options extends StoreNamespaceOptions {
 
 export function retentionCommand(): Command {
   const command = new Command("retention")
-    .summary("Set how long leases stay in the store")
     .description(
       "Prints for how long the leases of a namespace stay in the store, and which were trimmed; with --days or --keep-all, sets it. " +
         "Coordinators with --ledger-dir append older leases to files there, and trim them. Acts on the store itself; stop the coordinator " +

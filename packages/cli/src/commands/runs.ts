@@ -45,7 +45,6 @@ const LIMIT_MAX = 100_000;
 
 export function runsCommand(): Command {
   const command = new Command("runs")
-    .summary("List the newest leases, or show one run")
     .description(
       "Lists leases, newest first. STATE is what the holder reported: the last number it made (run/sequence; - for none), and whether the " +
         "run is in use (open), used up (exhausted) or given up (closed). unreported: no report yet. discarded: never given to a holder. On " +

@@ -26,7 +26,6 @@ const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
 export function serveCommand(): Command {
   const command = new Command("serve")
-    .summary("Run a coordinator")
     .description(
       "Leases runs to importers over HTTP until it is stopped (Ctrl-C, SIGTERM). Messages for people go to standard error, the log " +
         "(JSON, a line for each event) to standard output.",

@@ -35,7 +35,6 @@ interface Options extends NamespaceOptions {
 
 export function statusCommand(): Command {
   const command = new Command("status")
-    .summary("Show usage, forecasts and alarms")
     .description(
       "Shows the state of a namespace: what is used and left, at which rate and until when, and alarms with what to do. With --check: one " +
         "line, and an exit code for scripts and monitoring: 0 it leases · 1 it recovers, or will need an operator · 2 it does not lease, or " +

@@ -51,7 +51,6 @@ const RELOAD = "send SIGHUP to its process, or start it again";
 
 export function tokenCommand(): Command {
   return new Command("token")
-    .summary("Create, list and revoke access tokens")
     .description(
       "Changes a file of tokens. A coordinator that runs with the same file (serve --tokens-file) reads it again on SIGHUP. Without a " +
         "verb, lists the tokens.",
