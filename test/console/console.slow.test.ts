@@ -100,6 +100,10 @@ test("the inspect page finds a number in a URL, and shows who made it", async ()
   await page.getByText("Never leased", { exact: true }).waitFor();
   await visit("/main/inspect/2VznWE2_");
   expect(await page.locator(".spelling .wrong").textContent()).toBe("_");
+  await page.getByLabel("A call number").fill(`${callNumber} or ${beyond}`);
+  await page.getByText("Choose a call number").waitFor();
+  await page.getByRole("link", { name: beyond }).click();
+  await page.getByText("Leased, but not reported").waitFor();
 });
 
 test("the console can be used by keyboard alone", async () => {

@@ -19,6 +19,14 @@ test("encode and decode are each other's inverse", async () => {
   expect(await jsonOf("encode", "0", "99", "345")).toEqual(asJson);
 });
 
+test("decode finds the call number in a link, and takes none of several", async () => {
+  const links = ["<https://lists.example.org/message/2VznWE2i>.", "see 03KOE60u"];
+  expect(await callnumber(["decode", ...links])).toMatchObject({ code: 0, stdout: "0,99,345\n0,8452,11827\n" });
+  const unclear = await callnumber(["decode", "2VznWE2i or 03KOE60u", "9NKUO8"]);
+  expect(unclear).toMatchObject({ code: 1, stdout: "" });
+  expect(unclear.stderr).toMatch(/2 call numbers: 2VznWE2i, 03KOE60u.*\n.*Did you mean 009NKUO8\?\n$/);
+});
+
 test("encode and decode accept all reference vectors on standard input, with any line ending", async () => {
   const rows = readFileSync(join(REPOSITORY, "packages/protocol/test-vectors/v0.csv"), "utf8").trim().split("\n");
   const vectors = rows.slice(1).map((row) => /^(.*),(.*)$/.exec(row) as RegExpExecArray);

@@ -48,6 +48,39 @@ test("inspect prints holder, host, pid, coordinator, time and neighbors, also of
   expect(await done("inspect", url, "--neighbors", ...to)).toEqual(shown);
 });
 
+test.each([
+  [
+    "a Safe Link",
+    (number: string) => `https://x.safelinks.protection.outlook.com/?url=${link(number, "%2F")}&data=05%7C02`,
+  ],
+  ["a link of urldefense", (number: string) => `https://urldefense.com/v3/__${link(number)}__;!!Ab-c!xyz$`],
+  ["a link in angle brackets", (number: string) => `<${link(number)}>.`],
+  ["a link to a file", (number: string) => `${link(number)}.html`],
+  ["a sentence", (number: string) => `see ${number}.`],
+])("inspect finds the call number in %s", async (_, textWith) => {
+  const { to, numbers } = await coordinatorWithNumbers();
+  const [callNumber = ""] = numbers;
+  expect(await done("inspect", textWith(callNumber), ...to)).toEqual(await done("inspect", callNumber, ...to));
+});
+
+const link = (callNumber: string, slash = "/") =>
+  ["https:", "", "lists.example.org", "message", callNumber].join(slash);
+
+test("inspect takes none of several call numbers, and offers one whose zeros were dropped", async () => {
+  const { to, counts } = await slowCoordinator();
+  const { code, stdout } = await callnumber(["inspect", "2VznWE2i or 03KOE60u", "9NKUO8", ...to]);
+  expect([code, counts.requests]).toEqual([1, 0]);
+  expect(stdout.split("\n")).toEqual([
+    '2VznWE2i or 03KOE60u  malformed: "2VznWE2i or 03KOE60u" has 2 call numbers: 2VznWE2i, 03KOE60u. Use one of them',
+    '9NKUO8  malformed: "9NKUO8" has 6 characters; a call number has 8. Did you mean 009NKUO8?',
+    "",
+  ]);
+  const asJson = await callnumber(["inspect", "9NKUO8", "--json", ...to]);
+  expect(inspectResponseSchema.array().parse(JSON.parse(asJson.stdout))).toMatchObject([
+    { callNumber: "9NKUO8", verdict: "malformed", problem: "wrong_length" },
+  ]);
+});
+
 test("inspect points at a malformed character, and suggests a number", async () => {
   const { to, numbers } = await coordinatorWithNumbers();
   const [callNumber = ""] = numbers;

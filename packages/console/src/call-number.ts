@@ -1,5 +1,5 @@
-/** What a person pasted: a call number, or a URL that contains one. Works offline, by the codec. Pure. */
-import { callNumberIn as callNumberInUrl } from "@callnumber/protocol/call-number-in";
+/** What a person pasted: a call number, or a link or sentence that contains one. Works offline, by the codec. Pure. */
+import { callNumberIn as callNumberInText, UnclearTextError } from "@callnumber/protocol/call-number-in";
 import {
   CallNumberError,
   type CallNumberParts,
@@ -28,15 +28,21 @@ export interface Decoded extends CallNumberParts {
   readonly bitsAfter: readonly Bit[];
 }
 
-/** The call number in a pasted text, or the text itself where none is found. */
+/** The call number in a pasted text, or the text itself where none is found, or several are. */
 export function callNumberIn(text: string): string {
   const trimmed = text.trim();
-  return callNumberInUrl(trimmed) ?? trimmed;
+  try {
+    return callNumberInText(trimmed) ?? trimmed;
+  } catch (error) {
+    if (error instanceof UnclearTextError) return trimmed;
+    throw error;
+  }
 }
 
-/** The parts of a call number, or why it is none. */
-export function decoded(callNumber: string): Decoded | CallNumberError {
+/** The parts of the call number in a text, or why there is none. */
+export function decoded(text: string): Decoded | CallNumberError {
   try {
+    const callNumber = callNumberInText(text) ?? text;
     const parts = decodeCallNumber(callNumber);
     const bitsBefore = FIELDS.flatMap((field) => bitsOf(field, parts[field]));
     const bitsAfter = [...SHUFFLE].map((place) => bitsBefore[place] as Bit);

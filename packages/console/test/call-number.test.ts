@@ -1,4 +1,5 @@
 /** What the page makes of a pasted text, without a browser: the number that was meant, and its bits as the codec has them. */
+import { UnclearTextError } from "@callnumber/protocol/call-number-in";
 import { CallNumberError, encodeCallNumber, toNumber } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
 import { type Bit, callNumberIn, type Decoded, decoded } from "../src/call-number.js";
@@ -7,10 +8,15 @@ test.each([
   ["2VznWE2i", "2VznWE2i"],
   ["  2VznWE2i\n", "2VznWE2i"],
   ["https://lists.example.org/message/2VznWE2i", "2VznWE2i"],
+  ["see 2VznWE2i, please", "2VznWE2i"],
+  ["https://urldefense.com/v3/__https://lists.example.org/message/2VznWE2i__;!!Ab-c!xyz$", "2VznWE2i"],
   ["https://archives.example.org/message/2VznWE2i/raw?from=Whatever#Messages", "2VznWE2i"],
   // None is found: it is shown as it is, so that the page can say what is wrong.
   ["2VznWE2", "2VznWE2"],
-  ["see 2VznWE2i, please", "see 2VznWE2i, please"],
+  ["see nonsense!", "see nonsense!"],
+  // The page must not choose.
+  ["2VznWE2i or 03KOE60u", "2VznWE2i or 03KOE60u"],
+  ["9NKUO8", "9NKUO8"],
   ["", ""],
 ])("the pasted text %j means %j", (text, callNumber) => {
   expect(callNumberIn(text)).toBe(callNumber);
@@ -31,6 +37,15 @@ test.each([
   expect(number).toBe(toNumber(callNumber));
   expect(valueOf(bitsAfter)).toBe(number);
   expect(bitsAfter.filter(({ field }) => field === "sequence")).toHaveLength(14);
+});
+
+test.each([
+  ["2VznWE2i or 03KOE60u", ["2VznWE2i", "03KOE60u"]],
+  ["9NKUO8", ["009NKUO8"]],
+])("the text %j is taken for none of %j, which are offered", (text, candidates) => {
+  const error = decoded(text);
+  expect(error).toBeInstanceOf(UnclearTextError);
+  expect(error).toMatchObject({ candidates });
 });
 
 test("a call number with a wrong character is rejected with its position", () => {

@@ -1,4 +1,5 @@
 /** `decode`: call numbers to their parts, offline. */
+import { callNumberIn } from "@callnumber/protocol/call-number-in";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { answerLines } from "../input.js";
@@ -8,16 +9,17 @@ import { print } from "../output.js";
 export function decodeCommand(): Command {
   return new Command("decode")
     .description(
-      "Prints version,run,sequence for each call number. Needs no coordinator. Reports a text that is no call number on standard " +
+      "Prints version,run,sequence for each call number, also in a link or sentence that has one. Needs no coordinator. Reports a text without one on standard " +
         "error; the others are decoded, and the exit code is 1.",
     )
-    .argument("<callnumber...>", "call numbers, or - to read them from standard input, one a line")
+    .argument("<callnumber...>", "call numbers or links, or - to read them from standard input, one a line")
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber decode 2VznWE2i\n  0,99,345\n  $ callnumber decode - < numbers.txt > parts.csv",
     )
     .action(async (callNumbers: readonly string[], { json }: { json?: boolean }) => {
-      const answer = (callNumber: string) => {
+      const answer = (text: string) => {
+        const callNumber = callNumberIn(text) ?? text;
         const { version, run, sequence } = decodeCallNumber(callNumber);
         return json ? JSON.stringify({ callNumber, version, run, sequence }) : `${version},${run},${sequence}`;
       };

@@ -1,7 +1,7 @@
 /** `inspect`: what a call number is, and who made it. */
 import { canExist, inspectMalformed } from "@callnumber/coordinator/operator";
 import { escapeForTerminal } from "@callnumber/coordinator/text";
-import { callNumberIn } from "@callnumber/protocol/call-number-in";
+import { callNumberIn, UnclearTextError } from "@callnumber/protocol/call-number-in";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { inspectResponseSchema } from "@callnumber/protocol/schemas";
 import { type CallNumberHint, type InspectResponse, pathOf } from "@callnumber/protocol/wire";
@@ -22,10 +22,10 @@ const CONCURRENT_REQUESTS = 4;
 export function inspectCommand(): Command {
   const command = new Command("inspect")
     .description(
-      "Asks the coordinator about call numbers, or the URLs of pages that end with one. Suggests which number a text may have been meant " +
-        "for that can't be one of a message. The exit code is 1 when one of them can't be in an archive.",
+      "Asks the coordinator about call numbers, also in links and sentences that have one. Suggests which number a text may have been " +
+        "meant for that can't be one of a message. The exit code is 1 when one of them can't be in an archive.",
     )
-    .argument("<callnumber...>", "call numbers or URLs, or - to read them from standard input, one a line")
+    .argument("<callnumber...>", "call numbers or links, or - to read them from standard input, one a line")
     .option("--neighbors", "show the leases that the same process got before and after")
     .addHelpText(
       "after",
@@ -80,22 +80,24 @@ const ESCAPED_LENGTH_MAX = 256;
 const NO_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
 
 /**
- * Inspects a text, or the URL of a page. A text that is no call number is malformed also without a coordinator, only without hints.
+ * Inspects the call number in a text. A text without one is malformed also without a coordinator, only without hints; so is one with
+ * several, which are listed.
  * @throws RequestError for a call number.
  */
 async function inspectText({ neighbors, ...options }: Options, text: string): Promise<InspectResponse> {
   const { namespace } = options;
-  const callNumber = callNumberIn(text) ?? text;
+  let callNumber = text;
   const request = () => {
     const query = neighbors ? "?neighbors=yes" : "";
     return requestJson(options, pathOf("callNumber", { namespace, callNumber }) + query, inspectResponseSchema);
   };
   try {
+    callNumber = callNumberIn(text) ?? text;
     decodeCallNumber(callNumber);
   } catch (problem) {
     if (!(problem instanceof CallNumberError)) throw problem;
     const malformed = inspectMalformed({ namespace, callNumber }, problem, []);
-    if (!fitsPath(callNumber)) return malformed;
+    if (problem instanceof UnclearTextError || !fitsPath(callNumber)) return malformed;
     return await request().catch((error: unknown) => {
       if (error instanceof RequestError) return malformed;
       throw error;

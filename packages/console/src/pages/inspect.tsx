@@ -1,4 +1,5 @@
 /** A call number: its bits, computed in the browser, and what the coordinator knows of it. */
+import { UnclearTextError } from "@callnumber/protocol/call-number-in";
 import { CALL_NUMBER_LENGTH, CallNumberError, DIGITS } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectResponse, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
@@ -14,6 +15,8 @@ const PAUSE_MS = 250;
 /** Of run 99. */
 const EXAMPLE = "2VznWE2i";
 const SHOWN_LENGTH_MAX = 40;
+/** Of a text with several call numbers. */
+const CANDIDATES_MAX = 10;
 
 export function InspectPage({ namespace, text }: { namespace: string; text: string }) {
   const [typed, setTyped] = useState(text);
@@ -37,7 +40,7 @@ export function InspectPage({ namespace, text }: { namespace: string; text: stri
     <>
       <h1 tabIndex={-1}>Inspect</h1>
       <form class="inspect-form" onSubmit={submit}>
-        <label for="call-number">A call number, or a URL that contains one</label>
+        <label for="call-number">A call number, or a link or sentence that contains one</label>
         <input
           id="call-number"
           value={typed}
@@ -54,7 +57,10 @@ export function InspectPage({ namespace, text }: { namespace: string; text: stri
           <a href={urlOf(namespace, "inspect", EXAMPLE)}>{EXAMPLE}</a>
         </p>
       )}
-      {parts instanceof CallNumberError && <Malformed text={callNumber} error={parts} />}
+      {parts instanceof UnclearTextError && <Unclear namespace={namespace} error={parts} />}
+      {parts instanceof CallNumberError && !(parts instanceof UnclearTextError) && (
+        <Malformed text={callNumber} error={parts} />
+      )}
       {text !== "" && <Known namespace={namespace} callNumber={text} />}
       {parts !== undefined && !(parts instanceof CallNumberError) && <Parts parts={parts} />}
     </>
@@ -75,6 +81,22 @@ function Malformed({ text, error }: { text: string; error: CallNumberError }) {
         {characters.length > SHOWN_LENGTH_MAX && "…"}
       </p>
       <p>{error.message}</p>
+    </Notice>
+  );
+}
+
+/** The page takes none of the candidates: the reader must choose one. */
+function Unclear({ namespace, error }: { namespace: string; error: UnclearTextError }) {
+  return (
+    <Notice kind="warning" title="Choose a call number">
+      <p>{error.message}</p>
+      <ul>
+        {error.candidates.slice(0, CANDIDATES_MAX).map((candidate) => (
+          <li key={candidate}>
+            <a href={urlOf(namespace, "inspect", candidate)}>{candidate}</a>
+          </li>
+        ))}
+      </ul>
     </Notice>
   );
 }
