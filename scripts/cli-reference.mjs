@@ -15,7 +15,7 @@ const HEADINGS = { flags: "Option", meaning: "Meaning", byDefault: "Default", va
 const stream = new Writable();
 let program;
 await invoke({ stdin: stream, stdout: stream, stderr: stream, env: {} }, async () => {
-  program = await programFor(Object.keys(COMMANDS), false);
+  program = await programFor(Object.keys(COMMANDS));
 });
 const commands = leavesOf(program.commands);
 const useCounts = new Map();

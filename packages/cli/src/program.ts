@@ -5,6 +5,7 @@ import { COMMANDS, LOOK_UP } from "./commands.js";
 import { type CommandIo, invocation, RELEASE } from "./invocation.js";
 import { failureText, misuseText } from "./output.js";
 import { redactUrl } from "./redact-url.js";
+import { withAdvice } from "./typing-mistakes.js";
 
 const EXIT_FAILED = 1;
 const EXIT_MISUSED = 2;
@@ -24,7 +25,7 @@ export async function runProgram(words: readonly string[]): Promise<void> {
   const { stdout, stderr } = command.io;
   const asJson = words.includes("--json");
   const [name = "", ...rest] = words;
-  const program = await programFor([name === "help" ? (rest[0] ?? "") : name], asJson);
+  const program = await programFor([name === "help" ? (rest[0] ?? "") : name]);
   if (words.length === 0) return program.outputHelp();
   // With --json a program reads this, and expects a failure or nothing.
   if (!asJson && words.some((word) => redactUrl(word) !== word)) stderr.write(`${PASSWORD_TYPED}\n`);
@@ -37,19 +38,37 @@ export async function runProgram(words: readonly string[]): Promise<void> {
   stdout.on("error", onOutputFailure);
   command.onEnd(() => stdout.off("error", onOutputFailure));
   try {
-    await program.parseAsync(words, { from: "user" });
+    const isUnknownHelp = name === "help" && rest.length > 0 && !Object.hasOwn(COMMANDS, rest[0] as string);
+    await program.parseAsync(isUnknownHelp ? rest : words, { from: "user" });
   } catch (error) {
-    // commander has printed its message. Help and version also end here, with code 0.
-    if (error instanceof CommanderError) command.exitCode = error.exitCode === 0 ? 0 : EXIT_MISUSED;
-    else {
+    // Help and version also end here, with code 0.
+    if (error instanceof CommanderError) {
+      command.exitCode = error.exitCode === 0 ? 0 : EXIT_MISUSED;
+      if (error instanceof Misuse) stderr.write(misuseText(`${withAdvice(error, error.command, words)}\n`, asJson));
+    } else {
       stderr.write(failureText(error, asJson));
       command.exitCode = error instanceof TypeError || error instanceof RangeError ? EXIT_MISUSED : EXIT_FAILED;
     }
   }
 }
 
+/** A wrong command line, with the command that rejected it. */
+class Misuse extends CommanderError {
+  readonly command: Command;
+
+  constructor({ exitCode, code, message }: CommanderError, command: Command) {
+    super(exitCode, code, message);
+    this.command = command;
+  }
+}
+
+/** The help of a command is no misuse, also where it stands for a command that is missing. */
+function misused(error: CommanderError, command: Command): never {
+  throw error.exitCode === 0 || error.code === "commander.help" ? error : new Misuse(error, command);
+}
+
 /** With every sub-command, but the options of those only that are named: loading a command takes longer than listing all. */
-export async function programFor(names: readonly string[], asJson: boolean): Promise<Command> {
+export async function programFor(names: readonly string[]): Promise<Command> {
   const { stdout, stderr, env } = invocation().io;
   const output: OutputConfiguration = {
     writeOut: (text) => void stdout.write(text),
@@ -59,13 +78,14 @@ export async function programFor(names: readonly string[], asJson: boolean): Pro
     // The help has no colors.
     getOutHasColors: () => false,
     getErrHasColors: () => false,
-    outputError: (text, write) => write(misuseText(text, asJson)),
+    // The message is printed when it is caught, with advice.
+    outputError: () => {},
   };
-  const program = new Command("callnumber")
+  const program: Command = new Command("callnumber")
     .description("Makes short, permanent numbers for messages. No number is issued twice.")
     .version(RELEASE)
     .showSuggestionAfterError()
-    .exitOverride()
+    .exitOverride((error) => misused(error, program))
     .configureOutput(output)
     .configureHelp(HELP)
     .commandsGroup(LOOK_UP)
@@ -89,7 +109,10 @@ its own.`,
     const command = names.includes(name) ? await load() : new Command(name);
     command.summary(summary).helpGroup(group);
     for (const one of withSubCommands(command)) {
-      one.configureOutput(output).configureHelp(HELP).exitOverride();
+      one
+        .configureOutput(output)
+        .configureHelp(HELP)
+        .exitOverride((error) => misused(error, one));
       if (one.commands.length > 0) one.helpCommand(...HELP_COMMAND);
       // Where there are sub-commands, the parser would take the flag from them.
       if (one.commands.length === 0) one.option("--json", "print JSON for programs");

@@ -3,6 +3,9 @@ import { type CommandIo, invoke, RELEASE } from "./invocation.js";
 
 export type { CommandIo } from "./invocation.js";
 
+/** Other programs have -v, or a command. */
+const VERSION_WORDS: ReadonlySet<string> = new Set(["--version", "-V", "-v", "version"]);
+
 /**
  * Runs a command, several at a time if need be. Resolves to the exit code. Does not touch the process's own streams, environment
  * and exit code. `words`: the command line without the program's name.
@@ -10,7 +13,7 @@ export type { CommandIo } from "./invocation.js";
 export function run(words: readonly string[], io: CommandIo): Promise<number> {
   return invoke(io, async () => {
     const [word] = words;
-    if (words.length === 1 && (word === "--version" || word === "-V")) return void io.stdout.write(`${RELEASE}\n`);
+    if (words.length === 1 && VERSION_WORDS.has(word ?? "")) return void io.stdout.write(`${RELEASE}\n`);
     const { runProgram } = await import("./program.js");
     await runProgram(words);
   });

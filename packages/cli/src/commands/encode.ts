@@ -33,7 +33,9 @@ export function encodeCommand(): Command {
 function partsIn(texts: readonly (string | undefined)[]): CallNumberParts {
   const [version, run, sequence] = texts;
   if (texts.length !== 3 || version === undefined || run === undefined || sequence === undefined) {
-    throw new RangeError("encode takes three numbers: version run sequence (in lines: version,run,sequence)");
+    throw new RangeError(
+      "encode takes three numbers, such as callnumber encode 0 99 345 (version run sequence; in lines: version,run,sequence)",
+    );
   }
   return {
     version: numberIn("version", version, VERSION_MAX),
