@@ -133,15 +133,6 @@ export const SITUATIONS: readonly Situation[] = [
     await world.addReplica();
     await untilAttached(world.server as RedisServer);
   }),
-  onRedis(
-    "a move started at the end of a version",
-    "run_space_exhausted",
-    {
-      storeIdOf: endedStoreId,
-      entered: (world) => `callnumber move --namespace lists --to ${sqliteUrl(join(world.folder, "new.db"))}`,
-    },
-    async (_, __, world) => world.stopServing(),
-  ),
   onSqlite("moved to another store", "namespace_moved", { endsIn: /moved to/ }, async (path, world) => {
     const to = sqliteUrl(join(world.folder, "new.db"));
     const { isDone, text } = await world.shell(

@@ -3,7 +3,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
-import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { asOperator } from "../../../test/redis/shipped-users.js";
+import { ownServerUnavailable, sharedRedis, startRedisServer } from "../../../test/redis/test-redis.js";
 import { done, embeddedStore, expectFailure, jsonOf } from "./commands-for-test.js";
 
 const redisPlace = () => sharedRedis().operatorUrl;
@@ -106,6 +107,26 @@ describe("move", () => {
     await done(...moveTo(to));
     const { stderr } = await expectFailure(moveTo(redisPlace()), 1, "namespace_moved");
     expect(stderr).toContain(new URL(to).searchParams.get("prefix"));
+  });
+
+  test("move prints and exits for a target that would not be leased from as --apply does, and changes nothing", async ({
+    skip,
+  }) => {
+    const reason = ownServerUnavailable();
+    if (reason !== undefined) skip(reason);
+    const { url } = await startRedisServer({ config: { maxmemory: "1gb", "maxmemory-policy": "allkeys-lru" } });
+    const from = await embeddedStore();
+    await done("init", "--store", from);
+    const words = ["move", "--store", from, "--to", asOperator(url)];
+    const look = await callnumber(words);
+    expect(look).toMatchObject({ code: 1, stdout: expect.stringMatching(/the move +not begun/) });
+    expect(look.stdout).not.toContain("--apply");
+    const { stderr } = await expectFailure(
+      [...words, "--apply"],
+      1,
+      /would not be leased from.*store_eviction_enabled/s,
+    );
+    expect(look.stderr).toBe(stderr);
   });
 
   test("move of an embedded store fails while a coordinator serves it", async () => {

@@ -82,29 +82,49 @@ local function checkClocks()
   if latestMs < RELEASED_AT_MS then return 'CLOCK', '0' end
 end
 
+-- The new store's id is made by the coordinator's clock.
+local function checkClockOfMove()
+  if coordinatorMs - server.time > epsMs then return 'CLOCK', digits(server.time - coordinatorMs) end
+  if coordinatorMs < RELEASED_AT_MS then return 'CLOCK', '0' end
+end
+
 local function checkHeartbeat(record)
   local back = record.t - epsMs - latestMs
   if back > 0 then return 'CLOCKBACK', digits(back) end
   if latestMs - record.t > SILENCE_MAX_MS and not isSilenceAccepted then return 'OPERATOR', 'silence' end
 end
 
--- The record, when it is this store's, the server is the master, and the clocks agree; or nil, word and detail. A record that has
--- `ownSeal` passes, however long its heartbeat gap.
-local function checkOwned(ownSeal)
+-- The record, when it is this store's and the server is the master; or nil, word and detail.
+local function checkPlace()
   local record, word, detail = readRecord(KEYS[1], NAMESPACE)
   if not record then return nil, word, detail end
   word, detail = checkLedger()
   if word then return nil, word, detail end
   if record.sid ~= EXPECTED_STORE_ID then return nil, 'FOREIGN', record.sid end
   word, detail = checkServer(record.n)
-  if not word then word, detail = checkClocks() end
   if word then return nil, word, detail end
-  if record.p == SEALED then
-    if record.ph == ownSeal then return record end
-    return nil, refuseSealed(record)
-  end
+  return record
+end
+
+-- The same, when it is not sealed and the clocks agree, too.
+local function checkOwned()
+  local record, word, detail = checkPlace()
+  if not record then return nil, word, detail end
+  word, detail = checkClocks()
+  if word then return nil, word, detail end
+  if record.p == SEALED then return nil, refuseSealed(record) end
   word, detail = checkHeartbeat(record)
   if word then return nil, word, detail end
+  return record
+end
+
+-- The record, when it may get the seal of a move, or has it. Whether the store rolled back is not asked: see checks.ts.
+local function checkMovable(seal)
+  local record, word, detail = checkPlace()
+  if not record then return nil, word, detail end
+  word, detail = checkClockOfMove()
+  if word then return nil, word, detail end
+  if record.p == SEALED and record.ph ~= seal then return nil, refuseSealed(record) end
   return record
 end
 

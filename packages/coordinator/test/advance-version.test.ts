@@ -12,7 +12,7 @@ import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } fro
 import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
-import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 import { SettableStore } from "./settable-store.js";
 
@@ -127,7 +127,7 @@ test("advance-version is rejected in the last version, for a sealed store, and b
   const other = await newWorld();
   checkpointFile.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
   await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "store_id_mismatch" });
-  await (await guardOn(world)).seal(FORKED_SEAL);
+  await world.store.step(NAMESPACE, commandsFor(world.storeId).seal(FORKED_SEAL));
   await expect(advance(world)).rejects.toMatchObject({ code: "store_forked" });
   expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
 });

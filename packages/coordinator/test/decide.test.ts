@@ -240,6 +240,37 @@ describe("a move", () => {
     const seal = sealTo(1);
     expect(written(commands.seal(seal))).toEqual({ ...record, phase: PHASES.sealed, seal });
     expect(decided(commands.seal(sealTo(0)))).toBe("RACED 3");
+    const reached = { keys: { ledgerMark: ledgerIdOf(1, 1) } };
+    expect(decided(commands.seal(seal), reached)).toBe("RACED 3");
+    expect(decided(commands.seal(seal, { floor: ledgerIdOf(1, 0) }))).toBe("RACED 3");
+    const above = sealTo(2);
+    expect(written(commands.seal(above), reached)).toMatchObject({ phase: PHASES.sealed, seal: above });
+  });
+
+  test.each<[string, Odd]>([
+    ...OF_MEMORY.map(([name, odd]): [string, Odd] => [name, odd]),
+    ["a write from the future", { record: { changedAtMs: NOW_MS + 1e12 } }],
+    ["a long silence", { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS - 1 } }],
+    ["a server's clock ahead", { server: { timeMs: NOW_MS + 1e12 } }],
+    ["a server's clock before the release", { nowMs: RELEASED_AT_MS, server: { timeMs: RELEASED_AT_MS - 1 } }],
+  ])("a move seals a store with %s: nothing of it is in the next version", (_, odd) => {
+    const { epoch = EPOCH } = odd.server ?? {};
+    const seal = sealTo(1);
+    expect(written(commands.seal(seal, seen), odd)).toMatchObject({ phase: PHASES.sealed, seal, epoch });
+  });
+
+  test.each(OF_ALL.filter(([, , refusal]) => !/^(CLOCK \d|CLOCKBACK|OPERATOR)/.test(refusal)))(
+    "a move is rejected for %s",
+    (_, odd, refusal) => {
+      expect(decided(commands.seal(sealTo(1)), odd)).toBe(refusal);
+    },
+  );
+
+  test("a move is rejected when its own clock is ahead of the store's, or before the release", () => {
+    const seal = commands.seal(sealTo(1));
+    expect(decided(seal, { server: { timeMs: NOW_MS - epsMs } })).toBeTypeOf("object");
+    expect(decided(seal, { server: { timeMs: NOW_MS - epsMs - 1 } })).toBe(`CLOCK ${-epsMs - 1}`);
+    expect(decided(seal, { nowMs: RELEASED_AT_MS - 1, server: { timeMs: NOW_MS } })).toBe("CLOCK 0");
   });
 });
 

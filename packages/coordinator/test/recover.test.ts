@@ -181,7 +181,10 @@ describe("a store whose version has ended", () => {
         store.restore(new Map([[NAMESPACE, { ...fields, c: "5" }]]));
       },
     ],
-    ["sealed as one of two copies", async (world) => (await guardOn(world)).seal(FORKED_SEAL)],
+    [
+      "sealed as one of two copies",
+      ({ store, storeId }) => store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL)),
+    ],
   ])(
     "a store whose version has ended continues with the rejection's floor when its record is %s",
     async (_, damage) => {

@@ -69,7 +69,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
           await claimed(one);
           await one.store.step(NAMESPACE, one.commands.claim(1));
         },
-        ({ lease, heartbeat, seal }) => [lease(), heartbeat(), seal(MOVED_SEAL)],
+        ({ lease, heartbeat, seal }) => [lease(), heartbeat(), seal(FORKED_SEAL)],
         { reason: "claimed", generation: 2 },
       ],
       [
@@ -309,7 +309,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       clock.timeMs += GAP_MS;
       await lease();
       clock.timeMs += GAP_MS + 1;
-      for (const command of [commands.lease(), commands.heartbeat(), commands.seal(MOVED_SEAL)]) {
+      for (const command of [commands.lease(), commands.heartbeat(), commands.seal(FORKED_SEAL)]) {
         await refusesAndKeeps(store, command, { reason: "heartbeat_expired", generation: 0 });
       }
       expect(await skipAhead()).toBeGreaterThan(1);

@@ -40,7 +40,7 @@ export function moveCommand(): Command {
   const command = new Command("move")
     .description(
       "Moves namespaces from one store to another, such as from the embedded store to Redis, with the ledger. The new store has a " +
-        "store id of its own and the next of the eight versions of call numbers. The old one is sealed permanently, and nothing is leased " +
+        "store id of its own and a later one of the eight versions of call numbers. The old one is sealed permanently, and nothing is leased " +
         "until a coordinator runs on the new one. Shows what it found and will do, and changes nothing without --apply. After an " +
         "interruption, run it again: it continues.",
     )
@@ -82,12 +82,13 @@ async function move(options: Options): Promise<void> {
     planned(options, stores),
   );
   if (!options.apply) {
-    if (json) return printJson({ ...route, findings, namespaces: plans.map(planAsJson) });
-    print(plans.map((plan) => formatPlan(plan, route, nodes)).join("\n\n"));
-    for (const finding of findings) print(formatFinding(finding));
+    if (json) printJson({ ...route, findings, namespaces: plans.map(planAsJson) });
+    else print(plans.map((plan) => formatPlan(plan, route, nodes)).join("\n\n"));
+    assertNone(findings);
+    if (json) return;
     return print("Nothing was changed. To do it, run it again with --apply");
   }
-  for (const finding of findings) throw new CoordinatorError(finding.code, formatFinding(finding));
+  assertNone(findings);
   const moved = await withStores(addresses, options, { create: true }, async (stores) => {
     const done: Moved[] = [];
     for (const { namespace } of plans) {
@@ -182,7 +183,7 @@ const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
 };
 
 function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): string {
-  const { namespace, stage, source, storeId, ledger } = plan;
+  const { namespace, stage, source, storeId, firstVersion, ledger } = plan;
   const { version, highWaterMark } = source;
   const found = [
     `namespace ${namespace}, store id ${source.storeId}`,
@@ -195,16 +196,19 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
   ];
   if (ledger === undefined) return found.join("\n");
   const { leaseCount, copiedCount } = ledger;
-  const left = VERSION_MAX - version - 1;
+  const left = VERSION_MAX - firstVersion;
   const moves = left === 0 ? "no further move is" : left === 1 ? "1 more move is" : `${left} more moves are`;
   return [
     ...found,
     "moving",
     "  1 seals the old store permanently: it leases no more",
     `  2 copies ${formatCount(leaseCount - copiedCount)} of ${formatCount(leaseCount)} leases, and compares all`,
-    `  3 makes the new store, with a store id of its own and version ${version + 1} of the call numbers, for ${nodeCount} data ${nodeCount === 1 ? "node" : "nodes"}`,
+    `  3 makes the new store, with a store id of its own and version ${firstVersion} of the call numbers, for ${nodeCount} data ${nodeCount === 1 ? "node" : "nodes"}`,
     "and costs",
     `  a version          ${formatCount(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${moves} possible`,
+    ...(firstVersion > version + 1
+      ? [`                     the old store may have reached version ${firstVersion - 1}: the new one begins above it`]
+      : []),
     "  a store id         importers that pin one (expectedStoreId) stop until they are given the new one",
     "  time               nothing is leased until a coordinator has claimed the new store; importers continue with the runs they hold",
   ].join("\n");
@@ -230,13 +234,18 @@ function nextSteps({ from, to }: Route): string {
   ].join("\n");
 }
 
+/** @throws CoordinatorError for the first finding. */
+function assertNone(findings: readonly StoppingFinding[]): void {
+  for (const finding of findings) throw new CoordinatorError(finding.code, formatFinding(finding));
+}
+
 function formatFinding({ code, what, remedy, override }: Finding): string {
   const accept = override === undefined ? "" : `, or ignore it: --ignore-findings ${override}`;
   return `the new store would not be leased from (${code}): ${what}. Change: ${remedy}${accept}`;
 }
 
 /** The key of the lease proofs is secret. */
-function planAsJson({ namespace, stage, source, storeId, target, ledger }: MovePlan): object {
+function planAsJson({ namespace, stage, source, storeId, firstVersion, target, ledger }: MovePlan): object {
   const { version, highWaterMark, generation } = source;
   return {
     namespace,
@@ -248,6 +257,7 @@ function planAsJson({ namespace, stage, source, storeId, target, ledger }: MoveP
     leaseCount: ledger?.leaseCount ?? null,
     copiedCount: ledger?.copiedCount ?? null,
     newStoreId: stage === "new" ? null : storeId,
+    newVersion: firstVersion,
     targetPhase: target?.phase ?? null,
   };
 }

@@ -5,7 +5,7 @@
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import type { Bounds } from "./bounds.js";
-import { checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
+import { checkClockOfMove, checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
 import { type NamespaceState, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal, textOfMove } from "./seals.js";
@@ -44,15 +44,36 @@ export interface StepContext {
   readonly bounds: Pick<Bounds, "epsMs" | "gapMs">;
 }
 
-/**
- * Returns the record if it is of the expected store, on a master, and the clocks agree. A record with `ownSeal` passes after any heartbeat gap:
- * nothing was leased from it meanwhile.
- */
+/** Returns the record if it is of the expected store, on a master, not sealed, and the clocks agree. */
 export function checkOwned(
   context: StepContext,
   step: { readonly storeId: string; readonly isSilenceAccepted: boolean },
-  ownSeal?: string,
 ): NamespaceState | Refusal {
+  const record = checkPlace(context, step.storeId);
+  if (isRefusal(record)) return record;
+  const unfit = checkClocks(context);
+  if (unfit !== undefined) return unfit;
+  if (record.phase === PHASES.sealed) return refuseSealed(record);
+  return checkHeartbeat(context, record, step.isSilenceAccepted) ?? record;
+}
+
+/**
+ * Returns the record if it may get the seal of a move, or has it. Whether the store may have rolled back is not asked: the new store begins above
+ * every version that this one has reached, and what this one has forgotten lies in those.
+ */
+export function checkMovable(
+  context: StepContext,
+  step: { readonly storeId: string; readonly seal: string },
+): NamespaceState | Refusal {
+  const record = checkPlace(context, step.storeId);
+  if (isRefusal(record)) return record;
+  const unfit = checkClockOfMove(context);
+  if (unfit !== undefined) return unfit;
+  return record.phase === PHASES.sealed && record.seal !== step.seal ? refuseSealed(record) : record;
+}
+
+/** Returns the record if it is of the expected store, and on a master. */
+function checkPlace(context: StepContext, storeId: string): NamespaceState | Refusal {
   const { keys, namespace } = context;
   if (keys.record === "none") return refusal("EMPTY", "no record");
   if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
@@ -61,13 +82,8 @@ export function checkOwned(
   if (keys.expires) return refusal("CORRUPT", "the record has a time to live");
   const ledgerFault = checkLedger(keys);
   if (ledgerFault !== undefined) return ledgerFault;
-  if (record.storeId !== step.storeId) return refusal("FOREIGN", record.storeId);
-  const unfit = checkServer(context, record.nodeCount) ?? checkClocks(context);
-  if (unfit !== undefined) return unfit;
-  if (record.phase === PHASES.sealed) {
-    return record.seal === ownSeal ? record : refuseSealed(record);
-  }
-  return checkHeartbeat(context, record, step.isSilenceAccepted) ?? record;
+  if (record.storeId !== storeId) return refusal("FOREIGN", record.storeId);
+  return checkServer(context, record.nodeCount) ?? record;
 }
 
 /** Returns the record if nothing indicates that the store rolled back. */

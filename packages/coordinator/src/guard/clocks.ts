@@ -32,6 +32,15 @@ export function checkClocks(context: Clocks): Refusal | undefined {
   return undefined;
 }
 
+/**
+ * Refuses a clock of `move` that is ahead of the store's, or before the release: the id of the new store is made by it, and a store from the future
+ * leases nothing. A store's clock that is ahead, and a last write in the future, are what a namespace is moved away from.
+ */
+export function checkClockOfMove({ server, nowMs, bounds }: Clocks): Refusal | undefined {
+  if (nowMs - server.timeMs > bounds.epsMs) return refusal("CLOCK", server.timeMs - nowMs);
+  return nowMs < RELEASED_AT_MS ? refusal("CLOCK", 0) : undefined;
+}
+
 /** Refuses clocks that are behind the last write, and a silence of 30 days that no operator has accepted. */
 export function checkHeartbeat(
   context: Clocks,

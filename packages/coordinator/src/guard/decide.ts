@@ -18,7 +18,15 @@ import type {
 } from "../stores/store.js";
 import { ROOM_SHARE } from "./bounds.js";
 import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
-import { checkCheckpoint, checkHealthy, checkOwned, checkServer, markIdOf, type StepContext } from "./checks.js";
+import {
+  checkCheckpoint,
+  checkHealthy,
+  checkMovable,
+  checkOwned,
+  checkServer,
+  markIdOf,
+  type StepContext,
+} from "./checks.js";
 import { checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
@@ -94,23 +102,27 @@ function decideConfirm(context: StepContext, step: ConfirmStep): Written | Refus
   return { record: { ...withTime(record, context), highWaterMark, phase: PHASES.open }, runCount: 0 };
 }
 
-/**
- * Sets the seal of a move again where it is set already: only the answer to this step proves that the quorum has it. The store that it names
- * leases no version that this one has reached.
- */
+/** Ends leasing: until `recover` where two copies were met, permanently for a move. */
 function decideSeal(context: StepContext, step: SealStep): Written | Refusal {
-  if (isMovedSeal(step.seal)) {
-    const moved = checkOwned(context, step, step.seal);
-    if (!isRefusal(moved) && moved.phase === PHASES.sealed) return { record: inEpoch(moved, context), runCount: 0 };
-  }
+  if (isMovedSeal(step.seal)) return decideMove(context, step);
   const record = checkHealthy(context, step);
   if (isRefusal(record)) return record;
-  const next = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "");
-  if (next !== undefined && next.firstVersion <= record.version) return refusal("RACED", record.generation);
-  return {
-    record: { ...withTime(record, context), phase: PHASES.sealed, seal: step.seal },
-    runCount: 0,
-  };
+  return { record: { ...withTime(record, context), phase: PHASES.sealed, seal: step.seal }, runCount: 0 };
+}
+
+/**
+ * Sets the seal of a move, and again where it is set already: only the answer to this step proves that the quorum has it. The store that it
+ * names leases no version that this one has reached, as far as record, ledger and caller know.
+ */
+function decideMove(context: StepContext, step: SealStep): Written | Refusal {
+  const record = checkMovable(context, step);
+  if (isRefusal(record)) return record;
+  const { firstVersion = Infinity } = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "") ?? {};
+  const known = Math.max(markIdOf(record), step.floor, context.keys.ledgerMark);
+  if (record.phase !== PHASES.sealed && firstVersion <= runOfLedgerId(known).version) {
+    return refusal("RACED", record.generation);
+  }
+  return { record: { ...inEpoch(record, context), phase: PHASES.sealed, seal: step.seal }, runCount: 0 };
 }
 
 /** What an operator does when nothing else helps: makes the record again at the ceiling, to be claimed. */

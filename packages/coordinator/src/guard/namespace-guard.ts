@@ -176,11 +176,6 @@ export class NamespaceGuard {
     await this.#tryStep(() => this.#step({ step: "heartbeat", ...this.#lowerBounds() }));
   }
 
-  /** Ends leasing. @throws CoordinatorError as a lease does. */
-  async seal(seal: string): Promise<Outcome> {
-    return await this.#tryStep(() => this.#step({ step: "seal", ...this.#lowerBounds(), seal }));
-  }
-
   /** Reads the record. @throws CoordinatorError; `namespace_lost` when it is gone. */
   async readRecord(): Promise<NamespaceRecord> {
     const { store, namespace } = this.#options;

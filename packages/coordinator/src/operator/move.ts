@@ -11,19 +11,18 @@
  */
 import { randomBytes } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { commandLine } from "@callnumber/protocol/operator";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { ABOVE_EVERY_CEILING, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
-import { type CheckpointFile, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
-import { NamespaceGuard, type NamespaceGuardOptions } from "../guard/namespace-guard.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
+import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../guard/seals.js";
-import { nextStoreId, parseStoreId } from "../guard/store-id.js";
+import { nextStoreId, parseStoreId, type StoreIdFields } from "../guard/store-id.js";
 import { doStep } from "../guard/verify-outcome.js";
-import type { NamespaceRecord, RecoverStep, Store } from "../stores/store.js";
+import type { NamespaceRecord, RecoverStep, SealStep, Store } from "../stores/store.js";
 import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
 
 /** The store that the namespace moves to. */
@@ -56,6 +55,8 @@ export interface MovePlan {
   readonly source: NamespaceRecord;
   /** The id of the new store; decided once the source is sealed. */
   readonly storeId: string;
+  /** The first version of the new store: above every one that the source can have reached. */
+  readonly firstVersion: number;
   /** What the target holds of the namespace; undefined for no record. */
   readonly target: NamespaceRecord | undefined;
   /** Undefined when the move is done. */
@@ -65,15 +66,18 @@ export interface MovePlan {
 const PAGE_LEASE_COUNT = 500;
 
 /**
- * Plans a move. Changes nothing.
+ * Plans a move, and tests all that both stores would refuse it for. Changes nothing.
  * @throws TypeError for a place that no seal can name. CoordinatorError `namespace_moved` to another place, `store_forked`;
- *   `run_space_exhausted` in the last version, or when the run ceiling of the version has reached its end;
- *   `namespace_exists` when the target's place keeps or kept another store; `store_id_mismatch` when it holds leases of one.
+ *   `run_space_exhausted` when no version is left; `namespace_exists` when the target's place keeps or kept another store;
+ *   `store_id_mismatch` when it holds leases of one, or when the checkpoint is of another source; as a seal, by the source; as `recover`,
+ *   by the target.
  */
 export async function planMove(options: MoveOptions): Promise<MovePlan> {
-  const { namespace, store, target } = options;
+  const { namespace, store, target, checkpointFile } = options;
   const source = await store.readNamespace(namespace);
-  const { storeId } = movedToOf(source, options);
+  const known = readIfReadable(checkpointFile);
+  if (known !== undefined && known.storeId !== source.storeId) throw refused("FOREIGN", source.storeId, namespace);
+  const { storeId } = movedToOf(source, known, options);
   if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
     throw new TypeError(
       `the new store's address is too long to be kept in the old store's seal: ${target.place.slice(0, 60)}…`,
@@ -81,51 +85,59 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   }
   const found = await recordIn(target.store, namespace);
   assertFree(options, storeId, found);
-  if (found !== undefined) return { namespace, stage: "done", source, storeId, target: found, ledger: undefined };
+  const plan = { namespace, source, storeId, firstVersion: fieldsOf(storeId).firstVersion };
+  if (found !== undefined) return { ...plan, stage: "done", target: found, ledger: undefined };
   const ledger = await compareLedgers(ledgersOf(options));
-  const stage = source.phase === PHASES.sealed ? "begun" : "new";
-  return { namespace, stage, source, storeId, target: undefined, ledger };
+  await assertSourceIsFit(options, source);
+  await assertTargetIsFit(options, storeId);
+  return { ...plan, stage: source.phase === PHASES.sealed ? "begun" : "new", target: undefined, ledger };
 }
 
 function ledgersOf({ namespace, store: source, target, pageLeaseCount = PAGE_LEASE_COUNT }: MoveOptions) {
   return { namespace, source, target: target.store, pageLeaseCount };
 }
 
-/** Returns what the seal has; without one a new store in the next version, none of whose numbers can be one of the source's. */
+/** Returns what the seal has; without one a new store, none of whose numbers can be one of the source's. */
 function movedToOf(
-  { namespace, storeId, version, phase, seal }: NamespaceRecord,
+  source: NamespaceRecord,
+  known: Checkpoint | undefined,
   { target: { place }, now = Date.now, bounds = DEFAULT_BOUNDS }: MoveOptions,
 ): MovedTo {
+  const { namespace, storeId, phase, seal } = source;
   if (phase === PHASES.sealed) {
     const to = movedToIn(textOfMove(seal));
     if (to?.place === place) return to;
     if (isMovedSeal(seal)) throw refused("MOVED", textOfMove(seal), namespace);
     throw refused("FORKED", "0", namespace);
   }
-  const cannotMove = (why: string) =>
-    new CoordinatorError("run_space_exhausted", `namespace "${namespace}" can't move: ${why}`);
-  if (version >= VERSION_MAX) {
-    throw cannotMove(
-      `version ${version} is the last, and a move takes the next one. Between Redis servers, replicate and promote instead: version and ` +
-        "store id stay",
-    );
-  }
+  const version = versionReached(source, known, Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs);
+  if (version < VERSION_MAX) return { storeId: nextStoreId(storeId, version + 1, now()), place };
+  throw new CoordinatorError(
+    "run_space_exhausted",
+    `namespace "${namespace}" can't move: it may have reached version ${version}, the last, and a move takes the next one. Between Redis ` +
+      "servers, replicate and promote instead: version and store id stay",
+  );
+}
+
+/**
+ * Returns the greatest version that the source can have leased from until then, whatever it has lost: it may have forgotten an `advance-version`,
+ * which needs a run ceiling that has reached the end of a version. `atMs` is not before its last write: its clocks may have been ahead.
+ */
+function versionReached({ storeId, version }: NamespaceRecord, known: Checkpoint | undefined, atMs: number): number {
+  let reached = Math.max(version, runOfLedgerId(known?.ledgerId ?? 0).version);
+  while (reached < VERSION_MAX && whenCeilingReaches(fieldsOf(storeId), reached, RUN_MAX) <= atMs) reached++;
+  return reached;
+}
+
+function fieldsOf(storeId: string): StoreIdFields {
   const id = parseStoreId(storeId);
-  // A source that lost an `advance-version` has leased from the next version already, and a move would begin that version again. This is
-  // possible only after the ceiling of this version has reached its end.
-  if (id === undefined || whenCeilingReaches(id, version, RUN_MAX) <= now() + 2 * bounds.epsMs) {
-    throw cannotMove(
-      `the run ceiling of version ${version} has reached its end, so version ${version + 1} may be in use. Run ` +
-        `\`${commandLine("advance-version", namespace)}\` first`,
-    );
-  }
-  return { storeId: nextStoreId(storeId, version + 1, now()), place };
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  return id;
 }
 
 /** Coordinators at the target's place would reject any other store than the one in its record or in their checkpoints. */
 function assertFree({ namespace, target }: MoveOptions, storeId: string, found: NamespaceRecord | undefined): void {
-  const checkpoint = target.checkpointFile.read();
-  const known = found?.storeId ?? (checkpoint === CORRUPT ? undefined : checkpoint?.storeId);
+  const known = found?.storeId ?? readIfReadable(target.checkpointFile)?.storeId;
   if (known === undefined || known === storeId) return;
   const kept =
     found === undefined
@@ -156,26 +168,35 @@ export interface Moved {
   readonly record: NamespaceRecord;
 }
 
-/** Above every run ceiling. */
-const ABOVE_EVERY_CEILING = ledgerIdOf(VERSION_MAX, RUN_MAX);
-
 /**
  * Moves the namespace, or continues a move that was cut short.
- * @throws CoordinatorError as `planMove`; as a lease, by the source, which is not sealed then; as `recover`, by the target. Once the source is sealed, nothing leases until the same move has succeeded.
+ * @throws CoordinatorError as `planMove`, with both stores as they were. Once the source is sealed, nothing leases until the same move has succeeded.
  */
 export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   const { namespace, target } = options;
-  const { storeId, ledger } = await planMove(options);
+  const plan = await planMove(options);
+  const { storeId, ledger } = plan;
   let leaseCount: number | undefined;
   if (ledger !== undefined) {
-    await assertTargetIsFit(options, storeId);
-    await sealSource(options, storeId);
+    await sealSource(options, plan);
     await copyLedger(ledgersOf(options), ledger.copiedUpTo);
     await copyRetention(ledgersOf(options), storeId);
     leaseCount = await verifyCopy(options);
     await makeRecord(options, storeId);
   }
   return { namespace, storeId, leaseCount, record: await target.store.readNamespace(namespace) };
+}
+
+/** Tests with a seal that can't be set whether the source would refuse any: every store has reached its own first version. */
+async function assertSourceIsFit(options: MoveOptions, source: NamespaceRecord): Promise<void> {
+  try {
+    await doStep(options.store, options.namespace, sealing(options, source, source.storeId));
+  } catch (error) {
+    const { code, reason } = error as CoordinatorError;
+    if (source.phase === PHASES.sealed ? code === "namespace_moved" : reason === "conflict") return;
+    throw error;
+  }
+  throw new Error("broken invariant: a store was sealed for itself");
 }
 
 /**
@@ -192,13 +213,27 @@ async function assertTargetIsFit(options: MoveOptions, storeId: string): Promise
   throw new Error("broken invariant: a record was made above the run ceiling");
 }
 
-async function sealSource(options: MoveOptions, storeId: string): Promise<void> {
-  const guard = await NamespaceGuard.open(options);
-  try {
-    await guard.seal(movedSeal({ storeId, place: options.target.place }));
-  } finally {
-    guard.close();
-  }
+async function sealSource(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
+  const { store, namespace, checkpointFile } = options;
+  const { after } = await doStep(store, namespace, sealing(options, source, storeId));
+  const known = readIfReadable(checkpointFile);
+  const sealed = checkpointOf(after);
+  checkpointFile.note(known === undefined ? sealed : mergeCheckpoints(known, sealed));
+}
+
+function sealing(
+  { target: { place }, checkpointFile }: MoveOptions,
+  source: NamespaceRecord,
+  storeId: string,
+): Omit<SealStep, "nonce"> {
+  const seal = movedSeal({ storeId, place });
+  const floor = readIfReadable(checkpointFile)?.ledgerId ?? 0;
+  return { step: "seal", storeId: source.storeId, isSilenceAccepted: false, floor, generationMin: 0, seal };
+}
+
+function readIfReadable(checkpointFile: CheckpointFile): Checkpoint | undefined {
+  const checkpoint = checkpointFile.read();
+  return checkpoint === CORRUPT ? undefined : checkpoint;
 }
 
 /** Returns how many leases there are. */

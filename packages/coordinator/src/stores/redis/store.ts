@@ -4,7 +4,7 @@
  */
 import { LEDGER_ID_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
-import { type Bounds, DEFAULT_BOUNDS, quorumOf } from "../../guard/bounds.js";
+import { ABOVE_EVERY_CEILING, type Bounds, DEFAULT_BOUNDS, quorumOf } from "../../guard/bounds.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,
@@ -91,7 +91,7 @@ export class RedisStore implements Store {
 
   async step(namespace: string, command: StepCommand): Promise<Outcome> {
     // The name first: a name without a record is harmless, a record without its name would not be listed.
-    if (command.step === "init" || command.step === "recover") {
+    if (command.step === "init" || (command.step === "recover" && command.floor < ABOVE_EVERY_CEILING)) {
       await this.#send(namespace, this.#namesKey, (redis) => redis.hsetnx(this.#namesKey, namespace, ""));
     }
     const asked = "nodeCount" in command ? command.nodeCount : undefined;
