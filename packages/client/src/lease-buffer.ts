@@ -158,6 +158,8 @@ export class LeaseBuffer {
   stop(reason: ClientError): void {
     if (this.#isOver) return;
     this.#stoppedBy = reason;
+    // Node 22 aborts while it writes an error into a startup snapshot whose stack nothing has read.
+    void reason.stack;
     this.#stock.clear();
     this.#onStopped();
     this.#endPause?.();
