@@ -1,6 +1,6 @@
 /**
- * Everything, `npm run test:all`: the slow tests too, samples in full, then the long runs in their short form and the output that documents
- * show. Ends with the slowest files and one line of totals.
+ * Everything, `npm run test:all`: the slow tests too, samples in full, then the long runs in their short form, the output that documents
+ * show, and the quick ones on later lines of Node. Ends with the slowest files and one line of totals.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -18,6 +18,7 @@ const isGood = [
   vitest("tests", { CALLNUMBER_TEST_ALL: "1" }),
   vitest("long", SHORT, ["--config", "vitest.long.config.ts", "--maxWorkers=2", ...LONG_RUNS]),
   ran("node", ["scripts/shown-output.mjs"]),
+  ran("node", ["scripts/test-nodes.mjs", ...process.argv.slice(2)]),
 ];
 const reports = ["tests", "long"].map(reportNamed);
 rmSync(folder, { recursive: true });

@@ -7,6 +7,9 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll } from "vitest";
 import { REPOSITORY } from "../processes/command.js";
 
+export const COMMAND_PACKAGE = "callnumber";
+export const ONLY_ESM = ["@callnumber/schemes", "@callnumber/coordinator"];
+export const LIBRARIES = ["@callnumber/protocol", "@callnumber/client", ...ONLY_ESM];
 export const { version } = JSON.parse(readFileSync(join(REPOSITORY, "packages", "cli", "package.json"), "utf8"));
 /** With a blank in its name, as a folder of a user may have. */
 export const tarballs = mkdtempSync(join(tmpdir(), "callnumber tarballs "));

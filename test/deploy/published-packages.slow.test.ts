@@ -1,17 +1,21 @@
-/** The packages as `npm run pack` makes them: what they contain, and that they install and run outside of the repository. */
+/** The packages as `npm run pack` makes them: what they contain, and how they are published. */
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { folderForTest, REPOSITORY, serveProcessWith } from "../processes/command.js";
-import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
-import { install, packForTests, run, tarballOf, tarballs, version } from "./packed.js";
-
-const COMMAND_PACKAGE = "callnumber";
-const ONLY_ESM = ["@callnumber/schemes", "@callnumber/coordinator"];
-const LIBRARIES = ["@callnumber/protocol", "@callnumber/client", ...ONLY_ESM];
-const INSTALLED_BYTES_MAX = 25_000_000;
+import { folderForTest, REPOSITORY } from "../processes/command.js";
+import {
+  COMMAND_PACKAGE,
+  install,
+  LIBRARIES,
+  ONLY_ESM,
+  packForTests,
+  run,
+  tarballOf,
+  tarballs,
+  version,
+} from "./packed.js";
 
 packForTests();
 
@@ -32,60 +36,6 @@ test.each([...LIBRARIES, COMMAND_PACKAGE])(
     expect(license).toBe(readFileSync(join(REPOSITORY, "LICENSE"), "utf8"));
   },
 );
-
-test("the command installs without a network, alone and in 25 MB, and runs on both stores", async ({ skip }) => {
-  const directory = await folderForTest();
-  await install(directory, "--offline", tarballOf(COMMAND_PACKAGE));
-  expect(readdirSync(join(directory, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["callnumber"]);
-  expect(bytesIn(join(directory, "node_modules"))).toBeLessThan(INSTALLED_BYTES_MAX);
-  const licenses = readFileSync(join(directory, "node_modules", "callnumber", "LICENSES.md"), "utf8");
-  for (const name of ["fastify", "ioredis", "zod", "pino", "preact", "@photostructure/sqlite"])
-    expect(licenses).toMatch(new RegExp(`^## ${name} [0-9.]+$`, "m"));
-  const elsewhere = await folderForTest();
-  const script = join(directory, "node_modules", "callnumber", "bin", "callnumber.js");
-  const callnumber = (...words: readonly string[]) => run(elsewhere, process.execPath, script, ...words);
-  expect(await callnumber("--version")).toBe(`${version}\n`);
-  expect(await callnumber("decode", "2VznWE2i")).toContain("99");
-  expect(await callnumber("schemes", "list")).toContain("SCHEME");
-
-  const serveOn = async (store: string, ...more: readonly string[]) => {
-    const checkpoints = ["--checkpoint-dir", join(elsewhere, "checkpoints")];
-    const { url, stop } = await serveProcessWith({ script }, store, ...checkpoints, ...more);
-    const numbers = await callnumber("next", "-n", "3", "--coordinator", url);
-    expect(numbers).toMatch(/^(?:[0-9A-Za-z]{8}\n){3}$/);
-    expect(await (await fetch(`${url}/console/`)).text()).toContain("<script");
-    expect(await (await fetch(`${url}/openapi.json`)).json()).toMatchObject({ openapi: expect.any(String) });
-    expect(await stop()).toBe(0);
-  };
-  await serveOn(`sqlite:${join(elsewhere, "store.db")}`, "--create");
-  const reason = ownServerUnavailable();
-  skip(reason !== undefined, reason);
-  const { url } = await startRedisServer({ config: { appendonly: "yes" } });
-  await callnumber("init", "--store", url, "--checkpoint-dir", join(elsewhere, "checkpoints"));
-  await serveOn(url);
-});
-
-test("the libraries install for the Node that they name, and a program imports, requires and type-checks them", async () => {
-  const directory = await folderForTest();
-  writeFileSync(join(directory, "package.json"), '{ "private": true }');
-  await install(directory, ...LIBRARIES.map(tarballOf));
-  writeFileSync(join(directory, "program.mts"), PROGRAM);
-  writeFileSync(join(directory, "program.cjs"), 'console.log(typeof require("@callnumber/client").createClient);\n');
-  expect(await run(directory, process.execPath, "program.cjs")).toBe("function\n");
-  const tsc = join(REPOSITORY, "node_modules", ".bin", "tsc");
-  const types = ["--typeRoots", join(REPOSITORY, "node_modules", "@types"), "--types", "node"];
-  const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false", "--target", "es2022"];
-  const kinds = [
-    ["node16", "node16"],
-    ["nodenext", "nodenext"],
-    ["esnext", "bundler"],
-  ] as const;
-  for (const [module, resolution] of kinds) {
-    const modules = ["--module", module, "--moduleResolution", resolution, "--lib", "es2023,esnext.disposable"];
-    await run(directory, tsc, "program.mts", ...types, ...strict, ...modules);
-  }
-  expect(await run(directory, process.execPath, "program.mjs")).toBe("2VznWE2i 1\n");
-});
 
 // Those of the others resolve everywhere: `npm run check`.
 test.each(ONLY_ESM)("the types of %s resolve where ES modules do", async (name) => {
@@ -127,29 +77,9 @@ test("a release has all packages in one version, and plain npm publishes none", 
     expect(stderr).toContain("npm error code EPRIVATE");
 });
 
-const PROGRAM = `import { createClient } from "@callnumber/client";
-import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
-
-const { store } = await openStore(parseStoreUrl("memory:"), { create: true });
-const coordinator = new Coordinator({ store, name: "program" });
-await coordinator.initNamespace("main");
-await using client = createClient({ source: coordinator, namespace: "main", holder: { name: "program" } });
-const { run } = decodeCallNumber(await client.next());
-console.log(encodeCallNumber({ version: 0, run: 99, sequence: 345 }), run);
-`;
-
 function settled(cwd: string, program: string, ...words: readonly string[]) {
   return promisify(execFile)(program, words, { cwd }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
   );
-}
-
-function bytesIn(directory: string): number {
-  const names = readdirSync(directory, { recursive: true, encoding: "utf8" });
-  return names.reduce((sum, name) => {
-    const stats = statSync(join(directory, name));
-    return sum + (stats.isFile() ? stats.size : 0);
-  }, 0);
 }
