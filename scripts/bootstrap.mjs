@@ -5,7 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,6 +31,7 @@ const manifest = JSON.parse(read("package.json"));
 refuseOldNode();
 await install();
 await build();
+copyErrorReference();
 await buildConsole();
 
 function refuseOldNode() {
@@ -73,6 +74,11 @@ async function build() {
   });
   const written = output.match(/^TSFILE: .*\.js$/gm);
   if (written) console.log(`Built ${written.length} ${written.length === 1 ? "file" : "files"}.`);
+}
+
+/** `callnumber explain` prints it. */
+function copyErrorReference() {
+  cpSync(join(ROOT, "docs", "reference", "errors.md"), join(ROOT, "packages", "cli", "dist", "errors.md"));
 }
 
 /** The operators' page: only when one of its inputs has changed. */

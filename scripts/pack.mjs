@@ -92,6 +92,7 @@ async function bundled(directory) {
   });
   cpSync(join(COORDINATOR, "lua"), join(directory, "lua"), { recursive: true });
   cpSync(join(COORDINATOR, "dist", "console"), join(outdir, "console"), { recursive: true });
+  cpSync(join(ROOT, "docs", "reference", "errors.md"), join(outdir, "errors.md"));
   cpSync(join(SQLITE, "prebuilds"), join(directory, "prebuilds"), { recursive: true });
   writeFileSync(join(directory, "LICENSES.md"), licensesOf(Object.keys(metafile.inputs)));
   editManifest(directory, ({ dependencies: _bundled, exports: _exports, files, ...manifest }) => ({

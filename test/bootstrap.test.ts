@@ -26,6 +26,7 @@ test.skipIf(process.platform === "win32")(
     write("pnpm-workspace.yaml", "packages:\n  - packages/*\n  - examples/*\n");
     write("pnpm-lock.yaml", "importers:\n");
     write("packages/protocol/src/wire.ts", "");
+    write("docs/reference/errors.md", "");
     write("packages/coordinator/dist/console/index.html", "");
     for (const tool of ["node_modules/typescript/bin/tsc", "packages/console/node_modules/vite/bin/vite.js"]) {
       write(tool, "");

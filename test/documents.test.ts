@@ -22,6 +22,7 @@ const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 
 /** Only the command prints these: the HTTP API does not have them. */
 const OF_THE_COMMAND: ReadonlySet<string> = new Set([
+  "misuse",
   "port_in_use",
   "numbers_invalid",
   "export_incomplete",

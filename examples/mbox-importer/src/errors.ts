@@ -52,7 +52,8 @@ const CLIENT_ERROR_ACTIONS: Partial<Record<ClientErrorCode, string>> = {
 export function errorDetails(error: unknown): ErrorDetails {
   if (error instanceof ImporterError) return { code: error.code, message: error.message };
   if (error instanceof ClientError) {
-    const action = CLIENT_ERROR_ACTIONS[error.code] ?? `See ${error.code} in docs/reference/errors.md, ${RETRY}`;
+    const action =
+      CLIENT_ERROR_ACTIONS[error.code] ?? `For cause and fix run callnumber explain ${error.code}, ${RETRY}`;
     return { code: error.code, message: `${error.message}\n${action}` };
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -58,6 +58,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "Encode version, run and sequence as a call number (offline)",
     load: async () => (await import("./commands/encode.js")).encodeCommand(),
   },
+  explain: {
+    group: LOOK_UP,
+    summary: "Explain an error code, and how to fix it",
+    load: async () => (await import("./commands/explain.js")).explainCommand(),
+  },
   doctor: {
     group: "Maintain:",
     summary: "Check whether a store could lose or repeat runs",

@@ -102,6 +102,7 @@ Settings can also be in the environment: --store is CALLNUMBER_STORE. The help
 of a command names its variables. Every command takes --json; failures are then
 JSON on standard error.
 
+A message ends with its code: callnumber explain CODE prints cause and fix.
 Exit codes: 0 done, 1 failed or the answer is no, 2 misused. status --check has
 its own.`,
     );

@@ -58,7 +58,7 @@ function State({ known: { guard, record } }: { known: Known }) {
     <>
       <GuardNotice guard={guard}>
         <p class="quiet">
-          <code>{code}</code>: docs/reference/errors.md explains it.
+          <code>callnumber explain {code}</code> prints cause and fix.
         </p>
       </GuardNotice>
       <section aria-labelledby="to-do">

@@ -42,7 +42,7 @@ export interface AlarmSubject extends LeasingState {
   readonly nowMs: number;
 }
 
-const PLAN = "Plan the step to the next version, and who runs it (docs/how-to/maintain.md)";
+const PLAN = "Plan the step to the next version, and who runs it: callnumber advance-version --help describes it";
 
 type Raised = Omit<Alarm, "name"> | undefined;
 type Raise = (subject: AlarmSubject, space: RunSpace) => Raised;

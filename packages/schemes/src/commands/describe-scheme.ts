@@ -144,7 +144,7 @@ function describeFailure(failure: Failure, scheme: Scheme, load: Load): string {
       return `two draws alike: ${describeRepeat(scheme.facts, load)}`;
     case "counter set back":
       return coordination === "one request for each run"
-        ? "a counter that is restored or lost: the guard of the coordinator prevents it (docs/guarantees.md)"
+        ? "a counter that is restored or lost: the guard of the coordinator prevents it"
         : "a counter that is restored or lost: it returns the same numbers again";
   }
 }

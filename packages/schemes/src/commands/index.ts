@@ -13,8 +13,7 @@ export type { SchemesIo } from "./io.js";
 /** Creates `schemes` with its sub-commands, for one call. */
 export function schemesCommand(io: SchemesIo): Command {
   const command = new Command("schemes").description(
-    "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator. docs/explanation/choosing-a-scheme.md explains the " +
-      "output.",
+    "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator.",
   );
   for (const create of [listCommand, parseCommand, mintCommand, oddsCommand, planCommand, simulateCommand]) {
     command.addCommand(create(io));

@@ -28,7 +28,7 @@ const NOTES = [
   "by promise: the scheme promises that there is none. By overlap: two processes counted alike, and each number that both came to is one. " +
     "By birthday: drawn, as many as chance gives on average.",
   "The counter of counter-back is a bare one. The guard of the coordinator, which keeps that of call numbers from going back, " +
-    "is not in this simulation: docs/guarantees.md.",
+    "is not in this simulation.",
 ];
 
 export function simulateCommand(io: SchemesIo): Command {
@@ -37,7 +37,7 @@ export function simulateCommand(io: SchemesIo): Command {
     .description(
       "Mints with every numbering scheme in simulated scenarios, each with one thing wrong, and counts exactly how many numbers were made " +
         "before, next to how many the theory expects. A repeat is a finding, no failure: the exit code is 0. It is 1 only where count and " +
-        "theory disagree. docs/explanation/choosing-a-scheme.md explains the output, and what the simulation does not cover.",
+        "theory disagree.",
     )
     .option("--scheme <names...>", "only these schemes", someSchemes)
     .option("--scenario <names...>", "only these scenarios", someOf("scenario", SCENARIOS))
