@@ -1,9 +1,11 @@
 /** The call number and Chibrary's first scheme: their runs, the kept sequence, and texts that are none. */
 import { CALL_NUMBER_BITS, SHUFFLE } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
+import { candidatesOf } from "../src/commands/candidates.js";
+import { schemesFor } from "../src/index.js";
 import { callNumber } from "../src/schemes/call-number.js";
 import { chibrary41620 } from "../src/schemes/chibrary.js";
-import { contextWith, fieldsOf, minted, vectorsOf } from "./helpers.js";
+import { contextWith, fieldsOf, minted, mustMatch, vectorsOf } from "./helpers.js";
 
 const { table, notCallNumbers, matchesPatternButNotReachable } = vectorsOf<{
   readonly table: readonly number[];
@@ -18,6 +20,32 @@ test("the call number is shuffled by the table of the vectors, which have every 
 
 test.each([...notCallNumbers, ...matchesPatternButNotReachable])("the call number scheme does not match %j", (text) => {
   expect(callNumber.parse(text)).toMatchObject({ matches: false });
+});
+
+test.each(["00000000000000000000000000110001100000101011001", "0b00000000000000000000000000110001100000101011001"])(
+  "the call number scheme parses its fields from the 47 bits %s",
+  (text) => {
+    const parsed = mustMatch(callNumber.parse(text));
+    expect(parsed.values).toEqual({ version: 0, run: 99, sequence: 345 });
+    expect(callNumber.format(parsed.values)).toBe("2VznWE2i");
+    const [likeliest] = candidatesOf(text, schemesFor(text), Date.now());
+    expect(likeliest?.scheme.name).toBe("call-number");
+  },
+);
+
+test("the bits of a call number are those of its version, run and sequence", () => {
+  const { bits } = callNumber.encodings({ version: 7, run: 2 ** 30 - 2, sequence: 1 });
+  expect(bits).toBe(`111${"1".repeat(29)}0${"0".repeat(13)}1`);
+  for (const text of [
+    `${bits}0`,
+    bits?.slice(1),
+    `0b${bits}0`,
+    `0b${bits?.slice(1)}`,
+    `0B${bits}`,
+    `${bits}`.replace("1", "2"),
+  ]) {
+    expect(callNumber.parse(text as string), text).toMatchObject({ matches: false });
+  }
 });
 
 test("the call number scheme requests a run once for all its sequences, and then the next one", () => {

@@ -29,10 +29,16 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
     "call-number",
     "chibrary_3_30_14_final",
     34,
-    ({ in: values, number, callNumber, beforeTable20141020 }) => ({
+    ({ in: values, number, bits, callNumber, beforeTable20141020 }) => ({
       values,
       number,
-      encodings: { "call number": callNumber, number, "before the table change of 2014-10-20": beforeTable20141020 },
+      encodings: {
+        "call number": callNumber,
+        number,
+        "before the table change of 2014-10-20": beforeTable20141020,
+        bits,
+        "bits with 0b": `0b${bits}`,
+      },
     }),
   ],
   [

@@ -14,7 +14,7 @@ import {
   VERSION_BITS,
 } from "@callnumber/protocol/codec";
 import { defineScheme } from "../define-scheme.js";
-import { base62, decimal, type EncodingRule, former } from "../encodings.js";
+import { base62, decimal, type EncodingRule, fixedWidth, former } from "../encodings.js";
 
 const eightCharacters = base62("call number", CALL_NUMBER_LENGTH);
 
@@ -28,7 +28,13 @@ export const callNumber = defineScheme({
     { name: "sequence", width: { bits: SEQUENCE_BITS }, source: { kind: "sequence", within: "run", first: 0 } },
   ],
   shuffle: { shuffled, unshuffled },
-  encodings: [eightCharacters, decimal("number", String(NUMBER_MAX).length), beforeTableChange()],
+  encodings: [
+    eightCharacters,
+    decimal("number", String(NUMBER_MAX).length),
+    beforeTableChange(),
+    bits("bits", ""),
+    bits("bits with 0b", "0b"),
+  ],
 });
 
 function shuffled(bits: bigint): bigint {
@@ -41,6 +47,16 @@ function shuffled(bits: bigint): bigint {
 function unshuffled(number: bigint): bigint {
   const { version, run, sequence } = decodeCallNumber(fromNumber(Number(number)));
   return BigInt(version * RUN_COUNT + run) * BigInt(SEQUENCE_COUNT) + BigInt(sequence);
+}
+
+/** Version, run and sequence before the shuffle: the form in which the numbering was published. */
+function bits(name: string, prefix: string): EncodingRule {
+  const digits = fixedWidth(name, "01", CALL_NUMBER_BITS, prefix, `${CALL_NUMBER_BITS} binary digits`);
+  return {
+    ...digits,
+    write: (number) => digits.write(unshuffled(number)),
+    read: (text) => digits.read(text).map(shuffled),
+  };
 }
 
 /** The former table had the entries 0 and 9 swapped, so these two bits of the number change places. */
