@@ -125,7 +125,9 @@ describe("a plan", () => {
     const seconds = 10 * YEAR_S;
     const made = { messages: 1_000 * seconds, years: 10, processes: 10 };
     const callNumber = schemeNamed("call-number").facts;
-    expect(planLength(8, made).years * YEAR_S).toBeCloseTo(callNumber.lastsSeconds(1_000), -3);
+    const { years, bits, numbers } = planLength(8, made);
+    const yearsOfBits = (years * 2 ** bits) / Number(numbers);
+    expect(yearsOfBits * YEAR_S).toBeCloseTo(callNumber.lastsSeconds(1_000), -3);
     const drawn = schemeNamed("random-base62-5").facts.repeats({ perSecond: 1, seconds: 30_000, nodes: 1 });
     expect(planLength(5, { ...load, messages: 30_000 }).repeatChance).toBe(drawn);
     expect(drawn).toBeCloseTo(0.388_098_608_271, 11);

@@ -4,25 +4,30 @@
  * KSUID: README.md and ksuid.go in https://github.com/segmentio/ksuid · UUID: RFC 9562, https://datatracker.ietf.org/doc/rfc9562/
  */
 import { expect, test } from "vitest";
-import { drawsForChance } from "../src/birthday.js";
+import { chanceOfRepeat, drawsForChance } from "../src/birthday.js";
 import { YEAR_S } from "../src/commands/format.js";
 import { planLength, planSplit, planSplits } from "../src/commands/plan.js";
 import { schemeNamed } from "./helpers.js";
 
 const load = { messages: 1e9, years: 20, processes: 10 };
 
-/** Chibrary's notes: "base62 characters, Math.log2(62 ** n).floor". The other lengths are not in them. */
+/** Chibrary's notes: "base62 characters, Math.log2(62 ** n).floor". The first two lengths, and the numbers of all, are not in them. */
 test.each([
-  [4, 23],
-  [5, 29],
-  [6, 35],
-  [7, 41],
-  [8, 47],
-  [9, 53],
-  [10, 59],
-])("a plan gives %d characters the %d bits of Chibrary's notes", (characters, bits) => {
-  const { bits: planned, numbers } = planLength(characters, load);
-  expect({ planned, numbers }).toEqual({ planned: bits, numbers: 2n ** BigInt(bits) });
+  [4, 23, 14_776_336n],
+  [5, 29, 916_132_832n],
+  [6, 35, 56_800_235_584n],
+  [7, 41, 3_521_614_606_208n],
+  [8, 47, 218_340_105_584_896n],
+  [9, 53, 13_537_086_546_263_552n],
+  [10, 59, 839_299_365_868_340_224n],
+])("a plan gives %d characters the %d bits of Chibrary's notes, and 62^n = %d numbers", (characters, bits, numbers) => {
+  expect(planLength(characters, load)).toMatchObject({ bits, numbers });
+});
+
+test("a plan counts and draws the same numbers", () => {
+  const { numbers, years, repeatChance } = planLength(8, load);
+  expect(years).toBeCloseTo((Number(numbers) / load.messages) * load.years, 3);
+  expect(repeatChance).toBe(chanceOfRepeat(Number(numbers), load.messages));
 });
 
 test("a plan of eight characters offers the split of Chibrary", () => {

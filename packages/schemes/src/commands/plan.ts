@@ -55,11 +55,11 @@ export function planCommand(io: SchemesIo): Command {
     });
 }
 
-/** `bits` that every text of so many characters has room for; `years` until they are used up, one after the other. */
+/** `bits` that every text of so many characters has room for; `years` until its `numbers` are used up, one after the other. */
 export function planLength(characters: number, { messages, years }: Load) {
   const bits = Math.floor(characters * Math.log2(62));
-  const numbers = 2n ** BigInt(bits);
-  const repeatChance = chanceOfRepeat(62 ** characters, messages);
+  const numbers = 62n ** BigInt(characters);
+  const repeatChance = chanceOfRepeat(Number(numbers), messages);
   return { characters, bits, numbers, years: (Number(numbers) / messages) * years, repeatChance };
 }
 
