@@ -75,6 +75,8 @@ export function neighborChance(shape: Shape, load: Load): number {
   if (counter !== undefined) return total < 2 ? 0 : 1;
   if (sequence !== undefined) return NEIGHBOR_WITHIN[sequence.within](perExistingNode(shape, load), load);
   if (clock === undefined && drawn.length > 0) return drawnByOneOf(shape, Math.max(0, total - 1));
+  // The one after it, unless it is the last of its unit.
+  if (shape.rises) return notFirst(perNodeAndUnit(shape, load));
   return atLeastOne(-perExistingNode(shape, load) * likeliestShare(shape));
 }
 

@@ -15,7 +15,11 @@ export type Source =
   /** Distinguishes this process from all others: assigned from a list, or derived from the machine, which may repeat. */
   | { readonly kind: "node"; readonly from: NodeSource }
   /** Drawn for each number, each value from `from` to `to` with the same chance; without `to`, up to the greatest of the field. */
-  | { readonly kind: "random"; readonly from: number; readonly to?: number }
+  /**
+   * `rises`: drawn for the first number of a process in a unit of the clock, and rises by one for the others, so that they are in order. Fields
+   * that rise share the digits of one number, and have all values from 0 on.
+   */
+  | { readonly kind: "random"; readonly from: number; readonly to?: number; readonly rises?: true }
   /** The first bits of a digest of the content: as good as drawn, but the same for the same content. Simulated content is never the same. */
   | { readonly kind: "digest" }
   /** The last digits of a number drawn from 0 to `drawnBelow - 1`, which is no multiple of the field's capacity: small values come more often. */
@@ -77,10 +81,16 @@ export function nodeFields(fields: readonly Field[], from: NodeSource): readonly
   return fieldsOfKind(fields, "node").filter(({ source }) => source.from === from);
 }
 
-/** Returns the fields that share the digits of one number with `field`: those of its node or counter, else it alone. */
+/** Returns the fields that are drawn once in a unit of the clock, and rise together. */
+export function risingFields(fields: readonly Field[]): readonly Field[] {
+  return fieldsOfKind(fields, "random").filter(({ source }) => source.rises);
+}
+
+/** Returns the fields that share the digits of one number with `field`: those of its node, its counter or what rises, else it alone. */
 export function fieldsSharing(fields: readonly Field[], field: Field): readonly Field[] {
   const { source } = field;
   if (source.kind === "node") return nodeFields(fields, source.from);
+  if (source.kind === "random" && source.rises) return risingFields(fields);
   return source.kind === "counter" ? fieldsOfKind(fields, "counter") : [field];
 }
 

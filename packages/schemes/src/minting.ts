@@ -14,6 +14,7 @@ import {
   namesOf,
   nodeFields,
   nodeSourcesOf,
+  risingFields,
   type SequenceScope,
   splitNumber,
   type Values,
@@ -30,7 +31,10 @@ export function minterOf(scheme: string, fields: readonly Field[]): (context: Mi
   const [sequence] = fieldsOfKind(fields, "sequence");
   return (context) => {
     const nodes = new Map(nodeSourcesOf(fields).map((from) => [from, nodeNumber(fields, from, context.node)]));
-    const { unit, nextUnitMs } = readClock(fields, context);
+    const { unit: clockUnit, nextUnitMs } = readClock(fields, context);
+    const risen = nextRisen(scheme, risingFields(fields), context, clockUnit);
+    if (risen === "wait") return { outcome: "wait", untilMs: nextUnitMs };
+    const { unit } = risen;
     const newRun = () => nextFromCounter(context, capacityOf(...counters));
     const next = sequence && nextInSequence(sequence, { context, scheme, unit, nodes: [...nodes.values()], newRun });
     if (next === "wait") return { outcome: "wait", untilMs: nextUnitMs };
@@ -46,6 +50,7 @@ export function minterOf(scheme: string, fields: readonly Field[]): (context: Mi
         case "node":
           return nodes.get(source.from);
         case "random":
+          if (source.rises) return risen.value;
           return BigInt(source.from) + drawBelow(context, drawnCount({ ...field, source }));
         case "digest":
           return drawBelow(context, capacityOf(field));
@@ -62,6 +67,30 @@ export function minterOf(scheme: string, fields: readonly Field[]): (context: Mi
     });
     return { outcome: "minted", values: Object.fromEntries(values) as Values };
   };
+}
+
+/**
+ * What the rising fields hold, and the unit of the number. A clock that went back does not count before it is past the last unit: the numbers
+ * of a process stay in order.
+ */
+function nextRisen(
+  scheme: string,
+  rising: readonly Field[],
+  context: MintContext,
+  clockUnit: bigint,
+): { readonly unit: bigint; readonly value: bigint } | "wait" {
+  if (rising.length === 0) return { unit: clockUnit, value: 0n };
+  const { memory } = context;
+  const capacity = capacityOf(...rising);
+  const lastUnit = memory.get(`${scheme}/unit`);
+  const lastValue = memory.get(`${scheme}/risen`);
+  const isFirst = lastUnit === undefined || lastValue === undefined || clockUnit > lastUnit;
+  const unit = isFirst ? clockUnit : lastUnit;
+  const value = isFirst ? drawBelow(context, capacity) : lastValue + 1n;
+  if (value >= capacity) return "wait";
+  memory.set(`${scheme}/unit`, unit);
+  memory.set(`${scheme}/risen`, value);
+  return { unit, value };
 }
 
 /** `unit` is 0 where there is no clock field. */

@@ -1,5 +1,13 @@
 /** What the fields of a scheme amount to, taken together: the input of every figure in `facts.ts` and `chances.ts`. */
-import { capacityOf, drawnCount, type Field, fieldsOfKind, type SequenceScope, type Source } from "./fields.js";
+import {
+  capacityOf,
+  drawnCount,
+  type Field,
+  fieldsOfKind,
+  risingFields,
+  type SequenceScope,
+  type Source,
+} from "./fields.js";
 
 export interface Shape {
   /** How many different numbers can be made. */
@@ -13,6 +21,8 @@ export interface Shape {
   readonly counter: "for each number" | "for each run" | undefined;
   /** What is drawn for each number. Empty where nothing is. */
   readonly drawn: readonly ValueClass[];
+  /** Whether it is drawn for the first number of a unit only, and rises from there. A repeat is counted as if each were drawn: rather too likely. */
+  readonly rises: boolean;
 }
 
 /** So many values, each drawn with this probability. */
@@ -40,6 +50,7 @@ export function shapeOf(fields: readonly Field[], greatest: bigint): Shape {
     sequence: sequence && { within: sequence.source.within, count: mintedCount(sequence) },
     counter: fieldsOfKind(fields, "counter")[0]?.source.asked,
     drawn: drawnOf(fields),
+    rises: risingFields(fields).length > 0,
   };
 }
 

@@ -78,6 +78,7 @@ function sourceText(source: Source): string {
     case "remainder":
       return `the last digits of a number drawn below ${grouped(source.drawnBelow)}`;
     case "random":
+      if (source.rises) return "drawn for the first number in a unit of the clock, then rises by one";
       return `drawn from ${grouped(source.from)} to ${source.to === undefined ? "the greatest" : grouped(source.to)}`;
     case "sequence":
       return `rises by one from ${source.first === "random" ? "a random value" : source.first} ${SEQUENCE_SCOPES[source.within]}`;

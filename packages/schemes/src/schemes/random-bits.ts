@@ -13,7 +13,7 @@ export const ulid = defineScheme({
   title: "ULID: milliseconds, then 80 random bits",
   fields: [
     { name: "time", width: { bits: 48 }, source: { kind: "clock", unitMs: 1, epochMs: 0 } },
-    { name: "random", width: { bits: 80 }, source: { kind: "random", from: 0 } },
+    { name: "random", width: { bits: 80 }, source: { kind: "random", from: 0, rises: true } },
   ],
   encodings: [
     fixedWidth("upper case", BASE32, ULID_LENGTH, "", "26 characters of Crockford's base32, all of one case"),

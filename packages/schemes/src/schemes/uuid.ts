@@ -34,16 +34,16 @@ export const uuid = defineScheme({
   notes: (values, number) => ({ ...versionOf(values, number), variant: variantOf(values), ...timeAndNodeOf(values) }),
 });
 
-/** Of RFC 9562, for numbers that sort by time. */
+/** Of RFC 9562, for numbers that sort by time; within a millisecond by its method 2, a counter that starts at random. */
 export const uuidv7 = defineScheme({
   name: "uuidv7",
   title: "UUID of version 7: milliseconds, then random bits",
   fields: [
     { name: "time", width: { bits: 48 }, source: { kind: "clock", unitMs: 1, epochMs: 0 } },
     { name: "version", width: { bits: 4 }, source: { kind: "fixed", value: 7, others: "refused" } },
-    { name: "randomA", width: { bits: 12 }, source: { kind: "random", from: 0 } },
+    { name: "randomA", width: { bits: 12 }, source: { kind: "random", from: 0, rises: true } },
     { name: "variant", width: { bits: 2 }, source: { kind: "fixed", value: RFC_4122, others: "refused" } },
-    { name: "randomB", width: { bits: 62 }, source: { kind: "random", from: 0 } },
+    { name: "randomB", width: { bits: 62 }, source: { kind: "random", from: 0, rises: true } },
   ],
   encodings: ENCODINGS,
 });
