@@ -5,6 +5,7 @@ import { type Field, type FieldOf, fieldsOfKind, greatestOf, joinValues, splitNu
 import { minterOf } from "./minting.js";
 import { type Reading, type Scheme, SchemeError } from "./scheme.js";
 
+/** What a scheme is made from. */
 export interface Declaration extends Pick<Scheme, "name" | "title" | "fields"> {
   /** The one to use today first; then others, among them those that were published and were wrong. */
   readonly encodings: readonly [EncodingRule, ...EncodingRule[]];
@@ -21,6 +22,22 @@ export interface Declaration extends Pick<Scheme, "name" | "title" | "fields"> {
 
 const UNSHUFFLED = { shuffled: (number: bigint) => number, unshuffled: (number: bigint) => number };
 
+/**
+ * Makes a scheme from the declaration of its fields: minting, parsing and every figure of the comparison follow from them.
+ * @example
+ * const invoices = defineScheme({
+ *   name: "invoices",
+ *   title: "Day and count",
+ *   fields: [
+ *     { name: "day", width: { bits: 16 }, source: { kind: "clock", unitMs: 86_400_000, epochMs: 0 } },
+ *     { name: "count", width: { bits: 16 }, source: { kind: "sequence", within: "clock unit", first: 1 } },
+ *   ],
+ *   encodings: [base62("base62", 6)],
+ * });
+ * invoices.format({ day: 20_000, count: 7 }); // "1Qhe9H"
+ * invoices.parse("1Qhe9H").matches; // true
+ * invoices.facts.perSecond; // 0.76 numbers a second
+ */
 export function defineScheme(declaration: Declaration): Scheme {
   const { name, title, fields, encodings, shuffle = UNSHUFFLED, adjust = (values) => values } = declaration;
   const greatest = declaration.greatest ?? greatestOf(fields);

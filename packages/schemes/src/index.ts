@@ -10,6 +10,8 @@ import { uuid, uuidv7 } from "./schemes/uuid.js";
 
 export { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance } from "./birthday.js";
 export type { Load } from "./chances.js";
+export { type Declaration, defineScheme } from "./define-scheme.js";
+export { base62, decimal, type EncodingRule, type Form, fixedWidth } from "./encodings.js";
 export type { Coordination, Facts, Failure, Order, Reveals } from "./facts.js";
 export type { Field, NodeSource, SequenceScope, Source, Values, Width } from "./fields.js";
 export {

@@ -1,7 +1,11 @@
 /** What holds for every scheme and any text, drawn by the thousand. */
+import { execFileSync } from "node:child_process";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
+import { folderForTest, REPOSITORY } from "../../../test/processes/command.js";
 import { sized } from "../../../test/size-of-run.js";
 import { defineScheme } from "../src/define-scheme.js";
 import { BASE62, decimal, fromDigits, inDigits } from "../src/encodings.js";
@@ -51,6 +55,22 @@ test("base62 encodes and decodes the 27 vectors, with and without leading zeros"
 
 test("base62 decodes no other character", () => {
   for (const text of ["", "-", "0-", "é", "0\n", "１"]) expect(fromDigits(text, BASE62)).toBeUndefined();
+});
+
+test("the examples of the README print what it shows", async () => {
+  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  const examples = [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = ""]) => code);
+  expect(examples).toHaveLength(2);
+  const shown = [...(examples[1] as string).matchAll(/; \/\/ (.*)$/gm)].map(([, text]) => text);
+  const folder = await folderForTest();
+  symlinkSync(join(REPOSITORY, "packages", "cli", "node_modules"), join(folder, "node_modules"), "junction");
+  const printed = examples.map((code, index) => {
+    const path = join(folder, `example-${index}.mjs`);
+    writeFileSync(path, code);
+    return execFileSync(process.execPath, [path], { encoding: "utf8" });
+  });
+  expect(printed[0]).toContain("0.388");
+  expect(printed[1]).toBe(`${shown.join("\n")}\n`);
 });
 
 test("a fixed field in the middle must have its value", () => {
