@@ -190,7 +190,7 @@ test("the console shows that the store was emptied, and the command with the rem
   await page
     .locator(".steps code")
     .getByText(
-      new RegExp(`^callnumber recover --store '?redis://\\S+ --namespace main --store-id ${storeId} --min-run 1$`),
+      new RegExp(`^callnumber recover --store '?redis://\\S+ --namespace main --store-id ${storeId} --min-run 0/1$`),
     )
     .first()
     .waitFor();
@@ -207,7 +207,7 @@ test("the recovery page shows what is wrong, and the command with the store id f
   const commands = await page.locator(".steps code").allTextContents();
   expect(commands).toEqual([
     expect.stringMatching(
-      /^callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-\S+ --min-run 65735$/,
+      /^callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-\S+ --min-run 0\/65735$/,
     ),
   ]);
   await page.getByText("STORE_URL is what the coordinator was started with").waitFor();

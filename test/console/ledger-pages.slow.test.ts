@@ -55,7 +55,7 @@ test("the runs page filters by every field, keeps its filters in the URL, and ex
 
 test("the console shows until when trimmed leases were leased, and where they are", async () => {
   const { page, visit } = await openConsole(browser());
-  const trimmed = { upToRun: 17, lastLeasedAtMs: Date.UTC(2026, 9, 1) };
+  const trimmed = { upToVersion: 0, upToRun: 17, lastLeasedAtMs: Date.UTC(2026, 9, 1) };
   const explanation = "run 17 was leased at or before 2026-10-01, unless it was skipped";
   const callNumber = encodeCallNumber({ version: 0, run: 17, sequence: 3 });
   await page.route("**/v1/namespaces/main/runs?*", (route) =>

@@ -167,5 +167,5 @@ function withoutValues(command: string): string {
   return command
     .replace(/--store ('[^']*'(\\''[^']*')*|\S+)/, "--store URL")
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}\S*/g, "STORE_ID")
-    .replace(/(--min-run) \d+/, "$1 RUN");
+    .replace(/(--min-run) \d\/\d+/, "$1 RUN");
 }

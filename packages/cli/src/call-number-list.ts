@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import type { Floor } from "@callnumber/coordinator/operator";
 import { escapeForTerminal } from "@callnumber/coordinator/text";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
-import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { ledgerIdOf, nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/wire";
 import { inputLines, linesOf } from "./input.js";
 import { formatCount } from "./output.js";
 
@@ -77,9 +77,13 @@ export function floorOf({ name, greatest: { ledgerId, callNumber, line } }: Call
   return { from: `call number ${callNumber} (line ${line} of ${name})`, ledgerId };
 }
 
-export function formatList({ name, callNumberCount, greatest }: CallNumberList): string {
+export function listAsJson({ greatest: { ledgerId, ...greatest }, ...list }: CallNumberList): object {
+  return { ...list, greatest: { ...greatest, ...runOfLedgerId(ledgerId) } };
+}
+
+export function formatList({ name, callNumberCount, greatest }: CallNumberList, currentVersion: number): string {
   const { ledgerId, callNumber, line } = greatest;
   const count = callNumberCount === 1 ? "1 call number" : `${formatCount(callNumberCount)} call numbers`;
-  const { run } = runOfLedgerId(ledgerId);
-  return `  --numbers          greatest run ${formatCount(run)} (${callNumber}, line ${formatCount(line)}) of ${count} in ${name}`;
+  const run = nameOfLedgerId(ledgerId, currentVersion);
+  return `  --numbers          greatest run ${run} (${callNumber}, line ${formatCount(line)}) of ${count} in ${name}`;
 }

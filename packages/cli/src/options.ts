@@ -1,6 +1,6 @@
 /** Options of several commands, each checked by zod: a bad value is rejected with its name. Settings can also be in the environment. */
-import { holderSchema, ledgerFilterShape, namespaceSchema } from "@callnumber/protocol/schemas";
-import { DEFAULT_NAMESPACE, type KnownRunState, LEDGER_ID_MAX, labelIn } from "@callnumber/protocol/wire";
+import { holderSchema, ledgerFilterShape, namespaceSchema, runNameSchema } from "@callnumber/protocol/schemas";
+import { DEFAULT_NAMESPACE, type KnownRunState, labelIn, type NamedRun } from "@callnumber/protocol/wire";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
 
@@ -118,8 +118,8 @@ export interface FilterOptions {
   readonly state?: KnownRunState;
   readonly from?: number;
   readonly to?: number;
-  readonly fromRun?: number;
-  readonly toRun?: number;
+  readonly fromRun?: NamedRun;
+  readonly toRun?: NamedRun;
 }
 
 export function filterOptions(): readonly Option[] {
@@ -127,7 +127,6 @@ export function filterOptions(): readonly Option[] {
     .string()
     .transform((text) => Date.parse(text))
     .pipe(z.number({ error: "must be a time such as 2026-11-21 or 2026-11-21T08:00:00Z" }).min(0));
-  const run = wholeNumber(0, LEDGER_ID_MAX);
   const label = "only leases of holders with this label; may be given several times";
   return grouped(
     "Filters:",
@@ -140,14 +139,20 @@ export function filterOptions(): readonly Option[] {
     choiceOption("--state <state>", "only leases in this state", ledgerFilterShape.state.unwrap().options),
     checkedOption("--from <time>", "leased at this time or later", time),
     checkedOption("--to <time>", "leased before this time", time),
-    checkedOption("--from-run <run>", "only leases that hold this run or a later one", run),
-    checkedOption("--to-run <run>", "only leases that hold this run or an earlier one", run),
+    checkedOption("--from-run <run>", "only leases that hold this run or a later one", runNameSchema),
+    checkedOption("--to-run <run>", "only leases that hold this run or an earlier one", runNameSchema),
   );
 }
 
 export function filterQuery({ holder, host, label, state, from, to, fromRun, toRun }: FilterOptions): URLSearchParams {
   const query = new URLSearchParams((label ?? []).map((text): [string, string] => ["label", text]));
-  const single = { holder, host, state, leasedFromMs: from, leasedToMs: to, fromRun, toRun };
+  const runs = { fromRun: fromRun && typedName(fromRun), toRun: toRun && typedName(toRun) };
+  const single = { holder, host, state, leasedFromMs: from, leasedToMs: to, ...runs };
   for (const [name, value] of Object.entries(single)) if (value !== undefined) query.set(name, String(value));
   return query;
+}
+
+/** The coordinator knows whether a run may be named without its version. */
+function typedName({ version, run }: NamedRun): string {
+  return version === undefined ? String(run) : `${version}/${run}`;
 }

@@ -2,7 +2,7 @@
 import { styleText } from "node:util";
 import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordinator/text";
 import { filledCommands } from "@callnumber/protocol/operator";
-import type { Holder } from "@callnumber/protocol/wire";
+import { type Holder, runName } from "@callnumber/protocol/wire";
 import { type CommandIo, invocation } from "./invocation.js";
 import { redactUrl } from "./redact-url.js";
 
@@ -110,10 +110,11 @@ export function formatTime(timeMs: number): string {
 
 /** Formats the record of a namespace. */
 export function formatRecord(record: {
+  readonly version: number;
   readonly highWaterMark: number;
   readonly generation: number;
   readonly changedAtMs: number;
 }): string {
-  const { highWaterMark, generation, changedAtMs } = record;
-  return `high-water mark ${formatCount(highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`;
+  const { version, highWaterMark, generation, changedAtMs } = record;
+  return `high-water mark ${runName(version, highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`;
 }

@@ -81,7 +81,7 @@ test("advance-version waits for the coordinator of an embedded store to stop, an
   const advance = ["advance-version", "--store", store, ...checkpoint, "--apply"];
   await expectFailure(advance, 1, "store_locked");
   await before.stop();
-  expect((await done(...advance)).stdout).toContain('namespace "main" is at version 1. The next lease is run 1 of it');
+  expect((await done(...advance)).stdout).toContain('namespace "main" is at version 1. The next lease is run 1/1');
   const after = await serve(store, ...checkpoint);
   const [first] = (await done("next", "--coordinator", after.url)).stdout.trim().split("\n");
   const { stdout } = await done("decode", last as string, first as string);

@@ -85,7 +85,7 @@ describe("export", () => {
     const { stdout, stderr } = await done("export", "--to-run", "2", ...to);
     expect(stderr).toBe("");
     const lines = leasesIn(stdout);
-    expect(exportEndSchema.parse(lines.pop())).toEqual({ end: true, leaseCount: 2, upToRun: 2 });
+    expect(exportEndSchema.parse(lines.pop())).toEqual({ end: true, leaseCount: 2, upToVersion: 0, upToRun: 2 });
     expect(firstRunsOf(lines)).toEqual([1, 2]);
     await expectFailure(["export", "--namespace", "nowhere", ...to], 1, "namespace_not_found");
   });

@@ -127,7 +127,7 @@ describe("a Redis that was emptied", () => {
       expect(stdout + stderr).not.toContain("callnumber init");
       // One command, with what it needs, however often it is printed.
       for (const [command] of (stdout + stderr).matchAll(/`callnumber .*?`/g)) {
-        expect(command).toMatch(/^`callnumber recover .*--store-id \S+ --min-run 1`$/);
+        expect(command).toMatch(/^`callnumber recover .*--store-id \S+ --min-run 0\/1`$/);
       }
     }
     expect(await redis.keys(`${new URL(operatorUrl).searchParams.get("prefix")}*`)).toEqual([]);

@@ -90,6 +90,6 @@ test("a coordinator with a directory trims older leases into a file, and every c
     store: url,
     namespace: NAMESPACE,
     days: RETENTION_DAYS,
-    trimmed: { upToRun: last.firstRun, lastLeasedAtMs: last.leasedAtMs },
+    trimmed: { upToVersion: 0, upToRun: last.firstRun, lastLeasedAtMs: last.leasedAtMs },
   });
 });

@@ -43,7 +43,7 @@ describe("serve on the embedded store", () => {
       callNumbers: [expect.any(String)],
     });
     expect((await done("runs", ...to)).stdout).toMatch(
-      /RUNS +LEASED AT.*\n2 .*callnumber-next.*closed at 2\/0\n1 .*closed at 1\/2\n$/s,
+      /RUNS +LEASED AT.*\n2 .*callnumber-next.*closed at 0\n1 .*closed at 2\n$/s,
     );
     expect((await done("runs", "1", ...to)).stdout).toContain("used up to 2");
     expect((await done("status", ...to)).stdout).toMatch(

@@ -44,8 +44,8 @@ export function checkedLease(response: unknown, expected: Expected): Lease {
   if (expected.lastRun !== null && ledgerIdOf(lease.version, lease.firstRun) <= expected.lastRun) {
     throw new ClientError(
       "run_not_increasing",
-      `the coordinator leased run ${lease.firstRun}, which is not above the last run that this client got ` +
-        `(${expected.lastRun}): its store has rolled back. This client makes no more numbers. Inform the operator`,
+      `the coordinator leased run ${lease.version}/${lease.firstRun}, which is not above the last run that this client got: ` +
+        "its store has rolled back. This client makes no more numbers. Inform the operator",
     );
   }
   return lease;

@@ -1,6 +1,7 @@
 /** The events of the stream as sentences. Pure. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { formatCount, formatNumber, formatRuns } from "./format.js";
+import { runName, runsName } from "@callnumber/protocol/wire";
+import { formatCount, formatNumber } from "./format.js";
 
 type Formatter = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
@@ -8,8 +9,8 @@ type Formatter = (fields: Readonly<Record<string, unknown>>, event: OperatorEven
 const ORDINARY = /^(leases?|start|stop|pin|ledger_(not_)?trimmed|sighup_ignored|log_lines_dropped)$/;
 
 const SENTENCES: Readonly<Record<string, Formatter>> = {
-  lease: ({ firstRun, runCount, holder }) =>
-    `${formatRuns(number(firstRun), number(runCount))} leased to ${text((holder as { name?: unknown } | undefined)?.name)}`,
+  lease: ({ holder, ...fields }) =>
+    `${runsIn(fields)} leased to ${text((holder as { name?: unknown } | undefined)?.name)}`,
   leases: ({ leaseCount, runCount }) =>
     `${formatCount(number(leaseCount), "more lease")} in the same second, ${formatCount(number(runCount), "run")}`,
   request_rejected: ({ reason }, { code }) => `request rejected (${code ?? "?"}): ${text(reason)}`,
@@ -20,17 +21,16 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
   recovering: ({ explanation }) => `recovering: ${text(explanation)}`,
   stopped: ({ explanation }) => `leasing stopped: ${text(explanation)}`,
   active: () => "leasing is active",
-  recovered: ({ before, mark, reason }) =>
-    `recovered (${text(reason).replaceAll("_", " ")}): skipped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}; the runs between are never leased`,
-  discarded: ({ firstRun, runCount, reason }) =>
-    `${formatRuns(number(firstRun), number(runCount))} discarded, and never handed out: ${text(reason)}`,
+  recovered: ({ version, before, mark, reason }) =>
+    `recovered (${text(reason).replaceAll("_", " ")}): skipped from run ${runName(number(version), number(before))} to run ${runName(number(version), number(mark))}; the runs between are never leased`,
+  discarded: ({ reason, ...fields }) => `${runsIn(fields)} discarded, and never handed out: ${text(reason)}`,
   alarm_cleared: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   ledger_trimmed: ({ leaseCount }) => `${formatCount(number(leaseCount), "lease")} trimmed from the store, into a file`,
-  init: ({ firstRun }) => `the namespace was made, with first run ${formatNumber(number(firstRun))}`,
+  init: ({ firstRun }) => `the namespace was made, with first run ${runName(0, number(firstRun))}`,
   checkpoint_created: ({ storeId }) =>
     `no checkpoint for the namespace, so its store was trusted once: ${text(storeId)}`,
-  run_above_high_water_mark: ({ lastRun, mark }) =>
-    `an importer holds run ${formatNumber(number(lastRun))}, and the high-water mark is ${formatNumber(number(mark))}`,
+  run_above_high_water_mark: ({ lastVersion, lastRun, version, mark }) =>
+    `an importer holds run ${runName(number(lastVersion), number(lastRun), number(version))}, and the high-water mark is ${runName(number(version), number(mark))}`,
   clock_skew: ({ aheadMs }) => `a holder’s clock is ${formatNumber(number(aheadMs))} ms ahead`,
   preflight_finding: ({ what, remedy }) => `${text(what)}. ${text(remedy)}`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,
@@ -77,6 +77,12 @@ export function eventLines(events: readonly OperatorEvent[]): readonly EventLine
     else lines.push({ event, sentence, count: 1 });
   }
   return lines;
+}
+
+/** run 7, runs 1/7-9 */
+function runsIn({ version, firstRun, runCount }: Readonly<Record<string, unknown>>): string {
+  const runs = { version: number(version), firstRun: number(firstRun), runCount: number(runCount) };
+  return `${runs.runCount === 1 ? "run" : "runs"} ${runsName(runs)}`;
 }
 
 function number(value: unknown): number {

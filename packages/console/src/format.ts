@@ -93,17 +93,6 @@ export function formatLabels(labels: Readonly<Record<string, string>>): string {
     .join(", ");
 }
 
-/** 7, 7 to 9 */
-export function formatRange(firstRun: number, runCount: number): string {
-  const first = formatNumber(firstRun);
-  return runCount === 1 ? first : `${first} to ${formatNumber(firstRun + runCount - 1)}`;
-}
-
-/** run 7, runs 7 to 9 */
-export function formatRuns(firstRun: number, runCount: number): string {
-  return `${runCount === 1 ? "run" : "runs"} ${formatRange(firstRun, runCount)}`;
-}
-
 /** With every character escaped that is not seen, or that turns the order of others: `\u{202e}`. */
 export function escapeText(text: string): string {
   return text.replace(/[^\P{C}\n]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);

@@ -1,5 +1,5 @@
 /**
- * URLs within the page: `#/main`, `#/main/runs?holder=x`, `#/main/runs/7`, `#/main/inspect/2VznWE2i`, `#/main/recovery`. Behind a `#`, so
+ * URLs within the page: `#/main`, `#/main/runs?holder=x`, `#/main/runs/7`, `#/main/runs/1/65556`, `#/main/inspect/2VznWE2i`, `#/main/recovery`. Behind a `#`, so
  * that they work behind any path and need nothing of the server.
  */
 import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
@@ -31,10 +31,10 @@ function parseRoute(hash: string): Route {
 export function urlOf(
   namespace: string,
   page: PageName = "overview",
-  subject: string | number = "",
+  subject = "",
   query: Readonly<Record<string, string>> = {},
 ): string {
-  const parts = [namespace, ...(page === "overview" ? [] : [page]), ...(subject === "" ? [] : [String(subject)])];
+  const parts = [namespace, ...(page === "overview" ? [] : [page]), ...(subject === "" ? [] : subject.split("/"))];
   const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
   return `#/${parts.map(encodeURIComponent).join("/")}${search && `?${search}`}`;
 }

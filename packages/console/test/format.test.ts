@@ -62,19 +62,19 @@ test("the end of the runs is shown as exactly as it matters", () => {
 });
 
 test("the commands that a message quotes are found", () => {
-  const command = "callnumber recover --store redis://store --namespace lists --min-run 65735";
+  const command = "callnumber recover --store redis://store --namespace lists --min-run 0/65735";
   expect(commandsIn(`Restore the store, or run \`${command}\`. See \`doctor\`.`)).toEqual([command]);
 });
 
 test("a recovery is shown with the runs that it skipped", () => {
-  expect(formatEvent(event("recovered", { before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
-    "recovered (epoch changed): skipped from run 3 to run 65,733; the runs between are never leased",
+  expect(formatEvent(event("recovered", { version: 0, before: 3, mark: 65_733, reason: "epoch_changed" }))).toBe(
+    "recovered (epoch changed): skipped from run 3 to run 65733; the runs between are never leased",
   );
 });
 
 test("a lease is shown with the first and the last of its runs", () => {
-  const lease = { firstRun: 7, runCount: 3, holder: { name: "importer" } };
-  expect(formatEvent(event("lease", lease))).toBe("runs 7 to 9 leased to importer");
+  const lease = { version: 0, firstRun: 7, runCount: 3, holder: { name: "importer" } };
+  expect(formatEvent(event("lease", lease))).toBe("runs 7-9 leased to importer");
   expect(formatEvent(event("lease", { ...lease, runCount: 1 }))).toBe("run 7 leased to importer");
 });
 

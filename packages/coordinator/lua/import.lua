@@ -33,7 +33,8 @@ for at = 2, #ARGV, FIELDS_OF_COPY do
   end
   local entry = redis.call('XRANGE', KEYS[2], copy.last .. '-0', copy.last .. '-0')[1]
   if entry and not isSame(entry, copy) or not entry and newest > last - count then
-    return refuse('FOREIGN', 'its ledger holds another lease at run ' .. copy.last)
+    local name = digits(math.floor(last / VERSION_WEIGHT)) .. '/' .. digits(last % VERSION_WEIGHT)
+    return refuse('FOREIGN', 'its ledger holds another lease at run ' .. name)
   end
   if not entry then
     if hasRecord then return refuse('ALREADY', 'the record exists') end

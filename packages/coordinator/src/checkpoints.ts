@@ -1,7 +1,7 @@
 /** What coordinators and operators' commands remember of a store, in a directory outside it. */
 import { dirname, resolve } from "node:path";
 import { commandLine } from "@callnumber/protocol/operator";
-import { runOfLedgerId } from "@callnumber/protocol/wire";
+import { nameOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 import {
@@ -60,7 +60,7 @@ export function checkpointsOf(address: StoreAddress, directory: string): Checkpo
 
 function lost(address: StoreAddress, namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
   const isDamaged = checkpoint === CORRUPT;
-  const known = isDamaged ? "a run" : `run ${runOfLedgerId(checkpoint.ledgerId).run}`;
+  const known = isDamaged ? "a run" : `run ${nameOfLedgerId(checkpoint.ledgerId)}`;
   const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(
     "store_not_found",

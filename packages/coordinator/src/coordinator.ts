@@ -13,11 +13,11 @@ import {
   LEASE_RUN_COUNT_MAX,
   type Lease,
   type LeaseRequest,
+  type NamedRun,
   type ReportRequest,
   type RunResponse,
   type RunsResponse,
   runOfLedgerId,
-  runStateIn,
   type StatusResponse,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
@@ -31,17 +31,11 @@ import { type ServedLedger, servedLedger } from "./guard/served-ledger.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
-import {
-  type ExportStep,
-  exportedSteps,
-  findLease,
-  type LedgerFilter,
-  type LedgerQuery,
-  ledgerPage,
-} from "./ledger/read-ledger.js";
+import { type ExportStep, exportedSteps, type LedgerFilter, type LedgerQuery } from "./ledger/read-ledger.js";
+import { namedLedgerId, readRun, readRuns } from "./ledger/read-runs.js";
 import type { StartLoop } from "./limits/restart-brake.js";
 import { type Log, msSince, SILENT_LOG } from "./log.js";
-import { reportInTime, withoutLease } from "./retention/trimmed-leases.js";
+import { reportInTime } from "./retention/trimmed-leases.js";
 import { CapacityReader } from "./status/capacity-reader.js";
 import { type Observation, observe, type Readiness, readinessOf, storeProbe } from "./status/readiness.js";
 import { describeNamespace, type StatusSources, statusOf } from "./status/status.js";
@@ -246,16 +240,19 @@ export class Coordinator {
   async run(namespace: string, ledgerId: number): Promise<RunResponse> {
     assertLedgerId(ledgerId);
     assertNamespace(namespace);
-    const lease = await findLease(this.#ledger, namespace, ledgerId);
-    if (lease === undefined) throw await withoutLease(this.#ledger, namespace, ledgerId);
-    const { version, run } = runOfLedgerId(ledgerId);
-    return { namespace, version, run, ...runStateIn(lease, run), lease };
+    return await readRun(this.#ledger, namespace, ledgerId);
+  }
+
+  /** Returns the ledger id of a run as people name it. @throws CoordinatorError `invalid_request` for a run that lacks its version. */
+  async ledgerIdOf(namespace: string, named: NamedRun): Promise<number> {
+    assertNamespace(namespace);
+    return await namedLedgerId(this.#ledger, namespace, named);
   }
 
   /** Returns a page of leases, newest first. @throws CoordinatorError `namespace_not_found`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsResponse> {
     assertNamespace(namespace);
-    return { namespace, ...(await ledgerPage(this.#ledger, namespace, query)) };
+    return await readRuns(this.#ledger, namespace, query);
   }
 
   /** Returns leases, oldest first, in steps. @throws CoordinatorError as `runs`, before the first step. */

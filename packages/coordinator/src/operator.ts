@@ -5,7 +5,7 @@ export { type Checkpoints, checkpointsOf } from "./checkpoints.js";
 export { Coordinator } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
 export { HEARTBEAT_EVERY_MS } from "./guard/bounds.js";
-export { CORRUPT, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
+export { CORRUPT, checkpointFields, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
 export { RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 export { ROLES, type Role } from "./http/auth.js";

@@ -118,7 +118,7 @@ describe("a long silence of a store that no other process can have used", () => 
 
 describe("a store that is not there any more", () => {
   const typed = ({ storeId }: World) =>
-    `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --min-run 10`;
+    `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --min-run 0/10`;
 
   test("a coordinator whose store was emptied stops leasing and shows the command", async () => {
     const { world } = await afterCoordinator();
@@ -306,7 +306,7 @@ describe("a group of servers", () => {
     };
     (await guardOn(world, { checkpointFile: checkpointFileAt("a:1")(world), log })).close();
     (await guardOn(world, { checkpointFile: checkpointFileAt("a:1", "b:1")(world), log })).close();
-    expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, ledgerId: 0 })]);
+    expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, version: 0, run: 0 })]);
     (await guardOn(world, { checkpointFile: checkpointFileAt("z:1")(world), log })).close();
     expect(pins).toHaveLength(2);
   });
@@ -482,7 +482,7 @@ describe("refusals with what is remembered", () => {
 
   test("an error includes the checkpoint and known state, and keeps its retryAfterMs; other errors stay as they are", () => {
     const error = new CoordinatorError("store_unavailable", "away", { retryAfterMs: 5 });
-    const words = "Checkpoint: store id a, run 7 of version 1, generation 3";
+    const words = "Checkpoint: store id a, run 1/7, generation 3";
     const explained = withCheckpoint(error, remembered);
     expect(explained).toMatchObject({
       code: "store_unavailable",
@@ -503,9 +503,7 @@ describe("refusals with what is remembered", () => {
 
   test("the error for a missing namespace names the command, also when the checkpoint is damaged", () => {
     expect(namespaceLost("main", CORRUPT).message).toMatch(/is damaged.*`callnumber recover .* --store-id STORE_ID`/);
-    expect(namespaceLost("main", remembered).message).toMatch(
-      /run 1073741831 was leased.* --store-id a --min-run 1073741831`/,
-    );
+    expect(namespaceLost("main", remembered).message).toMatch(/run 1\/7 was leased.* --store-id a --min-run 1\/7`/);
   });
 });
 

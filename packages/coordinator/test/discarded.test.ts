@@ -98,7 +98,7 @@ test("a discarded lease is rejected with the same code when the store cannot rec
   await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
   expect(await statesIn(coordinator)).toEqual([undefined]);
   const reason = "not now";
-  expect(logged).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, ledgerId: 1, reason }]);
+  expect(logged).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, version: 0, run: 1, reason }]);
 });
 
 test("a discard is not recorded when the runs were leased before: another holder may have made their numbers", async () => {

@@ -57,7 +57,12 @@ test("an export has a lease on each line, oldest first, and a last line that sho
   expect(headers.get("content-disposition")).toBe('attachment; filename="main-leases.ndjson"');
   const lines = text.split("\n");
   expect(lines.pop()).toBe("");
-  expect(exportEndSchema.parse(JSON.parse(lines.pop() ?? ""))).toEqual({ end: true, leaseCount: 600, upToRun: 1200 });
+  expect(exportEndSchema.parse(JSON.parse(lines.pop() ?? ""))).toEqual({
+    end: true,
+    leaseCount: 600,
+    upToVersion: 0,
+    upToRun: 1200,
+  });
   const leases = lines.map((line) => ledgerEntrySchema.parse(JSON.parse(line)));
   const { leases: newestFirst } = await coordinator.runs(NAMESPACE, { limit: 500 });
   expect(leases).toHaveLength(600);
@@ -65,7 +70,7 @@ test("an export has a lease on each line, oldest first, and a last line that sho
 });
 
 test("an export of no leases has the last line and nothing else", async () => {
-  expect(JSON.parse((await get(EXPORT)).text)).toEqual({ end: true, leaseCount: 0, upToRun: null });
+  expect(JSON.parse((await get(EXPORT)).text)).toEqual({ end: true, leaseCount: 0, upToVersion: null, upToRun: null });
 });
 
 test("an export has the filters of the list of runs", async () => {

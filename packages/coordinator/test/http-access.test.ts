@@ -29,6 +29,7 @@ const ROUTES: readonly [method: string, path: string, roles: readonly Role[]][] 
   ["POST", "/v1/namespaces/main/runs/1/report", ["lease"]],
   ["GET", "/v1/namespaces/main/runs", ["read", "operator"]],
   ["GET", "/v1/namespaces/main/runs/1", ["read", "operator"]],
+  ["GET", "/v1/namespaces/main/runs/0/1", ["read", "operator"]],
   ["GET", "/v1/namespaces/main/call-numbers/2VznWE2i", ["read", "operator"]],
   ["GET", "/v1/namespaces/main/status", ["read", "operator"]],
   ["GET", "/v1/namespaces/main/capacity", ["read", "operator"]],
@@ -63,7 +64,7 @@ test("the routes are those of the table, those for every client and the console'
   const { routes } = await servedWithRoutes();
   const isOfConsole = (route: string) => route.startsWith("GET /console");
   const listed = ROUTES.map(([method, path]) => `${method} ${path.replace("/main", "/:namespace")}`).map((route) =>
-    route.replace("runs/1", "runs/:run").replace("2VznWE2i", ":callNumber"),
+    route.replace("runs/0/1", "runs/:version/:run").replace("runs/1", "runs/:run").replace("2VznWE2i", ":callNumber"),
   );
   expect(routes.filter((route) => !isOfConsole(route))).toEqual([...listed, ...PUBLIC].sort());
   const files = routes.filter(isOfConsole).map((route) => route.replace(/-[\w-]{8}\./, "."));

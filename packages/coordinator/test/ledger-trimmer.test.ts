@@ -64,7 +64,7 @@ test("a trim moves all old leases but the newest into a file of the namespace an
   const { store, storeId } = await leased(5);
   const whole = await ledgerOf(store);
   expect(await trimmed(store, directory)).toEqual([
-    { event: "ledger_trimmed", fields: { namespace: NAMESPACE, leaseCount: 4, throughLedgerId: 4 } },
+    { event: "ledger_trimmed", fields: { namespace: NAMESPACE, leaseCount: 4, version: 0, upToRun: 4 } },
   ]);
   expect(runsIn(await ledgerOf(store))).toEqual([5]);
   expect(leasesInFiles(directory)).toEqual(whole.slice(0, 4));
@@ -266,7 +266,7 @@ describe("a run whose lease was trimmed", () => {
     const own = await leased(6);
     await trimmed(own.store, directory);
     const { leasedAtMs } = await own.store.readRetention(NAMESPACE);
-    const part = { upToRun: 5, lastLeasedAtMs: leasedAtMs };
+    const part = { upToVersion: 0, upToRun: 5, lastLeasedAtMs: leasedAtMs };
     return { ...own, part, coordinator: new Coordinator({ store: own.store, name: "test" }) };
   }
 

@@ -4,7 +4,7 @@
  * Guarantees: G12 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { ledgerIdOf, parseRunName } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { whenCeilingReaches } from "../src/guard/ceiling.js";
 import { CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
@@ -102,7 +102,7 @@ test("recover rejects a store without a record until the version of the archive'
   // A version begins when the ceiling has come to the end of the one before: some two years later, at 16 runs a second.
   const years = ((plan.possibleAtMs as number) - world.clock.timeMs) / (365 * 24 * 3_600_000);
   expect(years).toBeGreaterThan(2);
-  expect(refusalOf(plan)?.message).toContain("run 5 of version 1, above");
+  expect(refusalOf(plan)?.message).toContain("run 1/5, above");
 });
 
 describe("a healthy store", () => {
@@ -191,8 +191,8 @@ describe("a store whose version has ended", () => {
       const { world, lastRun } = await endedWorld();
       await damage(world);
       const message = await rejection(asked(world));
-      const floor = Number(/Continue in version 1, .*`callnumber recover .* --min-run (\d+)`$/.exec(message)?.[1]);
-      const options = asked(world, [{ from: "--min-run", ledgerId: floor }]);
+      const [, minRun = ""] = /Continue in version 1, .*`callnumber recover .* --min-run (1\/0)`$/.exec(message) ?? [];
+      const options = { ...asked(world), minRun: parseRunName(minRun) };
       await recoverNamespace(options, await planRecovery(options));
       const { version, firstRun } = await leaseAfterSkip(world, await guardOn(world));
       expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
@@ -207,5 +207,27 @@ describe("a store whose version has ended", () => {
     const options = { ...asked(world, [floor]), isClockChecked: true };
     const message = await rejection(options);
     expect(message).toMatch(/^the run ceiling of version 7 has reached its end.*another namespace, or another layout$/);
+  });
+});
+
+describe("a run that the operator names", () => {
+  const floorOf = async (world: World, minRun: string) => {
+    const plan = await planRecovery({ ...asked(world), minRun: parseRunName(minRun) });
+    return plan.floors.at(-1);
+  };
+
+  test("recover takes a run without its version only while a record or a checkpoint shows version 0", async () => {
+    const world = await newWorld();
+    expect(await floorOf(world, "7")).toEqual({ from: "--min-run", ledgerId: 7 });
+    expect(await floorOf(world, "1/7")).toEqual({ from: "--min-run", ledgerId: 2 ** 30 + 7 });
+    world.store.restore(new Map());
+    await expect(floorOf(world, "7")).rejects.toThrow(/^--min-run 7: the version of run 7 is not known: write 0\/7/);
+    expect(await floorOf(world, "0/7")).toEqual({ from: "--min-run", ledgerId: 7 });
+  });
+
+  test("recover rejects a run without its version once anything shows a later version", async () => {
+    const world = await newWorld();
+    const options = { ...asked(world, archiveWith(2 ** 30 + 5)), minRun: { version: undefined, run: 7 } };
+    await expect(planRecovery(options)).rejects.toThrow("write it as 1/7 (version/run)");
   });
 });

@@ -134,7 +134,7 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
     const beyond = { ...third, firstRun: 1_000 };
     await expect(store.importLeases(NAMESPACE, [other, beyond])).rejects.toMatchObject({
       code: "store_id_mismatch",
-      message: expect.stringContaining(`another lease at run ${lastLedgerIdOf(other)}`),
+      message: expect.stringContaining(`another lease at run 0/${lastLedgerIdOf(other)}`),
     });
     expect(await wholeLedger(store)).toEqual(leases);
   });

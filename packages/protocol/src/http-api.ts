@@ -56,7 +56,7 @@ export const INSTANT_MAX_MS = 8.64e15;
 export const PAGE_LIMIT_MAX = 500;
 export const PAGE_LIMIT_DEFAULT = 50;
 
-/** One rising number for a run of any version: `version · 2^30 + run`. Orders the ledger and names runs in URLs; in version 0 it is the run. */
+/** One rising number for a run of any version: `version · 2^30 + run`. Orders the ledger, and is on the wire between client and coordinator. People read `runName`. */
 export function ledgerIdOf(version: number, run: number): number {
   return version * RUN_COUNT + run;
 }

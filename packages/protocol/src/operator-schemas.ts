@@ -10,7 +10,7 @@ import {
   HISTORY_WINDOWS_MS,
   SETTING_ORIGINS,
 } from "./operator-api.js";
-import { guardStatusSchema, ledgerFilterShape, ledgerIdSchema, statusResponseSchema } from "./schemas.js";
+import { guardStatusSchema, ledgerFilterShape, statusResponseSchema } from "./schemas.js";
 
 const count = z.int().min(0);
 const { state, code, reason, sinceMs, explanation, headroomRuns } = guardStatusSchema.shape;
@@ -111,8 +111,9 @@ export const exportQuerySchema = z.strictObject(ledgerFilterShape);
 export const exportEndSchema = z.strictObject({
   end: z.literal(true),
   leaseCount: count,
-  /** Ledger id up to which the ledger was read; null when it was empty. Go on with `fromRun` above it. */
-  upToRun: ledgerIdSchema.nullable(),
+  /** The run up to which the ledger was read; null when it was empty. Go on with `fromRun` above it. */
+  upToVersion: version.nullable(),
+  upToRun: highWaterMark.nullable(),
 });
 export type ExportEnd = z.infer<typeof exportEndSchema>;
 

@@ -1,14 +1,6 @@
 /** The HTTP API as zod schemas, with the types of all responses. `callNumberSchema` is for users. Needs zod, an optional peer dependency. */
 import * as z from "zod";
-import {
-  type CallNumber,
-  type CallNumberParts,
-  isCallNumber,
-  NUMBER_MAX,
-  RUN_MAX,
-  SEQUENCE_MAX,
-  VERSION_MAX,
-} from "./codec.js";
+import { type CallNumberParts, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "./codec.js";
 import {
   ERROR_RULES,
   type ErrorCode,
@@ -21,7 +13,6 @@ import {
   LABEL_NAME_PATTERN,
   LABEL_VALUE_LENGTH_MAX,
   LEASE_RUN_COUNT_MAX,
-  LEDGER_ID_MAX,
   type Lease,
   type LeaseRequest,
   labelIn,
@@ -35,15 +26,9 @@ import {
   RECOVERY_REASONS,
   type ReportRequest,
 } from "./http-api.js";
+import { cursorSchema, ledgerIdSchema, runNameSchema } from "./number-schemas.js";
 
-/** A call number in a schema of a user: parses to the branded `CallNumber`, rejects every other text. */
-export const callNumberSchema = z
-  .string()
-  .refine(isCallNumber, "not a call number: eight characters 0-9, A-Z, a-z, not above dxlGgaI3")
-  .transform((text) => text as CallNumber);
-
-/** A call number as a plain number, the compact form for a database. */
-export const callNumberAsNumberSchema = z.int().min(0).max(NUMBER_MAX);
+export * from "./number-schemas.js";
 
 const version = z.int().min(0).max(VERSION_MAX);
 const run = z.int().min(0).max(RUN_MAX);
@@ -63,8 +48,6 @@ export const namespaceSchema = z
     NAMESPACE_PATTERN,
     "a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit",
   );
-
-export const ledgerIdSchema = z.int().min(0).max(LEDGER_ID_MAX);
 
 const labelName = z
   .string()
@@ -147,9 +130,13 @@ export const ledgerEntrySchema = z.object({
 });
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 
+/** The version that the namespace has come to: above 0, a run is named with its version. */
+const currentVersion = version;
+
 /** One run, as far as the coordinator knows it. */
 export const runResponseSchema = z.object({
   namespace: z.string(),
+  currentVersion,
   version,
   run,
   state: knownRunState,
@@ -163,7 +150,6 @@ const labelText = z.string().refine((text) => {
   const [name, value] = labelIn(text);
   return labelName.safeParse(name).success && labelValue.safeParse(value).success;
 }, "a label is asked for as name=value");
-const ledgerIdText = z.coerce.number().pipe(ledgerIdSchema);
 const timeText = z.coerce.number().pipe(anyTimeMs);
 
 /** Filters of the leases in a ledger; a lease must pass all that are given. Numbers arrive as text. */
@@ -178,30 +164,29 @@ export const ledgerFilterShape = {
   state: knownRunState.optional(),
   leasedFromMs: timeText.optional(),
   leasedToMs: timeText.optional(),
-  fromRun: ledgerIdText.optional(),
-  toRun: ledgerIdText.optional(),
+  fromRun: runNameSchema.optional(),
+  toRun: runNameSchema.optional(),
 };
 
 /** Query of the runs route. */
 export const runsQuerySchema = z.strictObject({
   ...ledgerFilterShape,
-  cursor: z
-    .string()
-    .regex(/^\d{1,10}$/, "a cursor is what an earlier page gave as nextCursor")
-    .optional(),
+  cursor: cursorSchema.optional(),
   limit: z.coerce.number().pipe(z.int().min(1).max(PAGE_LIMIT_MAX)).default(PAGE_LIMIT_DEFAULT),
 });
 
 /** Leases that a coordinator trimmed from the store: they are in the files of its `--ledger-dir`. */
 const trimmedSchema = z.object({
-  /** Ledger id up to which the store holds no lease any more. */
-  upToRun: ledgerIdSchema,
+  /** The run up to which the store holds no lease any more. */
+  upToVersion: version,
+  upToRun: run,
   lastLeasedAtMs: timeMs,
 });
 export type TrimmedLeases = z.infer<typeof trimmedSchema>;
 
 export const runsResponseSchema = z.object({
   namespace: z.string(),
+  currentVersion,
   /** Newest first. A page may be short, even empty, although more follow. */
   leases: z.array(ledgerEntrySchema).readonly(),
   /** The `cursor` of the next page; null at the end. */
@@ -269,6 +254,7 @@ export const inspectResponseSchema = z.discriminatedUnion("verdict", [
   z.object({
     ...inspected,
     verdict: leasedVerdict,
+    currentVersion,
     ...callNumberFields,
     state: knownRunState,
     lastSequence: sequence.nullable(),

@@ -3,6 +3,7 @@ import { SEQUENCE_MAX } from "./layout.js";
 import type { LedgerEntry, RunResponse } from "./schemas.js";
 
 export * from "./http-api.js";
+export * from "./run-name.js";
 export type {
   CallNumberHint,
   GuardStatus,

@@ -68,7 +68,7 @@ const status = {
 const fields = { version: 1, run: 99, sequence: 345 };
 const inspected = { namespace: "main", callNumber: "2VznWE2i", explanation: "why" };
 const hint = { callNumber: "2VznWE2i", slip: "case", positions: [3], holder: "importer", verdict: "reported" };
-const known = { ...inspected, ...fields, state: "open", lastSequence: 400, lease };
+const known = { ...inspected, ...fields, currentVersion: 1, state: "open", lastSequence: 400, lease };
 const use = {
   name: "importer",
   leaseCount: 3,
@@ -122,18 +122,22 @@ const settings = {
   ],
 };
 
-const trimmed = { upToRun: 98, lastLeasedAtMs: atMs };
+const trimmed = { upToVersion: 1, upToRun: 98, lastLeasedAtMs: atMs };
 
 const ANSWERS: readonly [string, z.ZodType, object][] = [
-  ["run", runResponseSchema, { namespace: "main", version: 1, run: 99, state: "unreported", lastSequence: 3, lease }],
-  ["runs", runsResponseSchema, { namespace: "main", leases: [lease], nextCursor: null, trimmed }],
+  [
+    "run",
+    runResponseSchema,
+    { namespace: "main", currentVersion: 1, version: 1, run: 99, state: "unreported", lastSequence: 3, lease },
+  ],
+  ["runs", runsResponseSchema, { namespace: "main", currentVersion: 1, leases: [lease], nextCursor: null, trimmed }],
   ["status", statusResponseSchema, status],
   ["error", errorResponseSchema, { code: "overloaded", message: "later", retryAfterMs: 250 }],
   ["capacity", capacityResponseSchema, capacity],
   ["history", historyResponseSchema, { namespace: "main", fromMs: atMs, stepMs: 60_000, runs: Array(60).fill(2) }],
   ["namespaces", namespacesResponseSchema, namespaces],
   ["public call number", publicCallNumberResponseSchema, { callNumber: "2VznWE2i", canExist: true }],
-  ["end of an export", exportEndSchema, { end: true, leaseCount: 3, upToRun: 99 }],
+  ["end of an export", exportEndSchema, { end: true, leaseCount: 3, upToVersion: 1, upToRun: 99 }],
   ["settings", settingsResponseSchema, settings],
 ];
 
@@ -199,7 +203,7 @@ test("schemas accept both ends of each range, and reject what is beyond", () => 
     [callNumberAsNumberSchema, 0, 2 ** 47 - 1],
     [runResponseSchema.shape.lastSequence, 0, 16_383],
     [runsQuerySchema.shape.limit, 1, 500],
-    [runsQuerySchema.shape.fromRun, 0, 2 ** 33 - 1],
+    [runResponseSchema.shape.run, 0, 2 ** 30 - 1],
     [usedShare, 0, 1],
     [ceilingRunsPerSecond, 1, Number.MAX_SAFE_INTEGER],
   ] as readonly [z.ZodType, number, number][]) {
@@ -210,13 +214,13 @@ test("schemas accept both ends of each range, and reject what is beyond", () => 
 
 test("the query of the ledger takes every filter, and a label once or several times", () => {
   const filter = { holder: "importer", host: "mail-1", state: "discarded", leasedFromMs: 1, leasedToMs: 2 };
-  const query = { ...filter, fromRun: "3", toRun: "4", label: "a=b=c", cursor: "0123456789" };
+  const query = { ...filter, fromRun: "3", toRun: "1/4", label: "a=b=c", cursor: "1/234" };
   expect(runsQuerySchema.parse(query)).toEqual({
     ...filter,
-    fromRun: 3,
-    toRun: 4,
+    fromRun: { run: 3 },
+    toRun: { version: 1, run: 4 },
     label: ["a=b=c"],
-    cursor: "0123456789",
+    cursor: "1/234",
     limit: 50,
   });
   const labels = "abcdefgh".split("").map((name) => `${name}=1`);

@@ -9,6 +9,7 @@ import {
   refusalOfAdvance,
 } from "@callnumber/coordinator/operator";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { runName } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatRecord, formatTime, print, printJson } from "../output.js";
@@ -117,7 +118,7 @@ function formatPlan({ found, checkpoint, mayHaveRolledBack, ...plan }: AdvancePl
     "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",
     mayHaveRolledBack
       ? `  version ${next}          begins at its run ceiling, because the store may have lost an earlier begin`
-      : `  version ${next}          begins at run 1, or at its run ceiling if the store has rolled back`,
+      : `  version ${next}          begins at run ${runName(next, 1)}, or at its run ceiling if the store has rolled back`,
     `  versions           ${VERSION_MAX - next} are left after that`,
     "  there is no way back",
   ].join("\n");
@@ -132,6 +133,6 @@ function planAsJson({ found, ...plan }: AdvancePlan): object {
 function formatDone(namespace: string, version: number, isClaimed: boolean): string {
   const begin = isClaimed
     ? "The store may have rolled back: the next coordinator recovers it, and leases from the run ceiling of the version on"
-    : "The next lease is run 1 of it";
+    : `The next lease is run ${runName(version, 1)}`;
   return `Done: namespace "${namespace}" is at version ${version}. ${begin}. Coordinators that run notice within seconds.`;
 }

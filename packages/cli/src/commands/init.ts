@@ -8,6 +8,7 @@ import {
   RATE_MAX,
 } from "@callnumber/coordinator/operator";
 import { RUN_MAX } from "@callnumber/protocol/codec";
+import { runNameSchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { print, printJson } from "../output.js";
@@ -27,6 +28,11 @@ interface Options extends StoreNamespaceOptions {
   readonly create?: boolean;
 }
 
+/** A namespace begins in version 0. */
+const firstRunSchema = runNameSchema
+  .refine(({ version = 0, run }) => version === 0 && run >= 1, `must be a whole number from 1 to ${RUN_MAX}`)
+  .transform(({ run }) => run);
+
 export function initCommand(): Command {
   const command = new Command("init")
     .description(
@@ -42,7 +48,7 @@ export function initCommand(): Command {
   const rate = "runs per second by which the run ceiling rises, 16,384 numbers each; never changes";
   return addActingOptions(command, [
     switchOption("create", "make the file of the default store; not needed with --store"),
-    checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1),
+    checkedOption("--first-run <run>", "the first run to lease", firstRunSchema).default(1),
     checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),
     nodesOption("data nodes that could be promoted: the master and its replicas").default(1),
     namespaceOption(STORE_GROUP),

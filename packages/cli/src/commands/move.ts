@@ -13,6 +13,7 @@ import {
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { runName } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";
@@ -219,7 +220,7 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
   const done =
     leaseCount === undefined
       ? `Namespace ${namespace} was moved before.`
-      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the high-water mark is run ${formatCount(highWaterMark)} of version ${version}.`;
+      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the high-water mark is run ${runName(version, highWaterMark)}.`;
   return `${done}\n  new store id       ${storeId}`;
 }
 

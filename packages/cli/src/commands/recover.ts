@@ -1,6 +1,7 @@
 /** `recover`: prints what it finds, what it would set and what that costs. With --apply it does it. */
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  checkpointFields,
   checkpointsOf,
   describeStore,
   HEARTBEAT_EVERY_MS,
@@ -14,11 +15,12 @@ import {
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
 import type { CommandOptions } from "@callnumber/protocol/operator";
-import { LEDGER_ID_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
+import { runNameSchema } from "@callnumber/protocol/schemas";
+import { type NamedRun, nameOfLedgerId, runName, runOfLedgerId } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { type CallNumberList, floorOf, formatList, readCallNumberList } from "../call-number-list.js";
+import { type CallNumberList, floorOf, formatList, listAsJson, readCallNumberList } from "../call-number-list.js";
 import { invocation } from "../invocation.js";
-import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
+import { checkedOption, namespaceOption, STORE_GROUP, switchOption } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";
 import { addActingOptions } from "../served-store.js";
 import {
@@ -32,7 +34,7 @@ import {
 
 interface Options extends StoreNamespaceOptions {
   readonly storeId?: string;
-  readonly minRun?: number;
+  readonly minRun?: NamedRun;
   readonly numbers?: string;
   readonly nodes?: number;
   readonly confirmClock?: boolean;
@@ -59,7 +61,7 @@ export function recoverCommand(): Command {
   const numbers = "call numbers of the archive, one per line (-: standard input), to recover above";
   return addActingOptions(command, [
     checkedOption("--store-id <id>", "id of the lost store (default: that of the record or the checkpoint)"),
-    checkedOption("--min-run <run>", "a run that is known to be leased (its ledger id)", wholeNumber(0, LEDGER_ID_MAX)),
+    checkedOption("--min-run <run>", "a run that is known to be leased, such as 1/65556 (version/run)", runNameSchema),
     checkedOption("--numbers <file>", numbers),
     nodesOption("number of data nodes (default: that of the record or the checkpoint)"),
     confirmClockOption(),
@@ -84,10 +86,8 @@ async function recover(options: Options, command: Command): Promise<void> {
     namespace,
     checkpointFile,
     storeId,
-    floors: [
-      ...(minRun === undefined ? [] : [{ from: "--min-run", ledgerId: minRun }]),
-      ...(list === undefined ? [] : [floorOf(list)]),
-    ],
+    floors: list === undefined ? [] : [floorOf(list)],
+    minRun,
     nodeCount: nodes,
     isClockChecked: confirmClock,
     // No other process can have an embedded store open.
@@ -115,12 +115,13 @@ async function recover(options: Options, command: Command): Promise<void> {
       created = (await openStore(address, { create: true })).store;
     }
     const { after, movedAside = [] } = await recoverNamespace({ ...request, store: created ?? store }, plan);
-    const { highWaterMark, generation } = after;
+    const { version, highWaterMark, generation } = after;
     if (json)
       return printJson({
         store: where,
         storeId: plan.storeId,
         recovered: namespace,
+        version,
         highWaterMark,
         generation,
         movedAside,
@@ -128,7 +129,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     print(shown);
     for (const key of movedAside) print(`Another program's key was in the way. It is now called ${key}`);
     print(
-      `Done: the high-water mark is run ${formatCount(highWaterMark)}, generation ${generation}. ` +
+      `Done: the high-water mark is run ${runName(version, highWaterMark)}, generation ${generation}. ` +
         `${store.isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
         `${seconds(plan.nextRunInMs)} s later.`,
     );
@@ -162,18 +163,18 @@ const HEALTHY = [
 
 /** Without a target that can't be set: the error gives the reason. */
 function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | undefined): string {
-  const { namespace, storeId, checkpoint, floors } = plan;
+  const { namespace, storeId, checkpoint, floors, version } = plan;
   return [
     `namespace ${namespace} of ${store}, store id ${storeId}`,
     "found",
     `  the record         ${formatFound(plan)}`,
     checkpoint === undefined
       ? "  the checkpoint     nothing is remembered on this machine"
-      : `  the checkpoint     run ${formatRun(checkpoint.ledgerId)}, generation ${checkpoint.generation}`,
+      : `  the checkpoint     run ${nameOfLedgerId(checkpoint.ledgerId, version)}, generation ${checkpoint.generation}`,
     ...floors
       .filter(({ from }) => from === "--min-run")
-      .map(({ ledgerId }) => `  --min-run          run ${formatRun(ledgerId)}`),
-    ...(list === undefined ? [] : [formatList(list)]),
+      .map(({ ledgerId }) => `  --min-run          run ${nameOfLedgerId(ledgerId, version)}`),
+    ...(list === undefined ? [] : [formatList(list, version)]),
     ...(refusalOfRecovery(plan) === undefined ? [...(plan.isHealthy ? HEALTHY : []), ...formatTarget(plan)] : []),
   ].join("\n");
 }
@@ -184,10 +185,10 @@ function formatFound({ found, fault }: RecoverPlan): string {
   return `damaged: ${fault.fault ?? fault.message}`;
 }
 
-function formatTarget({ target, skippedRunCount, nextRunInMs, nodeCount }: RecoverPlan): readonly string[] {
+function formatTarget({ version, target, skippedRunCount, nextRunInMs, nodeCount }: RecoverPlan): readonly string[] {
   return [
     "recovering sets",
-    `  high-water mark    run ${formatCount(target)}, the run ceiling: no run of this store above it was ever leased`,
+    `  high-water mark    run ${runName(version, target)}, the run ceiling: no run of this store above it was ever leased`,
     `  data nodes         ${nodeCount}`,
     "and costs",
     `  runs               ${formatCount(skippedRunCount)} are never leased`,
@@ -195,17 +196,21 @@ function formatTarget({ target, skippedRunCount, nextRunInMs, nodeCount }: Recov
   ];
 }
 
-function formatRun(ledgerId: number): string {
-  return formatCount(runOfLedgerId(ledgerId).run);
-}
-
 function seconds(ms: number): number {
   return Math.ceil(ms / 1000);
 }
 
 /** The key of the lease proofs is secret. */
-function planAsJson({ found, fault, again: _again, ...rest }: RecoverPlan, list: CallNumberList | undefined): object {
-  const plan = { ...rest, ...(list && { numbers: list }) };
+function planAsJson(
+  { found, fault, checkpoint, floors, again: _again, ...rest }: RecoverPlan,
+  list: CallNumberList | undefined,
+): object {
+  const plan = {
+    ...rest,
+    ...(checkpoint && { checkpoint: checkpointFields(checkpoint) }),
+    floors: floors.map(({ from, ledgerId }) => ({ from, ...runOfLedgerId(ledgerId) })),
+    ...(list && { numbers: listAsJson(list) }),
+  };
   if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
   const { proofKey: _, ...record } = found;
   return { ...plan, found: record, fault: null };

@@ -5,6 +5,7 @@ import {
   RETENTION_DAYS_MIN,
   type Retention,
 } from "@callnumber/coordinator/operator";
+import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
@@ -38,20 +39,21 @@ export function retentionCommand(): Command {
 async function retention({ namespace, days, keepAll, json, ...place }: Options): Promise<void> {
   const { address, store } = await openExistingStore(place, "it has no retention");
   try {
-    const { storeId } = await store.readNamespace(namespace);
+    const { storeId, version } = await store.readNamespace(namespace);
     const wanted = keepAll ? 0 : days;
     if (wanted !== undefined) await store.setRetentionDays(namespace, wanted);
     const found = await store.readRetention(namespace);
     const where = { store: describeStore(address), storeId, namespace };
     if (json) printJson({ ...where, ...asJson(found) });
-    else print(formatRetention(where, found));
+    else print(formatRetention(where, found, version));
   } finally {
     await store.close();
   }
 }
 
 function asJson({ days, through, leasedAtMs }: Retention): object {
-  const trimmed = through === 0 ? null : { upToRun: through, lastLeasedAtMs: leasedAtMs };
+  const { version: upToVersion, run: upToRun } = runOfLedgerId(through);
+  const trimmed = through === 0 ? null : { upToVersion, upToRun, lastLeasedAtMs: leasedAtMs };
   return { days: days === 0 ? null : days, trimmed };
 }
 
@@ -61,10 +63,14 @@ interface Where {
   readonly namespace: string;
 }
 
-function formatRetention({ namespace, store, storeId }: Where, { days, through, leasedAtMs }: Retention): string {
+function formatRetention(
+  { namespace, store, storeId }: Where,
+  { days, through, leasedAtMs }: Retention,
+  version: number,
+): string {
   return [
     `namespace ${namespace} of ${store}, store id ${storeId}`,
     `  leases stay    ${days === 0 ? "permanently" : `${formatCount(days)} days`}`,
-    `  trimmed        ${through === 0 ? "none" : `up to run ${formatCount(through)}, the last leased at ${formatTime(leasedAtMs)}`}`,
+    `  trimmed        ${through === 0 ? "none" : `up to run ${nameOfLedgerId(through, version)}, the last leased at ${formatTime(leasedAtMs)}`}`,
   ].join("\n");
 }

@@ -1,13 +1,18 @@
 /** `runs`: the newest leases, and with a run the one lease that holds it. */
-import { runResponseSchema, runsResponseSchema } from "@callnumber/protocol/schemas";
+import { runNameSchema, runResponseSchema, runsResponseSchema } from "@callnumber/protocol/schemas";
 import {
   type KnownRunState,
-  LEDGER_ID_MAX,
   type LedgerEntry,
+  ledgerIdOf,
+  type NamedRun,
   PAGE_LIMIT_MAX,
+  parseRunName,
   pathOf,
+  pathOfRun,
   type RunResponse,
   type RunsResponse,
+  runName,
+  runsName,
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
 import { Command } from "commander";
@@ -46,17 +51,17 @@ const LIMIT_MAX = 100_000;
 export function runsCommand(): Command {
   const command = new Command("runs")
     .description(
-      "Lists leases, newest first. STATE is what the holder reported: the last number it made (run/sequence; - for none), and whether the " +
+      "Lists leases, newest first. STATE is what the holder reported: the last sequence it used (- for none) and of which run, and whether the " +
         "run is in use (open), used up (exhausted) or given up (closed). unreported: no report yet. discarded: never given to a holder. On " +
         "a terminal the table fits it; elsewhere every column is complete. With a run, shows that run alone.",
     )
-    .argument("[run]", "number of one run", (text) => checked(wholeNumber(0, LEDGER_ID_MAX), text))
+    .argument("[run]", "one run, such as 99 or 1/65556 (version/run)", (text) => checked(runNameSchema, text))
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber runs --limit 5\n  $ callnumber runs 99\n" +
+      "\nExamples:\n  $ callnumber runs --limit 5\n  $ callnumber runs 99\n  $ callnumber runs 1/65556\n" +
         "  $ callnumber runs --holder mbox-importer --from 2026-11-21",
     )
-    .action(async (run: number | undefined, options: Options, self: Command) => {
+    .action(async (run: NamedRun | undefined, options: Options, self: Command) => {
       if (run !== undefined) await showRun(run, options, self);
       else await list(options);
     });
@@ -71,24 +76,24 @@ export function runsCommand(): Command {
 /** Those of one run: the others select leases of a list. */
 const OPTIONS_OF_ONE: ReadonlySet<string> = new Set(["coordinator", "tokenFile", "namespace", "json"]);
 
-async function showRun(run: number, { json, ...place }: Options, command: Command): Promise<void> {
+async function showRun(run: NamedRun, { json, ...place }: Options, command: Command): Promise<void> {
   const other = command.options.find((option) => {
     const name = option.attributeName();
     return !OPTIONS_OF_ONE.has(name) && command.getOptionValueSource(name) === "cli";
   });
   if (other !== undefined)
-    throw new TypeError(`run ${run} is one run: ${other.long} is for a list. Leave one of them out`);
-  const found = await requestJson(place, pathOf("run", { namespace: place.namespace, run }), runResponseSchema);
+    throw new TypeError(`run ${run.run} is one run: ${other.long} is for a list. Leave one of them out`);
+  const found = await requestJson(place, pathOfRun(place.namespace, run), runResponseSchema);
   if (json) printJson(found);
   else print(formatRun(escapeFields(found)));
 }
 
 async function list(options: Options): Promise<void> {
-  const { leases, trimmed } = await newestLeases(options);
+  const { leases, trimmed, currentVersion } = await newestLeases(options);
   if (options.json) return printJson(leases);
-  if (leases.length > 0) printPainted(terminalTable(columnsFor(invocation().io.stdout.isTTY === true), leases));
+  if (leases.length > 0) printPainted(terminalTable(columnsFor(currentVersion), leases));
   else if (trimmed === null) print("no leases");
-  if (trimmed !== null) print(formatTrimmed(trimmed));
+  if (trimmed !== null) print(formatTrimmed(trimmed, currentVersion));
 }
 
 /**
@@ -99,6 +104,7 @@ async function newestLeases({ limit, ...place }: Options) {
   const leases: LedgerEntry[] = [];
   let cursor: string | null = null;
   let trimmed: TrimmedLeases | null = null;
+  let currentVersion = 0;
   do {
     const query = filterQuery(place);
     query.set("limit", String(Math.min(limit - leases.length, PAGE_LIMIT_MAX)));
@@ -106,16 +112,22 @@ async function newestLeases({ limit, ...place }: Options) {
     const path = `${pathOf("runs", { namespace: place.namespace })}?${query}`;
     const page: RunsResponse = await requestJson(place, path, runsResponseSchema);
     leases.push(...page.leases);
-    if (cursor !== null && page.nextCursor !== null && !(Number(page.nextCursor) < Number(cursor))) {
+    if (cursor !== null && page.nextCursor !== null && !isBefore(page.nextCursor, cursor)) {
       // Without the URL, which may contain a password.
       throw new RequestError(
         "invalid_response",
         "the response is a page that leads no further back than the one before; is --coordinator the URL of a coordinator?",
       );
     }
-    ({ nextCursor: cursor, trimmed } = page);
+    ({ nextCursor: cursor, trimmed, currentVersion } = page);
   } while (cursor !== null && leases.length < limit);
-  return { leases, trimmed };
+  return { leases, trimmed, currentVersion };
+}
+
+function isBefore(cursor: string, other: string): boolean {
+  const [one, two] = [parseRunName(cursor), parseRunName(other)];
+  if (one === undefined || two === undefined) return false;
+  return ledgerIdOf(one.version ?? 0, one.run) < ledgerIdOf(two.version ?? 0, two.run);
 }
 
 const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
@@ -126,44 +138,48 @@ const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
   unreported: "yellow",
 };
 
-const columnsFor = (isTerminal: boolean): readonly Column<LedgerEntry>[] => [
-  { heading: "RUNS", cellOf: runsOf, expendability: 0 },
-  { heading: "LEASED AT", cellOf: ({ leasedAtMs }) => formatLeaseTime(leasedAtMs, isTerminal), expendability: 0 },
+const columnsFor = (currentVersion: number): readonly Column<LedgerEntry>[] => [
+  { heading: "RUNS", cellOf: (lease) => runsName(lease, currentVersion), expendability: 0 },
+  { heading: "LEASED AT", cellOf: ({ leasedAtMs }) => formatLeaseTime(leasedAtMs), expendability: 0 },
   { heading: "HOLDER", cellOf: ({ holder }) => nameCell(holder.name), shrinksTo: 8, expendability: 1 },
   { heading: "HOST", cellOf: ({ holder }) => nameCell(holder.host), shrinksTo: 8, expendability: 2 },
   { heading: "PID", cellOf: ({ holder }) => holder.pid, expendability: 3 },
-  { heading: "STATE", cellOf: formatProgress, styleOf: (lease) => STATE_STYLES[stateOf(lease)], expendability: 0 },
+  {
+    heading: "STATE",
+    cellOf: (lease) => formatProgress(lease, currentVersion),
+    styleOf: (lease) => STATE_STYLES[stateOf(lease)],
+    expendability: 0,
+  },
   { heading: "LABELS", cellOf: ({ holder }) => formatLabels(holder), shrinksTo: 10, expendability: 4 },
 ];
 
-function runsOf({ firstRun, runCount }: Pick<LedgerEntry, "firstRun" | "runCount">): string {
-  return runCount === 1 ? String(firstRun) : `${firstRun}-${firstRun + runCount - 1}`;
-}
-
 /** On a terminal without milliseconds: other columns need the width. */
-function formatLeaseTime(timeMs: number, isTerminal: boolean): string {
-  return isTerminal ? `${formatTime(timeMs).slice(0, "2026-11-21T08:00:00".length)}Z` : formatTime(timeMs);
+function formatLeaseTime(timeMs: number): string {
+  return invocation().io.stdout.isTTY
+    ? `${formatTime(timeMs).slice(0, "2026-11-21T08:00:00".length)}Z`
+    : formatTime(timeMs);
 }
 
 function stateOf({ progress }: LedgerEntry): KnownRunState {
   return progress?.state ?? "unreported";
 }
 
-function formatProgress(lease: LedgerEntry): string {
+function formatProgress(lease: LedgerEntry, currentVersion: number): string {
   const { progress } = lease;
   if (progress === null || progress.state === "discarded") return stateOf(lease);
-  return `${progress.state} at ${progress.run}/${progress.lastSequence ?? "-"}`;
+  const of = lease.runCount === 1 ? "" : ` of ${runName(lease.version, progress.run, currentVersion)}`;
+  return `${progress.state} at ${progress.lastSequence ?? "-"}${of}`;
 }
 
 function formatRun(found: RunResponse): string {
-  const { namespace, version, run, lastSequence, lease } = found;
+  const { namespace, currentVersion, version, run, lastSequence, lease } = found;
   const { holder, runCount, leasedAtMs, coordinator, tokenId, nonce } = lease;
   const labels = formatLabels(holder);
   return [
-    `run ${run} of version ${version} in namespace ${namespace}`,
+    `run ${runName(version, run, currentVersion)} in namespace ${namespace}`,
     `  state        ${formatState(found)}`,
-    `  sequence     ${lastSequence === null ? "none reported" : `used up to ${lastSequence}`}`,
-    `  leased       at ${formatTime(leasedAtMs)} by coordinator ${coordinator}${runCount === 1 ? "" : `, with runs ${runsOf(lease)}`}`,
+    `  sequence     ${lastSequence === null ? "none reported" : `used up to ${formatCount(lastSequence)}`}`,
+    `  leased       at ${formatTime(leasedAtMs)} by coordinator ${coordinator}${runCount === 1 ? "" : `, with runs ${runsName(lease, currentVersion)}`}`,
     `  holder       ${holder.name} on ${holder.host}, pid ${holder.pid}`,
     ...(labels === "" ? [] : [`  labels       ${labels}`]),
     ...(tokenId === undefined ? [] : [`  token        ${tokenId}`]),
@@ -179,6 +195,6 @@ function formatState({ state, lease: { progress } }: RunResponse): string {
     : `${state}, reported at ${at}`;
 }
 
-function formatTrimmed({ upToRun, lastLeasedAtMs }: TrimmedLeases): string {
-  return `leases up to run ${formatCount(upToRun)}, the last of ${formatTime(lastLeasedAtMs)}, were trimmed: they are in the files of --ledger-dir`;
+function formatTrimmed({ upToVersion, upToRun, lastLeasedAtMs }: TrimmedLeases, currentVersion: number): string {
+  return `leases up to run ${runName(upToVersion, upToRun, currentVersion)}, the last of ${formatTime(lastLeasedAtMs)}, were trimmed: they are in the files of --ledger-dir`;
 }

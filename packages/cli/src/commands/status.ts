@@ -8,7 +8,14 @@ import {
 } from "@callnumber/protocol/operator";
 import { capacityResponseSchema, namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { statusResponseSchema } from "@callnumber/protocol/schemas";
-import { filledPath, type GuardStatus, pathOf, type StatusResponse, type UseRate } from "@callnumber/protocol/wire";
+import {
+  filledPath,
+  type GuardStatus,
+  pathOf,
+  runName,
+  type StatusResponse,
+  type UseRate,
+} from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { invocation } from "../invocation.js";
 import { addOptions, coordinatorOptions, type NamespaceOptions, namespaceOption } from "../options.js";
@@ -134,7 +141,7 @@ function formatStatus({ status: received, capacity }: Found, paint: Paint): stri
   return [
     `namespace ${paint("bold", namespace)} on the ${store} store of coordinator ${coordinator}`,
     `  store id           ${storeId}`,
-    `  version            ${version}, first run ${formatCount(firstRun)}`,
+    `  version            ${version}, first run ${runName(version, firstRun)}`,
     `  high-water mark    ${formatHighWaterMark(status)}`,
     `  runs used          ${formatCount(runsUsed)}, leased or skipped, ${usedPercent} %`,
     `  runs left          ${formatCount(runsLeft)}, for ${formatCount(callNumbersLeft)} call numbers`,
@@ -150,10 +157,10 @@ function formatStatus({ status: received, capacity }: Found, paint: Paint): stri
   ].join("\n");
 }
 
-function formatHighWaterMark({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusResponse): string {
+function formatHighWaterMark({ version, highWaterMark, runsUsed, lastLeaseAtMs }: StatusResponse): string {
   if (runsUsed === 0) return "no run leased yet";
   const when = lastLeaseAtMs === null ? "no lease in the ledger" : `last lease at ${formatTime(lastLeaseAtMs)}`;
-  return `run ${formatCount(highWaterMark)}, ${when}`;
+  return `run ${runName(version, highWaterMark)}, ${when}`;
 }
 
 function formatGuard(guard: GuardStatus, paint: Paint): string {

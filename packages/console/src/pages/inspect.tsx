@@ -1,7 +1,13 @@
 /** A call number: its bits, computed in the browser, and what the coordinator knows of it. */
 import { UnclearTextError } from "@callnumber/protocol/call-number-in";
 import { CALL_NUMBER_LENGTH, CallNumberError, DIGITS } from "@callnumber/protocol/codec";
-import { type CallNumberHint, type InspectResponse, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
+import {
+  type CallNumberHint,
+  type InspectResponse,
+  type LedgerEntry,
+  pathOf,
+  runName,
+} from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
 import { type Bit, callNumberIn, type Decoded, decoded, FIELDS, WIDTHS } from "../call-number.js";
 import { escapeText, formatMessage, formatNumber } from "../format.js";
@@ -124,6 +130,10 @@ const VERDICTS: Readonly<Record<InspectResponse["verdict"], readonly [NoticeKind
   not_made: ["warning", "Leased, but not made"],
 };
 
+function nameOf({ version, run, currentVersion }: Extract<InspectResponse, { readonly lease: LedgerEntry }>): string {
+  return runName(version, run, currentVersion);
+}
+
 function Verdict({ response }: { response: InspectResponse }) {
   const { namespace, verdict, explanation } = response;
   const [kind, title] = VERDICTS[verdict];
@@ -139,11 +149,9 @@ function Verdict({ response }: { response: InspectResponse }) {
       {"lease" in response && (
         <>
           <RunBar state={response.state} lastSequence={response.lastSequence} marked={response.sequence} />
-          <LeaseFields lease={response.lease} />
+          <LeaseFields lease={response.lease} currentVersion={response.currentVersion} />
           <p>
-            <a href={urlOf(namespace, "runs", ledgerIdOf(response.version, response.run))}>
-              All about run {formatNumber(response.run)}
-            </a>
+            <a href={urlOf(namespace, "runs", nameOf(response))}>All about run {nameOf(response)}</a>
           </p>
         </>
       )}

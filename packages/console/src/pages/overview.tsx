@@ -1,6 +1,6 @@
 /** What an operator needs first: does it lease, what is alarming, how much is left, who takes it. */
 import { type Alarm, type CapacityResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { filledPath, type StatusResponse, type UseRate } from "@callnumber/protocol/wire";
+import { filledPath, runName, type StatusResponse, type UseRate } from "@callnumber/protocol/wire";
 import { coordinatorUrl, isSignedIn } from "../api.js";
 import { formatCount, formatEnd, formatLargeNumber, formatNumber, formatShare, formatWindow } from "../format.js";
 import { isAboutImporters } from "../format-event.js";
@@ -102,14 +102,14 @@ function Figures({ status, rates }: Pick<StatusResponse, "rates"> & { status: St
   const used = runsUsed / (runsUsed + runsLeft);
   const lastLease =
     lastLeaseAtMs === null ? (
-      `, first run ${formatNumber(firstRun)}`
+      `, first run ${runName(version, firstRun)}`
     ) : (
       <>
         , leased <Instant atMs={lastLeaseAtMs} />
       </>
     );
   const figures = [
-    ["High-water mark", highWaterMark, [`version ${version}`, lastLease]],
+    ["High-water mark", runName(version, highWaterMark), [`version ${version}`, lastLease]],
     ["Runs used", runsUsed, `${formatShare(used)} of all`],
     ["Runs left", runsLeft, `${formatLargeNumber(callNumbersLeft)} call numbers`],
     ["Headroom", guard.headroomRuns, "runs may be leased right now"],
@@ -120,7 +120,7 @@ function Figures({ status, rates }: Pick<StatusResponse, "rates"> & { status: St
         <div key={name}>
           <dt class="quiet">{name}</dt>
           <dd>
-            <b>{formatNumber(value)}</b>
+            <b>{typeof value === "number" ? formatNumber(value) : value}</b>
             <small>{detail}</small>
           </dd>
         </div>

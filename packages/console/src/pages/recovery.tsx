@@ -1,7 +1,7 @@
 /** Whether a namespace leases, and what to do when it does not. Nothing is done from here: the commands act on the store itself. */
 import { type NamespaceDescription, STORE_URL } from "@callnumber/protocol/operator";
-import type { GuardStatus } from "@callnumber/protocol/wire";
-import { commandsIn, formatNumber } from "../format.js";
+import { type GuardStatus, runName } from "@callnumber/protocol/wire";
+import { commandsIn } from "../format.js";
 import { isAboutGuard } from "../format-event.js";
 import { CommandLine } from "../parts/command.js";
 import { EventList } from "../parts/event-list.js";
@@ -9,7 +9,7 @@ import { GuardNotice, Loaded } from "../parts/notices.js";
 import { type Loadable, useNamespaces, useStatus } from "../use-response.js";
 
 type Known = Pick<NamespaceDescription, "guard"> & {
-  readonly record: { readonly storeId: string; readonly highWaterMark: number } | null;
+  readonly record: { readonly storeId: string; readonly version: number; readonly highWaterMark: number } | null;
 };
 
 export function RecoveryPage({ namespace }: { namespace: string }) {
@@ -83,7 +83,7 @@ function State({ known: { guard, record } }: { known: Known }) {
         <dt>Store id</dt>
         <dd>{record === null ? "can’t be read" : <code>{record.storeId}</code>}</dd>
         <dt>High-water mark</dt>
-        <dd>{record === null ? "can’t be read" : `run ${formatNumber(record.highWaterMark)}`}</dd>
+        <dd>{record === null ? "can’t be read" : `run ${runName(record.version, record.highWaterMark)}`}</dd>
       </dl>
     </>
   );

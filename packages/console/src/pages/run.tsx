@@ -1,21 +1,24 @@
 /** One run: the fields of its lease, how far each run of the lease got, and the leases next to it. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { type LedgerEntry, ledgerIdOf, pathOf, type RunResponse, runStateIn } from "@callnumber/protocol/wire";
-import { formatCount, formatMessage, formatNumber, formatRuns } from "../format.js";
+import { parseRunName, pathOf, pathOfRun, type RunResponse, runName, runStateIn } from "@callnumber/protocol/wire";
+import { formatCount, formatMessage, formatNumber } from "../format.js";
 import { LeaseFields, RunBar } from "../parts/lease.js";
 import { Loaded } from "../parts/notices.js";
 import { Instant } from "../parts/time.js";
 import { urlOf } from "../route.js";
 import { useResponse } from "../use-response.js";
 
-export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: string }) {
-  const response = useResponse<RunResponse>(pathOf("run", { namespace, run: ledgerId }), namespace);
+export function RunPage({ namespace, run: typed }: { namespace: string; run: string }) {
+  const named = parseRunName(typed);
+  // The coordinator explains what is wrong with a name.
+  const path = named === undefined ? pathOf("run", { namespace, run: typed }) : pathOfRun(namespace, named);
+  const response = useResponse<RunResponse>(path, namespace);
   return (
     <>
       <p class="way">
         <a href={urlOf(namespace, "runs")}>Runs</a>
       </p>
-      <h1 tabIndex={-1}>Run {response.data ? formatNumber(response.data.run) : ledgerId}</h1>
+      <h1 tabIndex={-1}>Run {response.data ? nameIn(response.data, response.data.run) : typed}</h1>
       {response.error?.code === "run_not_leased" ? (
         <p>
           No lease has this run: it was never leased, a recovery skipped it, or the store lost the lease.{" "}
@@ -32,27 +35,33 @@ export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: 
   );
 }
 
+/** What a run of the same version is called. */
+function nameIn({ version, currentVersion }: RunResponse, run: number): string {
+  return runName(version, run, currentVersion);
+}
+
 function Details({ response }: { response: RunResponse }) {
-  const { namespace, version, run, state, lastSequence, lease } = response;
+  const { state, lastSequence, lease } = response;
   return (
     <>
       <RunBar state={state} lastSequence={lastSequence} />
       <section aria-labelledby="lease">
         <h2 id="lease">Its lease</h2>
-        <LeaseFields lease={lease} />
+        <LeaseFields lease={lease} currentVersion={response.currentVersion} />
         {lease.progress !== null && (
           <p class="quiet">
-            Reported last on run {formatNumber(lease.progress.run)}, <Instant atMs={lease.progress.reportedAtMs} />.
+            Reported last on run {nameIn(response, lease.progress.run)}, <Instant atMs={lease.progress.reportedAtMs} />.
           </p>
         )}
       </section>
-      {lease.runCount > 1 && <RunsOfLease namespace={namespace} lease={lease} present={run} />}
-      <Neighbors namespace={namespace} version={version} lease={lease} />
+      {lease.runCount > 1 && <RunsOfLease response={response} />}
+      <Neighbors response={response} />
     </>
   );
 }
 
-function RunsOfLease({ namespace, lease, present }: { namespace: string; lease: LedgerEntry; present: number }) {
+function RunsOfLease({ response }: { response: RunResponse }) {
+  const { namespace, lease, run: present } = response;
   const all = Array.from({ length: lease.runCount }, (_, index) => lease.firstRun + index);
   return (
     <section aria-labelledby="runs-of-lease">
@@ -61,10 +70,10 @@ function RunsOfLease({ namespace, lease, present }: { namespace: string; lease: 
         {all.map((run) => (
           <li key={run}>
             <a
-              href={urlOf(namespace, "runs", ledgerIdOf(lease.version, run))}
+              href={urlOf(namespace, "runs", nameIn(response, run))}
               aria-current={run === present ? "true" : undefined}
             >
-              {formatNumber(run)}
+              {nameIn(response, run)}
             </a>
             <RunBar isSmall {...runStateIn(lease, run)} />
           </li>
@@ -78,16 +87,17 @@ function RunsOfLease({ namespace, lease, present }: { namespace: string; lease: 
 }
 
 /** The leases before and after this one, of any holder. */
-function Neighbors({ namespace, version, lease }: { namespace: string; version: number; lease: LedgerEntry }) {
+function Neighbors({ response }: { response: RunResponse }) {
+  const { namespace, lease } = response;
   const before = lease.firstRun - 1;
   const after = lease.firstRun + lease.runCount;
   return (
     <nav class="pager" aria-label="The leases next to this one">
       {before > 0 && (
-        <a href={urlOf(namespace, "runs", ledgerIdOf(version, before))}>Before: {formatRuns(before, 1)}</a>
+        <a href={urlOf(namespace, "runs", nameIn(response, before))}>Before: run {nameIn(response, before)}</a>
       )}
       {after <= RUN_MAX && (
-        <a href={urlOf(namespace, "runs", ledgerIdOf(version, after))}>After: {formatRuns(after, 1)}</a>
+        <a href={urlOf(namespace, "runs", nameIn(response, after))}>After: run {nameIn(response, after)}</a>
       )}
     </nav>
   );

@@ -3,14 +3,15 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import {
   filledPath,
   type LedgerEntry,
-  ledgerIdOf,
   PAGE_LIMIT_DEFAULT,
   pathOf,
   type RunsResponse,
+  runName,
+  runsName,
 } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
 import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
-import { formatDateTime, formatLabels, formatRange } from "../format.js";
+import { formatDateTime, formatLabels } from "../format.js";
 import { LeaseBar } from "../parts/lease.js";
 import { Loaded } from "../parts/notices.js";
 import { filtersIn, RunFilterForm } from "../parts/run-filters.js";
@@ -33,12 +34,12 @@ export function RunsPage({ route }: { route: Route }) {
       <h1 tabIndex={-1}>Runs</h1>
       <RunFilterForm key={query.toString()} namespace={namespace} filters={filters} />
       <Loaded from={response} what="list of leases">
-        {({ leases, nextCursor, trimmed }) => (
+        {({ leases, nextCursor, trimmed, currentVersion }) => (
           <>
             {leases.length === 0 && trimmed === null ? (
               <Nothing isFiltered={isFiltered} hasMore={nextCursor !== null} namespace={namespace} />
             ) : (
-              <LeasesTable namespace={namespace} leases={leases} />
+              <LeasesTable namespace={namespace} leases={leases} currentVersion={currentVersion} />
             )}
             {trimmed !== null && (
               <p class="quiet">
@@ -62,19 +63,25 @@ export function RunsPage({ route }: { route: Route }) {
   );
 }
 
-function LeasesTable({ namespace, leases }: { namespace: string; leases: readonly LedgerEntry[] }) {
+interface LeasesProperties {
+  readonly namespace: string;
+  readonly leases: readonly LedgerEntry[];
+  readonly currentVersion: number;
+}
+
+function LeasesTable({ namespace, leases, currentVersion }: LeasesProperties) {
   return (
     <table class="leases">
       <TableHead columns={[["Runs"], ["Holder"], ["Leased"], ["How far", "more"], ["By", "more"]]} />
       <tbody>
         {leases.map((lease) => {
-          const { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress } = lease;
+          const { version, firstRun, leasedAtMs, holder, coordinator, progress } = lease;
+          const name = runName(version, firstRun, currentVersion);
           const state = progress?.state ?? "unreported";
           return (
-            <tr key={ledgerIdOf(version, firstRun)}>
+            <tr key={name}>
               <th scope="row">
-                <a href={urlOf(namespace, "runs", ledgerIdOf(version, firstRun))}>{formatRange(firstRun, runCount)}</a>
-                {version > 0 && <small>version {version}</small>}
+                <a href={urlOf(namespace, "runs", name)}>{runsName(lease, currentVersion)}</a>
               </th>
               <td>
                 {holder.name}

@@ -1,19 +1,19 @@
 /** A lease: its fields, and bars that show how far its holder got in its runs. */
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { KnownRunState, LedgerEntry, RunResponse } from "@callnumber/protocol/wire";
+import { type KnownRunState, type LedgerEntry, type RunResponse, runsName } from "@callnumber/protocol/wire";
 import type { ComponentChildren } from "preact";
-import { formatLabels, formatNumber, formatRange } from "../format.js";
+import { formatLabels, formatNumber } from "../format.js";
 import { Instant } from "./time.js";
 
-export function LeaseFields({ lease }: { lease: LedgerEntry }) {
-  const { version, firstRun, runCount, leasedAtMs, holder, coordinator, tokenId, nonce } = lease;
+export function LeaseFields({ lease, currentVersion }: { lease: LedgerEntry; currentVersion?: number }) {
+  const { version, leasedAtMs, holder, coordinator, tokenId, nonce } = lease;
   const fields: readonly (readonly [name: string, value: ComponentChildren])[] = [
     ["Holder", holder.name],
     ["Host", holder.host],
     ["Process", holder.pid],
     ["Labels", formatLabels(holder.labels) || "none"],
     ["Leased", <Instant key="leased" atMs={leasedAtMs} isFull />],
-    ["Runs", formatRange(firstRun, runCount)],
+    ["Runs", runsName(lease, currentVersion)],
     ["Version", version],
     ["Coordinator", coordinator],
     ...(tokenId === undefined ? [] : [["Token", <code key="token">{tokenId}</code>] as const]),

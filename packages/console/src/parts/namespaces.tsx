@@ -1,5 +1,6 @@
 /** The namespaces of the store: a switch in the header, and a table. Each has a color, made from its name, so that they are not mixed up. */
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
+import { runName } from "@callnumber/protocol/wire";
 import { formatNumber } from "../format.js";
 import { go, type Route, urlOf } from "../route.js";
 import { STATE_KINDS, STATE_TITLES } from "./notices.js";
@@ -80,7 +81,7 @@ export function NamespacesTable({
                   </small>
                 )}
               </td>
-              <td class="number">{record === null ? "?" : formatNumber(record.highWaterMark)}</td>
+              <td class="number">{record === null ? "?" : runName(record.version, record.highWaterMark)}</td>
               <td class="number more">{record === null ? "?" : formatNumber(record.runsLeft)}</td>
             </tr>
           ))}

@@ -1,5 +1,5 @@
 /** The filters of the runs page: in the URL of the page, in requests, and as a form. */
-import { type KnownRunState, LEDGER_ID_MAX } from "@callnumber/protocol/wire";
+import type { KnownRunState } from "@callnumber/protocol/wire";
 import { go, urlOf } from "../route.js";
 
 interface RunFilter {
@@ -76,8 +76,7 @@ function Field({ filter: { name, kind }, value }: { filter: RunFilter; value: st
     );
   }
   if (kind === "time") return <input type="datetime-local" name={name} defaultValue={toFieldTime(value)} />;
-  if (kind === "run") return <input type="number" name={name} min={0} max={LEDGER_ID_MAX} defaultValue={value} />;
-  const placeholder = name === "label" ? "name=value" : "";
+  const placeholder = kind === "run" ? "1/65556" : name === "label" ? "name=value" : "";
   return <input name={name} defaultValue={value} placeholder={placeholder} autocomplete="off" spellcheck={false} />;
 }
 

@@ -2,7 +2,7 @@
  * What a coordinator remembers of a namespace outside the store, so that it outlives the coordinator. Losing it loses a warning; it never
  * moves a counter.
  */
-import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { NamespaceRecord } from "../stores/store.js";
 
 export interface Checkpoint {
@@ -37,6 +37,11 @@ type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" 
 /** Returns what a record has of its store, or a step that has just written it. */
 export function checkpointOf({ storeId, version, highWaterMark, generation, nodeCount }: RecordSeen): Checkpoint {
   return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
+}
+
+/** Returns a checkpoint as operators read it. */
+export function checkpointFields({ ledgerId, ...rest }: Checkpoint) {
+  return { ...rest, ...runOfLedgerId(ledgerId) };
 }
 
 /** Returns the greater values of two checkpoints of one store; of two stores, the first checkpoint. */

@@ -1,10 +1,13 @@
 /** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
-import { RUN_MAX } from "@callnumber/protocol/codec";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import {
   type ErrorCode,
   type GuardStatus,
+  type Holder,
   type LastRecovery,
+  nameOfLedgerId,
   type RecoveryReason,
+  runName,
   runOfLedgerId,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
@@ -128,10 +131,29 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
     );
   }
   const { storeId, ledgerId } = checkpoint;
+  // With its version in any case: nothing may be left that shows it.
+  const minRun = nameOfLedgerId(ledgerId, VERSION_MAX);
   return new CoordinatorError(
     "namespace_lost",
-    `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
-      `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": ledgerId })}`,
+    `namespace "${namespace}" is missing, but run ${nameOfLedgerId(ledgerId)} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
+      `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": minRun })}`,
+  );
+}
+
+/** Logs that a holder's last run, without a valid proof, is above the high-water mark. Both are ledger ids. Returns the error for it. */
+export function heldAboveMark(
+  { log, namespace }: Pick<GuardedNamespace, "log" | "namespace">,
+  holder: Holder,
+  lastLedgerId: number,
+  markId: number,
+): CoordinatorError {
+  const { version, run: mark } = runOfLedgerId(markId);
+  const { version: lastVersion, run: lastRun } = runOfLedgerId(lastLedgerId);
+  log.warn({ namespace, version, mark, lastVersion, lastRun, holder }, "run_above_high_water_mark");
+  return new CoordinatorError(
+    "run_above_high_water_mark",
+    `the importer has run ${runName(lastVersion, lastRun, version)} without a valid lease proof, but this store's last run is ` +
+      `${runName(version, mark)}: it has used another store. Nothing was leased. Stop it and compare the store ids`,
   );
 }
 
@@ -159,8 +181,7 @@ export function withCheckpoint(error: unknown, checkpoint: Checkpoint, state?: G
 }
 
 function formatCheckpoint({ storeId, ledgerId, generation }: Checkpoint): string {
-  const { version, run } = runOfLedgerId(ledgerId);
-  return `store id ${storeId}, run ${run}${version === 0 ? "" : ` of version ${version}`}, generation ${generation}`;
+  return `store id ${storeId}, run ${nameOfLedgerId(ledgerId)}, generation ${generation}`;
 }
 
 /** A recovery that the store has completed. */

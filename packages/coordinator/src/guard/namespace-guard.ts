@@ -21,6 +21,7 @@ import {
   type Checkpoint,
   type CheckpointFile,
   CORRUPT,
+  checkpointFields,
   checkpointOf,
   isSameCheckpoint,
   mergeCheckpoints,
@@ -28,6 +29,7 @@ import {
 import {
   asNamespaceLost,
   type GuardState,
+  heldAboveMark,
   isRecoverable,
   RecoveryReport,
   StateMonitor,
@@ -124,7 +126,7 @@ export class NamespaceGuard {
     // The first write removes a corrupt file. Before the recovery, that would let a restarted coordinator believe the store.
     if (read !== CORRUPT) checkpointFile.note(checkpoint);
     // The store is believed once, because nothing is known of it here: the log shows what was believed.
-    if (read === undefined) log.info({ namespace, ...found }, "checkpoint_created");
+    if (read === undefined) log.info({ namespace, ...checkpointFields(found) }, "checkpoint_created");
     const guard = new NamespaceGuard(options, checkpoint, record);
     guard.#mustRecover = read === CORRUPT;
     guard.#isSilenceAccepted = store.isExclusive && known !== undefined && isSameCheckpoint(known, found);
@@ -313,12 +315,7 @@ export class NamespaceGuard {
     const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
     if (lastRun <= mark) return 0;
-    this.#options.log.warn({ namespace: this.namespace, mark, lastRun, holder }, "run_above_high_water_mark");
-    throw new CoordinatorError(
-      "run_above_high_water_mark",
-      `the importer has run ${lastRun} without a valid lease proof, but this store's last run is ${mark}: it has used ` +
-        "another store. Nothing was leased. Stop it and compare the store ids",
-    );
+    throw heldAboveMark(this.#options, holder, lastRun, mark);
   }
 
   /** @throws CoordinatorError `store_forked` until an operator has recovered a forked store. */

@@ -4,7 +4,7 @@
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
-import type { ErrorCode, RecoveryReason } from "@callnumber/protocol/wire";
+import { type ErrorCode, nameOfLedgerId, type RecoveryReason } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { escapeAndShorten } from "../text.js";
 import { movedToIn } from "./seals.js";
@@ -55,7 +55,7 @@ interface Rule {
   readonly code: ErrorCode;
   readonly reason?: RecoveryReason;
   /** What the detail of the refusal is, besides text for people. */
-  readonly detail?: "generation" | "waitMs";
+  readonly detail?: "generation" | "waitMs" | "ledgerId";
   readonly message: (namespace: string, detail: string) => string;
 }
 
@@ -135,8 +135,9 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   },
   FORKED: {
     code: "store_forked",
+    detail: "ledgerId",
     message: (namespace, run) =>
-      `two copies of the store of namespace "${namespace}" are running${Number(run) > 0 ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
+      `two copies of the store of namespace "${namespace}" are running${run !== "0" ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
       `Nothing is leased. Stop one permanently and delete it. Then, on the other, ${runCommand("recover", namespace)}`,
   },
   CLOCKBACK: {
@@ -218,11 +219,13 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   },
   NOTLEASED: {
     code: "run_not_leased",
+    detail: "ledgerId",
     message: (namespace, run) =>
       `no lease of namespace "${namespace}" has run ${run}: never leased, skipped, or lost by the store`,
   },
   NOTHOLDER: {
     code: "holder_mismatch",
+    detail: "ledgerId",
     message: (_, run) => `the report on run ${run} does not have the nonce of its lease; nothing was changed`,
   },
   MISUSE: {
@@ -242,10 +245,19 @@ export function isRefusalCode(text: string): text is RefusalCode {
   return Object.hasOwn(REFUSAL_RULES, text);
 }
 
-/** Returns the error for a refusal. `detail` may come from a store: it is shortened, so that the message still has its remedy. */
-export function refused(refusalCode: RefusalCode, detail: string, namespace: string): CoordinatorError {
+/**
+ * Returns the error for a refusal. `detail` may come from a store: it is shortened, so that the message still has its remedy.
+ * `currentVersion` of the namespace, where it is known: for the name of a run.
+ */
+export function refused(
+  refusalCode: RefusalCode,
+  detail: string,
+  namespace: string,
+  currentVersion?: number,
+): CoordinatorError {
   const { code, reason, detail: kind, message } = REFUSAL_RULES[refusalCode];
-  return new CoordinatorError(code, message(namespace, escapeAndShorten(detail)), {
+  const shown = kind === "ledgerId" ? nameOfLedgerId(Number(detail), currentVersion) : escapeAndShorten(detail);
+  return new CoordinatorError(code, message(namespace, shown), {
     reason,
     ...(kind === "generation" ? { generation: Number(detail) } : {}),
     ...(refusalCode === "CORRUPT" ? { fault: escapeAndShorten(detail) } : {}),
@@ -257,10 +269,10 @@ export function namespaceNotFound(namespace: string): CoordinatorError {
   return refused("EMPTY", "", namespace);
 }
 
-export function notLeased(namespace: string, ledgerId: number): CoordinatorError {
-  return refused("NOTLEASED", String(ledgerId), namespace);
+export function notLeased(namespace: string, ledgerId: number, currentVersion?: number): CoordinatorError {
+  return refused("NOTLEASED", String(ledgerId), namespace, currentVersion);
 }
 
-export function notTheHolder(run: number): CoordinatorError {
-  return refused("NOTHOLDER", String(run), "");
+export function notTheHolder(ledgerId: number): CoordinatorError {
+  return refused("NOTHOLDER", String(ledgerId), "");
 }

@@ -4,7 +4,7 @@
  * Guarantees: G2, G4 (docs/guarantees.md).
  */
 import { randomFillSync } from "node:crypto";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { ledgerIdOf, nameOfLedgerId, runName, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Outcome, StepCommand, Store } from "../stores/store.js";
@@ -82,12 +82,14 @@ export function verifyAboveHighWaterMark(
   const { storeId, version, highWaterMark } = after;
   const firstRun = highWaterMark - runCount + 1;
   if (ledgerIdOf(version, firstRun) <= seenLedgerId) {
-    throw discarded(`run ${firstRun} is not above the last one seen (${seenLedgerId})`);
+    throw discarded(
+      `run ${runName(version, firstRun)} is not above the last one seen (${nameOfLedgerId(seenLedgerId)})`,
+    );
   }
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
   if (highWaterMark > ceilingAt(id, version, nowMs + epsMs))
-    throw discarded(`run ${highWaterMark} is above the run ceiling`);
+    throw discarded(`run ${runName(version, highWaterMark)} is above the run ceiling`);
 }
 
 /** Verifies that a lease granted runs, and no more than requested. @throws CoordinatorError `lease_discarded`. */
@@ -172,6 +174,6 @@ async function reportDiscarded({ store, namespace, log }: StepPlace, ledgerId: n
   try {
     await store.report(namespace, ledgerId, { nonce, lastSequence: null, state: "discarded" });
   } catch (error) {
-    log.debug({ namespace, ledgerId, reason: (error as Error).message }, "discard_not_recorded");
+    log.debug({ namespace, ...runOfLedgerId(ledgerId), reason: (error as Error).message }, "discard_not_recorded");
   }
 }

@@ -56,11 +56,13 @@ export async function inspectCallNumber(
   // Leased between the two, it would be taken for a run that was skipped.
   const lease = found ?? (isAboveMark ? undefined : await find());
   if (lease !== undefined) {
-    return inspectLeased(numbered, lease, withNeighbors ? await neighborsOf(ledger, namespace, lease) : null);
+    const neighbors = withNeighbors ? await neighborsOf(ledger, namespace, lease, record.version) : null;
+    return inspectLeased(numbered, record.version, lease, neighbors);
   }
   // Read only now: a lease that was trimmed while it was looked for is known to be by then.
   const retention = isAboveMark ? undefined : await ledger.readRetention(namespace);
-  if (retention !== undefined && isTrimmed(retention, record, ledgerId)) return inspectTrimmed(numbered, retention);
+  if (retention !== undefined && isTrimmed(retention, record, ledgerId))
+    return inspectTrimmed(numbered, record.version, retention);
   return inspectWithoutLease(numbered, record, await hintsFor(record));
 }
 
@@ -92,14 +94,19 @@ async function hintsOf(
   const leases = await Promise.all(corrections.map(({ ledgerId }) => findLease(ledger, record.namespace, ledgerId)));
   const hints = corrections.flatMap((correction, index) => {
     const lease = leases[index];
-    return lease === undefined ? [] : [hintOf(correction, lease, record.namespace)];
+    return lease === undefined ? [] : [hintOf(correction, lease, record)];
   });
   const likelihood = ({ verdict }: CallNumberHint) => VERDICTS_BY_LIKELIHOOD.indexOf(verdict);
   return hints.sort((a, b) => a.positions.length - b.positions.length || likelihood(a) - likelihood(b));
 }
 
-function hintOf({ callNumber, slip, positions }: Correction, lease: LedgerEntry, namespace: string): CallNumberHint {
-  const { verdict } = inspectLeased({ namespace, callNumber, ...decodeCallNumber(callNumber) }, lease, null);
+function hintOf(
+  { callNumber, slip, positions }: Correction,
+  lease: LedgerEntry,
+  { namespace, version }: NamespaceRecord,
+): CallNumberHint {
+  const subject = { namespace, callNumber, ...decodeCallNumber(callNumber) };
+  const { verdict } = inspectLeased(subject, version, lease, null);
   return { callNumber, slip, positions, holder: lease.holder.name, verdict };
 }
 

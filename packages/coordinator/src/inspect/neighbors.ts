@@ -2,7 +2,7 @@
  * The leases that the same process got before and after a lease: what an operator asks for next. Reads a bounded part of the ledger on each
  * side. Knows the ledger only as a port.
  */
-import type { Holder, LeaseNeighbors, LedgerEntry } from "@callnumber/protocol/wire";
+import { type Holder, type LeaseNeighbors, type LedgerEntry, runsName } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { leasesInSteps } from "../ledger/read-ledger.js";
 import type { LeaseQuery, LedgerReader } from "../stores/store.js";
@@ -20,13 +20,14 @@ export async function neighborsOf(
   ledger: LedgerReader,
   namespace: string,
   lease: LedgerEntry,
+  currentVersion: number,
 ): Promise<LeaseNeighbors> {
   const side = (direction: LeaseQuery["direction"]) => nearest(ledger, namespace, lease, direction);
   const [before, after] = await Promise.all([side("newest_first"), side("oldest_first")]);
   return {
     previous: before.neighbor,
     next: after.neighbor,
-    explanation: `the same process got ${formatSide(before, "before")}, and ${formatSide(after, "after")}`,
+    explanation: `the same process got ${formatSide(before, "before", currentVersion)}, and ${formatSide(after, "after", currentVersion)}`,
   };
 }
 
@@ -51,12 +52,9 @@ function isSameProcess(one: Holder, other: Holder): boolean {
   return one.name === other.name && one.host === other.host && one.pid === other.pid;
 }
 
-function formatSide({ neighbor, isComplete }: Side, side: "before" | "after"): string {
-  if (neighbor !== null) return `${formatRuns(neighbor)} ${side} it`;
+function formatSide({ neighbor, isComplete }: Side, side: "before" | "after", currentVersion: number): string {
+  if (neighbor !== null)
+    return `${neighbor.runCount === 1 ? "run" : "runs"} ${runsName(neighbor, currentVersion)} ${side} it`;
   if (isComplete) return `nothing ${side} it`;
   return `none of the ${NEIGHBOR_SCAN_MAX.toLocaleString("en-US")} leases ${side} it (farther ones were not read)`;
-}
-
-function formatRuns({ firstRun, runCount }: LedgerEntry): string {
-  return runCount === 1 ? `run ${firstRun}` : `runs ${firstRun}-${firstRun + runCount - 1}`;
 }

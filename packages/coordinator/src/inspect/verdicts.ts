@@ -9,6 +9,7 @@ import {
   type LeaseNeighbors,
   type LedgerEntry,
   ledgerIdOf,
+  runName,
   runStateIn,
 } from "@callnumber/protocol/wire";
 import { trimmedIn } from "../retention/trimmed-leases.js";
@@ -56,31 +57,37 @@ export function inspectWithoutLease(
   const { run, version } = subject;
   const answer = { ...subject, hints } as const;
   const { firstVersion, firstRun } = record;
+  const name = runName(version, run, record.version);
   if (ledgerIdOf(version, run) < ledgerIdOf(firstVersion, firstRun)) {
     const explanation =
       firstVersion === 0
-        ? `run ${run} lies below the first run (${firstRun}) of this namespace: not made here, perhaps by an older system`
-        : `run ${run} of version ${version} is in no lease that was copied here, and this store begins with version ${firstVersion}: perhaps the store that was moved leased it`;
+        ? `run ${name} lies below the first run (${runName(firstVersion, firstRun, record.version)}) of this namespace: not made here, perhaps by an older system`
+        : `run ${name} is in no lease that was copied here, and this store begins with version ${firstVersion}: perhaps the store that was moved leased it`;
     return { ...answer, verdict: "never_leased", reason: "below_first_run", explanation };
   }
   if (version === record.version && run > record.highWaterMark) {
-    const explanation = `run ${run} was never leased: the last one is ${record.highWaterMark}. This number can't exist yet`;
+    const explanation = `run ${name} was never leased: the last one is ${runName(version, record.highWaterMark)}. This number can't exist yet`;
     return { ...answer, verdict: "never_leased", reason: "above_mark", explanation };
   }
-  const explanation = `no lease has run ${run}: a recovery skipped it, or the store lost the lease. This number may exist`;
+  const explanation = `no lease has run ${name}: a recovery skipped it, or the store lost the lease. This number may exist`;
   return { ...answer, verdict: "unknown", explanation };
 }
 
 /** Whether the run was leased or skipped is in the files alone. */
-export function inspectTrimmed(subject: Subject & CallNumberParts, retention: Retention): InspectResponse {
+export function inspectTrimmed(
+  subject: Subject & CallNumberParts,
+  currentVersion: number,
+  retention: Retention,
+): InspectResponse {
   const explanation =
-    `run ${subject.run} was leased at or before ${new Date(retention.leasedAtMs).toISOString()}, unless it was skipped. Its lease was trimmed ` +
+    `run ${runName(subject.version, subject.run, currentVersion)} was leased at or before ${new Date(retention.leasedAtMs).toISOString()}, unless it was skipped. Its lease was trimmed ` +
     "from the store: search the files of --ledger-dir. This number may exist";
   return { ...subject, verdict: "trimmed", explanation, trimmed: trimmedIn(retention) };
 }
 
 export function inspectLeased(
   subject: Subject & CallNumberParts,
+  currentVersion: number,
   lease: LedgerEntry,
   neighbors: LeaseNeighbors | null,
 ): LeasedAnswer {
@@ -90,7 +97,8 @@ export function inspectLeased(
   return {
     ...subject,
     verdict: isReported ? "reported" : isOver ? "not_made" : "unreported",
-    explanation: `${leasedTo(lease, subject.run)}, ${isReported ? "within what it reported" : whyNot(state, lastSequence)}`,
+    explanation: `${leasedTo(lease, runName(subject.version, subject.run, currentVersion))}, ${isReported ? "within what it reported" : whyNot(state, lastSequence)}`,
+    currentVersion,
     state,
     lastSequence,
     lease,
@@ -106,7 +114,7 @@ export function canExist(answer: InspectResponse): boolean {
   return !CANNOT_EXIST.has(answer.verdict);
 }
 
-function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {
+function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: string): string {
   return `run ${run} was leased to ${holder.name} (${holder.host}, pid ${holder.pid}) at ${new Date(leasedAtMs).toISOString()}`;
 }
 

@@ -10,6 +10,8 @@ import {
   type LedgerEntry,
   labelIn,
   ledgerIdOf,
+  nameOfLedgerId,
+  parseRunName,
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
 import { trimmedIn } from "../retention/trimmed-leases.js";
@@ -88,7 +90,7 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
       if (isWanted(entry)) leases.push(entry);
       scannedCount++;
       if (leases.length === query.limit || scannedCount === SCAN_MAX)
-        return { leases, nextCursor: String(lastLedgerIdOf(entry)), trimmed: null };
+        return { leases, nextCursor: nameOfLedgerId(lastLedgerIdOf(entry)), trimmed: null };
     }
   }
   const trimmed = trimmedWithin(query, await ledger.readRetention(namespace));
@@ -104,11 +106,16 @@ function trimmedWithin({ fromRun = 0, leasedFromMs = 0 }: LedgerQuery, retention
 /** Returns the ledger id below which the page begins. */
 async function pageStart(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<number> {
   const { cursor, leasedToMs, toRun } = query;
-  if (cursor !== undefined) return Number(cursor);
+  if (cursor !== undefined) return ledgerIdAt(cursor);
   // The lease that holds the run may end this far above it.
   const aboveRun = toRun === undefined ? ABOVE_ALL_LEDGER_IDS : toRun + LEASE_RUN_COUNT_MAX;
   const tooLate = leasedToMs === undefined ? undefined : await ledgerIdSince(ledger, namespace, leasedToMs);
   return Math.min(aboveRun, tooLate ?? ABOVE_ALL_LEDGER_IDS);
+}
+
+function ledgerIdAt(cursor: string): number {
+  const { version = 0, run } = parseRunName(cursor) ?? { run: 0 };
+  return ledgerIdOf(version, run);
 }
 
 /** A lease must pass all that are given. */

@@ -27,7 +27,10 @@ const GUARD_STATES = ["active", "recovering", "stopped"] as const;
 
 /** Set at each scrape. */
 const GAUGES = {
-  high_water_mark: ["The greatest run leased or skipped, as this coordinator knows it.", "namespace"],
+  high_water_mark: [
+    "The greatest run of its version (layout_version) leased or skipped, as this coordinator knows it.",
+    "namespace",
+  ],
   runs_used: ["Runs leased or skipped: none of them is ever leased again.", "namespace"],
   runs_left: ["Runs that are left in the run space.", "namespace"],
   headroom_runs: ["Runs that may be leased now, below the run ceiling.", "namespace"],

@@ -1,5 +1,5 @@
 /** Copies the ledger of a namespace from one store to another, and compares them. Knows stores only as a port. */
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { type LedgerEntry, runsName } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { isSameLease, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { type Store } from "../stores/store.js";
@@ -88,10 +88,10 @@ async function* pagesOf(
   }
 }
 
-function otherLease(namespace: string, { firstRun, leasedAtMs }: LedgerEntry): CoordinatorError {
+function otherLease(namespace: string, lease: LedgerEntry): CoordinatorError {
   return new CoordinatorError(
     "store_id_mismatch",
-    `the new store has a lease of namespace "${namespace}" that the old one lacks (run ${firstRun}, leased at ` +
-      `${new Date(leasedAtMs).toISOString()}): it is in use, or the old store was restored. Move to an empty place (another ?prefix=)`,
+    `the new store has a lease of namespace "${namespace}" that the old one lacks (run ${runsName(lease)}, leased at ` +
+      `${new Date(lease.leasedAtMs).toISOString()}): it is in use, or the old store was restored. Move to an empty place (another ?prefix=)`,
   );
 }

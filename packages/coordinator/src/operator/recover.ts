@@ -6,7 +6,14 @@
 import { randomBytes } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type CommandOptions, commandLine } from "@callnumber/protocol/operator";
-import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import {
+  ledgerIdOf,
+  type NamedRun,
+  nameOfLedgerId,
+  runName,
+  runOfLedgerId,
+  whyAmbiguous,
+} from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
@@ -33,7 +40,8 @@ export interface RecoverPlan {
   readonly fault: CoordinatorError | undefined;
   readonly checkpoint: Checkpoint | undefined;
   readonly floors: readonly Floor[];
-  /** The least high-water mark after it: the run ceiling a moment from now. */
+  /** The version and the least high-water mark after it: the run ceiling a moment from now. */
+  readonly version: number;
   readonly target: number;
   /** Runs that will never be leased because of it, as far as is known. */
   readonly skippedRunCount: number;
@@ -59,6 +67,8 @@ export interface RecoverOptions extends NamespaceGuardOptions {
   readonly storeId: string | undefined;
   /** Further runs that are known to be leased. */
   readonly floors: readonly Floor[];
+  /** The same, as the operator named it. */
+  readonly minRun?: NamedRun | undefined;
   readonly nodeCount: number | undefined;
   /** The operator has checked the clocks: a long heartbeat gap was only that. */
   readonly isClockChecked: boolean;
@@ -72,7 +82,7 @@ export interface RecoverOptions extends NamespaceGuardOptions {
 /**
  * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing.
  * @throws CoordinatorError `coordinator_still_running`; `store_id_mismatch` when record, checkpoint and the given store id differ;
- *   `namespace_not_found` when none of them has the store id.
+ *   `namespace_not_found` when none of them has the store id. RangeError for a `minRun` that lacks its version.
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, checkpointFile, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
@@ -88,7 +98,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
   const firstLedgerId = ledgerIdOf(id.firstVersion, id.firstRun);
-  const floors = [
+  const floors: Floor[] = [
     ...(firstLedgerId === 1 ? [] : [{ from: "the store id", ledgerId: firstLedgerId - 1 }]),
     ...(record === undefined
       ? []
@@ -96,6 +106,8 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     ...(checkpoint === undefined ? [] : [{ from: "the checkpoint", ledgerId: checkpoint.ledgerId }]),
     ...options.floors,
   ];
+  const minRun = options.minRun && ledgerIdOfMinRun(options.minRun, record ?? checkpoint, floors);
+  if (minRun !== undefined) floors.push({ from: "--min-run", ledgerId: minRun });
   const greatest = greatestOf(floors).ledgerId;
   const { version, run } = runOfLedgerId(greatest);
   const nowMs = now();
@@ -114,6 +126,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     fault,
     checkpoint,
     floors,
+    version,
     target,
     skippedRunCount: Math.max(target - run, 0),
     nextRunInMs: Math.max(whenCeilingReaches(id, version, target + 1) - nowMs, 0),
@@ -122,6 +135,21 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     nodeCount: options.nodeCount ?? record?.nodeCount ?? checkpoint?.nodeCount ?? 1,
     again,
   };
+}
+
+/**
+ * A run without its version is of version 0 only where nothing shows a later one. Where neither the record nor a checkpoint is left, nothing
+ * could show it: a floor that is too low would not be noticed.
+ */
+function ledgerIdOfMinRun(minRun: NamedRun, evidence: object | undefined, floors: readonly Floor[]): number {
+  const { version, run } = minRun;
+  if (version !== undefined) return ledgerIdOf(version, run);
+  const current = runOfLedgerId(greatestOf(floors).ledgerId).version;
+  const unknown =
+    evidence === undefined ? `the version of run ${run} is not known: write 0/${run} (version/run)` : undefined;
+  const reason = whyAmbiguous(minRun, current) ?? unknown;
+  if (reason !== undefined) throw new RangeError(`--min-run ${run}: ${reason}`);
+  return ledgerIdOf(0, run);
 }
 
 /**
@@ -212,9 +240,8 @@ function sourceOf(name: string, storeId: string | undefined): string {
 
 /** Returns why a plan can't be carried out at the run ceiling of now, and what the operator does then; undefined when it can. */
 export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
-  const { namespace, storeId, floors, target, possibleAtMs } = plan;
+  const { namespace, storeId, floors, version, target, possibleAtMs } = plan;
   const { from, ledgerId } = greatestOf(floors);
-  const { version, run } = runOfLedgerId(ledgerId);
   if (target >= RUN_MAX) {
     return new CoordinatorError(
       "run_space_exhausted",
@@ -223,10 +250,9 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
     );
   }
   if (possibleAtMs === null) return undefined;
-  const ofVersion = version === 0 ? "" : ` of version ${version}`;
   return new CoordinatorError(
     "manual_recovery_required",
-    `${from} has run ${run}${ofVersion}, above the run ceiling of namespace "${namespace}" (run ${target}, store id ${storeId}): a clock was ` +
+    `${from} has run ${nameOfLedgerId(ledgerId)}, above the run ceiling of namespace "${namespace}" (run ${runName(version, target)}, store id ${storeId}): a clock was ` +
       "ahead, or it is another store's run. Set the clocks right (with them as they are, recovering is possible from " +
       `${new Date(possibleAtMs).toISOString()} on), or recover that store`,
   );
@@ -239,6 +265,6 @@ function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): s
   const command =
     found !== undefined && found.phase !== PHASES.sealed
       ? commandLine("advance-version", namespace)
-      : again({ "min-run": ledgerIdOf(next, 0) });
+      : again({ "min-run": runName(next, 0) });
   return `Continue in version ${next}, above all that it may have leased: \`${command}\``;
 }

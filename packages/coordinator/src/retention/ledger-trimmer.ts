@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { GAP_MS } from "../guard/bounds.js";
 import { PHASES } from "../guard/record.js";
@@ -79,7 +79,10 @@ export class LedgerTrimmer {
       isDone = trimmed.length < LEDGER_TRIM_LEASES_MAX;
       await turn();
     }
-    if (leaseCount > 0) this.#options.log.info({ namespace, leaseCount, throughLedgerId }, "ledger_trimmed");
+    if (leaseCount > 0) {
+      const { version, run: upToRun } = runOfLedgerId(throughLedgerId);
+      this.#options.log.info({ namespace, leaseCount, version, upToRun }, "ledger_trimmed");
+    }
   }
 
   /** One step. Returns the last ledger ids of the trimmed leases: none when nothing was due, or another coordinator or a report came in between. */

@@ -1,11 +1,12 @@
 /** What is known of runs whose leases were trimmed from the store: when the last of them were leased. Knows the store only as a port. */
-import { runOfLedgerId, type TrimmedLeases } from "@callnumber/protocol/wire";
+import { nameOfLedgerId, runOfLedgerId, type TrimmedLeases } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { notLeased } from "../guard/refusals.js";
 import type { NamespaceRecord, RecordedLedger, ReportCommand, Retention, Store } from "../stores/store.js";
 
 export function trimmedIn({ through, leasedAtMs }: Retention): TrimmedLeases {
-  return { upToRun: through, lastLeasedAtMs: leasedAtMs };
+  const { version: upToVersion, run: upToRun } = runOfLedgerId(through);
+  return { upToVersion, upToRun, lastLeasedAtMs: leasedAtMs };
 }
 
 /** Whether the lease of a run that has none in the store may have been trimmed. A run below the first one was never leased here. */
@@ -25,10 +26,10 @@ export async function withoutLease(
   ledgerId: number,
 ): Promise<CoordinatorError> {
   const [retention, record] = await Promise.all([ledger.readRetention(namespace), ledger.readNamespace(namespace)]);
-  if (!isTrimmed(retention, record, ledgerId)) return notLeased(namespace, ledgerId);
+  if (!isTrimmed(retention, record, ledgerId)) return notLeased(namespace, ledgerId, record.version);
   return new CoordinatorError(
     "lease_trimmed",
-    `run ${runOfLedgerId(ledgerId).run} of namespace "${namespace}" was trimmed: leased at or before ` +
+    `run ${nameOfLedgerId(ledgerId, record.version)} of namespace "${namespace}" was trimmed: leased at or before ` +
       `${new Date(retention.leasedAtMs).toISOString()}, or skipped. Search the files of --ledger-dir`,
   );
 }
@@ -46,7 +47,7 @@ export async function reportInTime(
     if (!(error instanceof CoordinatorError && error.code === "run_not_leased")) throw error;
     const cause = await withoutLease(ledger, namespace, ledgerId);
     if (cause.code !== "lease_trimmed") throw error;
-    const what = `the report on run ${runOfLedgerId(ledgerId).run} of namespace "${namespace}" is too late: its lease was trimmed from the store`;
+    const what = `the report on run ${nameOfLedgerId(ledgerId)} of namespace "${namespace}" is too late: its lease was trimmed from the store`;
     throw new CoordinatorError("report_expired", `${what}. Nothing was changed`, { cause });
   }
 }

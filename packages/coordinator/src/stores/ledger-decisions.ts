@@ -2,7 +2,8 @@
  * What a store adds to, trims from and keeps of its ledger: the decisions, as pure functions. lua/import.lua, lua/trim.lua and
  * lua/report.lua make the same decisions for Redis.
  */
-import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { type LedgerEntry, ledgerIdOf, nameOfLedgerId, type Progress } from "@callnumber/protocol/wire";
 import { type ObservedFields, PHASES, readRecord } from "../guard/record.js";
 import { isRefusal, notTheHolder, refused } from "../guard/refusals.js";
 import { isMovedSeal, textOfMove } from "../guard/seals.js";
@@ -31,7 +32,7 @@ export function leasesToAppend(target: ImportTarget, leases: readonly LedgerEntr
     const last = lastLedgerIdOf(lease);
     const known = leaseAt(last);
     if (known !== undefined ? !isSameLease(known, lease) : newest > last - lease.runCount) {
-      throw refused("FOREIGN", `its ledger holds another lease at run ${last}`, namespace);
+      throw refused("FOREIGN", `its ledger holds another lease at run ${nameOfLedgerId(last, VERSION_MAX)}`, namespace);
     }
     if (known !== undefined) return false;
     if (hasRecord) throw refused("ALREADY", "the record exists", namespace);
@@ -46,12 +47,12 @@ export function leasesToAppend(target: ImportTarget, leases: readonly LedgerEntr
  * @throws CoordinatorError `holder_mismatch`.
  */
 export function decideReport(
-  lease: Pick<LedgerEntry, "nonce" | "progress">,
+  lease: Pick<LedgerEntry, "version" | "nonce" | "progress">,
   run: number,
   command: ReportCommand,
   nowMs: number,
 ): Progress {
-  if (lease.nonce !== command.nonce) throw notTheHolder(run);
+  if (lease.nonce !== command.nonce) throw notTheHolder(ledgerIdOf(lease.version, run));
   const reported: Progress = { run, lastSequence: command.lastSequence, state: command.state, reportedAtMs: nowMs };
   const known = lease.progress;
   if (known === null) return reported;

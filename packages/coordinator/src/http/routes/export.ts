@@ -5,11 +5,12 @@
 import { Readable } from "node:stream";
 import { type ExportEnd, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportQuerySchema } from "@callnumber/protocol/operator-schemas";
+import { runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Coordinator } from "../../coordinator.js";
 import type { ExportStep } from "../../ledger/read-ledger.js";
 import type { TypedApp } from "../app.js";
 import { errorResponses, type LogError } from "../error-response.js";
-import { inNamespace } from "./route-parts.js";
+import { inNamespace, withLedgerIds } from "./route-parts.js";
 
 export function exportRoute(app: TypedApp, coordinator: Coordinator, logError: LogError): void {
   app.get(
@@ -25,7 +26,7 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator, logError: L
     },
     async (request, reply) => {
       const { namespace } = request.params;
-      const steps = await coordinator.export(namespace, request.query);
+      const steps = await coordinator.export(namespace, await withLedgerIds(coordinator, namespace, request.query));
       // An error before the first step is a response of its own.
       const first = await steps.next();
       const lines = linesOf(first, steps, (error) => logError(error, request));
@@ -56,6 +57,7 @@ async function* linesOf(
     logFailure(error);
     throw error;
   }
-  const end: ExportEnd = { end: true, leaseCount, upToRun };
+  const upTo = upToRun === null ? { version: null, run: null } : runOfLedgerId(upToRun);
+  const end: ExportEnd = { end: true, leaseCount, upToVersion: upTo.version, upToRun: upTo.run };
   yield `${JSON.stringify(end)}\n`;
 }

@@ -15,13 +15,13 @@ import {
   runsResponseSchema,
   statusResponseSchema,
 } from "@callnumber/protocol/schemas";
-import { ROUTES } from "@callnumber/protocol/wire";
+import { ledgerIdOf, ROUTES, RUN_OF_VERSION_ROUTE } from "@callnumber/protocol/wire";
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
 import type { TypedApp } from "../app.js";
 import { canRead } from "../auth.js";
-import { described, inNamespace, ofRun } from "./route-parts.js";
+import { described, inNamespace, ofNamedRun, ofRunOfVersion, withLedgerIds } from "./route-parts.js";
 
 const ofCallNumber = inNamespace.extend({ callNumber: z.string() });
 
@@ -81,15 +81,21 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
       runsResponseSchema,
     ),
     async ({ params, query }, reply) => {
-      const page = await coordinator.runs(params.namespace, query);
+      const page = await coordinator.runs(params.namespace, await withLedgerIds(coordinator, params.namespace, query));
       // Its shape is our own: to check 500 leases against the schema again would delay all other requests.
       return await reply.type("application/json; charset=utf-8").send(JSON.stringify(page) as never);
     },
   );
+  const ofOneRun = "Who got a run, and how far it got";
   app.get(
     ROUTES.run,
-    described("read", "Who got a run, and how far it got", { params: ofRun }, runResponseSchema),
-    async ({ params }) => coordinator.run(params.namespace, params.run),
+    described("read", ofOneRun, { params: ofNamedRun }, runResponseSchema),
+    async ({ params: { namespace, run } }) => coordinator.run(namespace, await coordinator.ledgerIdOf(namespace, run)),
+  );
+  app.get(
+    RUN_OF_VERSION_ROUTE,
+    described("read", ofOneRun, { params: ofRunOfVersion }, runResponseSchema),
+    async ({ params: { namespace, version, run } }) => coordinator.run(namespace, ledgerIdOf(version, run.run)),
   );
   app.get(
     ROUTES.callNumber,
