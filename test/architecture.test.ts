@@ -122,9 +122,9 @@ const RULES: readonly Rule[] = [
   {
     because:
       "commands that need no coordinator start at once: encode and decode load no store, no server and no schema library",
-    files: /^packages\/cli\/src\/(commands\/(encode|decode)|input|output|invocation|redact-url|run|main)\./,
+    files: /^packages\/cli\/src\/(commands\/(encode|decode)|input|output|invocation|redact-secrets|run|main)\./,
     allowed:
-      /^(packages\/cli\/src\/(input|output|invocation|redact-url|program|run)|@callnumber\/(coordinator\/text|protocol\/(call-number-in|codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
+      /^(packages\/cli\/src\/(input|output|invocation|redact-secrets|program|run)|@callnumber\/(coordinator\/text|protocol\/(call-number-in|codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
   },
   {
     because:

@@ -1,7 +1,7 @@
 /** The process of the `callnumber` command. Only this file reads its environment, and ends it. */
 import process, { argv, env, exit, stderr, stdout } from "node:process";
 import { isatty } from "node:tty";
-import { redactUrl } from "./redact-url.js";
+import { redactSecrets } from "./redact-secrets.js";
 import { run } from "./run.js";
 
 /**
@@ -11,7 +11,7 @@ import { run } from "./run.js";
 if (env["DEBUG"] !== undefined) env["DEBUG"] += ",-ioredis:*";
 
 // Every user of the machine can read the process list. The milliseconds before this, and the shell's history, are out of reach.
-const redacted = argv.map(redactUrl);
+const redacted = argv.map(redactSecrets);
 if (redacted.some((word, index) => word !== argv[index])) process.title = redacted.join(" ");
 
 const exitCode = await run(argv.slice(2), {

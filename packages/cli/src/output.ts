@@ -4,7 +4,7 @@ import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordina
 import { filledCommands } from "@callnumber/protocol/operator";
 import { type Holder, runName } from "@callnumber/protocol/wire";
 import { type CommandIo, invocation } from "./invocation.js";
-import { redactUrl } from "./redact-url.js";
+import { redactSecrets } from "./redact-secrets.js";
 
 export function print(text: string): void {
   printPainted(escapeLines(withContext(text)));
@@ -62,7 +62,7 @@ export function failureText(error: unknown, asJson: boolean): string {
 
 /** Formats a message of the option parser, which repeats values. With `--json` in the form of other failures. */
 export function misuseText(text: string, asJson: boolean): string {
-  const safe = redactUrl(text);
+  const safe = redactSecrets(text);
   if (!asJson) return escapeLines(safe);
   return `${jsonLine({ code: "misuse", message: safe.replace(/^error: /, "").trim() })}\n`;
 }

@@ -4,15 +4,15 @@ import { Command, CommanderError, type HelpConfiguration, type OutputConfigurati
 import { COMMANDS, LOOK_UP } from "./commands.js";
 import { type CommandIo, invocation, RELEASE } from "./invocation.js";
 import { failureText, misuseText } from "./output.js";
-import { redactUrl } from "./redact-url.js";
+import { redactSecrets } from "./redact-secrets.js";
 import { withAdvice } from "./typing-mistakes.js";
 
 const EXIT_FAILED = 1;
 const EXIT_MISUSED = 2;
 
-const PASSWORD_TYPED =
-  "callnumber: a password on the command line is visible to every user of this machine, and stays in the shell's history. " +
-  "Use --store-file (move: also --to-file) or CALLNUMBER_STORE";
+const SECRET_TYPED =
+  "callnumber: a password or token on the command line is visible to every user of this machine, and stays in the shell's history. " +
+  "Use --store-file (move: also --to-file), CALLNUMBER_STORE or --token-file";
 
 const HELP_WIDTH_MAX = 80;
 const HELP_COMMAND = ["help [command]", "Show the help of a command"] as const;
@@ -28,7 +28,7 @@ export async function runProgram(words: readonly string[]): Promise<void> {
   const program = await programFor([name === "help" ? (rest[0] ?? "") : name]);
   if (words.length === 0) return program.outputHelp();
   // With --json a program reads this, and expects a failure or nothing.
-  if (!asJson && words.some((word) => redactUrl(word) !== word)) stderr.write(`${PASSWORD_TYPED}\n`);
+  if (!asJson && words.some((word) => redactSecrets(word) !== word)) stderr.write(`${SECRET_TYPED}\n`);
   // `… | head` closes the pipe while we still write: that is no failure. A full disk is one.
   const onOutputFailure = (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") return command.leave(0);

@@ -26,7 +26,7 @@ import type { Command, Option } from "commander";
 import * as z from "zod";
 import { invocation } from "./invocation.js";
 import { addOptions, checkedOption, grouped, STORE_GROUP, setting, switchOption, wholeNumber } from "./options.js";
-import { redactUrl } from "./redact-url.js";
+import { redactSecrets } from "./redact-secrets.js";
 
 export interface StoreOptions {
   readonly store: string;
@@ -194,7 +194,7 @@ export function commandAgain(command: Command, verb: StoreVerb, more: CommandOpt
     const name = option.attributeName();
     if (FILLED_IN.has(name) || command.getOptionValueSource(name) !== "cli") return [];
     const value: CommandOptions[string] = command.getOptionValue(name);
-    return [[option.name(), typeof value === "string" ? redactUrl(value) : value]];
+    return [[option.name(), typeof value === "string" ? redactSecrets(value) : value]];
   });
   return commandLine(verb, command.getOptionValue("namespace"), { ...Object.fromEntries(typed), ...more });
 }

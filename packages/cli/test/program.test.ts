@@ -165,3 +165,16 @@ test("init begins at the run it is given, and makes a namespace once", async () 
   await expectFailure(["next", "--coordinator", url], 1, /`callnumber init --store sqlite:\S+ --namespace main`/);
   await expectFailure(["init", "--store", store], 1, "store_locked");
 });
+
+test("a token that was typed as an argument is printed nowhere, and a warning is", async () => {
+  const token = `cn_${"Ab1-_".repeat(9).slice(0, 43)}`;
+  const mistyped = [[token], ["status", token], ["status", `--token=${token}`], ["next", "--namespace", token]];
+  for (const words of [...mistyped, ["serve", "--port", token], ["token", "revoke", token, "--tokens-file", "none"]]) {
+    const { code, stdout, stderr } = await callnumber(words);
+    expect(code, words.join(" ")).toBe(2);
+    expect(stdout + stderr).not.toContain(token.slice(3, 11));
+    expect(stderr).toContain("token on the command line is visible");
+    const asJson = await callnumber([...words, "--json"]);
+    expect(asJson.stdout + asJson.stderr).not.toContain(token.slice(3, 11));
+  }
+});

@@ -157,13 +157,13 @@ describe("a password in a URL", () => {
     expect(await stop()).toBe(0);
     shown.push(output().stdout, output().stderr);
     for (const text of shown) expect(text).not.toContain(password);
-    expect(output().stderr.match(/a password on the command line/g)).toHaveLength(1);
+    expect(output().stderr.match(/a password or token on the command line/g)).toHaveLength(1);
   });
 
   test("a command does not warn of a password that is in the environment", async () => {
     const env = { CALLNUMBER_STORE: sharedRedis().operatorUrl };
     const { stdout, stderr } = await callnumber(["init"], { env });
-    expect(stdout + stderr).not.toContain("a password on the command line");
+    expect(stdout + stderr).not.toContain("a password or token on the command line");
   });
 });
 

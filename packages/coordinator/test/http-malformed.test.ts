@@ -212,6 +212,36 @@ describe("the log of a rejection", () => {
     },
   );
 
+  test.each([
+    ["a token of ours", importer.token],
+    ["a JSON web token", "eyJhbGciOiJIUzI1NiJ9.e30.x"],
+    ["hex digits", "0123456789abcdef01234567"],
+  ])("neither the log nor the response of a rejection has a secret of its URL, such as %s", async (_, secret) => {
+    const urls = [
+      `/healthz?access_token=${secret}`,
+      `/v1/namespaces/main/status?token=${secret}`,
+      `/nothing/${secret}`,
+      `/nothing/${secret.replace("cn_", "cn%5F")}/more`,
+      `/%zz/${secret}`,
+      // In capitals it is no namespace.
+      `/v1/namespaces/X${secret}/status`,
+      `/v1/namespaces/main/runs/${secret}`,
+      `/v1/namespaces/main/call-numbers/${secret}`,
+      `/nothing/${"x".repeat(200)}/${secret}`,
+      `http://me:${secret}@localhost/nothing`,
+    ];
+    for (const [index, url] of urls.entries()) {
+      const { text } = await sent(bytesOf("GET", url));
+      expect(rejections(), url).toHaveLength(index + 1);
+      for (const shown of [log, text]) expect(shown).not.toContain(secret.slice(3, 11));
+    }
+  });
+
+  test("the log of a rejection has the path without its query, and what is no secret of it", async () => {
+    await sent(bytesOf("GET", "/nothing/linux-kernel-mailing-list-archive/a-b?page=2"));
+    expect(rejections()).toEqual([expect.objectContaining({ path: "/nothing/linux-kernel-mailing-list-archive/a-b" })]);
+  });
+
   test("the log of a rejection cuts name and host to the length that they may have", async () => {
     expect(await leased({ holder: { ...holder, name: "n".repeat(400), host: "h".repeat(400) } })).toBe(400);
     expect(rejections()).toMatchObject([{ holder: { name: "n".repeat(64), host: "h".repeat(253) } }]);

@@ -18,7 +18,7 @@ import {
   tokensFileOption,
   wholeNumber,
 } from "../options.js";
-import { redactUrl } from "../redact-url.js";
+import { redactSecrets } from "../redact-secrets.js";
 import type { ServeOptions } from "../serve/run-coordinator.js";
 import { addStoreOptions, checkpointDirOption, commandContextOf, ignoreFindingsOption } from "../store-options.js";
 
@@ -160,5 +160,5 @@ function settingsOf(command: Command): readonly Setting[] {
 
 function formatValue(value: unknown): string | null {
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return null;
-  return redactUrl(String(value));
+  return redactSecrets(String(value));
 }

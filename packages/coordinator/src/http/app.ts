@@ -6,7 +6,7 @@ import { ROUTES } from "@callnumber/protocol/wire";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
-import { errorResponse, type LogError, SAME_ORIGIN_HEADERS } from "./error-response.js";
+import { errorResponse, type LogError, SAME_ORIGIN_HEADERS, shownPath } from "./error-response.js";
 import type { NodeServers } from "./node-servers.js";
 
 /** Larger than any request of ours. */
@@ -84,7 +84,7 @@ export function unknownRouteRejection(app: TypedApp): () => void {
   const rejectionOf = ({ method, url }: FastifyRequest, reply: FastifyReply) => {
     const allowed = allowedAt(url.replace(/\?.*/s, ""))?.join(", ");
     if (allowed === undefined) {
-      const message = `there is no route ${method} ${url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists all routes`;
+      const message = `there is no route ${method} ${shownPath(url)}; ${ROUTES.openApi} lists all routes`;
       return new CoordinatorError("not_found", message);
     }
     reply.header("allow", allowed);

@@ -35,11 +35,39 @@ const FASTIFY_CODES: ReadonlyMap<unknown, ErrorCode> = new Map([
   ["FST_ERR_CTP_BODY_TOO_LARGE", "body_too_large"],
   ["FST_ERR_CTP_INVALID_MEDIA_TYPE", "unsupported_media_type"],
 ]);
+/** Its message for this code quotes the path. */
+const BAD_URL = "FST_ERR_BAD_URL";
 
 /** Logged as `debug`: scanners would fill the log with these. */
 const QUIET: ReadonlySet<ErrorCode> = new Set(["not_found", "method_not_allowed"]);
 
-const LOGGED_PATH_LENGTH_MAX = 256;
+const SHOWN_PATH_LENGTH_MAX = 256;
+/** The login of a URL, or a token of ours. */
+const LOGIN_OR_TOKEN = /@|cn_/;
+/** Another system's token is at least as long, and has a digit. */
+const TOKEN_LENGTH_MIN = 24;
+
+/**
+ * Returns the path of a request as messages and the log show it: without its query, and with `***` for a segment that may be a token. A
+ * client may send one in the wrong place, and the log is read by many.
+ */
+export function shownPath(url: string): string {
+  const [path = ""] = url.split(/[?#]/, 1);
+  const segments = path.split("/").map((segment) => (mayBeSecret(decoded(segment)) ? "***" : segment));
+  return escapeAndShorten(segments.join("/"), SHOWN_PATH_LENGTH_MAX);
+}
+
+function mayBeSecret(segment: string): boolean {
+  return LOGIN_OR_TOKEN.test(segment) || (segment.length >= TOKEN_LENGTH_MIN && /\d/.test(segment));
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
 
 export type Rejection = ErrorResponse & { readonly code: ErrorCode };
 
@@ -70,7 +98,7 @@ export function errorResponse(rejection: Rejection) {
   return { status, headers: { "retry-after": Math.ceil(retryAfterMs / 1000) }, body: { ...rejection, retryAfterMs } };
 }
 
-/** A message may quote the URL, which may contain characters that act on a terminal. A CoordinatorError has escaped its own. */
+/** A message may quote the request, which may contain characters that act on a terminal. A CoordinatorError has escaped its own. */
 function rejectionOf(error: unknown): Rejection {
   if (error instanceof CoordinatorError) {
     const { code, reason, message, retryAfterMs } = error;
@@ -85,6 +113,7 @@ function rejectionOf(error: unknown): Rejection {
     statusCode = 500,
     message = "",
   } = (error ?? {}) as Partial<Error> & { code?: string; statusCode?: number };
+  if (code === BAD_URL) return { code: "invalid_request", message: "the path of the request can't be decoded" };
   if (statusCode >= 400 && statusCode < 500)
     return { code: FASTIFY_CODES.get(code) ?? "invalid_request", message: escapeAndShorten(message) };
   return { code: "internal_error", message: "internal error; the log of the coordinator has the details" };
@@ -105,7 +134,7 @@ function clientOf(request: FastifyRequest): RejectedClient & { readonly [field: 
   return {
     // Whether or not it exists.
     namespace: NAMESPACE_PATTERN.test(namespace) ? namespace : undefined,
-    path: url.slice(0, LOGGED_PATH_LENGTH_MAX),
+    path: shownPath(url),
     tokenId: (request.principal as typeof request.principal | null | undefined)?.tokenId ?? undefined,
     remoteAddress,
     holder: holder && {
