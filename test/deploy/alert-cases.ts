@@ -161,6 +161,16 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [alarm("holder_restarts")]: "0x20 1x20" },
     { [alarm("holder_restarts")]: "0x20 1x5 0x20", [alarm("headroom_low")]: "1x40" },
   ],
+  [
+    "CallnumberConnectionsFull",
+    { [alarm("connections_full")]: "0x20 1x20" },
+    { [alarm("connections_full")]: "0x40", [alarm("holder_restarts")]: "1x40" },
+  ],
+  [
+    "CallnumberTokensFileUnreadable",
+    { [alarm("tokens_file_unreadable")]: "0x20 1x20" },
+    { [alarm("tokens_file_unreadable")]: "0x40", [alarm("holder_restarts")]: "1x40" },
+  ],
   // Silent: after a recovery the headroom grows by two runs a second.
   of("CallnumberHeadroomLow", own("callnumber_headroom_runs"), "60000x10 0x30", "60000x10 0+120x30"),
   [

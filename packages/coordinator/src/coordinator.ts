@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_MAX, SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import type { NamespaceDescription } from "@callnumber/protocol/operator";
+import type { Alarm, NamespaceDescription } from "@callnumber/protocol/operator";
 import {
   type InspectResponse,
   LEASE_RUN_COUNT_MAX,
@@ -49,6 +49,8 @@ export interface CoordinatorOptions {
   readonly log?: Log;
   /** Returns the holders of a namespace that restart repeatedly, for the alarms. Default: none. */
   readonly startLoops?: (namespace: string) => readonly StartLoop[];
+  /** Returns the alarms about this process, as `ProcessAlarms.all` does. Default: none. */
+  readonly processAlarms?: () => readonly Alarm[];
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   /** The bounds of the guard; others than the default are for tests. */
@@ -105,6 +107,7 @@ export class Coordinator {
     name,
     log = SILENT_LOG,
     startLoops = () => [],
+    processAlarms = () => [],
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
     checkpointFileOf = () => NO_CHECKPOINT_FILE,
@@ -127,7 +130,7 @@ export class Coordinator {
     this.#isStoreUp = storeProbe(store);
     const namespaces = () => this.#guards.names();
     const read = (namespace: string) => this.#read(namespace);
-    this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, startLoops, read });
+    this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, startLoops, processAlarms, read });
   }
 
   /** Returns what stops leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for an unreachable store. */

@@ -10,6 +10,7 @@ export { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "./limits/lease-l
 export type { Allowance } from "./limits/token-buckets.js";
 export { type Log, SILENT_LOG } from "./log.js";
 export { LedgerFiles, LedgerTrimmer } from "./retention/ledger-trimmer.js";
+export { ProcessAlarms } from "./status/process-alarms.js";
 export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
 export type {
   Finding,

@@ -26,6 +26,7 @@ function raisedBy({ leases = [], ...own }: Own) {
     shortageMs: 0,
     hour: { leases: leases.toReversed(), completeFromMs: NOW_MS - ALARM_WINDOW_MS },
     startLoops: [],
+    processAlarms: [],
     nowMs: NOW_MS,
     ...own,
   });

@@ -287,6 +287,7 @@ function readerOf(leases: readonly LedgerEntry[], own: Partial<CapacityReaderOpt
   const record = recordOf({ highWaterMark: (firstRun + runCount - 1) % RUN_COUNT });
   return new CapacityReader({
     startLoops: () => [],
+    processAlarms: () => [],
     ledger: ledgerOf(leases),
     log: SILENT_LOG,
     now: () => NOW_MS,

@@ -23,6 +23,8 @@ export const ALARM_NAMES = [
   "holder_restarts",
   "headroom_low",
   "run_ceiling_ending",
+  "connections_full",
+  "tokens_file_unreadable",
 ] as const;
 export type AlarmName = (typeof ALARM_NAMES)[number];
 

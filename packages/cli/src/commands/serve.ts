@@ -126,7 +126,7 @@ export function limitOptions(): readonly Option[] {
     ).default(CONCURRENT_LEASES_DEFAULT),
     checkedOption(
       "--max-connections <n>",
-      "open connections at a time; further ones are closed",
+      "open connections at a time; those without an accepted token, half as many",
       wholeNumber(CONNECTIONS_MIN, 100_000),
     ).default(2_048),
   ];

@@ -47,13 +47,14 @@ const COLUMNS: readonly Column<TokenRecord>[] = [
 const OPEN_TO_OTHERS =
   "Other users can read the file that the token goes to: chmod 600 it now, and set umask 077 before the next one.\n";
 
-const RELOAD = "send SIGHUP to its process, or start it again";
+/** The time in which `serve` reads a changed file (../serve/tokens-file.ts). */
+const RELOAD = "within five seconds, or at once on SIGHUP";
 
 export function tokenCommand(): Command {
   return new Command("token")
     .description(
-      "Changes a file of tokens. A coordinator that runs with the same file (serve --tokens-file) reads it again on SIGHUP. Without a " +
-        "verb, lists the tokens.",
+      "Changes a file of tokens. A coordinator that runs with the same file (serve --tokens-file) reads it again " +
+        "within five seconds. Without a verb, lists the tokens.",
     )
     .addHelpText(
       "after",
@@ -100,7 +101,7 @@ async function create({ tokensFile, role, namespace, allNamespaces, note, json }
   invocation().io.stderr.write(
     `Made token ${record.id} in ${tokensFile}: role ${role}, ${formatNamespaces(namespaces, "namespace ")}.\n` +
       "Standard output has it, this once: keep it in a file that only its user may read (CALLNUMBER_TOKEN_FILE).\n" +
-      `A running coordinator accepts it once it has read the file again: ${RELOAD}.\n${isOpenToOthers() ? OPEN_TO_OTHERS : ""}`,
+      `A running coordinator reads the file again ${RELOAD}.\n${isOpenToOthers() ? OPEN_TO_OTHERS : ""}`,
   );
   print(token);
 }
@@ -149,7 +150,7 @@ async function revoke(id: string, { tokensFile, json }: FileOptions): Promise<vo
     throw Object.assign(new Error(`${tokensFile} holds no token with the id ${id}`), { code: "token_unknown" });
   });
   if (json) printJson({ revoked: id, tokensFile });
-  else print(`Revoked token ${id}. A running coordinator accepts it until it has read the file again: ${RELOAD}`);
+  else print(`Revoked token ${id}. A running coordinator rejects it ${RELOAD}`);
 }
 
 function withoutHash(record: TokenRecord): Omit<TokenRecord, "sha256"> {

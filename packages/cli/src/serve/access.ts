@@ -1,7 +1,4 @@
-/**
- * Which clients may use the coordinator of `serve`, and how much: those with a token of a file, reloaded on SIGHUP; else every client
- * of this machine, or every client.
- */
+/** Which clients may use the coordinator of `serve`, and how much: those with a token of a file; else every client of this machine, or every client. */
 import {
   type Allowance,
   type Authenticator,
@@ -9,16 +6,10 @@ import {
   LeaseLimits,
   type Log,
   NO_AUTH,
-  readTokensFile,
   TOKEN_ALLOWANCE,
-  TokenAuthenticator,
-  type TokenRecord,
 } from "@callnumber/coordinator";
 import { isLoopback } from "@callnumber/coordinator/machine";
-import { invocation } from "../invocation.js";
-
-/** A line of a terminal has room for these. The log has all, after a SIGHUP. */
-const PRINTED_IDS_MAX = 6;
+import { openTokensFile } from "./tokens-file.js";
 
 export interface AccessOptions {
   readonly host: string;
@@ -52,10 +43,7 @@ export function rejectOpenAccess({ host, tokensFile, listenWithoutTokens = false
   );
 }
 
-/**
- * Returns the access. From then on, SIGHUP reloads the tokens file. A file that can't be read leaves the tokens as they were.
- * @throws TokensFileError when the file can't be read now.
- */
+/** Returns the access, and keeps it up to date with the tokens file. @throws TokensFileError when the file can't be read now. */
 export function accessOf(
   { tokensFile, listenWithoutTokens = false, allowHost }: AccessOptions,
   log: Log,
@@ -67,29 +55,7 @@ export function accessOf(
       : "no token is required: it listens to this machine only";
     return { greeting, authenticator: NO_AUTH, isForOperators: !listenWithoutTokens && allowHost.length === 0 };
   }
-  const { records } = readTokensFile(tokensFile);
-  const authenticator = new TokenAuthenticator(records);
-  invocation().onSignal("SIGHUP", () => {
-    try {
-      const { records: read } = readTokensFile(tokensFile);
-      authenticator.replace(read);
-      log.info({ tokenCount: read.length, tokenIds: read.map(({ id }) => id) }, "tokens_reloaded");
-      printError(formatTokens(read, tokensFile));
-    } catch (error) {
-      const { message: reason, code } = error as NodeJS.ErrnoException;
-      log.error({ code, reason }, "tokens_reload_failed");
-      printError(`the tokens read before are still accepted: ${reason}`);
-    }
-  });
-  return { greeting: formatTokens(records, tokensFile), authenticator, isForOperators: true };
-}
-
-function formatTokens(records: readonly TokenRecord[], file: string): string {
-  if (records.length === 0) return `no tokens in ${file}: every request is rejected`;
-  const ids = records.slice(0, PRINTED_IDS_MAX).map(({ id }) => id);
-  const others = records.length - ids.length;
-  const text = [...ids, ...(others > 0 ? [`and ${others} more: callnumber token list`] : [])].join(", ");
-  return `${records.length} ${records.length === 1 ? "token" : "tokens"} in ${file}: ${text}`;
+  return { ...openTokensFile(tokensFile, log, printError), isForOperators: true };
 }
 
 export interface LimitOptions {

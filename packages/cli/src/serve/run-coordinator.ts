@@ -7,6 +7,7 @@ import {
   LedgerFiles,
   LedgerTrimmer,
   type OpenStore,
+  ProcessAlarms,
   parseStoreUrl,
   readTlsMaterial,
 } from "@callnumber/coordinator";
@@ -74,6 +75,8 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
   }
   const checkpoints = checkpointsOf(address, options.checkpointDir);
   const { events, recentEvents, ...log } = openLog(options, commands, printError);
+  const processAlarms = new ProcessAlarms();
+  events.subscribe(processAlarms.take);
   const { greeting, ...access } = accessOf(options, events, printError);
   const tls = tlsPaths && readTlsMaterial(tlsPaths, Date.now());
   // After every check of the options: a misuse is reported as such, whatever else uses the port.
@@ -95,6 +98,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
       checkpointedNamespaces: checkpoints.namespaces(),
       overrides: options.ignoreFindings,
       startLoops: (name) => limits.startLoops(name),
+      processAlarms: () => processAlarms.all(),
     });
     const place = describeStore(address);
     const namespaces = await prepareNamespaces(coordinator, opened, namespace, place, printError);

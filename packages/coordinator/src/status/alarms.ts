@@ -8,6 +8,7 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { StartLoop } from "../limits/restart-brake.js";
 import { type NamespaceRecord } from "../stores/store.js";
 import { holderUses, type LeaseWindow, runCountOf } from "./capacity.js";
+import type { ProcessAlarmName } from "./process-alarms.js";
 import { type RunSpace, runSpaceOf } from "./status.js";
 
 const HOUR_MS = 3_600_000;
@@ -39,6 +40,8 @@ export interface AlarmSubject extends LeasingState {
   readonly hour: LeaseWindow;
   /** Holders that restart repeatedly, the worst first. */
   readonly startLoops: readonly StartLoop[];
+  /** Alarms that are raised elsewhere, about the process. */
+  readonly processAlarms: readonly Alarm[];
   readonly nowMs: number;
 }
 
@@ -50,15 +53,16 @@ type Raise = (subject: AlarmSubject, space: RunSpace) => Raised;
 /** Returns the alarms of now, the most severe first. */
 export function alarmsOf(subject: AlarmSubject): readonly Alarm[] {
   const space = runSpaceOf(subject.record, subject.nowMs);
-  return (Object.entries(RAISES) as [AlarmName, Raise][])
-    .flatMap(([name, raise]) => {
-      const raised = raise(subject, space);
-      return raised === undefined ? [] : [{ name, ...raised }];
-    })
-    .sort((one, other) => ALARM_SEVERITIES.indexOf(one.severity) - ALARM_SEVERITIES.indexOf(other.severity));
+  const raised = (Object.entries(RAISES) as [AlarmName, Raise][]).flatMap(([name, raise]) => {
+    const about = raise(subject, space);
+    return about === undefined ? [] : [{ name, ...about }];
+  });
+  return [...raised, ...subject.processAlarms].sort(
+    (one, other) => ALARM_SEVERITIES.indexOf(one.severity) - ALARM_SEVERITIES.indexOf(other.severity),
+  );
 }
 
-const RAISES: Readonly<Record<AlarmName, Raise>> = {
+const RAISES: Readonly<Record<Exclude<AlarmName, ProcessAlarmName>, Raise>> = {
   run_space_exhausted: raiseExhausted,
   runs_used_95: ({ record }, space) => raiseUsed("runs_used_95", "critical", wayOn(record), record, space),
   runs_used_80: ({ record }, space) => raiseUsed("runs_used_80", "warning", PLAN, record, space),

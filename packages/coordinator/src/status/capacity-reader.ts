@@ -27,6 +27,7 @@ export interface CapacityReaderOptions {
   readonly namespaces: () => Promise<Iterable<string>>;
   /** Holders that restart repeatedly, the worst first. */
   readonly startLoops: (namespace: string) => readonly StartLoop[];
+  readonly processAlarms: () => readonly Alarm[];
   readonly read: (namespace: string) => Promise<LeasingState>;
 }
 
@@ -119,8 +120,10 @@ export class CapacityReader {
   }
 
   #alarmsIn(state: LeasingState, hour: LeaseWindow): readonly Alarm[] {
-    const { now, startLoops } = this.#options;
-    return alarmsOf({ ...state, hour, startLoops: startLoops(state.record.namespace), nowMs: now() });
+    const { now, startLoops, processAlarms } = this.#options;
+    const { namespace } = state.record;
+    const found = { hour, startLoops: startLoops(namespace), processAlarms: processAlarms(), nowMs: now() };
+    return alarmsOf({ ...state, ...found });
   }
 
   /** Returns the response of the last seconds, or reads it. Errors are not cached. */
