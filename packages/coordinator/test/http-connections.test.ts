@@ -1,8 +1,14 @@
 /** Connections over real sockets: how many there may be, what a stop waits for, and what pages of other sites may do. */
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { EventHub } from "../src/events/events.js";
+import { Connections } from "../src/http/connections.js";
+import { ProcessAlarms } from "../src/status/process-alarms.js";
+import { makeToken, newToken } from "../src/tokens/token.js";
+import { TokenAuthenticator } from "../src/tokens/token-auth.js";
 import { gatedMethod } from "./gated-store.js";
+import { keptLog } from "./leasing-crowd.js";
 import { opened, type Place, sendBytes } from "./raw-client.js";
 import { leaseRequest, served } from "./served.js";
 
@@ -25,27 +31,122 @@ async function openedForTest(place: Place): Promise<Socket> {
 
 /** Resolves to what came first. */
 async function responseTo(socket: Socket, bytes: string): Promise<string> {
+  if (!socket.readable) return "closed";
   const response = new Promise<string>((resolve) => {
     socket.once("data", (data) => resolve(String(data)));
-    socket.once("close", () => resolve("closed"));
+    socket.once("end", () => resolve("closed")).once("close", () => resolve("closed"));
   });
   socket.write(bytes);
   return await response;
 }
 
-test("a connection beyond the limit is closed, an open one is answered, and a closed one makes room", async () => {
-  const { place } = await served({ maxConnections: 3 });
-  const sockets: Socket[] = [];
-  for (let count = 0; count < 3; count++) {
-    const socket = await openedForTest(place);
-    expect(await responseTo(socket, HEALTH)).toMatch(/^HTTP\/1\.1 200/);
-    sockets.push(socket);
+describe("the number of connections", () => {
+  const importer = makeToken({ role: "lease", namespaces: ["main"] }, new Set(), 1);
+  const AUTHORIZATION = { authorization: `Bearer ${importer.token}` };
+  const TOKEN_LEASE = `${head("POST", "/v1/namespaces/main/leases", { ...JSON_BODY, ...AUTHORIZATION })}${BODY}`;
+  const COUNT_MAX = 16;
+  const GRANTED = /^HTTP\/1\.1 201/;
+
+  async function servedWithTokens() {
+    const { log, events: logged } = keptLog();
+    const events = new EventHub(log);
+    const alarms = new ProcessAlarms();
+    events.subscribe(alarms.take);
+    const authenticator = new TokenAuthenticator([importer.record]);
+    const { place } = await served({ events, authenticator, maxConnections: COUNT_MAX });
+    const full = () => logged.filter(({ event }) => event === "connections_full");
+    return { place, full, alarms: () => alarms.all().map(({ name }) => name) };
   }
-  expect(await sendBytes(place, [HEALTH])).toMatchObject({ text: "", isClosed: true });
-  for (const socket of sockets) expect(await responseTo(socket, HEALTH)).toMatch(/^HTTP\/1\.1 200/);
-  sockets[0]?.destroy();
-  const last = head("GET", "/healthz", { connection: "close" });
-  await expect.poll(async () => (await sendBytes(place, [last])).statuses).toEqual([200]);
+
+  /** Opens connections one after the other, sends the same on each, and leaves them open and idle. */
+  async function idleAfter(bytes: string, count: number, place: Place): Promise<readonly Socket[]> {
+    const sockets: Socket[] = [];
+    for (let left = count; left > 0; left--) {
+      const socket = await openedForTest(place);
+      await responseTo(socket, bytes);
+      sockets.push(socket);
+    }
+    return sockets;
+  }
+
+  const WRONG = head("GET", "/v1/namespaces", { authorization: `Bearer ${newToken()}` });
+
+  test.each([
+    ["public requests", HEALTH],
+    ["requests that are rejected", WRONG],
+  ])("a peer without a token that keeps all connections open by %s keeps no importer out", async (_, request) => {
+    const { place, full, alarms } = await servedWithTokens();
+    await idleAfter(request, 3 * COUNT_MAX, place);
+    for (const localAddress of ["127.0.0.1", "127.0.0.2"]) {
+      const socket = await openedForTest({ ...place, localAddress });
+      expect(await responseTo(socket, TOKEN_LEASE), localAddress).toMatch(GRANTED);
+    }
+    const reason = expect.stringMatching(/^9 connections have shown no accepted token, 9 of them from 127\.0\.0\.1/);
+    const fields = { remoteAddress: "127.0.0.1", connectionCount: 8, connectionCountMax: COUNT_MAX, reason };
+    expect(full()).toEqual([{ event: "connections_full", fields }]);
+    expect(alarms()).toEqual(["connections_full"]);
+  });
+
+  test("connections on which an importer was granted a lease stay open while a peer without a token opens others", async () => {
+    const { place } = await servedWithTokens();
+    const importers = await idleAfter(TOKEN_LEASE, COUNT_MAX - 4, place);
+    await idleAfter(HEALTH, 2 * COUNT_MAX, place);
+    for (const socket of importers) expect(await responseTo(socket, TOKEN_LEASE)).toMatch(GRANTED);
+  });
+
+  test("the peer with most connections loses its own, and others without a token none", async () => {
+    const { place } = await servedWithTokens();
+    const [console] = await idleAfter(HEALTH, 1, { ...place, localAddress: "127.0.0.2" });
+    await idleAfter(HEALTH, 2 * COUNT_MAX, place);
+    expect(await responseTo(console as Socket, HEALTH)).toMatch(/^HTTP\/1\.1 200/);
+  });
+
+  test("a connection beyond the limit is closed where all were granted access, is logged once, and one that closes makes room", async () => {
+    const { place, full, alarms } = await servedWithTokens();
+    const importers = await idleAfter(TOKEN_LEASE, COUNT_MAX, place);
+    for (let tries = 0; tries < 2; tries++)
+      expect(await sendBytes(place, [TOKEN_LEASE])).toMatchObject({ text: "", isClosed: true });
+    for (const socket of importers) expect(await responseTo(socket, TOKEN_LEASE)).toMatch(GRANTED);
+    expect(full()).toHaveLength(1);
+    expect(full()[0]?.fields).toMatchObject({ reason: expect.stringContaining("--max-connections") });
+    expect(alarms()).toEqual(["connections_full"]);
+    importers[0]?.destroy();
+    const last = head("GET", "/healthz", { connection: "close" });
+    await expect.poll(async () => (await sendBytes(place, [last])).statuses).toEqual([200]);
+  });
+
+  test("closed connections are logged again when a minute has passed without any", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { log, events } = keptLog();
+    const connections = new Connections({ countMax: 1, log });
+    const drop = () => connections.noteDropped("192.0.2.1");
+    drop();
+    vi.advanceTimersByTime(59_000);
+    drop();
+    vi.advanceTimersByTime(59_000);
+    expect(events.map(({ event }) => event)).toEqual(["connections_full"]);
+    vi.advanceTimersByTime(1_000);
+    expect(events.at(-1)).toEqual({ event: "connections_free", fields: { closedCount: 2 } });
+    drop();
+    expect(events.map(({ event }) => event)).toEqual(["connections_full", "connections_free", "connections_full"]);
+    connections.end();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("a connection is announced to be kept for 5 s, and for 72 s from the first request that needs a token and has it", async () => {
+    const { place } = await servedWithTokens();
+    const socket = await openedForTest(place);
+    for (const request of [HEALTH, WRONG])
+      expect(await responseTo(socket, request)).toMatch(/^keep-alive: timeout=5\r$/im);
+    for (const request of [TOKEN_LEASE, HEALTH])
+      expect(await responseTo(socket, request)).toMatch(/^keep-alive: timeout=72, max=\d+\r$/im);
+  });
+
+  test("without tokens a connection that leased is kept as long as one with a token", async () => {
+    const { place } = await served();
+    expect(await responseTo(await openedForTest(place), LEASE)).toMatch(/^keep-alive: timeout=72/im);
+  });
 });
 
 test("a stop closes incomplete requests and idle connections, and waits for a lease in flight", async () => {

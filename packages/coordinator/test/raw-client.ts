@@ -7,6 +7,8 @@ import { onTestFinished } from "vitest";
 export interface Place {
   readonly host: string;
   readonly port: number;
+  /** From which address of this machine it is reached. Default: the system's choice. */
+  readonly localAddress?: string;
 }
 
 export interface Received {
@@ -54,8 +56,8 @@ export async function sendBytes(
 }
 
 /** Resolves to a connection whose errors are ignored. */
-export async function opened({ host, port }: Place): Promise<Socket> {
-  const socket = connect({ host, port, noDelay: true, allowHalfOpen: true });
+export async function opened(place: Place): Promise<Socket> {
+  const socket = connect({ ...place, noDelay: true, allowHalfOpen: true });
   await new Promise<void>((resolve) => {
     socket.once("connect", resolve).once("close", () => resolve());
     socket.on("error", () => {});

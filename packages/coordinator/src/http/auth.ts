@@ -3,7 +3,7 @@
  * anything else of it is read, and again when its body is there.
  * A path with `:namespace` is about that namespace, every other path is about all of them.
  */
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { CoordinatorError } from "../errors.js";
 import type { TypedApp } from "./app.js";
 
@@ -66,13 +66,24 @@ export interface Authenticator {
 /** Requires no token. */
 export const NO_AUTH: Authenticator = { authenticate: () => UNRESTRICTED, isValid: () => true };
 
-/** From here on every route must name its permission, and no request without it reaches one. */
-export function registerAuth(app: TypedApp, authenticator: Authenticator): void {
+/**
+ * From here on every route must name its permission, and no request without it reaches one. `onGranted` is called with each request that has a
+ * permission which not every client has.
+ */
+export function registerAuth(
+  app: TypedApp,
+  authenticator: Authenticator,
+  onGranted: (request: FastifyRequest, reply: FastifyReply) => void,
+): void {
   app.decorateRequest("principal", null as never);
   app.addHook("onRoute", ({ method, url, config }) => {
     if (config?.permission === undefined) throw new Error(`broken invariant: ${method} ${url} names no permission`);
   });
-  app.addHook("onRequest", (request, _reply, done) => done(rejectionOf(request, authenticator)));
+  app.addHook("onRequest", (request, reply, done) => {
+    const rejection = rejectionOf(request, authenticator);
+    if (rejection === undefined && permissionFor(request) !== "public") onGranted(request, reply as never);
+    done(rejection);
+  });
   // A body may arrive long after its head, and a token may be revoked in between.
   app.addHook("preHandler", (request, _reply, done) => {
     const isAllowed = permissionFor(request) === "public" || authenticator.isValid(request.principal);

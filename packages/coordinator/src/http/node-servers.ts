@@ -2,12 +2,20 @@
  * The HTTP servers of Node under the web framework: their limits, their TLS, and the requests in flight. There is one for each address of
  * `localhost`. A malformed request gets an error body here, and its connection ends.
  */
-import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { Log } from "../log.js";
+import { Connections } from "./connections.js";
 import { errorResponse, SAME_ORIGIN_HEADERS } from "./error-response.js";
 import { contextOf, type TlsMaterial } from "./tls.js";
 
@@ -20,6 +28,10 @@ const HTTP_OPTIONS = {
   /** Longer than proxies keep an idle connection: a request on one that is just closed gets no response. */
   keepAliveTimeout: 72_000,
 } as const;
+/** For an unknown connection (connections.ts), which has no reason to come back. */
+const UNKNOWN_KEEP_ALIVE_S = 5;
+/** Clients that know this header close first. */
+const KEEP_ALIVE = "keep-alive";
 /** So that the clients behind a load balancer spread over the coordinators again, now and then. */
 const REQUESTS_PER_CONNECTION_MAX = 10_000;
 /**
@@ -45,7 +57,7 @@ const MALFORMED: ReadonlyMap<unknown, { readonly code: ErrorCode; readonly messa
 export interface NodeServersOptions {
   /** Undefined: HTTP is spoken. */
   readonly tls: TlsMaterial | undefined;
-  /** Connections at a time, on each address; further ones are closed at once. Default 2,048. */
+  /** Connections at a time, on each address: beyond it unknown ones are closed, else further ones. Default 2,048. */
   readonly maxConnections: number | undefined;
   readonly log: Log;
 }
@@ -53,8 +65,7 @@ export interface NodeServersOptions {
 export class NodeServers {
   readonly #log: Log;
   readonly #maxConnections: number;
-  readonly #servers = new Set<Server | TlsServer>();
-  readonly #sockets = new Set<Socket>();
+  readonly #servers = new Map<Server | TlsServer, Connections>();
   readonly #requests = new Set<IncomingMessage>();
   #tls: TlsMaterial | undefined;
   #isClosed = false;
@@ -74,17 +85,25 @@ export class NodeServers {
     const server = this.#tls
       ? createTlsServer({ ...HTTP_OPTIONS, ...contextOf(this.#tls), handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler)
       : createServer(HTTP_OPTIONS, handler);
+    const connections = new Connections({ countMax: this.#maxConnections, log: this.#log });
     server.maxConnections = this.#maxConnections;
     server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX;
     server.setTimeout(SOCKET_TIMEOUT_MS);
     server.on("connection", (socket: Socket) => {
       if (this.#isClosed) socket.destroy();
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
+      connections.add(socket);
     });
-    server.on("request", (request, response) => {
+    server.on("drop", (dropped) => connections.noteDropped(dropped?.remoteAddress));
+    // Before the handler, which may send the response at once.
+    server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
+      const { socket } = request;
       this.#requests.add(request);
       response.once("close", () => this.#requests.delete(request));
+      if (!connections.isUnknown(socket)) return;
+      response.setHeader(KEEP_ALIVE, `timeout=${UNKNOWN_KEEP_ALIVE_S}`);
+      response.once("finish", () => {
+        if (connections.isUnknown(socket)) socket.setTimeout(1_000 * UNKNOWN_KEEP_ALIVE_S);
+      });
     });
     server.on("clientError", (error, socket) => this.#rejectMalformed(error, socket as Socket));
     // Node would pass it on as `clientError`, and be sent a response that the client can't read.
@@ -93,9 +112,15 @@ export class NodeServers {
       socket.destroy();
       this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
     });
-    this.#servers.add(server);
+    this.#servers.set(server, connections);
     return server;
   };
+
+  /** The request needed a permission and got it: from now on its connection is kept as long as any. */
+  know({ socket }: IncomingMessage, response: ServerResponse): void {
+    for (const connections of this.#servers.values()) connections.know(socket);
+    response.removeHeader(KEEP_ALIVE);
+  }
 
   /**
    * New connections get this certificate. Open ones go on with the old one, unless the client CA has changed: then all are closed, as their clients
@@ -104,8 +129,9 @@ export class NodeServers {
   useTls(material: TlsMaterial): void {
     const isCaChanged = material.clientCa !== this.#tls?.clientCa;
     this.#tls = material;
-    for (const server of this.#servers) if ("setSecureContext" in server) server.setSecureContext(contextOf(material));
-    if (isCaChanged) this.#closeConnections();
+    for (const server of this.#servers.keys())
+      if ("setSecureContext" in server) server.setSecureContext(contextOf(material));
+    if (isCaChanged) for (const connections of this.#servers.values()) connections.closeAll();
   }
 
   /**
@@ -121,11 +147,7 @@ export class NodeServers {
       for (const request of this.#requests) if (!request.complete) request.destroy();
     }
     this.#isClosed = true;
-    this.#closeConnections();
-  }
-
-  #closeConnections(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const connections of this.#servers.values()) connections.end();
   }
 
   #rejectMalformed({ code: nodeCode }: NodeJS.ErrnoException, socket: Socket): void {

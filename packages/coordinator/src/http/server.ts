@@ -114,7 +114,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   // Before the hooks below, which don't run for it.
   await app.register(registerConsole);
   rejectUnknownQueries(app);
-  registerAuth(app, authenticator);
+  registerAuth(app, authenticator, (request, reply) => servers.know(request.raw, reply.raw));
   limitConcurrency(app, maxConcurrentLeases);
   rejectUnknownRoutes();
   await app.register(async (scope) => {
