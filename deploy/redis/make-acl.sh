@@ -11,7 +11,19 @@ hash_of() {
   eval "password=\${$1:-}"
   case $password in *[!A-Za-z0-9_-]*) refuse "$1 has characters that a URL would change" ;; esac
   [ "${#password}" -ge 32 ] || refuse "$1 is unset or shorter than 32 characters"
-  printf %s "$password" | sha256sum | cut -d ' ' -f 1
+  hash=$(printf %s "$password" | sha256) || exit 1
+  hash=${hash%% *}
+  [ "${#hash}" -eq 64 ] || fail "no SHA-256 could be made of $1"
+  echo "$hash"
+}
+
+# macOS has shasum, and a small system perhaps openssl alone.
+sha256() {
+  if command -v sha256sum > /dev/null; then sha256sum
+  elif command -v shasum > /dev/null; then shasum -a 256
+  elif command -v openssl > /dev/null; then openssl dgst -sha256 -r
+  else fail "there is no sha256sum, shasum or openssl on PATH. Install one of them"
+  fi
 }
 
 # Nothing for a user that is not wanted.
@@ -21,7 +33,12 @@ hash_if_given() {
 }
 
 refuse() {
-  echo "make-acl: $1. Make one with: openssl rand -hex 32" >&2
+  fail "$1. Make one with: openssl rand -hex 32"
+}
+
+# Nothing is printed yet: all hashes are made before the first line.
+fail() {
+  echo "make-acl: $1" >&2
   exit 1
 }
 

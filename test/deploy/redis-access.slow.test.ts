@@ -1,9 +1,11 @@
 /** What we ship for Redis, in a real Redis: the users of make-acl.sh and the settings of redis.conf. */
+import { spawnSync } from "node:child_process";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { needsOwnServer } from "../../packages/coordinator/test/redis-for-test.js";
-import { callnumber, REPOSITORY, serve } from "../processes/command.js";
+import { callnumber, folderForTest, REPOSITORY, serve } from "../processes/command.js";
 import { makeAcl, PASSWORDS, passwordVariable } from "../redis/shipped-users.js";
 import { type RedisServer, startRedisServer } from "../redis/test-redis.js";
 
@@ -128,6 +130,31 @@ test("make-acl.sh makes the users that have a password, and no others", () => {
     expect(stdout.match(/^user \w+ o(?:n|ff) /gm)).toEqual(["user default off ", ...users]);
   }
 });
+
+test.for(["sha256sum", "shasum", "openssl"])("make-acl.sh needs no other program than %s", async (name, { skip }) => {
+  skip(pathOf(name) === undefined, `no ${name} on PATH`);
+  expect(makeAcl(PASSWORDS, await folderWith("sh", name))).toMatchObject({
+    status: 0,
+    stdout: makeAcl(PASSWORDS).stdout,
+  });
+});
+
+test("make-acl.sh makes no file where no program makes a digest", async () => {
+  const { status, stdout, stderr } = makeAcl(PASSWORDS, await folderWith("sh"));
+  expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+  expect(stderr).toBe("make-acl: there is no sha256sum, shasum or openssl on PATH. Install one of them\n");
+});
+
+/** For a PATH with these programs alone. */
+async function folderWith(...names: readonly string[]): Promise<string> {
+  const folder = await folderForTest();
+  for (const name of names) symlinkSync(pathOf(name) ?? "", join(folder, name));
+  return folder;
+}
+
+function pathOf(name: string): string | undefined {
+  return spawnSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).stdout.trim() || undefined;
+}
 
 test("make-acl.sh writes digests, and no password", () => {
   const { stdout } = makeAcl(PASSWORDS);

@@ -36,9 +36,9 @@ export function passwordVariable(user: string): string {
   return user === STORE_USER.name ? "CALLNUMBER_REDIS_PASSWORD" : `CALLNUMBER_REDIS_${user.toUpperCase()}_PASSWORD`;
 }
 
-export function makeAcl(passwords: Readonly<Record<string, string | undefined>>) {
+export function makeAcl(passwords: Readonly<Record<string, string | undefined>>, PATH = process.env["PATH"]) {
   const given = Object.entries(passwords).map(([user, password]) => [passwordVariable(user), password]);
-  const env = { PATH: process.env["PATH"], ...Object.fromEntries(given) };
+  const env = { PATH, ...Object.fromEntries(given) };
   return spawnSync("sh", [MAKE_ACL], { encoding: "utf8", env });
 }
 
