@@ -1,6 +1,6 @@
 /**
  * Runs once before all tests: finds a real Redis by the first way that works, and keeps the reason why each earlier one did not.
- * In order: REDIS_URL, a container engine, a server on PATH, Debian's package unpacked without root. Prints which one it is.
+ * In order: REDIS_URL, a container engine, a server on PATH, Debian's package unpacked without root. Prints which one it is, and why.
  */
 import { existsSync } from "node:fs";
 import { Redis } from "ioredis";
@@ -9,8 +9,6 @@ import { type RedisBinary, redisBinaryOnPath, unpackDebianRedis } from "./redis-
 import { launchRedisServer } from "./redis-server.js";
 import { asStoreUser } from "./shipped-users.js";
 
-const IMAGE = "redis:8-alpine";
-const REDIS_PORT = 6379;
 const ENGINE_SOCKET = "/var/run/docker.sock";
 
 /** The server that the whole run shares. */
@@ -41,9 +39,14 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     );
   }
   const ownServerUnavailable = binary ? undefined : `no Redis of its own can be started: ${whyNoBinary.join("; ")}`;
-  console.log(`Redis ${shared.version} for the tests: ${shared.origin}.`);
+  const whyNotEarlier = running === undefined ? [...whyNotRunning, ...whyNoBinary] : whyNotRunning;
+  console.log([`Redis ${shared.version} for the tests: ${shared.origin}`, ...whyNotEarlier].join("; "));
   if (ownServerUnavailable !== undefined) console.log(ownServerUnavailable);
-  project.provide("redis", { url: shared.url, storeUrl: asStoreUser(shared.url), binary, ownServerUnavailable });
+  const storeUrl = asStoreUser(shared.url);
+  const usersUnavailable =
+    storeUrl === shared.url ? "the Redis of REDIS_URL has not the users of deploy/redis/make-acl.sh" : undefined;
+  if (usersUnavailable !== undefined) console.log(`${usersUnavailable}: tests of their rights are skipped`);
+  project.provide("redis", { url: shared.url, storeUrl, binary, ownServerUnavailable, usersUnavailable });
   return () => shared.stop();
 }
 
@@ -75,13 +78,12 @@ async function redisAtUrl(url: string | undefined): Promise<SharedServer | strin
 async function redisInContainer(dockerHost: string | undefined): Promise<SharedServer | string> {
   if (!dockerHost && !existsSync(ENGINE_SOCKET)) return `no container engine at ${ENGINE_SOCKET}`;
   try {
-    const { GenericContainer } = await import("testcontainers");
-    const container = await new GenericContainer(IMAGE).withExposedPorts(REDIS_PORT).start();
-    const url = `redis://${container.getHost()}:${container.getMappedPort(REDIS_PORT)}`;
-    const stop = async () => void (await container.stop());
-    return { url, version: await versionAt(url), origin: `a container of ${IMAGE}`, stop };
+    const { startRedisContainer } = await import("./redis-container.js");
+    let version = "";
+    const { url, image, remove } = await startRedisContainer(async (at) => (version = await versionAt(at)));
+    return { url, version, origin: `a container of ${image}`, stop: remove };
   } catch (error) {
-    return `the container engine could not start ${IMAGE}: ${(error as Error).message}`;
+    return `the container engine could not start a Redis: ${(error as Error).message}`;
   }
 }
 

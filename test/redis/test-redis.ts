@@ -20,6 +20,7 @@ declare module "vitest" {
       storeUrl: string;
       binary: RedisBinary | undefined;
       ownServerUnavailable: string | undefined;
+      usersUnavailable: string | undefined;
     };
   }
 }
@@ -46,6 +47,11 @@ export function sharedRedis(): SharedRedis {
 /** Why `startRedisServer` cannot work here, for `ctx.skip(reason)`; undefined when it can. */
 export function ownServerUnavailable(): string | undefined {
   return inject("redis").ownServerUnavailable;
+}
+
+/** Why every client of the shared Redis has all rights, for `ctx.skip(reason)`; undefined when it has the users that we ship. */
+export function usersUnavailable(): string | undefined {
+  return inject("redis").usersUnavailable;
 }
 
 /**

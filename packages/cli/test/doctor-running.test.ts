@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { callnumber, callnumberProcess, folderForTest, serve, serveWith } from "../../../test/processes/command.js";
 import { command } from "../../../test/redis/redis-command.js";
-import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { sharedRedis, usersUnavailable } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 import { nearExpiry } from "../src/certificate-expiry.js";
@@ -36,7 +36,8 @@ describe("doctor without --store", () => {
     expect(alone.stdout).toMatch(/^sqlite:\S+store\.db\n {2}nothing found.*\nno coordinator answers at /);
   });
 
-  test("doctor examines the Redis of the running coordinator, and not the unused default store", async () => {
+  test("doctor examines the Redis of the running coordinator, and not the unused default store", async ({ skip }) => {
+    skip(usersUnavailable() !== undefined, usersUnavailable());
     const home = { HOME: folder, XDG_STATE_HOME: "" };
     await callnumber(["init", "--create"], { env: home });
     const { storeUrl, operatorUrl } = sharedRedis();
