@@ -63,6 +63,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "Explain an error code, and how to fix it",
     load: async () => (await import("./commands/explain.js")).explainCommand(),
   },
+  complete: {
+    group: LOOK_UP,
+    summary: "Complete commands and options in a shell",
+    load: async () => (await import("./commands/complete.js")).completeCommand(),
+  },
   doctor: {
     group: "Maintain:",
     summary: "Check whether a store could lose or repeat runs",

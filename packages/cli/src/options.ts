@@ -54,10 +54,21 @@ export function switchOption(name: string, description: string): Option {
   return new Option(`--${name}`, description).argParser(parse);
 }
 
+/** Not `Option.argChoices`: the help would list them twice. */
+const choices = new WeakMap<Option, readonly string[]>();
+
+/** Returns the possible values of a `choiceOption`; none for any other option. */
+export function choicesOf(option: Option): readonly string[] {
+  return choices.get(option) ?? [];
+}
+
 /** An option with one of a few values. */
 export function choiceOption(flags: string, description: string, values: readonly string[]): Option {
   const list = values.join(", ");
-  return checkedOption(flags, `${description}: ${list}`, z.enum(values, { error: `must be one of ${list}` }));
+  const schema = z.enum(values, { error: `must be one of ${list}` });
+  const option = checkedOption(flags, `${description}: ${list}`, schema);
+  choices.set(option, values);
+  return option;
 }
 
 /** @throws InvalidArgumentError with the schema's message. */

@@ -25,7 +25,13 @@ export async function runProgram(words: readonly string[]): Promise<void> {
   const { stdout, stderr } = command.io;
   const asJson = words.includes("--json");
   const [name = "", ...rest] = words;
-  const program = await programFor([name === "help" ? (rest[0] ?? "") : name]);
+  // From the script of `complete`: nothing of it is an option.
+  if (name === "complete" && rest[0] === "--") {
+    const { completionsFor } = await import("./completion.js");
+    const typed = rest.slice(1);
+    return void stdout.write(completionsFor(await programNaming(typed), typed));
+  }
+  const program = await programNaming(words);
   if (words.length === 0) return program.outputHelp();
   // With --json a program reads this, and expects a failure or nothing.
   if (!asJson && words.some((word) => redactSecrets(word) !== word)) stderr.write(`${SECRET_TYPED}\n`);
@@ -65,6 +71,10 @@ class Misuse extends CommanderError {
 /** The help of a command is no misuse, also where it stands for a command that is missing. */
 function misused(error: CommanderError, command: Command): never {
   throw error.exitCode === 0 || error.code === "commander.help" ? error : new Misuse(error, command);
+}
+
+function programNaming([name = "", second = ""]: readonly string[]): Promise<Command> {
+  return programFor([name === "help" ? second : name]);
 }
 
 /** With every sub-command, but the options of those only that are named: loading a command takes longer than listing all. */

@@ -14,6 +14,7 @@ const WORDS: Readonly<Record<string, string>> = {
   export: "dump",
   decode: "parse",
   doctor: "check diagnose verify",
+  complete: "completion completions",
   explain: "error errors why",
   recover: "fix repair restore",
   backup: "copy save",

@@ -55,6 +55,7 @@ test("every command prints the JSON that the page describes", async () => {
   await run("decode", "2VznWE2i", "03KOE60u");
   await run("encode", "0", "99", "345");
   await run("explain", "store_locked");
+  await run("complete", "zsh");
   await run("retention", "--store", store, "--days", "30");
   await run("backup", "--store", store, "--to", join(folder, "backup.db"));
   await run("recover", "--store", store);
