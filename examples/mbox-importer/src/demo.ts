@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync, statSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, openSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -17,12 +17,16 @@ import { ignoreClosedPipes, printable } from "./terminal.js";
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
 /** The `callnumber` command, as the coordinator's package ships it. */
 const CALLNUMBER = fileURLToPath(new URL("../bin/callnumber.js", import.meta.resolve("callnumber")));
-const PROCESS_COUNT = 4;
+const PROCESS_COUNT = 2;
 const SHOWN_COUNT = 10;
+/** In columns. A line fits a terminal of 80. */
+const NAME_WIDTH = 16;
+const SUBJECT_WIDTH = 50;
 const HELP_TEXT = `Imports mail with a coordinator of its own, in a temporary directory, and looks a call number up again.
 
-  npm run demo                     the history of this repository, as mail
+  npm run demo                     30 messages of an invented mailing list
   npm run demo -- my.mbox ~/Maildir
+  npm run demo -- --history        the history of this repository, as mail
   npm run demo -- --keep           keep the directory and print its path
 `;
 
@@ -35,7 +39,7 @@ export async function demo(): Promise<void> {
     process.exitCode = 2;
     return;
   }
-  const { help, keep, sources } = request;
+  const { help, keep } = request;
   if (help) return print(HELP_TEXT);
   ignoreClosedPipes();
   // Ctrl-C ends the importer in order; then the demo removes its directory.
@@ -46,25 +50,34 @@ export async function demo(): Promise<void> {
   try {
     coordinator = await startCoordinator(storePath);
     print(`A coordinator listens on ${coordinator.url}; its store is an SQLite file.\n`);
-    process.exitCode = await play(directory, coordinator.url, sources);
+    process.exitCode = await play(directory, coordinator.url, request);
   } finally {
     await coordinator?.stop();
     if (keep) print(`\nKept: ${directory} (the archive is archive.db, the store of the coordinator store.db)`);
     else await remove(directory, storePath);
+    if (!keep) print("\nThe files of the demo are removed. Keep them with: npm run demo -- --keep");
   }
 }
 
-/** Its sources are absolute; none for the demo's own input. @throws Error with what is wrong with the command line. */
+/** Its sources are absolute; none for what the demo itself has. @throws Error with what is wrong with the command line. */
 function parseRequest(args: string[]) {
   const { values, positionals } = parseArgs({
     args,
-    options: { keep: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
+    options: {
+      history: { type: "boolean", default: false },
+      keep: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
     allowPositionals: true,
   });
   // npm runs its scripts in the project's directory, whatever the directory it was called in.
   const sources = positionals.map((path) => resolve(process.env["INIT_CWD"] ?? "", path));
   const missing = sources.find((path) => !existsSync(path));
   if (missing !== undefined) throw new Error(`there is nothing at ${missing}`);
+  if (values.history && sources.length > 0)
+    throw new Error("--history imports nothing else: leave out the other sources");
+  // Unpacked inside another repository, git would find the history of that one.
+  if (values.history && git("rev-parse --show-cdup") !== "") throw new Error("there is no git history here");
   return { ...values, sources };
 }
 
@@ -100,16 +113,18 @@ async function remove(directory: string, storePath: string): Promise<void> {
 }
 
 /** Returns the exit status. */
-async function play(directory: string, coordinatorUrl: string, given: readonly string[]): Promise<number> {
-  const archivePath = join(directory, "archive.db");
-  const input = given.length === 0 ? demoInput(directory) : undefined;
-  const sources = input?.paths ?? given;
-  print(`Importing ${input?.description ?? sources.map((path) => printable(path)).join(", ")}:\n`);
-  const options = ["--archive", archivePath, "--coordinator", coordinatorUrl, "--processes", String(PROCESS_COUNT)];
-  const status = await run("mbox-importer", MBOX_IMPORTER, [...sources, ...options]);
+async function play(
+  directory: string,
+  coordinatorUrl: string,
+  request: ReturnType<typeof parseRequest>,
+): Promise<number> {
+  const { paths, description } = demoInput(directory, request);
+  print(`Importing ${description}:\n`);
+  const options = ["--archive", "archive.db", "--coordinator", coordinatorUrl, "--processes", String(PROCESS_COUNT)];
+  const status = await run(directory, "mbox-importer", MBOX_IMPORTER, [...paths, ...options]);
   if (status !== 0) return status;
 
-  using archive = new Archive(archivePath);
+  using archive = new Archive(join(directory, "archive.db"));
   const first = archive.first(SHOWN_COUNT);
   const [chosen] = first;
   if (chosen === undefined) {
@@ -119,7 +134,12 @@ async function play(directory: string, coordinatorUrl: string, given: readonly s
   const heading =
     first.length === 1 ? "message and its call number" : `${first.length} messages and their call numbers`;
   print(`\nThe first ${heading}:\n`);
-  for (const { callNumber, subject } of first) print(`  ${callNumber}  ${printable(subject ?? "(no subject)", 90)}`);
+  for (const { callNumber, from, subject } of first) {
+    print(
+      `  ${callNumber}  ${nameIn(from).padEnd(NAME_WIDTH)}  ${printable(subject ?? "(no subject)", SUBJECT_WIDTH)}`,
+    );
+  }
+  print("\nEach process takes its numbers from a run of 16,384 that it leased.");
 
   print(`\n${chosen.callNumber} in the archive:\n`);
   const found = archive.findByCallNumber(chosen.callNumber);
@@ -127,13 +147,16 @@ async function play(directory: string, coordinatorUrl: string, given: readonly s
   print(`  ${printable(found?.subject ?? "(no subject)", 90)}`);
 
   print("\nand what the coordinator knows of it:\n");
-  return await run("callnumber", CALLNUMBER, ["inspect", chosen.callNumber, "--coordinator", coordinatorUrl]);
+  return await run(directory, "callnumber", CALLNUMBER, [
+    "inspect",
+    chosen.callNumber,
+    "--coordinator",
+    coordinatorUrl,
+  ]);
 }
 
 const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url));
-const SAMPLE = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
-/** A shallow clone has one commit: too few to show anything. */
-const HISTORY_LENGTH_MIN = 10;
+const SAMPLE = fileURLToPath(new URL("../sample/garden.mbox", import.meta.url));
 /**
  * mboxrd: lines of a commit message that begin with `From ` are quoted, so that only the separators are separators.
  * Merges have no patch and are left out. The other options cancel what the user's own settings would add.
@@ -143,27 +166,21 @@ const AS_MAIL =
 /** Part of the Message-IDs that git writes. */
 const IDENTITY = { GIT_COMMITTER_NAME: "Callnumber demo", GIT_COMMITTER_EMAIL: "demo@callnumber.invalid" };
 
-/**
- * What the demo imports when it is given nothing: the history of this repository, written by git as mail into `directory`.
- * Where there is little or none, the sample letters are added or replace it.
- */
-function demoInput(directory: string): { readonly paths: readonly string[]; readonly description: string } {
-  const letters = "twenty letters of a reading room";
-  const history = "the history of this repository, each commit a letter";
-  // Unpacked inside another repository, git would find the history of that one.
-  if (git("rev-parse --show-cdup") !== "") {
-    return { paths: [SAMPLE], description: `${letters} (there is no git history here)` };
+/** Puts what the demo imports into `directory`, unless the user gave it. Returns its paths and a description. */
+function demoInput(
+  directory: string,
+  { sources, history }: Pick<ReturnType<typeof parseRequest>, "sources" | "history">,
+) {
+  if (sources.length > 0) return { paths: sources, description: sources.map((path) => printable(path)).join(", ") };
+  if (!history) {
+    copyFileSync(SAMPLE, join(directory, "garden.mbox"));
+    return { paths: ["garden.mbox"], description: "30 messages of an invented mailing list, in three languages" };
   }
-  const path = join(directory, "history.mbox");
-  const file = openSync(path, "w");
+  const file = openSync(join(directory, "history.mbox"), "w");
   const written = git(AS_MAIL, file);
   closeSync(file);
-  if (written === undefined || statSync(path).size === 0) {
-    return { paths: [SAMPLE], description: `${letters} (git could not write the history)` };
-  }
-  const length = Number(git("rev-list --count --no-merges HEAD"));
-  if (length >= HISTORY_LENGTH_MIN) return { paths: [path], description: history };
-  return { paths: [path, SAMPLE], description: `${history}, and because it is short, ${letters}` };
+  if (written === undefined) throw new Error("git could not write the history of this repository");
+  return { paths: ["history.mbox"], description: "the history of this repository, each commit a message" };
 }
 
 /** Returns what git prints, unless it goes to a file; undefined when git fails, or is not installed. */
@@ -176,10 +193,15 @@ function git(words: string, output: "pipe" | number = "pipe"): string | undefine
   return status === 0 ? (stdout ?? "").trim() : undefined;
 }
 
-/** Shows a command and runs it as a user would. Returns its exit status. */
-async function run(name: string, bin: string, args: readonly string[]): Promise<number> {
+/** The name of a sender, else the address. */
+function nameIn(from: string | null): string {
+  return printable(from?.replace(/ <[^<>]*>$/, "") ?? "(no sender)", NAME_WIDTH);
+}
+
+/** Shows a command and runs it in the directory of the demo, as a user would. Returns its exit status. */
+async function run(directory: string, name: string, bin: string, args: readonly string[]): Promise<number> {
   print(`  $ ${name} ${args.map((arg) => printable(arg)).join(" ")}\n`);
-  const child = spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "inherit", "inherit"] });
+  const child = spawn(process.execPath, [bin, ...args], { cwd: directory, stdio: ["ignore", "inherit", "inherit"] });
   const [status] = await once(child, "exit");
   return typeof status === "number" ? status : 1;
 }

@@ -26,7 +26,10 @@ import type { Summary } from "../src/importing/summary.js";
 
 export const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
 export const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
-export const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
+/** An invented mailing list: what the demo imports. */
+export const GARDEN = fileURLToPath(new URL("../sample/garden.mbox", import.meta.url));
+/** With what goes wrong in real mail. */
+export const LETTERS = fileURLToPath(new URL("letters.mbox", import.meta.url));
 
 export async function temporaryDirectory(): Promise<string> {
   // Without links, as sources are named.
