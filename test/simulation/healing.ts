@@ -47,10 +47,10 @@ export async function heal(world: World): Promise<void> {
       if (world.tally.leases.length > leasesBefore || world.operator.isBusy) continue;
       const verb = nextVerb(world, refusal?.code, lastVerb);
       if (verb === undefined) continue;
-      // R7: no operator takes a store to its next version that was moved there.
-      if (entersVersion(verb) && (await world.newPlace.isMade())) {
-        world.log(() => `${importer.name} is pointed at the new place`);
-        place = world.newPlace;
+      const [madePlace] = verb.name === "move" ? await world.madePlaces() : [];
+      if (madePlace !== undefined) {
+        world.log(() => `${importer.name} is pointed at ${madePlace.name}`);
+        place = madePlace;
         continue;
       }
       lastVerb = verb;
@@ -58,7 +58,7 @@ export async function heal(world: World): Promise<void> {
       if (verb.name === "advance-version") {
         world.operator.advance();
       } else if (verb.name === "move") {
-        world.operator.move();
+        world.operator.move(world.newPlaces[verb.to]);
       } else {
         importer.refusedWith = undefined;
         world.operator.recover(WATCH_MS, verb.version);
@@ -69,7 +69,7 @@ export async function heal(world: World): Promise<void> {
 
 type Verb = (
   | { readonly name: "advance-version" }
-  | { readonly name: "move" }
+  | { readonly name: "move"; readonly to: 0 | 1 }
   | { readonly name: "recover"; readonly version: number }
 ) & {
   readonly areCoordinatorsStopped?: true;
@@ -81,7 +81,16 @@ function nextVerb(
   code: string | undefined,
   lastVerb: Verb | undefined,
 ): Verb | undefined {
-  if ([code, operator.refusedWith?.code].includes("namespace_moved")) return { name: "move" };
+  if ([code, operator.refusedWith?.code].includes("namespace_moved")) {
+    // The move was cut short, and the record is gone with its seal.
+    const isLost =
+      operator.refusedWith?.code === "namespace_not_found" || operator.refusedWith?.code === "namespace_lost";
+    if (isLost && lastVerb?.name === "move") return { name: "recover", version: 0 };
+    // Begun for the other place.
+    const isElsewhere =
+      operator.refusedWith?.code === "namespace_moved" && lastVerb?.name === "move" && lastVerb.to === 0;
+    return { name: "move", to: isElsewhere ? 1 : 0 };
+  }
   if (code === "run_space_exhausted") return { name: "advance-version" };
   if (!asksForOperator(code)) return undefined;
   const said = operator.refusedWith?.code;
@@ -94,10 +103,6 @@ function nextVerb(
   const id = parseStoreId(storeId);
   const isEnded = code === "run_above_high_water_mark" && id !== undefined && ceilingAt(id, 0, time.nowMs) >= RUN_MAX;
   return isEnded && !asksForOperator(said) ? { name: "advance-version" } : { name: "recover", version: 0 };
-}
-
-function entersVersion(verb: Verb): boolean {
-  return verb.name !== "recover" || verb.version > 0;
 }
 
 function inWords(verb: Verb): string {

@@ -4,7 +4,7 @@
  *
  * The other assumptions need no limit, because of what the simulated world is made of: every data node counts in `init --nodes` and
  * `recover --nodes` (A2, A3); a group has one life, and what was on one of its disks comes back on another of them only (A4, R1); importers
- * pin the store id, and no operator makes a second store (A5, R4); no version of a store is left once it was moved (R7); who writes into the record by hand computes no checksum (A6); no importer is
+ * pin the store id, and no operator makes a second store (A5, R4); the operator's directory keeps the checkpoint of a moved store (R7); who writes into the record by hand computes no checksum (A6); no importer is
  * resumed twice (R5).
  */
 import type { Host } from "./host.js";

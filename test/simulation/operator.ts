@@ -6,6 +6,7 @@
 import { OPERATOR_PLACE, type Time } from "./network.js";
 import {
   advanceVersion,
+  type Checkpoint,
   type CheckpointFile,
   Coordinator,
   CoordinatorError,
@@ -20,7 +21,7 @@ import {
 import { SimulatedStore } from "./simulated-store.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
-/** The operator's checkpoint directory is empty: the verbs must be safe without one. */
+/** No checkpoint directory. */
 const BLANK: CheckpointFile = { read: () => undefined, note: () => {}, close: () => {} };
 
 export class Operator {
@@ -31,6 +32,8 @@ export class Operator {
   refusedWith: CoordinatorError | undefined;
   readonly #world: World;
   #store: SimulatedStore | undefined;
+  /** All that the operator's checkpoint directory keeps: without a move, the verbs must be safe without one. */
+  #moved: Checkpoint | undefined;
 
   constructor(world: World) {
     this.#world = world;
@@ -65,16 +68,16 @@ export class Operator {
     });
   }
 
-  /** To the new place, and again where it was cut short. */
-  move(): void {
+  /** To a new place, and again where it was cut short. */
+  move({ name, store }: NewPlace): void {
     void this.#type("move", async () => {
       const { storeId, record } = await moveNamespace({
         ...this.#common(),
         random: () => this.#world.random(),
         nodeCount: 1,
-        target: { store: this.#world.newPlace.store, place: "new-place", checkpointFile: BLANK },
+        target: { store, place: name, checkpointFile: BLANK },
       });
-      return `store id ${storeId}, mark ${record.highWaterMark} of version ${record.version}`;
+      return `${name}, store id ${storeId}, mark ${record.highWaterMark} of version ${record.version}`;
     });
   }
 
@@ -100,6 +103,14 @@ export class Operator {
     this.isBusy = false;
   }
 
+  #checkpointFile(): CheckpointFile {
+    const { forgetsMoves = false } = this.#world.rules.variant;
+    const note = (checkpoint: Checkpoint) => {
+      if (checkpoint.movedTo !== undefined && !forgetsMoves) this.#moved = checkpoint;
+    };
+    return { read: () => this.#moved, note, close: () => {} };
+  }
+
   /** What every command is given: a store of its own, by the route of this moment. */
   #common() {
     const world = this.#world;
@@ -110,7 +121,7 @@ export class Operator {
     return {
       store,
       namespace: NAMESPACE,
-      checkpointFile: BLANK,
+      checkpointFile: this.#checkpointFile(),
       now: () => time.nowMs,
       bounds: BOUNDS,
       pause: (pauseMs: number) => world.pause(pauseMs, () => this.#store === store),
@@ -122,6 +133,7 @@ export class Operator {
 const HEARTBEAT_EVERY_MS = 10 * 24 * 3_600_000;
 
 export class NewPlace {
+  readonly name: string;
   readonly index: number;
   /** Never killed. */
   readonly life = 0;
@@ -129,15 +141,16 @@ export class NewPlace {
   readonly coordinator: Coordinator;
   readonly #time: Time;
 
-  constructor(world: World) {
-    this.index = world.setting.hostCount;
+  constructor(world: World, at: number) {
+    this.name = `new-place-${at + 1}`;
+    this.index = world.setting.hostCount + at;
     this.#time = world.time;
     const now = () => world.time.nowMs;
     const store = new MemoryStore({ now, bounds: BOUNDS });
     this.store = world.rules.variant.newPlaceOf?.(store, () => world.storeId) ?? store;
     this.coordinator = new Coordinator({
       store: this.store,
-      name: "coordinator of the new place",
+      name: `coordinator of ${this.name}`,
       now,
       bounds: BOUNDS,
       random: () => world.random(),

@@ -41,6 +41,8 @@ export interface Variant {
   readonly pretendsSameServer?: boolean;
   /** What `move` sees of the store that it moves to; `oldStoreId` is the id of the one that it moves from. */
   readonly newPlaceOf?: (store: Store, oldStoreId: () => string) => Store;
+  /** The operator's checkpoint directory does not keep that a store was moved. */
+  readonly forgetsMoves?: boolean;
   /** A server that has heard of a later claim never follows one that has not: for variants that would fall to that first. */
   readonly sparesReturns?: boolean;
 }
@@ -265,6 +267,16 @@ export const VARIANTS: readonly Variant[] = [
         },
       });
     },
+  },
+  /** Nothing but the seal has the move: a store that forgets it is moved again, and both new stores begin in the same version. */
+  {
+    name: "move-forgets",
+    fault: "no checkpoint has that the store was moved",
+    focus: {
+      kinds: ["lease", "wait", "move", "moveElsewhere", "leaseAtNewPlace", "backUp", "restore", "restartCoordinator"],
+      setting: { serverCount: 1, hostCount: 1, isOnLine: true, firstRun: 1, checkpoint: "none" },
+    },
+    forgetsMoves: true,
   },
   /** Safe, and useless: no run is ever leased, so none is leased twice. */
   {

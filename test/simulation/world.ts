@@ -46,7 +46,8 @@ export class World {
   readonly limits: Limits;
   readonly hosts: readonly Host[];
   readonly importers: readonly Importer[];
-  readonly newPlace: NewPlace;
+  /** Where a namespace may be moved to: the first, and another one. */
+  readonly newPlaces: readonly [NewPlace, NewPlace];
   readonly operator: Operator;
   /** Snapshots of a server's disk, with what they hold. */
   readonly backups: Saved[] = [];
@@ -81,7 +82,7 @@ export class World {
     const newHost = (_: unknown, index: number) => new Host(this, index, folders[setting.checkpoint]());
     this.hosts = Array.from({ length: setting.hostCount }, newHost);
     this.importers = Array.from({ length: setting.importerCount }, (_, index) => new Importer(index, this));
-    this.newPlace = new NewPlace(this);
+    this.newPlaces = [new NewPlace(this, 0), new NewPlace(this, 1)];
     this.operator = new Operator(this);
   }
 
@@ -105,6 +106,12 @@ export class World {
     master.write({ ...master.contents, record: storedFields({ ...record, changedAtMs: BEGIN_MS, highWaterMark }) });
     this.group.spread(master);
     await this.settle();
+  }
+
+  /** The places that have the namespace. */
+  async madePlaces(): Promise<readonly NewPlace[]> {
+    const areMade = await Promise.all(this.newPlaces.map((place) => place.isMade()));
+    return this.newPlaces.filter((_, at) => areMade[at]);
   }
 
   /** Lets up to `messageCount` messages arrive, in the scheduler's order. */

@@ -49,6 +49,9 @@ test("move plans, moves with --apply, and ends leasing from the old store", asyn
   );
 
   const stopped = await serve(from);
+  const { stderr } = stopped.output();
+  expect(stderr).toMatch(/Nothing is leased here \(namespace_moved\): .*was moved to .*listening on/s);
+  expect(stderr).not.toContain("namespaces:");
   await expectFailure(["next", "--coordinator", stopped.url], 1, /was moved to .*namespace_moved/s);
   await stopped.stop();
   const again = await done("move", "--store", from, "--to", to, "--apply");

@@ -10,6 +10,7 @@ import {
   makeCheckpointDirectory,
   openCheckpointFile,
 } from "./guard/checkpoint-file.js";
+import { refused } from "./guard/refusals.js";
 import { describeStore, placeOf, type StoreAddress } from "./stores/store-url.js";
 
 export interface Checkpoints {
@@ -18,7 +19,7 @@ export interface Checkpoints {
   namespaces(): ReadonlySet<string>;
   /** Returns the checkpoints by namespace. Makes nothing. */
   remembered(): ReadonlyMap<string, Checkpoint | typeof CORRUPT>;
-  /** For a place without a store. @throws CoordinatorError `store_not_found` when a checkpoint has runs of it. */
+  /** For a place without a store. @throws CoordinatorError `store_not_found` when a checkpoint has runs of it, `namespace_moved`. */
   mustNotBeLost(): void;
   /** Makes the directory, before a store is made that could not be remembered. @throws CoordinatorError `checkpoint_unavailable`. */
   makeDirectory(): void;
@@ -60,6 +61,7 @@ export function checkpointsOf(address: StoreAddress, directory: string): Checkpo
 
 function lost(address: StoreAddress, namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
   const isDamaged = checkpoint === CORRUPT;
+  if (!isDamaged && checkpoint.movedTo !== undefined) return refused("MOVED", checkpoint.movedTo, namespace);
   const known = isDamaged ? "a run" : `run ${nameOfLedgerId(checkpoint.ledgerId)}`;
   const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(

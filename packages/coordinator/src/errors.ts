@@ -15,6 +15,8 @@ export class CoordinatorError extends Error {
   readonly generation: number | undefined;
   /** What is wrong, without what to do; undefined where the message has no such parts. */
   readonly fault: string | undefined;
+  /** Of `namespace_moved`: where to, as in the seal. */
+  readonly movedTo: string | undefined;
 
   constructor(
     readonly code: ErrorCode,
@@ -25,6 +27,7 @@ export class CoordinatorError extends Error {
       readonly retryAfterMs?: number;
       readonly generation?: number;
       readonly fault?: string;
+      readonly movedTo?: string;
     } = {},
   ) {
     super(escapeAndShorten(message, MESSAGE_LENGTH_MAX), "cause" in options ? { cause: options.cause } : undefined);
@@ -32,5 +35,6 @@ export class CoordinatorError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.generation = options.generation;
     this.fault = options.fault;
+    this.movedTo = options.movedTo;
   }
 }

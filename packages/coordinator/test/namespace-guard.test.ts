@@ -323,11 +323,6 @@ test.each<[string, string, (world: World) => unknown]>([
     "manual_recovery_required",
     ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000),
   ],
-  [
-    "a seal",
-    "namespace_moved",
-    async ({ store, storeId }) => await store.step(NAMESPACE, commandsFor(storeId).seal(MOVED_SEAL)),
-  ],
 ])(
   "an error without recovery (%s: %s) is passed on, kept as the state, and ends with its cause",
   async (_, code, arise) => {
@@ -348,6 +343,20 @@ test.each<[string, string, (world: World) => unknown]>([
     expect(guard.state).toMatchObject({ state: "active", code: null });
   },
 );
+
+test("a guard that met the seal of a move leases nothing more, also when the store forgets the seal", async () => {
+  const { world, guard } = await guardAtRun10();
+  const backup = world.store.backup();
+  await world.store.step(NAMESPACE, commandsFor(world.storeId).seal(MOVED_SEAL));
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "namespace_moved" });
+  world.store.restore(backup);
+  world.store.stepNames();
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "namespace_moved" });
+  await expect(leaseOf(guard, { lastRun: 11 })).rejects.toMatchObject({ code: "namespace_moved" });
+  await expect(guard.heartbeat()).rejects.toMatchObject({ code: "namespace_moved" });
+  expect(world.store.stepNames()).toEqual([]);
+  expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_moved" });
+});
 
 test("a mark far above the run ceiling is logged once, and rejects heartbeats until the ceiling has passed it", async () => {
   const { world, guard, logged } = await guardAtRun10();

@@ -3,6 +3,7 @@
  * that would lose or hide what the guard needs.
  * Guarantees: G3, G5, G13 (docs/guarantees.md).
  */
+import { rmSync } from "node:fs";
 import type { Redis } from "ioredis";
 import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";
 import { newStoreId } from "../../../packages/coordinator/src/guard/store-id.js";
@@ -93,7 +94,21 @@ export const OPERATORS: readonly Fault[] = [
     },
   ),
   redisFault(
-    "moved to another server, then the old one loses its last writes, and both lease",
+    "moved to another server, then the old one loses its last writes, and is moved to a third",
+    { injectionCountMax: 1, expected: ["namespace_moved"] },
+    async (world) => {
+      const [target, third] = [await world.addServer(), await world.addServer()];
+      const snapshot = await world.snapshot();
+      await world.work();
+      await move(world, target);
+      await world.crash(() => world.restore(snapshot));
+      await expectRejection(world, "namespace_moved", "move to a third server", move(world, third));
+      await world.killCoordinators();
+      for (const coordinator of world.coordinators) await coordinator.start({ storeUrl: world.storeUrlAt(target) });
+    },
+  ),
+  redisFault(
+    "moved to another server, then the old one loses its last writes and its checkpoints, and both lease",
     { isShort: true, injectionCountMax: 1, expected: ["namespace_moved"] },
     async (world) => {
       const target = await world.addServer();
@@ -102,21 +117,25 @@ export const OPERATORS: readonly Fault[] = [
       const moved = await move(world, target);
       await world.untilSeen("namespace_moved");
       await world.crash(() => world.restore(snapshot));
+      await expectRejection(world, "namespace_moved", "recover after a move", recover(world));
+      await world.withoutCoordinators(async () => rmSync(world.checkpointDir, { recursive: true }));
       await bothLease(world, target, moved);
     },
   ),
   redisFault(
-    "moved to another server, then the old one is emptied and recovered as printed, and both lease",
+    "moved to another server, then the old one is emptied and recovered as printed, and leases nothing",
     { injectionCountMax: 1, expected: ["namespace_moved"] },
     async (world) => {
       const target = await world.addServer();
-      const moved = await move(world, target);
+      await move(world, target);
       await world.untilSeen("namespace_moved");
       await world.withoutCoordinators(async () => {
         await world.on(world.server, (redis) => redis.flushall());
         await recover(world);
       });
-      await bothLease(world, target, moved);
+      await world.untilSeenAgain("namespace_moved");
+      await world.killCoordinators();
+      for (const coordinator of world.coordinators) await coordinator.start({ storeUrl: world.storeUrlAt(target) });
     },
   ),
 ];

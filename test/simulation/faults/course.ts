@@ -1,5 +1,6 @@
 /** The course of things: clients ask, time passes, coordinators send heartbeats; and what an operator runs, rightly or not. */
 import { ERROR_RULES } from "@callnumber/protocol/wire";
+import type { NewPlace } from "../operator.js";
 import type { World } from "../world.js";
 import { type Choices, kind } from "./kind.js";
 
@@ -24,9 +25,9 @@ export const COURSE = {
     world.operator.recover(0);
   }),
   /** At the end of a version. */
-  goOn: kind("course", 3, async (world, a) => {
+  goOn: kind("course", 3, (world, a) => {
     const isEnded = world.importers.some(({ refusedWith }) => refusedWith?.code === "run_space_exhausted");
-    if (!isEnded || world.operator.isBusy || (await world.newPlace.isMade())) return false;
+    if (!isEnded || world.operator.isBusy) return false;
     world.operator.route = a.one(world.hosts).route;
     world.log(() => `the operator runs advance-version at server ${world.operator.route + 1}`);
     world.operator.advance();
@@ -69,21 +70,18 @@ export const OPERATOR_DEEDS = {
     world.log(() => `the operator runs recover at server ${world.operator.route + 1}`);
     world.operator.recover(a.one(WATCHES_MS));
   }),
-  advance: kind("operator", 2, async (world, a) => {
-    if (world.operator.isBusy || (await world.newPlace.isMade())) return false;
+  advance: kind("operator", 2, (world, a) => {
+    if (world.operator.isBusy) return false;
     world.operator.route = a.one(world.group.servers).index;
     world.log(() => `the operator runs advance-version at server ${world.operator.route + 1}`);
     world.operator.advance();
   }),
-  move: kind("moves", 2, (world, a) => {
-    if (world.operator.isBusy) return false;
-    world.operator.route = a.one(world.hosts).route;
-    world.log(() => `the operator runs move at server ${world.operator.route + 1}`);
-    world.operator.move();
-  }),
+  move: kind("moves", 2, (world, a) => move(world, a, world.newPlaces[0])),
+  moveElsewhere: kind("moves", 1, (world, a) => move(world, a, world.newPlaces[1])),
   leaseAtNewPlace: kind("moves", 12, async (world, a, b) => {
-    if (!(await world.newPlace.isMade())) return false;
-    void a.one(world.importers).ask(world.newPlace, b.one(RUN_COUNTS));
+    const place = a.one(await world.madePlaces());
+    if (place === undefined) return false;
+    void b.one(world.importers).ask(place, b.one(RUN_COUNTS));
   }),
   giveUp: kind("operator", 1, (world) => {
     if (!world.operator.isBusy) return false;
@@ -91,3 +89,10 @@ export const OPERATOR_DEEDS = {
     world.operator.giveUp();
   }),
 };
+
+function move(world: World, a: Choices, place: NewPlace): false | void {
+  if (world.operator.isBusy) return false;
+  world.operator.route = a.one(world.hosts).route;
+  world.log(() => `the operator runs move to ${place.name} at server ${world.operator.route + 1}`);
+  world.operator.move(place);
+}

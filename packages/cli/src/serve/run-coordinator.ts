@@ -2,6 +2,7 @@
 import { createServer as createProbe } from "node:net";
 import {
   Coordinator,
+  CoordinatorError,
   createServer,
   describeStore,
   LedgerFiles,
@@ -151,7 +152,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
 
 /**
  * Prints the store and its namespaces. In a new store makes the first namespace, and warns of that. Returns the namespaces that are
- * served, now or once they are repaired. @throws CoordinatorError when no namespace leases.
+ * served, now or once they are repaired. @throws CoordinatorError when no namespace leases; not for one that was moved away.
  */
 async function prepareNamespaces(
   coordinator: Coordinator,
@@ -165,13 +166,20 @@ async function prepareNamespaces(
     printError(`This is a new store. ${formatNewNamespace(await coordinator.initNamespace(namespace), place)}`);
     return [namespace];
   }
-  const { namespaces, unavailable } = await coordinator.assertReady();
-  printError(`namespaces: ${namespaces.join(", ")}`);
+  const { namespaces, unavailable } = await coordinator.assertReady().catch((error: unknown) => {
+    // What was leased can still be reported on and looked up: that is no reason to end.
+    if (!(error instanceof CoordinatorError) || error.code !== "namespace_moved") throw error;
+    printError(`Nothing is leased here (${error.code}): ${error.message}`);
+    return { namespaces: [], unavailable: [] };
+  });
+  if (namespaces.length > 0) printError(`namespaces: ${namespaces.join(", ")}`);
   const next = store.isExclusive
     ? "Stop this coordinator, repair the namespace, start it again"
     : "It is leased from as soon as it is repaired, without a restart";
-  for (const { namespace: name, error } of unavailable)
-    printError(`namespace ${name} does not lease (${error.code}): ${error.message}. ${next}`);
+  for (const { namespace: name, error } of unavailable) {
+    const then = error.code === "namespace_moved" ? "" : `. ${next}`;
+    printError(`namespace ${name} does not lease (${error.code}): ${error.message}${then}`);
+  }
   return [...namespaces, ...unavailable.map(({ namespace: name }) => name)];
 }
 

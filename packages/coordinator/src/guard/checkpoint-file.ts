@@ -3,7 +3,7 @@
  * and reads all: what one coordinator saw, every later one on this machine knows.
  *
  * Written for every range that is handed out, in place and without a sync: that survives the process. Every five seconds, and after a failure,
- * replaced by a new synced file: that survives the machine. No descriptor stays open between two writes: the number of a closed one may by
+ * replaced by a new synced file: that survives the machine; so is one that notes a move, before the new store is made. No descriptor stays open between two writes: the number of a closed one may by
  * then be a connection, or the file of another namespace.
  * Guarantees: G8 (docs/guarantees.md).
  */
@@ -27,7 +27,7 @@ import { type Checkpoint, type CheckpointFile, CORRUPT, mergeCheckpoints } from 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are merged and removed. */
 const ABANDONED_AFTER_MS = 3_600_000;
-/** All files have the same length: each write in place replaces the whole text. */
+/** All files have the same length, so that each write in place replaces the whole text; one that notes a move is never written in place. */
 const FILE_BYTES = 1_024;
 /** As many fit, and they are enough to recognize the place. */
 const ADDRESSES_MAX = 16;
@@ -76,8 +76,8 @@ export function openCheckpointFile({
       .map((file) => ({ path: file.path, noted: contentOf(file) }))
       .filter(({ noted }) => isAt(noted, at));
 
-  function write(text: string): void {
-    const lastSyncMs = syncedAtMs;
+  function write(text: string, mustSync: boolean): void {
+    const lastSyncMs = mustSync ? undefined : syncedAtMs;
     syncedAtMs = undefined;
     if (lastSyncMs !== undefined && Math.abs(now() - lastSyncMs) < SYNC_EVERY_MS) {
       try {
@@ -101,15 +101,17 @@ export function openCheckpointFile({
     read: () =>
       usable(() => {
         const found = foreignFiles().map(({ noted }) => noted);
-        if (found.includes(CORRUPT)) return CORRUPT;
-        const known = (found as FileContent[]).map(({ checkpoint }) => checkpoint);
+        const readable = found.filter((noted): noted is FileContent => noted !== CORRUPT && noted !== undefined);
+        const known = readable.map(({ checkpoint }) => checkpoint);
         assertOneStore(known, folder, namespace);
-        return known.length === 0 ? undefined : known.reduce(mergeCheckpoints);
+        const merged = known.length === 0 ? undefined : known.reduce(mergeCheckpoints);
+        // Whatever a damaged file had: a store that was moved leases nothing.
+        return found.includes(CORRUPT) && merged?.movedTo === undefined ? CORRUPT : merged;
       }),
     note: (checkpoint) =>
       usable(() => {
         latest = checkpoint;
-        write(textOf({ namespace, checkpoint, at }));
+        write(textOf({ namespace, checkpoint, at }), checkpoint.movedTo !== undefined);
       }),
     close: () => {
       if (!hasFile) return;

@@ -4,6 +4,7 @@
  */
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { NamespaceRecord } from "../stores/store.js";
+import { isMovedSeal, textOfMove } from "./seals.js";
 
 export interface Checkpoint {
   readonly storeId: string;
@@ -12,6 +13,8 @@ export interface Checkpoint {
   /** The greatest generation seen. */
   readonly generation: number;
   readonly nodeCount: number;
+  /** Where the store was moved to, as in its seal. Nothing is leased from it any more, also when it has forgotten the seal. */
+  readonly movedTo?: string;
 }
 
 /** There is a checkpoint, and it can't be read: the store may have rolled back. */
@@ -32,11 +35,20 @@ export const NO_CHECKPOINT_FILE: CheckpointFile = {
   close: () => {},
 };
 
-type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "generation" | "nodeCount">;
+type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "generation" | "nodeCount"> &
+  Partial<Pick<NamespaceRecord, "seal">>;
 
 /** Returns what a record has of its store, or a step that has just written it. */
-export function checkpointOf({ storeId, version, highWaterMark, generation, nodeCount }: RecordSeen): Checkpoint {
-  return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
+export function checkpointOf({
+  storeId,
+  version,
+  highWaterMark,
+  generation,
+  nodeCount,
+  seal = "",
+}: RecordSeen): Checkpoint {
+  const movedTo = isMovedSeal(seal) ? { movedTo: textOfMove(seal) } : {};
+  return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount, ...movedTo };
 }
 
 /** Returns a checkpoint as operators read it. */
@@ -44,14 +56,16 @@ export function checkpointFields({ ledgerId, ...rest }: Checkpoint) {
   return { ...rest, ...runOfLedgerId(ledgerId) };
 }
 
-/** Returns the greater values of two checkpoints of one store; of two stores, the first checkpoint. */
+/** Returns the greater values of two checkpoints of one store, moved if one of them is; of two stores, the first checkpoint. */
 export function mergeCheckpoints(one: Checkpoint, other: Checkpoint): Checkpoint {
   if (one.storeId !== other.storeId) return one;
+  const movedTo = one.movedTo ?? other.movedTo;
   return {
     storeId: one.storeId,
     ledgerId: Math.max(one.ledgerId, other.ledgerId),
     generation: Math.max(one.generation, other.generation),
     nodeCount: other.generation > one.generation ? other.nodeCount : one.nodeCount,
+    ...(movedTo === undefined ? {} : { movedTo }),
   };
 }
 

@@ -15,7 +15,7 @@ import type { Log } from "../log.js";
 import type { RecordAfter } from "../stores/store.js";
 import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, CORRUPT } from "./checkpoint.js";
-import { runCommand } from "./refusals.js";
+import { refused, runCommand } from "./refusals.js";
 
 /** Only an operator ends these. */
 const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
@@ -121,7 +121,7 @@ export function asNamespaceLost<E>(
   return namespaceLost(namespace, checkpoint);
 }
 
-/** The error for a namespace that has a checkpoint, and that the store does not hold. */
+/** The error for a namespace that has a checkpoint, and that the store does not hold; of a store that was moved, nothing is missed. */
 export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
   if (checkpoint === CORRUPT) {
     return new CoordinatorError(
@@ -130,7 +130,8 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
         `Without one, and with the store id kept with the archive, ${runCommand("recover", namespace, { "store-id": "STORE_ID" })}`,
     );
   }
-  const { storeId, ledgerId } = checkpoint;
+  const { storeId, ledgerId, movedTo } = checkpoint;
+  if (movedTo !== undefined) return refused("MOVED", movedTo, namespace);
   // With its version in any case: nothing may be left that shows it.
   const minRun = nameOfLedgerId(ledgerId, VERSION_MAX);
   return new CoordinatorError(

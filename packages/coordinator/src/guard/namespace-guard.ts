@@ -26,6 +26,7 @@ import {
   isSameCheckpoint,
   mergeCheckpoints,
 } from "./checkpoint.js";
+import { GuardMemory } from "./guard-memory.js";
 import {
   asNamespaceLost,
   type GuardState,
@@ -75,12 +76,10 @@ export class NamespaceGuard {
   readonly ceiling: CeilingMonitor;
   readonly #monitor: StateMonitor;
   readonly #recoveryReport: RecoveryReport;
-  #checkpoint: Checkpoint;
+  readonly #memory: GuardMemory;
   #proofKey: ProofKey;
   /** The recovery in flight. */
   #recovery: Promise<boolean> | undefined;
-  /** The write of the checkpoint that is about to begin. */
-  #checkpointWrite: Promise<void> | undefined;
   /** Generation of another coordinator's claim, seen a moment ago. */
   #foreignClaim: number | undefined;
   /** Generation at which two copies of the store were met; a recovered record has a later one. */
@@ -92,7 +91,7 @@ export class NamespaceGuard {
 
   private constructor(options: Required<NamespaceGuardOptions>, checkpoint: Checkpoint, record: NamespaceRecord) {
     this.#options = options;
-    this.#checkpoint = checkpoint;
+    this.#memory = new GuardMemory(options.namespace, options.checkpointFile, checkpoint);
     this.#proofKey = new ProofKey(record.proofKey);
     this.ceiling = new CeilingMonitor(options);
     this.#recoveryReport = new RecoveryReport(options, this.ceiling, record);
@@ -123,12 +122,14 @@ export class NamespaceGuard {
     if (known !== undefined && known.storeId !== record.storeId) throw refused("FOREIGN", record.storeId, namespace);
     const found = checkpointOf(record);
     const checkpoint = known === undefined ? found : mergeCheckpoints(known, found);
+    const guard = new NamespaceGuard(options, checkpoint, record);
+    const { move } = guard.#memory;
     // The first write removes a corrupt file. Before the recovery, that would let a restarted coordinator believe the store.
-    if (read !== CORRUPT) checkpointFile.note(checkpoint);
+    if (read !== CORRUPT || move !== undefined) checkpointFile.note(checkpoint);
     // The store is believed once, because nothing is known of it here: the log shows what was believed.
     if (read === undefined) log.info({ namespace, ...checkpointFields(found) }, "checkpoint_created");
-    const guard = new NamespaceGuard(options, checkpoint, record);
     guard.#mustRecover = read === CORRUPT;
+    if (move !== undefined) guard.#noteRefusal(move);
     guard.#isSilenceAccepted = store.isExclusive && known !== undefined && isSameCheckpoint(known, found);
     return guard;
   }
@@ -143,7 +144,7 @@ export class NamespaceGuard {
 
   /** The store that the guard expects, and a lower bound for everything that it returns. */
   get checkpoint(): Checkpoint {
-    return this.#checkpoint;
+    return this.#memory.checkpoint;
   }
 
   /**
@@ -151,11 +152,12 @@ export class NamespaceGuard {
    * @throws CoordinatorError: nothing was leased, or what was leased is discarded.
    */
   async lease({ lastRun, proof, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
+    this.#memory.assertNotMoved();
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
     const provenRun = lastRun === null ? 0 : await this.#provenRun(lastRun, proof, request.holder);
     const { after, runCount } = await this.#tryStep(async () => {
       try {
-        return await this.#step({ step: "lease", ...this.#lowerBounds(), ...request, provenRun });
+        return await this.#step({ step: "lease", ...this.#memory.lowerBounds, ...request, provenRun });
       } catch (error) {
         if ((error as CoordinatorError).code === "store_forked") await this.#sealFork();
         throw error;
@@ -175,7 +177,7 @@ export class NamespaceGuard {
   /** Writes the time into the record; recovers the namespace before a request has to wait for it. @throws CoordinatorError */
   async heartbeat(): Promise<void> {
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
-    await this.#tryStep(() => this.#step({ step: "heartbeat", ...this.#lowerBounds() }));
+    await this.#tryStep(() => this.#step({ step: "heartbeat", ...this.#memory.lowerBounds }));
   }
 
   /** Reads the record. @throws CoordinatorError; `namespace_lost` when it is gone. */
@@ -184,7 +186,7 @@ export class NamespaceGuard {
     try {
       return await store.readNamespace(namespace);
     } catch (error) {
-      throw asNamespaceLost(error, namespace, this.#checkpoint);
+      throw asNamespaceLost(error, namespace, this.checkpoint);
     }
   }
 
@@ -197,7 +199,7 @@ export class NamespaceGuard {
       return await this.readRecord();
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
-      throw withCheckpoint(error, this.#checkpoint, this.#monitor.knownState(error));
+      throw withCheckpoint(error, this.checkpoint, this.#monitor.knownState(error));
     }
   }
 
@@ -208,7 +210,7 @@ export class NamespaceGuard {
   }
 
   close(): void {
-    this.#options.checkpointFile.close();
+    this.#memory.close();
   }
 
   /** Does a step. Where the store may have rolled back, recovers the namespace and tries again. Keeps the state. */
@@ -251,9 +253,9 @@ export class NamespaceGuard {
     }
     try {
       const idleSinceMs = this.#recoveryReport.changedAtMs;
-      const { generationMin } = this.#lowerBounds();
+      const { generationMin } = this.#memory.lowerBounds;
       const { after: claimed } = await this.#step({ step: "claim", generation, generationMin });
-      const { floor } = this.#lowerBounds();
+      const { floor } = this.#memory.lowerBounds;
       const { after: confirmed } = await this.#step({ step: "confirm", generation: claimed.generation, floor });
       this.#recoveryReport.note({ reason, idleSinceMs, claimed, confirmed });
       this.#proofKey = new ProofKey((await this.readRecord()).proofKey);
@@ -274,33 +276,25 @@ export class NamespaceGuard {
 
   /** Sends one step and verifies what it did: where this rejects, the step has no effect that may be used. */
   async #step(own: OwnStep): Promise<Outcome> {
-    const { store, namespace, checkpointFile } = this.#options;
-    const { storeId } = this.#checkpoint;
+    const { store, namespace } = this.#options;
+    this.#memory.assertNotMoved();
+    const { storeId } = this.checkpoint;
     const command = { ...own, storeId, nonce: freshNonce(), isSilenceAccepted: this.#isSilenceAccepted } as StepCommand;
     let outcome: Outcome;
     try {
       outcome = await store.step(namespace, command);
     } catch (error) {
-      throw asNamespaceLost(this.ceiling.noteRefusal(error), namespace, this.#checkpoint);
+      this.#memory.noteMove(error);
+      throw asNamespaceLost(this.ceiling.noteRefusal(error), namespace, this.checkpoint);
     }
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
-    verifyOrDiscard(this.#options, { command, outcome, seenLedgerId: this.#checkpoint.ledgerId });
+    verifyOrDiscard(this.#options, { command, outcome, seenLedgerId: this.checkpoint.ledgerId });
     const { after } = outcome;
-    this.#checkpoint = { ...mergeCheckpoints(this.#checkpoint, checkpointOf(after)), nodeCount: after.nodeCount };
     this.#recoveryReport.changedAtMs = after.changedAtMs;
-    // On file before the outcome is used. One write for all steps whose outcomes came in the same moment.
-    this.#checkpointWrite ??= Promise.resolve().then(() => {
-      this.#checkpointWrite = undefined;
-      checkpointFile.note(this.#checkpoint);
-    });
-    await this.#checkpointWrite;
+    // On file before the outcome is used.
+    await this.#memory.noteStep(after);
     if (command.step === "heartbeat") this.ceiling.assertNear(after);
     return outcome;
-  }
-
-  /** What a healthy store has at least. */
-  #lowerBounds(): { readonly floor: number; readonly generationMin: number } {
-    return { floor: this.#checkpoint.ledgerId, generationMin: this.#checkpoint.generation };
   }
 
   /**
@@ -308,7 +302,7 @@ export class NamespaceGuard {
    * @throws CoordinatorError `run_above_high_water_mark` for a run without a lease proof that the store never leased.
    */
   async #provenRun(lastRun: number, proof: string | null, holder: Holder): Promise<number> {
-    const { storeId, ledgerId } = this.#checkpoint;
+    const { storeId, ledgerId } = this.checkpoint;
     // Known already: a store that has not leased this run is below the lower bounds of the step, which fails for that.
     if (lastRun <= ledgerId) return 0;
     if (proof !== null && this.#proofKey.isProofOf(proof, storeId, lastRun)) return lastRun;
@@ -327,7 +321,7 @@ export class NamespaceGuard {
 
   /** Seals a forked store. A partitioned master lacks runs, too, and is no copy. @throws CoordinatorError when the quorum does not follow. */
   async #sealFork(): Promise<void> {
-    const lowerBounds = this.#lowerBounds();
+    const lowerBounds = this.#memory.lowerBounds;
     await this.#step({ step: "heartbeat", ...lowerBounds });
     // Where this fails, at least this coordinator leases no more.
     await this.#step({ step: "seal", ...lowerBounds, seal: FORKED_SEAL }).catch((error: Error) => {
@@ -337,6 +331,6 @@ export class NamespaceGuard {
 
   #noteRefusal(error: CoordinatorError): void {
     this.#monitor.noteRefusal(error);
-    if (error.code === "store_forked") this.#forkedAt ??= this.#checkpoint.generation;
+    if (error.code === "store_forked") this.#forkedAt ??= this.checkpoint.generation;
   }
 }

@@ -260,6 +260,7 @@ export function refused(
   return new CoordinatorError(code, message(namespace, shown), {
     reason,
     ...(kind === "generation" ? { generation: Number(detail) } : {}),
+    ...(refusalCode === "MOVED" ? { movedTo: detail } : {}),
     ...(refusalCode === "CORRUPT" ? { fault: escapeAndShorten(detail) } : {}),
     ...(kind === "waitMs" ? { retryAfterMs: Math.max(Number(detail), 1) } : {}),
   });

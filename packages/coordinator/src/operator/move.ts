@@ -3,7 +3,8 @@
  * leases after that, even after it lost the move, is a number of the new one (docs/adr/0013). The same command continues wherever it
  * was killed, because it works in this order:
  *
- *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete
+ *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete. The checkpoint of the
+ *     source has the same on the disk: a source that forgets its seal leases nothing, and is moved nowhere else
  *   2 the ledger is copied, and compared, into a place without a record; so is the retention, with how far it was trimmed
  *   3 the target's record is made at the ceiling of the new store, to be claimed by a coordinator
  *
@@ -16,6 +17,7 @@ import { CoordinatorError } from "../errors.js";
 import { ABOVE_EVERY_CEILING, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
+import { asNamespaceLost } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
@@ -48,6 +50,8 @@ export interface MoveOptions extends NamespaceGuardOptions {
  *   source open, target empty                         new
  *   source sealed for this target, target empty       begun: an earlier move was cut short
  *   source sealed for this target, target has record  done
+ *
+ * A source that has forgotten its seal is sealed, as long as its checkpoint has the move.
  */
 export interface MovePlan {
   readonly namespace: string;
@@ -67,17 +71,18 @@ const PAGE_LEASE_COUNT = 500;
 
 /**
  * Plans a move, and tests all that both stores would refuse it for. Changes nothing.
- * @throws TypeError for a place that no seal can name. CoordinatorError `namespace_moved` to another place, `store_forked`;
+ * @throws TypeError for a place that no seal can name. CoordinatorError `namespace_moved` to another place, `store_forked`; `namespace_lost`;
  *   `run_space_exhausted` when no version is left; `namespace_exists` when the target's place keeps or kept another store;
  *   `store_id_mismatch` when it holds leases of one, or when the checkpoint is of another source; as a seal, by the source; as `recover`,
  *   by the target.
  */
 export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const { namespace, store, target, checkpointFile } = options;
-  const source = await store.readNamespace(namespace);
   const known = readIfReadable(checkpointFile);
+  const source = await readSource(store, namespace, known);
   if (known !== undefined && known.storeId !== source.storeId) throw refused("FOREIGN", source.storeId, namespace);
-  const { storeId } = movedToOf(source, known, options);
+  const begun = moveBegun(source, known, target.place);
+  const storeId = begun?.storeId ?? newStoreOf(source, known, options);
   if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
     throw new TypeError(
       `the new store's address is too long to be kept in the old store's seal: ${target.place.slice(0, 60)}…`,
@@ -86,36 +91,58 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const found = await recordIn(target.store, namespace);
   assertFree(options, storeId, found);
   const plan = { namespace, source, storeId, firstVersion: fieldsOf(storeId).firstVersion };
-  if (found !== undefined) return { ...plan, stage: "done", target: found, ledger: undefined };
-  const ledger = await compareLedgers(ledgersOf(options));
-  await assertSourceIsFit(options, source);
-  await assertTargetIsFit(options, storeId);
-  return { ...plan, stage: source.phase === PHASES.sealed ? "begun" : "new", target: undefined, ledger };
+  const isDone = found !== undefined;
+  const ledger = isDone ? undefined : await compareLedgers(ledgersOf(options));
+  if (!isDone || source.phase !== PHASES.sealed) await assertSourceIsFit(options, source);
+  if (!isDone) await assertTargetIsFit(options, storeId);
+  return { ...plan, stage: isDone ? "done" : begun === undefined ? "new" : "begun", target: found, ledger };
 }
 
 function ledgersOf({ namespace, store: source, target, pageLeaseCount = PAGE_LEASE_COUNT }: MoveOptions) {
   return { namespace, source, target: target.store, pageLeaseCount };
 }
 
-/** Returns what the seal has; without one a new store, none of whose numbers can be one of the source's. */
-function movedToOf(
+/** @throws CoordinatorError `namespace_lost` with the command that makes the record again, also for a move that was cut short. */
+async function readSource(store: Store, namespace: string, known: Checkpoint | undefined): Promise<NamespaceRecord> {
+  try {
+    return await store.readNamespace(namespace);
+  } catch (error) {
+    if (known === undefined) throw error;
+    const { movedTo: _, ...checkpoint } = known;
+    throw asNamespaceLost(error, namespace, checkpoint);
+  }
+}
+
+/**
+ * Returns the move that seal and checkpoint of the source have, undefined for none. Where they differ, the store forgot a move and was moved again
+ * without its checkpoint. @throws CoordinatorError `namespace_moved` to another place, `store_forked`.
+ */
+function moveBegun(
+  { namespace, phase, seal }: NamespaceRecord,
+  known: Checkpoint | undefined,
+  place: string,
+): MovedTo | undefined {
+  if (phase === PHASES.sealed && !isMovedSeal(seal)) throw refused("FORKED", "0", namespace);
+  const sealed = isMovedSeal(seal) ? textOfMove(seal) : undefined;
+  const text = known?.movedTo ?? sealed;
+  if (text === undefined) return undefined;
+  const to = movedToIn(text);
+  if (to?.place !== place || (sealed ?? text) !== text) throw refused("MOVED", text, namespace);
+  return to;
+}
+
+/** Returns the id of a new store, none of whose numbers can be one of the source's. @throws CoordinatorError `run_space_exhausted`. */
+function newStoreOf(
   source: NamespaceRecord,
   known: Checkpoint | undefined,
-  { target: { place }, now = Date.now, bounds = DEFAULT_BOUNDS }: MoveOptions,
-): MovedTo {
-  const { namespace, storeId, phase, seal } = source;
-  if (phase === PHASES.sealed) {
-    const to = movedToIn(textOfMove(seal));
-    if (to?.place === place) return to;
-    if (isMovedSeal(seal)) throw refused("MOVED", textOfMove(seal), namespace);
-    throw refused("FORKED", "0", namespace);
-  }
+  { now = Date.now, bounds = DEFAULT_BOUNDS }: MoveOptions,
+): string {
   const version = versionReached(source, known, Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs);
-  if (version < VERSION_MAX) return { storeId: nextStoreId(storeId, version + 1, now()), place };
+  if (version < VERSION_MAX) return nextStoreId(source.storeId, version + 1, now());
   throw new CoordinatorError(
     "run_space_exhausted",
-    `namespace "${namespace}" can't move: it may have reached version ${version}, the last, and a move takes the next one. Between Redis ` +
-      "servers, replicate and promote instead: version and store id stay",
+    `namespace "${source.namespace}" can't move: it may have reached version ${version}, the last, and a move takes the next one. Between ` +
+      "Redis servers, replicate and promote instead: version and store id stay",
   );
 }
 
@@ -177,8 +204,8 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   const plan = await planMove(options);
   const { storeId, ledger } = plan;
   let leaseCount: number | undefined;
+  await sealSource(options, plan);
   if (ledger !== undefined) {
-    await sealSource(options, plan);
     await copyLedger(ledgersOf(options), ledger.copiedUpTo);
     await copyRetention(ledgersOf(options), storeId);
     leaseCount = await verifyCopy(options);
@@ -213,12 +240,15 @@ async function assertTargetIsFit(options: MoveOptions, storeId: string): Promise
   throw new Error("broken invariant: a record was made above the run ceiling");
 }
 
-async function sealSource(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
+/** Nothing of the target may be leased before this is done: the source may forget its seal, and its checkpoint then has the move. */
+async function sealSource(options: MoveOptions, { source, storeId, stage }: MovePlan): Promise<void> {
   const { store, namespace, checkpointFile } = options;
-  const { after } = await doStep(store, namespace, sealing(options, source, storeId));
+  const step = sealing(options, source, storeId);
+  const isSealed = stage === "done" && source.phase === PHASES.sealed;
+  const { after } = isSealed ? { after: source } : await doStep(store, namespace, step);
+  const moved = { ...checkpointOf(after), movedTo: textOfMove(step.seal) };
   const known = readIfReadable(checkpointFile);
-  const sealed = checkpointOf(after);
-  checkpointFile.note(known === undefined ? sealed : mergeCheckpoints(known, sealed));
+  checkpointFile.note(known === undefined ? moved : mergeCheckpoints(known, moved));
 }
 
 function sealing(

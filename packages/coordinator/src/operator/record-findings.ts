@@ -47,13 +47,14 @@ async function findingsOf(
         remedy,
       );
     }
+    const isMoved = isMovedSeal(seal) || (checkpoint !== CORRUPT && checkpoint?.movedTo !== undefined);
+    if (isMoved) {
+      return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
+    }
     if (phase === PHASES.open) return [];
     if (phase === PHASES.claimed) {
       const remedy = "start a coordinator: it completes the recovery";
       return finding("store_recovering", "a recovery began, by `recover` or by a coordinator that stopped", remedy);
-    }
-    if (isMovedSeal(seal)) {
-      return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
     }
     const remedy = `stop one of them permanently, then recover the other: \`${commandLine("recover", namespace)}\``;
     return finding("store_forked", "two copies of the store were met", remedy);

@@ -20,6 +20,7 @@ import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
+import { refused } from "../guard/refusals.js";
 import { parseStoreId } from "../guard/store-id.js";
 import { doStep } from "../guard/verify-outcome.js";
 import { type NamespaceRecord, type Outcome, type Store } from "../stores/store.js";
@@ -81,8 +82,8 @@ export interface RecoverOptions extends NamespaceGuardOptions {
 
 /**
  * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing.
- * @throws CoordinatorError `coordinator_still_running`; `store_id_mismatch` when record, checkpoint and the given store id differ;
- *   `namespace_not_found` when none of them has the store id. RangeError for a `minRun` that lacks its version.
+ * @throws CoordinatorError `coordinator_still_running`; `namespace_moved` by the checkpoint; `store_id_mismatch` when record, checkpoint
+ *   and the given store id differ; `namespace_not_found` when none of them has the store id. RangeError for a `minRun` that lacks its version.
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, checkpointFile, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
@@ -94,6 +95,8 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const { record, fault } = second;
   const read = checkpointFile.read();
   const checkpoint = read === CORRUPT ? undefined : read;
+  // A record that is gone may be made again, for a move that was cut short: no coordinator leases from it.
+  if (record !== undefined && checkpoint?.movedTo !== undefined) throw refused("MOVED", checkpoint.movedTo, namespace);
   const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);

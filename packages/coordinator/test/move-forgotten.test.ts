@@ -1,0 +1,206 @@
+/**
+ * A source that was moved and forgot its seal: its checkpoint has the move, so it leases nothing, and is moved nowhere else. Without that a second
+ * move makes two stores of the same version.
+ * Guarantees: G13 (docs/guarantees.md).
+ */
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { folderForTest } from "../../../test/processes/command.js";
+import { Coordinator } from "../src/coordinator.js";
+import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { openCheckpointFile, type StorePlace } from "../src/guard/checkpoint-file.js";
+import { MOVED_TEXT_LENGTH_MAX, movedSeal, movedToIn } from "../src/guard/seals.js";
+import { planAdvance } from "../src/operator/advance-version.js";
+import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
+import { planRecovery } from "../src/operator/recover.js";
+import type { Store } from "../src/stores/store.js";
+import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { guardOn, leaseOf, newWorld, type World } from "./guard-in-hand.js";
+import { memoryPlace } from "./places-for-move.js";
+
+const HERE: StorePlace = { group: "store", addresses: ["here"] };
+let folder: string;
+
+beforeEach(async () => {
+  folder = await folderForTest();
+});
+
+function fileAt(place = HERE): CheckpointFile {
+  return openCheckpointFile({ folder, place, namespace: NAMESPACE });
+}
+
+interface Target {
+  readonly place: string;
+  readonly store: Store;
+}
+
+async function newTarget(): Promise<Target> {
+  return { place: `memory:${randomUUID()}`, store: await (await memoryPlace()).open() };
+}
+
+function moving({ store }: World, target: Target, checkpointFile = fileAt()): MoveOptions {
+  const to = { ...target, checkpointFile: fileAt({ group: target.place, addresses: [target.place] }) };
+  return { store, namespace: NAMESPACE, checkpointFile, bounds: SHORT_BOUNDS, nodeCount: 1, target: to };
+}
+
+/** A is moved to B, and its server comes back from a save that was made before. */
+async function forgetful(checkpointFile?: CheckpointFile) {
+  const world = await newWorld();
+  // Its ledger is not asked about here.
+  Object.assign(world.store, { leases: async () => [] });
+  const guard = await guardOn(world, { checkpointFile: fileAt() });
+  await leaseOf(guard, { runCount: 5 });
+  guard.close();
+  const backup = world.store.backup();
+  const target = await newTarget();
+  const { storeId } = await moveNamespace(moving(world, target, checkpointFile));
+  world.store.restore(backup);
+  world.store.server.epoch = "second:life:0";
+  expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0 });
+  world.store.stepNames();
+  return { world, target, storeId };
+}
+
+test("a source that forgot its seal is moved to no other place, which names the first", async () => {
+  const { world, target, storeId } = await forgetful();
+  const other = await newTarget();
+  for (const act of [planMove, moveNamespace]) {
+    await expect(act(moving(world, other))).rejects.toMatchObject({
+      code: "namespace_moved",
+      message: expect.stringContaining(`was moved to ${target.place} as store ${storeId}`),
+    });
+  }
+  expect(await other.store.listNamespaces()).toEqual([]);
+  expect(world.store.stepNames()).toEqual([]);
+});
+
+test("a source that forgot its seal is sealed again by the same move, which goes on as the same store", async () => {
+  const { world, target, storeId } = await forgetful();
+  expect(await planMove(moving(world, target))).toMatchObject({ stage: "done", storeId });
+  expect(await moveNamespace(moving(world, target))).toMatchObject({ storeId, leaseCount: undefined });
+  expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
+  const emptied = { ...(await newTarget()), place: target.place };
+  world.store.restore(new Map(world.store.backup()));
+  expect(await planMove(moving(world, emptied))).toMatchObject({ stage: "begun", storeId });
+  expect(await moveNamespace(moving(world, emptied))).toMatchObject({ storeId, leaseCount: 0 });
+});
+
+test("no step leases from a source that forgot its seal while a checkpoint has the move", async () => {
+  const { world, storeId } = await forgetful();
+  const moved = { code: "namespace_moved", message: expect.stringContaining(storeId) };
+  const guard = await guardOn(world, { checkpointFile: fileAt() });
+  expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_moved" });
+  await expect(leaseOf(guard)).rejects.toMatchObject(moved);
+  await expect(guard.heartbeat()).rejects.toMatchObject(moved);
+  const { store, clock } = world;
+  const common = { store, namespace: NAMESPACE, checkpointFile: fileAt(), now: clock.now, pause: clock.pause };
+  const recovering = { ...common, storeId: undefined, floors: [], nodeCount: 1, isClockChecked: true, watchMs: 0 };
+  await expect(planRecovery(recovering)).rejects.toMatchObject(moved);
+  await expect(planAdvance({ ...common, isForcedEarly: true, isClockChecked: true })).rejects.toMatchObject(moved);
+  expect(store.stepNames()).toEqual([]);
+  store.restore(new Map());
+  await expect(guardOn(world, { checkpointFile: fileAt() })).rejects.toMatchObject(moved);
+  const coordinator = new Coordinator({ store, name: "init", checkpointFileOf: () => fileAt() });
+  await expect(coordinator.initNamespace(NAMESPACE)).rejects.toMatchObject(moved);
+});
+
+test("a source that forgot its seal is believed again only without any checkpoint of the move", async () => {
+  const { world } = await forgetful(NO_CHECKPOINT_FILE);
+  const guard = await guardOn(world, { checkpointFile: fileAt() });
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
+});
+
+test("a coordinator that meets the seal notes the move for every later one", async () => {
+  const world = await newWorld();
+  const guard = await guardOn(world, { checkpointFile: fileAt() });
+  const backup = world.store.backup();
+  const target = await newTarget();
+  Object.assign(world.store, { leases: async () => [] });
+  const { storeId } = await moveNamespace(moving(world, target, NO_CHECKPOINT_FILE));
+  expect(fileAt().read()).not.toHaveProperty("movedTo");
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "namespace_moved" });
+  world.store.restore(backup);
+  expect(fileAt().read()).toMatchObject({ movedTo: `${storeId}@${target.place}` });
+  await expect(leaseOf(await guardOn(world, { checkpointFile: fileAt() }))).rejects.toMatchObject({
+    code: "namespace_moved",
+  });
+});
+
+test("a coordinator that starts on a sealed store notes the move, and shows it before its first heartbeat", async () => {
+  const world = await newWorld();
+  Object.assign(world.store, { leases: async () => [] });
+  await moveNamespace(moving(world, await newTarget(), NO_CHECKPOINT_FILE));
+  const guard = await guardOn(world, { checkpointFile: fileAt() });
+  expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_moved" });
+  expect(fileAt().read()).toHaveProperty("movedTo");
+});
+
+test("the checkpoint has the move on the disk before the record of the new store is made", async () => {
+  const world = await newWorld();
+  Object.assign(world.store, { leases: async () => [] });
+  const target = await newTarget();
+  const seen: unknown[] = [];
+  const inodes: number[] = [];
+  const { step } = target.store;
+  const checkpointFile = fileAt();
+  checkpointFile.note({ storeId: world.storeId, ledgerId: 0, generation: 0, nodeCount: 1 });
+  const inode = () => inodes.push(statSync(join(folder, readdirSync(folder)[0] as string)).ino);
+  inode();
+  target.store.step = (namespace, command) => {
+    if (command.step === "recover" && command.floor === 0) {
+      seen.push(fileAt().read());
+      inode();
+    }
+    return step.call(target.store, namespace, command);
+  };
+  const { storeId } = await moveNamespace(moving(world, target, checkpointFile));
+  expect(seen).toEqual([expect.objectContaining({ movedTo: `${storeId}@${target.place}` })]);
+  // A new file, which is synced.
+  expect(new Set(inodes).size).toBe(2);
+});
+
+test("a move whose checkpoint can't be written makes no new store", async () => {
+  const world = await newWorld();
+  Object.assign(world.store, { leases: async () => [] });
+  const target = await newTarget();
+  const full: CheckpointFile = {
+    ...NO_CHECKPOINT_FILE,
+    note: () => {
+      throw new Error("the disk is full");
+    },
+  };
+  await expect(moveNamespace(moving(world, target, full))).rejects.toThrow("the disk is full");
+  expect(await target.store.listNamespaces()).toEqual([]);
+  expect(await moveNamespace(moving(world, target))).toMatchObject({ record: { version: 1 } });
+});
+
+describe("the checkpoint file of a store that was moved", () => {
+  const checkpoint = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
+  const movedTo = `${storeIdFrom(2)}@${"~".repeat(MOVED_TEXT_LENGTH_MAX - storeIdFrom(2).length - 1)}`;
+
+  test("the longest seal fits, with 16 addresses, and is read as any other line", () => {
+    expect(movedToIn(movedTo)).toBeDefined();
+    expect(movedSeal(movedToIn(movedTo) as NonNullable<ReturnType<typeof movedToIn>>)).toHaveLength(486);
+    const place = { group: "g", addresses: Array.from({ length: 16 }, (_, at) => `server-${at}`) };
+    fileAt(place).note({ ...checkpoint, movedTo });
+    expect(fileAt(place).read()).toEqual({ ...checkpoint, movedTo });
+    const text = readFileSync(join(folder, readdirSync(folder)[0] as string), "utf8");
+    expect(text).toMatch(/^[0-9a-f]{40} \{.*\} *\n$/);
+  });
+
+  test("a move outlasts a damaged file, and the merging of files", () => {
+    fileAt().note({ ...checkpoint, movedTo });
+    fileAt().note({ ...checkpoint, ledgerId: 9 });
+    expect(fileAt().read()).toEqual({ ...checkpoint, ledgerId: 9, movedTo });
+    const damaged = fileAt();
+    damaged.note(checkpoint);
+    const last = readdirSync(folder).map((name) => join(folder, name));
+    const plain = last.filter((path) => !readFileSync(path, "utf8").includes("movedTo"));
+    for (const path of plain) writeFileSync(path, "damaged");
+    expect(fileAt().read()).toMatchObject({ movedTo });
+    for (const path of last) writeFileSync(path, "damaged");
+    expect(fileAt().read()).toBe(CORRUPT);
+  });
+});
