@@ -32,9 +32,9 @@ test("the console of a new store shows a command that begins, and each lease at 
   await expect.poll(() => rows(page).count()).toBe(1);
   const { firstRun } = await lease(url, { name: "second", runCount: 3 });
   await expect.poll(() => rows(page).count()).toBe(2);
-  expect(await rows(page).first().textContent()).toContain(`${firstRun} to ${firstRun + 2}`);
+  expect(await rows(page).first().textContent()).toContain(`${firstRun}-${firstRun + 2}`);
   await page.getByRole("link", { name: "Overview" }).click();
-  await page.getByText(`runs ${firstRun} to ${firstRun + 2} leased to second`).waitFor();
+  await page.getByText(`runs ${firstRun}-${firstRun + 2} leased to second`).waitFor();
   await page
     .locator(".figures")
     .getByText(String(firstRun + 2), { exact: true })
@@ -71,7 +71,7 @@ test("the page of a run shows every field, each run of its lease, and the leases
   await visit(`/main/runs/${held.firstRun}`);
   await page.getByText("8,192 of 16,384 numbers, so far").waitFor();
   const main = await page.locator("main").innerText();
-  const runs = `${held.firstRun} to ${held.firstRun + 2}`;
+  const runs = `${held.firstRun}-${held.firstRun + 2}`;
   for (const part of ["importer", "mail-7", "4711", "archive=lists, team=a", runs]) expect(main).toContain(part);
   expect(await page.locator(".run-bars li").count()).toBe(3);
   await page.getByRole("link", { name: `Before: run ${held.firstRun - 1}` }).click();

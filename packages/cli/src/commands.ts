@@ -45,7 +45,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   export: {
     group: LOOK_UP,
-    summary: "Write the ledger as NDJSON",
+    summary: "Write the ledger as NDJSON or CSV",
     load: async () => (await import("./commands/export.js")).exportCommand(),
   },
   decode: {

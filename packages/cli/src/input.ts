@@ -22,8 +22,8 @@ export async function* linesOf(chunks: AsyncIterable<string>, name: string): Asy
   for await (const lines of batchesOf(chunks, name)) yield* lines;
 }
 
-/** Returns the lines that end in each chunk. */
-async function* batchesOf(chunks: AsyncIterable<string>, name: string): AsyncGenerator<readonly string[]> {
+/** Returns the lines that end in each chunk, as `linesOf`. */
+export async function* batchesOf(chunks: AsyncIterable<string>, name: string): AsyncGenerator<readonly string[]> {
   let begun = "";
   let lineCount = 0;
   for await (const chunk of chunks) {

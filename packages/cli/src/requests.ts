@@ -60,23 +60,32 @@ export async function requestJson<T>(options: CoordinatorOptions, path: string, 
 }
 
 /**
- * Returns a response of any length, as it comes. Reading it fails as the connection does.
+ * Returns a response of any length, as it comes, until `signal` ends it. Reading it fails as the connection does.
  * @throws RequestError as `requestJson`, before the first byte.
  */
-export async function requestStream(options: CoordinatorOptions, path: string): Promise<AsyncIterable<Uint8Array>> {
-  const received = await send(options, path, { asStream: true });
+export async function requestStream(
+  options: CoordinatorOptions,
+  path: string,
+  signal?: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> {
+  const received = await send(options, path, { asStream: true, signal });
   if (received.status !== 200) throw errorIn(options, received);
   return received.body as AsyncIterable<Uint8Array>;
 }
 
 /** Reads no more than a coordinator can have to send, whatever responds; a stream may have any length and take any time. */
-async function send(options: CoordinatorOptions, path: string, { asStream = false } = {}): Promise<Received> {
+async function send(
+  options: CoordinatorOptions,
+  path: string,
+  { asStream = false, signal: stop }: { readonly asStream?: boolean; readonly signal?: AbortSignal | undefined } = {},
+): Promise<Received> {
   const base = baseOf(options);
   const headers = authorizationOf(options);
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(new DOMException("no response", "TimeoutError")), TIMEOUT_MS);
   try {
-    const response = await fetch(base + path, { headers, redirect: "manual", signal: tooLate.signal });
+    const signal = stop === undefined ? tooLate.signal : AbortSignal.any([tooLate.signal, stop]);
+    const response = await fetch(base + path, { headers, redirect: "manual", signal });
     const { status } = response;
     if (asStream && status === 200) return { status, body: response.body ?? Readable.from([]) };
     return { status, body: jsonIn(await boundedText(response, status === 200 ? RESPONSE_BYTES_MAX : ERROR_BYTES_MAX)) };

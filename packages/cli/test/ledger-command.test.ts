@@ -90,6 +90,25 @@ describe("export", () => {
     await expectFailure(["export", "--namespace", "nowhere", ...to], 1, "namespace_not_found");
   });
 
+  test("export --format csv writes a table that a spreadsheet reads, and in which no name is a formula", async () => {
+    const { url, to } = await newCoordinator();
+    const { nonce } = await lease(url, { name: "=1+1", labels: { list: 'a "b", c' } });
+    await lease(url, { name: "plain", runCount: 2 });
+    await post(url, pathOf("report", { namespace: "main", run: 1 }), { nonce, lastSequence: 5, state: "closed" });
+    const { stdout } = await done("export", "--format", "csv", ...to);
+    const [heading, first, second, ...rest] = stdout.split("\n");
+    expect(heading).toBe(
+      "version,firstRun,runCount,leasedAt,holder,host,pid,labels,coordinator,tokenId,state,lastRun,lastSequence,reportedAt",
+    );
+    expect(first).toMatch(
+      /^0,1,1,[\d-]+T[\d:.]+Z,'=1\+1,mail-1,4711,"list=""a \\""b\\"", c""",[^,]+,,closed,1,5,[\d-]+T[\d:.]+Z$/,
+    );
+    expect(second).toMatch(/^0,2,2,[^,]+,plain,mail-1,4711,,[^,]+,,unreported,,,$/);
+    expect(rest).toEqual([""]);
+    expect((await done("export", "--format", "csv", "--to-run", "0", ...to)).stdout).toBe(`${heading}\n`);
+    await expectFailure(["export", "--format", "csv", "--json", ...to], 2, "--json is NDJSON");
+  });
+
   test("export to a full disk exits with 1 and the reason, and with 0 when its reader leaves", async () => {
     const { url } = await newCoordinator();
     await lease(url);

@@ -1,11 +1,16 @@
 /** `export`: the ledger, or a part of it, on standard output. */
+import { escapeLines } from "@callnumber/coordinator/text";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
-import { filledPath } from "@callnumber/protocol/wire";
+import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
+import { filledPath, type LedgerEntry } from "@callnumber/protocol/wire";
 import { Command } from "commander";
+import { batchesOf } from "../input.js";
 import { invocation } from "../invocation.js";
+import { CSV_HEADING, csvLine } from "../lease-csv.js";
 import {
   addOptions,
+  choiceOption,
   coordinatorOptions,
   type FilterOptions,
   filterOptions,
@@ -15,7 +20,9 @@ import {
 } from "../options.js";
 import { RequestError, requestStream } from "../requests.js";
 
-type Options = FilterOptions & NamespaceOptions;
+interface Options extends FilterOptions, NamespaceOptions {
+  readonly format: string;
+}
 
 /** More than the end of an export takes. */
 const TAIL_BYTES = 256;
@@ -23,28 +30,64 @@ const TAIL_BYTES = 256;
 export function exportCommand(): Command {
   const command = new Command("export")
     .description(
-      "Writes leases to standard output as NDJSON, oldest first: a lease on each line, and a last line that marks a complete export. The " +
-        "exit code is 1 when the export is incomplete.",
+      "Writes leases to standard output as NDJSON, oldest first: a lease on each line, and a last line that marks a complete export. With " +
+        "--format csv as a table with a line of headings, without that last line. The exit code is 1 when the export is incomplete.",
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber export > leases.ndjson\n" +
+      "\nExamples:\n  $ callnumber export > leases.ndjson\n  $ callnumber export --format csv > leases.csv\n" +
         "  $ callnumber export --from 2026-11-16 --to 2026-11-23 | gzip > week.ndjson.gz",
     )
     .action(exportLeases);
-  return addOptions(command, [...filterOptions(), ...coordinatorOptions(), namespaceOption()]);
+  const format = choiceOption("--format <format>", "form of the lines", ["ndjson", "csv"]).default("ndjson");
+  return addOptions(command, [format, ...filterOptions(), ...coordinatorOptions(), namespaceOption()]);
 }
 
 /** @throws RequestError with the coordinator's own code; `export_incomplete` when it is incomplete. */
 async function exportLeases(options: Options): Promise<void> {
-  const command = invocation();
+  const isCsv = options.format === "csv";
+  if (isCsv && options.json) throw new TypeError("--json is NDJSON: leave out --format csv, or --json");
   const path = `${filledPath(OPERATOR_ROUTES.export, { namespace: options.namespace })}?${filterQuery(options)}`;
+  const body = completely(await requestStream(options, path));
+  await (isCsv ? writeCsv(body) : writeNdjson(body));
+}
+
+async function writeNdjson(body: AsyncIterable<Uint8Array>): Promise<void> {
+  const command = invocation();
   let tail = Buffer.alloc(0);
-  for await (const piece of completely(await requestStream(options, path))) {
+  for await (const piece of body) {
     tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
     await command.write(piece);
   }
   if (!isEnd(tail)) throw incomplete("its last line is missing");
+}
+
+async function writeCsv(body: AsyncIterable<Uint8Array>): Promise<void> {
+  const command = invocation();
+  await command.write(`${CSV_HEADING}\n`);
+  for await (const lines of batchesOf(textOf(body), "the export")) {
+    if (isEnd(Buffer.from(`${lines.at(-1)}\n`))) return await writeLeases(lines.slice(0, -1));
+    await writeLeases(lines);
+  }
+  throw incomplete("its last line is missing");
+}
+
+async function writeLeases(lines: readonly string[]): Promise<void> {
+  const leases = lines.map((line) => csvLine(leaseIn(line)));
+  if (leases.length > 0) await invocation().write(escapeLines(`${leases.join("\n")}\n`));
+}
+
+function leaseIn(line: string): LedgerEntry {
+  try {
+    return ledgerEntrySchema.parse(JSON.parse(line));
+  } catch (error) {
+    throw incomplete(error);
+  }
+}
+
+async function* textOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder();
+  for await (const piece of body) yield decoder.decode(piece, { stream: true });
 }
 
 /** Only what fails while it is read makes the export incomplete: writing may fail, too. */

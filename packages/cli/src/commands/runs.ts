@@ -12,10 +12,12 @@ import {
   type RunResponse,
   type RunsResponse,
   runName,
+  runOfLedgerId,
   runsName,
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
-import { Command } from "commander";
+import { Command, Option } from "commander";
+import { follow } from "../follow.js";
 import { invocation } from "../invocation.js";
 import {
   addOptions,
@@ -34,6 +36,7 @@ import {
   formatCount,
   formatLabels,
   formatTime,
+  jsonLine,
   print,
   printJson,
   printPainted,
@@ -44,6 +47,7 @@ import { type Column, nameCell, terminalTable } from "../table.js";
 
 interface Options extends FilterOptions, NamespaceOptions {
   readonly limit: number;
+  readonly follow?: boolean;
 }
 
 const LIMIT_MAX = 100_000;
@@ -58,15 +62,17 @@ export function runsCommand(): Command {
     .argument("[run]", "one run, such as 99 or 1/65556 (version/run)", (text) => checked(runNameSchema, text))
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber runs --limit 5\n  $ callnumber runs 99\n  $ callnumber runs 1/65556\n" +
+      "\nExamples:\n  $ callnumber runs --limit 5\n  $ callnumber runs --follow\n  $ callnumber runs 99\n  $ callnumber runs 1/65556\n" +
         "  $ callnumber runs --holder mbox-importer --from 2026-11-21",
     )
     .action(async (run: NamedRun | undefined, options: Options, self: Command) => {
       if (run !== undefined) await showRun(run, options, self);
+      else if (options.follow) await followLeases(options);
       else await list(options);
     });
   return addOptions(command, [
     checkedOption("--limit <count>", "how many leases", wholeNumber(1, LIMIT_MAX)).default(20),
+    new Option("--follow", "list new leases below, as they are granted, until Ctrl-C"),
     ...filterOptions(),
     ...coordinatorOptions(),
     namespaceOption(),
@@ -94,6 +100,25 @@ async function list(options: Options): Promise<void> {
   if (leases.length > 0) printPainted(terminalTable(columnsFor(currentVersion), leases));
   else if (trimmed === null) print("no leases");
   if (trimmed !== null) print(formatTrimmed(trimmed, currentVersion));
+}
+
+/** Oldest first, so that the newest is at the end. JSON is one line for each lease. */
+async function followLeases(options: Options): Promise<void> {
+  let shown: readonly LedgerEntry[] = [];
+  let next: NamedRun | undefined;
+  await follow(options, async () => {
+    const query = next === undefined ? options : { ...options, fromRun: next, limit: LIMIT_MAX };
+    const { leases: newestFirst, currentVersion } = await newestLeases(query);
+    const [newest] = newestFirst;
+    if (newest === undefined) return;
+    next = runOfLedgerId(ledgerIdOf(newest.version, newest.firstRun + newest.runCount));
+    const leases = newestFirst.toReversed();
+    if (options.json) return print(leases.map(jsonLine).join("\n"));
+    const table = terminalTable(columnsFor(currentVersion), [...shown, ...leases]).split("\n");
+    // The first ones give the columns their widths.
+    printPainted((shown.length === 0 ? table : table.slice(-leases.length)).join("\n"));
+    if (shown.length === 0) shown = leases;
+  });
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   type UseRate,
 } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
+import { follow } from "../follow.js";
 import { invocation } from "../invocation.js";
 import { addOptions, coordinatorOptions, type NamespaceOptions, namespaceOption } from "../options.js";
 import {
@@ -35,9 +36,13 @@ import { RequestError, requestJson } from "../requests.js";
 import { checkLine, EXIT_CODES, formatCause, type Verdict, verdictOf, verdictWithout } from "../status-check.js";
 import { type Column, terminalTable } from "../table.js";
 
+/** Moves the cursor to the top, and erases what is below it. */
+const CLEAR_SCREEN = "\u001b[H\u001b[J";
+
 interface Options extends NamespaceOptions {
   readonly allNamespaces?: boolean;
   readonly check?: boolean;
+  readonly watch?: boolean;
 }
 
 export function statusCommand(): Command {
@@ -49,12 +54,13 @@ export function statusCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber status --all-namespaces\n  $ watch -n 2 callnumber status\n" +
+      "\nExamples:\n  $ callnumber status --all-namespaces\n  $ callnumber status --watch\n" +
         "  $ callnumber status --check || mail -s callnumber operator",
     )
     .action(async (options: Options) => {
       if (options.allNamespaces) await listAll(options);
       else if (options.check) await check(options);
+      else if (options.watch) await watch(options);
       else await show(options);
     });
   return addOptions(command, [
@@ -62,6 +68,7 @@ export function statusCommand(): Command {
     namespaceOption(),
     new Option("--all-namespaces", "list the store's namespaces, one a line").conflicts("check"),
     new Option("--check", "one line and an exit code, as monitoring plugins do"),
+    new Option("--watch", "show it again with each change, until Ctrl-C").conflicts(["check", "allNamespaces"]),
   ]);
 }
 
@@ -83,6 +90,18 @@ async function show(options: Options): Promise<void> {
   const found = await find(options);
   if (options.json) printJson(asJson(found));
   else printPainted(formatStatus(found, paintFor(false)));
+}
+
+/** At a terminal in the place of what was shown before; elsewhere below it, after an empty line. JSON is one line each time. */
+async function watch(options: Options): Promise<void> {
+  const { stdout } = invocation().io;
+  let gap = "";
+  await follow(options, async () => {
+    const found = await find(options);
+    if (options.json) return print(jsonLine(asJson(found)));
+    printPainted((stdout.isTTY ? CLEAR_SCREEN : gap) + formatStatus(found, paintFor(false)));
+    gap = "\n";
+  });
 }
 
 async function check(options: Options): Promise<void> {
