@@ -1,9 +1,14 @@
 /** All routes there are, which role may use which, and where HEAD is answered: over real sockets, with an authenticator that reads a header. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { commandLine } from "@callnumber/protocol/operator";
 import type { FastifyInstance } from "fastify";
 import { beforeEach, describe, expect, test } from "vitest";
+import { EventHub } from "../src/events/events.js";
+import { RecentEvents } from "../src/events/recent-events.js";
 import { type Authenticator, PERMISSIONS_OF, ROLES, type Role } from "../src/http/auth.js";
+import { SILENT_LOG } from "../src/log.js";
 import { notingStore } from "./gated-store.js";
+import { openStream } from "./raw-client.js";
 import { served } from "./served.js";
 
 const authenticator: Authenticator = {
@@ -130,15 +135,34 @@ describe("with tokens", () => {
     },
   );
 
-  test.each([
+  const STORES_SHOWN = [
     [{ "x-role": "operator" }, "'sqlite:/it'\\''s.db'"],
     [{ "x-role": "read" }, "STORE_URL"],
     [{ "x-role": "operator", "x-namespaces": "lists" }, "STORE_URL"],
-  ])("a message to a client with %j names the store as %s", async (headers, store) => {
+  ] as const;
+
+  test.each(STORES_SHOWN)("a message to a client with %j names the store as %s", async (headers, store) => {
     const { message } = (await (await fetch(`${url}/v1/namespaces/lists/status`, { headers })).json()) as {
       message: string;
     };
     expect(message).toContain(`run \`callnumber init --store ${store} --namespace lists\``);
+  });
+
+  test("an event names the store to each client as a message does, to the first and to later ones", async () => {
+    const events = new EventHub(SILENT_LOG);
+    const recentEvents = new RecentEvents();
+    events.subscribe(recentEvents.take);
+    const { url } = await served({ authenticator, startedWith, events, recentEvents });
+    const explanation = `run \`${commandLine("init", "lists")}\``;
+    const sent = async ([headers, store]: (typeof STORES_SHOWN)[number]) => {
+      const { text } = await openStream(`${url}/v1/events?recent=yes`, headers);
+      const command = JSON.stringify(`callnumber init --store ${store} --namespace lists`).slice(1, -1);
+      return () => expect.poll(text).toContain(`run \`${command}\``);
+    };
+    const before = await Promise.all(STORES_SHOWN.map(sent));
+    events.warn({ namespace: "lists", explanation }, "stopped");
+    const after = await Promise.all(STORES_SHOWN.map(sent));
+    for (const isSent of [...before, ...after]) await isSent();
   });
 });
 

@@ -49,6 +49,13 @@ export function filledCommands(text: string, { storeOption, checkpointOption }: 
   });
 }
 
+/** The same of JSON that operators read: docs/reference/errors.md shows the commands with placeholders. */
+export function filledJson(json: string, context: CommandContext): string {
+  if (!json.includes(STORE_URL)) return json;
+  const filled = (_: string, value: unknown) => (typeof value === "string" ? filledCommands(value, context) : value);
+  return JSON.stringify(JSON.parse(json, filled));
+}
+
 /** A word of a command that is copied into a shell. Clients choose names: one that is `$(…)` must stay a name. */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

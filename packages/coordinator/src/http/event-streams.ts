@@ -3,12 +3,12 @@
  * streams, so many bytes waiting for each. A client that reads too slowly is cut off, reconnects automatically, and is sent what it missed.
  */
 import type { ServerResponse } from "node:http";
-import { OPERATOR_ROUTES, type OperatorEvent } from "@callnumber/protocol/operator";
+import { type CommandContext, filledJson, OPERATOR_ROUTES, type OperatorEvent } from "@callnumber/protocol/operator";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import type { RecentEvents } from "../events/recent-events.js";
 import type { TypedApp } from "./app.js";
-import { type Authenticator, canRead, forbidden, type Principal } from "./auth.js";
+import { type Authenticator, canRead, canReadSettings, forbidden, type Principal } from "./auth.js";
 import { errorResponses, SAME_ORIGIN_HEADERS } from "./error-response.js";
 
 /** Holds all events that are kept for a new stream. */
@@ -71,16 +71,22 @@ interface Past {
 
 export class EventStreams {
   readonly #recent: RecentEvents;
+  readonly #commands: CommandContext | undefined;
   readonly #streams = new Set<Stream>();
   /** Serialized once: a new stream is sent hundreds of events. */
   readonly #texts = new WeakMap<OperatorEvent, Buffer>();
+  /** The same for operators. */
+  readonly #filledTexts = new WeakMap<OperatorEvent, Buffer>();
   readonly #unwatch: () => void;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
 
-  constructor(recent: RecentEvents) {
+  /** @param commands fills in the commands in what operators are sent; undefined: they keep their placeholders. */
+  constructor(recent: RecentEvents, commands?: CommandContext) {
     this.#recent = recent;
+    this.#commands = commands;
     this.#unwatch = recent.watch((event) => {
-      for (const stream of this.#streams) this.#write(stream, isFor(stream, event) ? this.#textOf(event) : undefined);
+      for (const stream of this.#streams)
+        this.#write(stream, isFor(stream, event) ? this.#textOf(stream, event) : undefined);
     });
   }
 
@@ -114,7 +120,7 @@ export class EventStreams {
       if (!since.isComplete) response.write(`event: gap\ndata: ${JSON.stringify({ lastEventId })}\n\n`);
     }
     const wanted = events.filter((event) => isFor(stream, event));
-    if (!response.destroyed) response.write(Buffer.concat(wanted.map((event) => this.#textOf(event))));
+    if (!response.destroyed) response.write(Buffer.concat(wanted.map((event) => this.#textOf(stream, event))));
   }
 
   /** An id of an earlier process means nothing here: as if too much had been missed. */
@@ -134,11 +140,15 @@ export class EventStreams {
     else if (text !== undefined) response.write(text);
   }
 
-  #textOf(event: OperatorEvent): Buffer {
-    const known = this.#texts.get(event);
+  #textOf({ principal }: Stream, event: OperatorEvent): Buffer {
+    const commands = canReadSettings(principal) ? this.#commands : undefined;
+    const texts = commands === undefined ? this.#texts : this.#filledTexts;
+    const known = texts.get(event);
     if (known !== undefined) return known;
-    const text = Buffer.from(`id: ${this.#recent.life}-${event.id}\ndata: ${JSON.stringify(event)}\n\n`);
-    this.#texts.set(event, text);
+    const json = JSON.stringify(event);
+    const data = commands === undefined ? json : filledJson(json, commands);
+    const text = Buffer.from(`id: ${this.#recent.life}-${event.id}\ndata: ${data}\n\n`);
+    texts.set(event, text);
     return text;
   }
 

@@ -2,7 +2,7 @@
  * The HTTP server of a coordinator: it puts the routes together, responds to errors with the protocol's error bodies, and stops gracefully.
  * Knows the coordinator, and nothing of stores.
  */
-import { type CommandContext, filledCommands, STORE_URL } from "@callnumber/protocol/operator";
+import { type CommandContext, filledJson, STORE_URL } from "@callnumber/protocol/operator";
 import { ROUTES } from "@callnumber/protocol/wire";
 import swagger from "@fastify/swagger";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
@@ -84,7 +84,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const servers = new NodeServers({ tls, maxConnections, log: events });
   const app = newApp(logError, servers);
   const metrics = new Metrics({ coordinator, events, release, servers });
-  const streams = new EventStreams(recentEvents);
+  const streams = new EventStreams(recentEvents, startedWith?.commands);
   let isStopping = false;
   // With callbacks: a promise for each hook of each request costs time.
   app.addHook("onRequest", (request, reply, done) => {
@@ -176,14 +176,7 @@ function assertExposureAllowed(
   if (tls === undefined && !listenWithoutTls) refuse("nothing is encrypted", "tls", "listenWithoutTls");
 }
 
-/** Commands in JSON that operators read, with what they need to run: docs/reference/errors.md shows them with placeholders. */
-function filledJson(json: string, context: CommandContext): string {
-  if (!json.includes(STORE_URL)) return json;
-  const filled = (_: string, value: unknown) => (typeof value === "string" ? filledCommands(value, context) : value);
-  return JSON.stringify(JSON.parse(json, filled));
-}
-
-/** The same of a line of the log, with its end. */
+/** Fills in the commands in a line of the log, with its end. */
 export function filledLine(line: string, context: CommandContext): string {
   return line.includes(STORE_URL) ? `${filledJson(line, context)}\n` : line;
 }
