@@ -14,11 +14,11 @@ const browser = chromiumForFile();
 const leaseTo = (coordinator: Coordinator, name: string) =>
   coordinator.lease("main", leaseRequest({ holder: { ...holder, name } }));
 const token = (page: Page) => page.getByLabel("Token");
-/** All that a page can keep, and all that it shows. */
+/** All that a page can keep apart from the session storage, and all that it shows. */
 const KEPT =
-  "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state, location.href, document.documentElement.outerHTML])";
+  "JSON.stringify([{ ...localStorage }, document.cookie, history.state, location.href, document.documentElement.outerHTML])";
 
-test("the sign-in page explains a wrong token, keeps the right one in memory alone, and opens the URL", async () => {
+test("the sign-in page explains a wrong token, keeps the right one in its tab alone, and opens the URL", async () => {
   const { page, visit } = await openConsoleWithTokens(browser());
   const requested: string[] = [];
   page.on("request", (request) => requested.push(new URL(request.url()).pathname));
@@ -43,9 +43,13 @@ test("the sign-in page explains a wrong token, keeps the right one in memory alo
   expect(await page.getByLabel("Holder", { exact: true }).inputValue()).toBe("importer");
   expect(await page.evaluate<string>(KEPT)).not.toContain(READER);
   expect(await page.context().cookies()).toEqual([]);
+  await page.getByText("This tab remembers the token").waitFor();
   await page.reload();
-  await expectHeading(page, "Sign in");
+  await expectHeading(page, "Runs");
   expect(page.url()).toMatch(/#\/main\/runs\?holder=importer$/);
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await expectHeading(other, "Sign in");
 });
 
 test("the console shows nothing after signing out, and the history leads back to nothing", async () => {
@@ -56,6 +60,9 @@ test("the console shows nothing after signing out, and the history leads back to
   await page.getByRole("link", { name: "Runs", exact: true }).click();
   await expectHeading(page, "Runs");
   await page.getByRole("button", { name: "Sign out" }).click();
+  await expectHeading(page, "Sign in");
+  expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  await page.reload();
   await expectHeading(page, "Sign in");
   await page.goBack();
   await expectHeading(page, "Sign in");
@@ -78,6 +85,7 @@ test("the console follows events, exports, survives a restart, and asks for a to
   revoke(OPERATOR);
   await leaseTo(coordinator, "two");
   await expectHeading(page, "Sign in");
+  expect(await page.evaluate("sessionStorage.length")).toBe(0);
   await signIn(page, OPERATOR);
   await page.getByRole("alert").getByText("No such token is known here").waitFor();
 });
@@ -114,6 +122,18 @@ test.each([
   expect(rejections).toBe(1);
   await page.getByText("No run was leased yet.").waitFor();
   expect(rejections).toBe(2);
+});
+
+test("the console asks for a token at each load where the browser keeps nothing of pages", async () => {
+  const { page, visit } = await openConsoleWithTokens(browser());
+  await page.addInitScript(
+    "Object.defineProperty(globalThis, 'sessionStorage', { get() { throw new DOMException('denied', 'SecurityError'); } })",
+  );
+  await visit("/main");
+  await signIn(page, READER);
+  await expectHeading(page, "Overview");
+  await page.reload();
+  await expectHeading(page, "Sign in");
 });
 
 test("the console works in several tabs at once", async () => {

@@ -1,4 +1,7 @@
-/** Requests to the coordinator that served this page. The token that a person typed in is kept here, in the page's memory, and nowhere else. */
+/**
+ * Requests to the coordinator that served this page. The token that a person typed in is kept here, and in the session storage of the tab, so
+ * that a reload does not ask for it again: until it is forgotten, or the tab is closed.
+ */
 import { type NamespacesResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { ErrorResponse } from "@callnumber/protocol/wire";
 import { escapeText } from "./format.js";
@@ -21,6 +24,9 @@ const WAIT_MIN_MS = 1_000;
 /** Only too many requests: other errors stay, however soon the request is repeated. */
 const TRANSIENT: ReadonlySet<string | undefined> = new Set(["rate_limited", "overloaded"]);
 
+/** Of the session storage, which belongs to this tab and origin. */
+const TOKEN_KEY = "callnumber-token";
+
 let token: string | undefined;
 let hasAccess = false;
 
@@ -28,24 +34,48 @@ export function isSignedIn(): boolean {
   return token !== undefined;
 }
 
+/** Forgets the token, and all that was read with it: the sign-in page opens. */
+export function signOut(): void {
+  remember(undefined);
+  location.reload();
+}
+
+/** A browser that keeps nothing of pages throws: then a reload asks for the token. */
+function remember(kept: string | undefined): void {
+  token = kept;
+  try {
+    if (kept === undefined) sessionStorage.removeItem(TOKEN_KEY);
+    else sessionStorage.setItem(TOKEN_KEY, kept);
+  } catch {}
+}
+
+function remembered(): string | undefined {
+  try {
+    return sessionStorage.getItem(TOKEN_KEY) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * Finds out whether this page may read: with a token, or without one. Resolves to the namespaces that it may read, or to undefined when
+ * Finds out whether this page may read: with the token that was typed, the one that this tab remembers, or without one. Resolves to the namespaces that it may read, or to undefined when
  * the request failed for another reason; the pages show that.
  * @throws RequestError `unauthorized` or `forbidden` when it may not. Then no token is kept.
  */
 export async function authenticate(typed?: string): Promise<NamespacesResponse | undefined> {
   // Anything else can't be a token, nor be sent in a header.
   if (typed !== undefined && !/^[!-~]+$/.test(typed)) throw new RequestError("unauthorized", "");
-  token = typed;
+  token = typed ?? remembered();
   let namespaces: NamespacesResponse | undefined;
   try {
     namespaces = (await request(OPERATOR_ROUTES.namespaces)) as NamespacesResponse;
   } catch (error) {
     if (["unauthorized", "forbidden"].includes((error as RequestError).code)) {
-      token = undefined;
+      remember(undefined);
       throw error;
     }
   }
+  remember(token);
   hasAccess = true;
   return namespaces;
 }
@@ -91,7 +121,7 @@ async function send(
   if (response.ok) return response;
   const error = await errorIn(response);
   // The token was revoked, or tokens are required from now on: nothing of what was read stays in the page, and the sign-in page opens.
-  if (error.code === "unauthorized" && hasAccess) location.reload();
+  if (error.code === "unauthorized" && hasAccess) signOut();
   throw error;
 }
 

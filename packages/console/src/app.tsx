@@ -1,7 +1,7 @@
 /** The frame around every page: which namespace, which page, whether the coordinator is there. */
 import type { NamespacesResponse } from "@callnumber/protocol/operator";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { authenticate, isSignedIn } from "./api.js";
+import { authenticate, isSignedIn, signOut } from "./api.js";
 import { useConnection } from "./event-stream.js";
 import { formatDateTime } from "./format.js";
 import { InspectPage } from "./pages/inspect.js";
@@ -108,10 +108,11 @@ function Frame({ route }: { route: Route }) {
         )}
         {isSignedIn() && (
           <p>
-            Signed in{" "}
-            <button type="button" class="plain" onClick={() => location.reload()}>
-              Sign out
-            </button>
+            Signed in. This tab remembers the token until you{" "}
+            <button type="button" class="plain" onClick={signOut}>
+              sign out
+            </button>{" "}
+            or close it.
           </p>
         )}
       </footer>

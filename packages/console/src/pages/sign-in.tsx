@@ -1,4 +1,4 @@
-/** The page for the token, which is kept in the page's memory: a reload forgets it. */
+/** The page for the token, which the tab then remembers. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { authenticate, type RequestError } from "../api.js";
 
@@ -48,7 +48,8 @@ export function SignInPage({ onSignedIn }: { onSignedIn: (namespaces: Namespaces
           {reason}
         </p>
         <p id="token-hint" class="quiet">
-          Of role read or operator. It is kept in this page alone: a reload, another tab or a revoked token asks again.
+          Of role read or operator. This tab remembers it when you reload the page, and forgets it when you sign out or
+          close it.
         </p>
       </form>
     </>
