@@ -294,7 +294,7 @@ test.each(WINDOWS)(
       await heading(page).waitFor();
       await untilLoaded(page);
       if (pageName === "overview") {
-        await page.locator(".bars span").first().waitFor();
+        await page.locator(".chart rect").first().waitFor();
         // Alarms before anything else, the worst first.
         const notices = await page.locator("main .notice-title").allTextContents();
         expect(notices.slice(0, 2)).toEqual(["Act now: holder restarts", "Warning: runs used 80"]);

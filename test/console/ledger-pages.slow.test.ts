@@ -8,7 +8,8 @@ import { lease, openConsole, report } from "./consoles.js";
 
 const browser = chromiumForFile();
 
-const TALLEST_BAR = "Math.max(...[...document.querySelectorAll('.bars span')].map((bar) => bar.clientHeight))";
+const TALLEST_BAR =
+  "Math.max(...[...document.querySelectorAll('.chart rect')].map((bar) => bar.getBoundingClientRect().height))";
 
 const names = (page: Page) => page.locator("table.leases tbody tr td:nth-of-type(1)").allInnerTexts();
 const firstWords = async (page: Page) => (await names(page)).map((text) => text.split("\n")[0]);

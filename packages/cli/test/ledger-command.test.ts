@@ -187,8 +187,7 @@ describe("status", () => {
     const { url: real, to } = await newCoordinator();
     await lease(real);
     expect((await done("status", ...to)).stdout).toMatch(/^ {2}last minute +1 run, too short a time for a forecast$/m);
-    const explanation =
-      'namespace "main" is missing, but run 65735 was leased from it. Run `callnumber --min-run 65735`';
+    const explanation = 'namespace "main" is missing, and 65735 runs are leased. Run `callnumber --min-run 65735`';
     const guard = { ...STATUS.guard, state: "stopped", code: "namespace_lost", explanation };
     const rates = [12 * MINUTE_MS, HOUR_MS, DAY_MS].map((windowMs) => {
       return { windowMs, runs: 20_000, runsPerDay: 40_000, exhaustedAtMs: null };
@@ -202,9 +201,9 @@ describe("status", () => {
     expect(stdout).toContain("\n  last 12 minutes    20,000 runs, too short a time for a forecast\n");
     expect(stdout).toContain("\n  last hour          20,000 runs, 40,000 a day\n");
     expect(stdout).toContain("\n  last day           20,000 runs, 40,000 a day\n");
-    expect(stdout).toContain("but run 65,735 was leased from it. Run `callnumber --min-run 65735`\n");
+    expect(stdout).toContain("and 65,735 runs are leased. Run `callnumber --min-run 65735`\n");
     const checked = await callnumber(["status", "--check", "--coordinator", url]);
-    expect(checked.stdout).toContain("but run 65,735 was leased from it.");
+    expect(checked.stdout).toContain("and 65,735 runs are leased.");
     expect(checked.stdout).toContain("--min-run 65735`");
   });
 });

@@ -1,5 +1,5 @@
 /** The events of the stream as sentences. Pure. */
-import type { OperatorEvent } from "@callnumber/protocol/operator";
+import { type OperatorEvent, withSeparators } from "@callnumber/protocol/operator";
 import { runName, runsName } from "@callnumber/protocol/wire";
 import { formatCount, formatNumber } from "./format.js";
 
@@ -13,13 +13,13 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
     `${runsIn(fields)} leased to ${text((holder as { name?: unknown } | undefined)?.name)}`,
   leases: ({ leaseCount, runCount }) =>
     `${formatCount(number(leaseCount), "more lease")} in the same second, ${formatCount(number(runCount), "run")}`,
-  request_rejected: ({ reason }, { code }) => `request rejected (${code ?? "?"}): ${text(reason)}`,
+  request_rejected: ({ reason }, { code }) => `request rejected (${code ?? "?"}): ${firstSentence(reason)}`,
   rejections_suppressed: ({ rejectionCount }, { code }) =>
     `${formatCount(number(rejectionCount), "more rejection")} in the same second (${code ?? "?"})`,
   events_suppressed: ({ of, eventCount }) =>
     `${formatNumber(number(eventCount))} more in the same second: ${text(of).replaceAll("_", " ")}`,
-  recovering: ({ explanation }) => `recovering: ${text(explanation)}`,
-  stopped: ({ explanation }) => `leasing stopped: ${text(explanation)}`,
+  recovering: ({ explanation }) => `recovering: ${firstSentence(explanation)}`,
+  stopped: ({ explanation }) => `leasing stopped: ${firstSentence(explanation)}`,
   active: () => "leasing is active",
   recovered: ({ version, before, mark, reason }) =>
     `recovered (${text(reason).replaceAll("_", " ")}): skipped from run ${runName(number(version), number(before))} to run ${runName(number(version), number(mark))}; the runs between are never leased`,
@@ -32,12 +32,16 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
   run_above_high_water_mark: ({ lastVersion, lastRun, version, mark }) =>
     `an importer holds run ${runName(number(lastVersion), number(lastRun), number(version))}, and the high-water mark is ${runName(number(version), number(mark))}`,
   clock_skew: ({ aheadMs }) => `a holder’s clock is ${formatNumber(number(aheadMs))} ms ahead`,
-  preflight_finding: ({ what, remedy }) => `${text(what)}. ${text(remedy)}`,
+  preflight_finding: ({ what, remedy }) => `${text(what)}. To fix it: ${text(remedy)}`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,
   stop: ({ reason }) => `the coordinator stops: ${text(reason)}`,
 };
 
 export function formatEvent(event: OperatorEvent): string {
+  return withSeparators(sentenceOf(event));
+}
+
+function sentenceOf(event: OperatorEvent): string {
   const formatter = Object.hasOwn(SENTENCES, event.event) ? SENTENCES[event.event] : undefined;
   if (formatter !== undefined) return formatter(event.fields, event);
   // The names of the others explain themselves.
@@ -83,6 +87,11 @@ export function eventLines(events: readonly OperatorEvent[]): readonly EventLine
 function runsIn({ version, firstRun, runCount }: Readonly<Record<string, unknown>>): string {
   const runs = { version: number(version), firstRun: number(firstRun), runCount: number(runCount) };
   return `${runs.runCount === 1 ? "run" : "runs"} ${runsName(runs)}`;
+}
+
+/** What happened, without what to do: the headline has all of it while it lasts. */
+function firstSentence(explanation: unknown): string {
+  return text(explanation).split(/\. (?=[A-Z])/, 1)[0] as string;
 }
 
 function number(value: unknown): number {

@@ -1,4 +1,5 @@
 /** Numbers, times and texts as people read them. Pure. */
+import { withSeparators } from "@callnumber/protocol/operator";
 import type { UseRate } from "@callnumber/protocol/wire";
 
 const SECOND_MS = 1_000;
@@ -59,11 +60,32 @@ export function formatAge(atMs: number, nowMs: number): string {
   return nowMs - atMs < SECOND_MS ? "just now" : `${formatDuration(nowMs - atMs)} ago`;
 }
 
-/** 2026-11-21 17:03:09, in the time zone of the reader. */
+/** CET, GMT−5: the time zone of the reader at a time. */
+export function formatZone(atMs: number): string {
+  return formatDateTime(atMs).replace(/^\S+ \S+ /, "");
+}
+
+/** 2026-11-21 17:03:09 CET, in the time zone of the reader. */
 export function formatDateTime(atMs: number): string {
   const date = new Date(atMs);
   // Sweden writes dates as ISO 8601 does.
-  return Number.isNaN(date.getTime()) ? "no date" : date.toLocaleString("sv-SE");
+  const style = { dateStyle: "short", timeStyle: "long" } as const;
+  return Number.isNaN(date.getTime()) ? "no date" : date.toLocaleString("sv-SE", style);
+}
+
+/** The times that a chart names: at most seven, at full quarters, hours or days of the reader. */
+export function ticksIn(fromMs: number, lengthMs: number): readonly number[] {
+  const stepMs = [15 * MINUTE_MS, 6 * HOUR_MS, DAY_MS].find((stepMs) => lengthMs / stepMs <= 7) ?? lengthMs;
+  const zoneMs = new Date(fromMs).getTimezoneOffset() * MINUTE_MS;
+  const firstMs = Math.ceil((fromMs - zoneMs) / stepMs) * stepMs + zoneMs;
+  const count = Math.ceil((fromMs + lengthMs - firstMs) / stepMs);
+  return Array.from({ length: count }, (_, index) => firstMs + index * stepMs);
+}
+
+/** 17:15, or 21 Nov in a chart of several days. */
+export function formatTick(atMs: number, lengthMs: number): string {
+  const style = lengthMs > DAY_MS ? ({ month: "short", day: "numeric" } as const) : ({ timeStyle: "short" } as const);
+  return new Date(atMs).toLocaleString("en-GB", style);
 }
 
 /** When the runs will end at a rate, as exactly as it matters. */
@@ -76,9 +98,11 @@ export function formatEnd({ windowMs, exhaustedAtMs: atMs }: UseRate, nowMs: num
   return `on ${formatDateTime(atMs).slice(0, 10)}`;
 }
 
-/** A message of the coordinator, which begins in lower case and has times in UTC. */
+/** A message of the coordinator, which begins in lower case, and has times in UTC and numbers without separators. */
 export function formatMessage(text: string): string {
-  const local = text.replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (instant) => formatDateTime(Date.parse(instant)));
+  const local = withSeparators(text).replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (instant) =>
+    formatDateTime(Date.parse(instant)),
+  );
   return local.charAt(0).toUpperCase() + local.slice(1);
 }
 

@@ -11,7 +11,10 @@ import {
   formatLargeNumber,
   formatMessage,
   formatShare,
+  formatTick,
   formatWindow,
+  formatZone,
+  ticksIn,
 } from "../src/format.js";
 import { eventLines, formatEvent, isAboutGuard } from "../src/format-event.js";
 
@@ -30,6 +33,30 @@ test("a time of the coordinator is shown in the time zone of the reader", () => 
   expect(formatMessage("leased at 2026-11-21T21:30:59.542Z, by x")).toBe(
     `Leased at ${formatDateTime(Date.UTC(2026, 10, 21, 21, 30, 59))}, by x`,
   );
+});
+
+test("a time has its zone", () => {
+  expect(formatDateTime(NOW_MS)).toMatch(/^2026-11-2\d \d\d:\d\d:00 [A-Z]{3,}/);
+  expect(formatDateTime(NOW_MS)).toBe(`${formatDateTime(NOW_MS).slice(0, 19)} ${formatZone(NOW_MS)}`);
+});
+
+test("the numbers of a message have separators, and those of its commands and times do not", () => {
+  const message = "65735 leases since 2026-11-21T21:30:59.542Z: `callnumber recover --min-run 65735`";
+  expect(formatMessage(message)).toMatch(/^65,735 leases since 2026-11-2\d .*`callnumber recover --min-run 65735`$/);
+});
+
+test.each([
+  ["an hour", 3_600_000, 4, 15 * 60_000],
+  ["a day", 24 * 3_600_000, 4, 6 * 3_600_000],
+  ["a week", 7 * 24 * 3_600_000, 7, 24 * 3_600_000],
+])("the axis of %s names full times of the reader", (_, lengthMs, count, stepMs) => {
+  const fromMs = NOW_MS + 61_000;
+  const ticks = ticksIn(fromMs, lengthMs);
+  expect(ticks).toHaveLength(count);
+  expect(ticks[0]).toBeGreaterThanOrEqual(fromMs);
+  expect(ticks.at(-1)).toBeLessThan(fromMs + lengthMs);
+  expect((ticks[1] as number) - (ticks[0] as number)).toBe(stepMs);
+  for (const atMs of ticks) expect(formatTick(atMs, lengthMs)).toMatch(/^(\d\d:\d[05]|\d\d? Nov)$/);
 });
 
 test("characters that are invisible or change the order of others are escaped, and no others", () => {
@@ -64,6 +91,13 @@ test("the end of the runs is shown as exactly as it matters", () => {
 test("the commands that a message quotes are found", () => {
   const command = "callnumber recover --store redis://store --namespace lists --min-run 0/65735";
   expect(commandsIn(`Restore the store, or run \`${command}\`. See \`doctor\`.`)).toEqual([command]);
+});
+
+test("a stop is shown with its cause, and without what to do, which the headline has", () => {
+  const explanation = 'namespace "main" is missing, but run 65735 was leased from it. Nothing is leased. Restore it';
+  expect(formatEvent(event("stopped", { explanation }))).toBe(
+    'leasing stopped: namespace "main" is missing, but run 65735 was leased from it',
+  );
 });
 
 test("a recovery is shown with the runs that it skipped", () => {

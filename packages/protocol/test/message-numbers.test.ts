@@ -1,12 +1,12 @@
-/** Which digits of a message get separators: amounts and runs, and nothing that is a name or is copied. */
+/** Which digits of a message get separators: amounts, and nothing that is a name or is copied. */
 import { expect, test } from "vitest";
 import { withSeparators } from "../src/message-numbers.js";
 
 test.each([
-  ["run 65735 was leased from it", "run 65,735 was leased from it"],
+  ["65735 runs were leased", "65,735 runs were leased"],
   ["1073741823 runs are left. 999 leases", "1,073,741,823 runs are left. 999 leases"],
   ["skipped (1000 runs), of 20000.", "skipped (1,000 runs), of 20,000."],
-  ["run `callnumber recover --min-run 65735`, run 65735", "run `callnumber recover --min-run 65735`, run 65,735"],
+  ["run `callnumber recover --nodes 65735`, 65735 leases", "run `callnumber recover --nodes 65735`, 65,735 leases"],
 ])("the message %j is shown as %j", (message, shown) => {
   expect(withSeparators(message)).toBe(shown);
 });
@@ -16,6 +16,7 @@ test.each([
   "at 2026-11-21T21:30:59.542Z, the year 2086",
   "Redis at 127.0.0.1:39158, redis://h:7300/15000, port 7300",
   'leased to 20250101 (mail-1000, pid 93311), "20000", shard=10000',
+  "run 65735, runs 65536-65740, from run 3 to run 65733, run 1/65556",
   "already 20,000 runs, 1000.5 ms",
 ])("the message %j has only names, and is shown as it is", (message) => {
   expect(withSeparators(message)).toBe(message);

@@ -1,8 +1,17 @@
-/** Runs leased over the last hour, day or week: as bars, and in a sentence. */
+/** Runs leased over the last hour, day or week: as a chart, and in a sentence. */
 import { HISTORY_WINDOWS_MS, type HistoryResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
-import { formatCount, formatDateTime, formatDuration, formatNumber, formatWindow } from "../format.js";
+import {
+  formatCount,
+  formatDateTime,
+  formatDuration,
+  formatNumber,
+  formatTick,
+  formatWindow,
+  formatZone,
+  ticksIn,
+} from "../format.js";
 import { REST_MS, useResponse } from "../use-response.js";
 import { Loaded } from "./notices.js";
 
@@ -27,29 +36,72 @@ export function History({ namespace }: { namespace: string }) {
         </select>
       </div>
       <Loaded from={history} what="history">
-        {(data) => <Bars history={data} />}
+        {(data) => <Chart history={data} />}
       </Loaded>
     </section>
   );
 }
 
-function Bars({ history }: { history: HistoryResponse }) {
+const PLOT_HEIGHT = 160;
+const STEPS_Y_MAX = 4;
+
+/** Both axes have their unit; a window of hours has times of day, a longer one has days. */
+function Chart({ history }: { history: HistoryResponse }) {
   const { runs, fromMs, stepMs } = history;
-  const most = Math.max(...runs, 1);
+  const lengthMs = stepMs * runs.length;
+  const levels = levelsUpTo(Math.max(...runs, 1));
+  const yOf = (count: number) => PLOT_HEIGHT * (1 - count / (levels.at(-1) as number));
+  const xOf = (atMs: number) => `${((atMs - fromMs) / lengthMs) * 100}%`;
   return (
     <figure>
-      <div class="bars" aria-hidden="true">
-        {runs.map((count, index) => (
-          <span
-            key={index}
-            style={{ height: `${(count / most) * 100}%` }}
-            title={`${formatCount(count, "run")}, ${formatDateTime(fromMs + index * stepMs)}`}
-          />
+      <p class="quiet" aria-hidden="true">
+        Runs in each {formatWindow(stepMs)}
+      </p>
+      <svg class="chart" height={PLOT_HEIGHT} aria-hidden="true">
+        {levels.map((count) => (
+          <g key={count}>
+            <line x2="100%" y1={yOf(count)} y2={yOf(count)} />
+            <text x="-8" y={yOf(count)} dy="0.32em" text-anchor="end">
+              {formatNumber(count)}
+            </text>
+          </g>
         ))}
-      </div>
+        {runs.map((count, index) => (
+          <rect
+            key={index}
+            x={xOf(fromMs + (index + 0.1) * stepMs)}
+            y={yOf(count)}
+            width={`${80 / runs.length}%`}
+            height={PLOT_HEIGHT - yOf(count)}
+          >
+            <title>{`${formatCount(count, "run")}, ${formatDateTime(fromMs + index * stepMs)}`}</title>
+          </rect>
+        ))}
+        {ticksIn(fromMs, lengthMs).map((atMs) => (
+          <g key={atMs}>
+            <line class="tick" x1={xOf(atMs)} x2={xOf(atMs)} y1={PLOT_HEIGHT} y2={PLOT_HEIGHT + 5} />
+            <text x={xOf(atMs)} y={PLOT_HEIGHT + 20} text-anchor="middle">
+              {formatTick(atMs, lengthMs)}
+            </text>
+          </g>
+        ))}
+      </svg>
+      <p class="quiet time-axis" aria-hidden="true">
+        Time, {formatZone(fromMs)}
+      </p>
       <figcaption class="quiet">{summaryOf(history)}</figcaption>
     </figure>
   );
+}
+
+/** From 0 to at least `most`, in steps of 1, 2 or 5 times a power of ten. */
+function levelsUpTo(most: number): readonly number[] {
+  const power = 10 ** Math.floor(Math.log10(most / STEPS_Y_MAX));
+  const step = Math.max(
+    1,
+    [1, 2, 5, 10].map((factor) => factor * power).find((size) => size * STEPS_Y_MAX >= most) as number,
+  );
+  return Array.from({ length: Math.ceil(most / step) + 1 }, (_, index) => index * step);
 }
 
 function summaryOf({ runs, stepMs, fromMs }: HistoryResponse): string {

@@ -1,5 +1,6 @@
 /** The filters of the runs page: in the URL of the page, in requests, and as a form. */
 import type { KnownRunState } from "@callnumber/protocol/wire";
+import { formatZone } from "../format.js";
 import { go, urlOf } from "../route.js";
 
 interface RunFilter {
@@ -49,7 +50,10 @@ export function RunFilterForm({ namespace, filters }: Properties) {
       <form onSubmit={submit}>
         {RUN_FILTERS.map((filter) => (
           <label key={filter.name}>
-            <small>{filter.title}</small>
+            <small>
+              {filter.title}
+              {filter.kind === "time" && ` (${formatZone(Date.now())})`}
+            </small>
             <Field filter={filter} value={filters[filter.name] ?? ""} />
           </label>
         ))}
