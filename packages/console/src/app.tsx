@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { authenticate, isSignedIn, signOut } from "./api.js";
 import { useConnection } from "./event-stream.js";
 import { formatDateTime } from "./format.js";
+import { ShownGuard, useGuard } from "./guard.js";
 import { InspectPage } from "./pages/inspect.js";
 import { OverviewPage } from "./pages/overview.js";
 import { RecoveryPage } from "./pages/recovery.js";
@@ -98,7 +99,9 @@ function Frame({ route }: { route: Route }) {
       </header>
       <ConnectionState />
       <main ref={main} tabIndex={-1} id="page-begins">
-        <Page key={`${namespace} ${page}`} route={route} />
+        <ShownGuard value={useGuard(namespace)}>
+          <Page key={`${namespace} ${page}`} route={route} />
+        </ShownGuard>
       </main>
       <footer class="quiet">
         {namespaces.data && (

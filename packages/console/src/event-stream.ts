@@ -20,6 +20,8 @@ const RECONNECT_AFTER_MS = 2_000;
 let connection: Connection = { state: "connecting", sinceMs: Date.now() };
 /** By the id in the stream, which differs between two processes of the coordinator. */
 const events = new Map<string, OperatorEvent>();
+/** By `performance.now()`. */
+const receptions = new WeakMap<OperatorEvent, number>();
 const watchers = new Set<() => void>();
 const listeners = new Set<EventListener>();
 let lastEventId: string | undefined;
@@ -37,6 +39,11 @@ export function useEvents(namespace: string): readonly OperatorEvent[] {
   return [...events.values()]
     .filter((event) => event.namespace === null || event.namespace === namespace)
     .sort((a, b) => b.atMs - a.atMs || b.id - a.id);
+}
+
+/** When the page was sent the event, by `performance.now()`. */
+export function receivedAtMs(event: OperatorEvent): number {
+  return receptions.get(event) ?? 0;
 }
 
 /** Returns a function that ends it. */
@@ -94,6 +101,7 @@ function receive(message: string): void {
   lastEventId = id;
   const event = parsed(data) as OperatorEvent;
   events.set(id, event);
+  receptions.set(event, performance.now());
   const [oldest] = events.keys();
   if (events.size > EVENT_COUNT_MAX && oldest !== undefined) events.delete(oldest);
   notify(event);

@@ -12,6 +12,8 @@ export interface Loadable<T> {
   readonly atMs: number | undefined;
   /** Why the last request failed; undefined when it did not. */
   readonly error: RequestError | undefined;
+  /** When the last request ended, by `performance.now()`; 0 before that. */
+  readonly settledAtMs: number;
   readonly reload: () => void;
 }
 
@@ -20,6 +22,7 @@ class Resource {
   data: unknown;
   atMs: number | undefined;
   error: RequestError | undefined;
+  settledAtMs = 0;
   /** By `performance.now()`, as the next one: the machine's clock may be set. */
   requestedAtMs = Number.NEGATIVE_INFINITY;
   readonly watchers = new Set<() => void>();
@@ -45,23 +48,29 @@ class Resource {
       )
       .finally(() => {
         this.#isLoading = false;
+        this.settledAtMs = performance.now();
         for (const watcher of this.watchers) watcher();
         if (this.#isOutdated) this.load();
       });
   };
 
-  /** After a change: a response that is on its way may be older. */
-  readonly loadAgain = (): void => {
+  /** After a change: a response that is on its way may be older. Nothing to do for one that was requested since. */
+  readonly loadSince = (changedAtMs: number): void => {
+    if (this.requestedAtMs > changedAtMs) return;
     this.#isOutdated = this.#isLoading;
     this.load();
   };
 
   #fail(error: unknown): void {
     this.error = error instanceof RequestError ? error : new RequestError("internal_error", String(error));
-    const { waitMs } = this.error;
-    if (waitMs === undefined) return;
-    this.#pausesUntilMs = performance.now() + waitMs;
-    setTimeout(this.load, waitMs);
+    const { code, waitMs } = this.error;
+    if (waitMs !== undefined) {
+      this.#pausesUntilMs = performance.now() + waitMs;
+      setTimeout(this.load, waitMs);
+    } else if (code !== "unreachable" && this.path !== OPERATOR_ROUTES.namespaces) {
+      // The list knows whether the namespace leases, also where nothing of it can be read.
+      resources.get(OPERATOR_ROUTES.namespaces)?.load();
+    }
   }
 }
 
@@ -86,7 +95,9 @@ export function useResponse<T>(path: string, namespace?: string, restMs = GATHER
     const watcher = () => redraw((count) => count + 1);
     if (resource.watchers.size === 0) resource.error = undefined;
     resource.watchers.add(watcher);
-    const loadIfVisible = () => document.visibilityState === "visible" && resource.load();
+    // Several components show the same.
+    const loadIfVisible = () =>
+      document.visibilityState === "visible" && resource.loadSince(performance.now() - GATHER_MS);
     resource.load();
     const timer = setInterval(loadIfVisible, RELOAD_EVERY_MS);
     document.addEventListener("visibilitychange", loadIfVisible);
@@ -100,13 +111,15 @@ export function useResponse<T>(path: string, namespace?: string, restMs = GATHER
   useEffect(() => {
     if (namespace === undefined) return undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let changedAtMs = 0;
     const end = onEvent((event) => {
       if (event !== null && !changes(namespace, event)) return;
+      changedAtMs = performance.now();
       const restingMs = resource.requestedAtMs + restMs - performance.now();
       timer ??= setTimeout(
         () => {
           timer = undefined;
-          resource.loadAgain();
+          resource.loadSince(changedAtMs);
         },
         Math.max(GATHER_MS, restingMs),
       );
@@ -117,8 +130,8 @@ export function useResponse<T>(path: string, namespace?: string, restMs = GATHER
     };
   }, [resource, namespace, restMs]);
 
-  const { data, atMs, error, load } = resource;
-  return { data: data as T | undefined, atMs, error, reload: load };
+  const { data, atMs, error, settledAtMs, load } = resource;
+  return { data: data as T | undefined, atMs, error, settledAtMs, reload: load };
 }
 
 export function useStatus(namespace: string): Loadable<StatusResponse> {

@@ -11,6 +11,7 @@ import {
 import { useEffect, useState } from "preact/hooks";
 import { type Bit, callNumberIn, type Decoded, decoded, FIELDS, WIDTHS } from "../call-number.js";
 import { escapeText, formatMessage, formatNumber } from "../format.js";
+import { Headline } from "../parts/headline.js";
 import { LeaseFields, RunBar } from "../parts/lease.js";
 import { Loaded, Notice, type NoticeKind } from "../parts/notices.js";
 import { go, urlOf } from "../route.js";
@@ -45,6 +46,7 @@ export function InspectPage({ namespace, text }: { namespace: string; text: stri
   return (
     <>
       <h1 tabIndex={-1}>Inspect</h1>
+      <Headline namespace={namespace} />
       <form class="inspect-form" onSubmit={submit}>
         <label for="call-number">A call number, or a link or sentence that contains one</label>
         <input

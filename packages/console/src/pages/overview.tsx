@@ -6,13 +6,15 @@ import { formatCount, formatEnd, formatLargeNumber, formatNumber, formatShare, f
 import { isAboutImporters } from "../format-event.js";
 import { CommandLine } from "../parts/command.js";
 import { EventList } from "../parts/event-list.js";
+import { Headline } from "../parts/headline.js";
 import { History } from "../parts/history.js";
 import { HoldersTable } from "../parts/holders-table.js";
 import { NamespacesTable } from "../parts/namespaces.js";
-import { GuardNotice, Loaded, Notice } from "../parts/notices.js";
+import { Loaded, Message, Notice } from "../parts/notices.js";
 import { Instant, useNow } from "../parts/time.js";
-import { urlOf } from "../route.js";
 import { REST_MS, useNamespaces, useResponse, useStatus } from "../use-response.js";
+
+const HOUR_MS = 3_600_000;
 
 export function OverviewPage({ namespace }: { namespace: string }) {
   const status = useStatus(namespace);
@@ -22,30 +24,15 @@ export function OverviewPage({ namespace }: { namespace: string }) {
     REST_MS,
   );
   const namespaces = useNamespaces(namespace, REST_MS);
-  const described = namespaces.data?.namespaces.find((one) => one.namespace === namespace);
   const isUnused = status.data !== undefined && status.data.lastLeaseAtMs === null;
-  const whatToDo = (
-    <p>
-      <a href={urlOf(namespace, "recovery")}>What happened, and what to do</a>
-    </p>
-  );
   return (
     <>
       <h1 tabIndex={-1}>Overview</h1>
-      {capacity.data && <Alarms alarms={capacity.data.alarms} />}
-      {/* The list knows the guard even where the record can't be read. */}
-      {status.data === undefined && status.error !== undefined && described !== undefined ? (
-        <GuardNotice guard={described.guard}>{whatToDo}</GuardNotice>
-      ) : (
-        <Loaded from={status} what="status">
-          {(data) => (
-            <>
-              <GuardNotice guard={data.guard}>{whatToDo}</GuardNotice>
-              <Figures status={data} rates={capacity.data?.rates ?? data.rates} />
-            </>
-          )}
-        </Loaded>
-      )}
+      {capacity.data && capacity.error === undefined && <Alarms alarms={capacity.data.alarms} />}
+      <Headline namespace={namespace} isAlways />
+      <Loaded from={status} what="status">
+        {(data) => <Figures status={data} rates={capacity.data?.rates ?? data.rates} />}
+      </Loaded>
       {isUnused ? (
         <Beginning namespace={namespace} />
       ) : (
@@ -90,7 +77,7 @@ function Alarms({ alarms }: { alarms: readonly Alarm[] }) {
     <section aria-label="Alarms" class="alarms">
       {sorted.map(({ name, severity, explanation }) => (
         <Notice key={name} kind={severity} title={`${SEVERITIES[severity]}: ${name.replaceAll("_", " ")}`}>
-          <p>{explanation}</p>
+          <Message text={explanation} />
         </Notice>
       ))}
     </section>
@@ -164,10 +151,11 @@ function Forecast({ rates }: Pick<StatusResponse, "rates">) {
   );
 }
 
-/** A rate of a day only where there is a forecast by it. */
+/** A rate of a day only for an hour or more, as a forecast. */
 function formatRate({ windowMs, runs, runsPerDay, exhaustedAtMs }: UseRate): string {
   const window = formatWindow(windowMs);
-  if (exhaustedAtMs === null) return `${formatCount(runs, "run")} in the last ${window}`;
+  if (exhaustedAtMs === null && windowMs < HOUR_MS)
+    return `${formatCount(runs, "run")} in the last ${window}, too short a time for a forecast`;
   return `by the last ${window}: ${formatCount(Math.round(runsPerDay), "run")} a day`;
 }
 

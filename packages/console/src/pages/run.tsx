@@ -2,6 +2,7 @@
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { parseRunName, pathOf, pathOfRun, type RunResponse, runName, runStateIn } from "@callnumber/protocol/wire";
 import { formatCount, formatMessage, formatNumber } from "../format.js";
+import { Headline } from "../parts/headline.js";
 import { LeaseFields, RunBar } from "../parts/lease.js";
 import { Loaded } from "../parts/notices.js";
 import { Instant } from "../parts/time.js";
@@ -19,6 +20,7 @@ export function RunPage({ namespace, run: typed }: { namespace: string; run: str
         <a href={urlOf(namespace, "runs")}>Runs</a>
       </p>
       <h1 tabIndex={-1}>Run {response.data ? nameIn(response.data, response.data.run) : typed}</h1>
+      <Headline namespace={namespace} />
       {response.error?.code === "run_not_leased" ? (
         <p>
           No lease has this run: it was never leased, a recovery skipped it, or the store lost the lease.{" "}

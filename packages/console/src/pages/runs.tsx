@@ -12,6 +12,7 @@ import {
 import { useState } from "preact/hooks";
 import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
 import { formatDateTime, formatLabels } from "../format.js";
+import { Headline } from "../parts/headline.js";
 import { LeaseBar } from "../parts/lease.js";
 import { Loaded } from "../parts/notices.js";
 import { filtersIn, RunFilterForm } from "../parts/run-filters.js";
@@ -32,6 +33,7 @@ export function RunsPage({ route }: { route: Route }) {
   return (
     <>
       <h1 tabIndex={-1}>Runs</h1>
+      <Headline namespace={namespace} />
       <RunFilterForm key={query.toString()} namespace={namespace} filters={filters} />
       <Loaded from={response} what="list of leases">
         {({ leases, nextCursor, trimmed, currentVersion }) => (

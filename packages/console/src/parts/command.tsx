@@ -3,6 +3,11 @@ import { useEffect, useState } from "preact/hooks";
 
 const SHOWN_MS = 2_000;
 
+/** Its words apart: a flag and its dashes stay on one line. */
+export function Command({ text }: { text: string }) {
+  return <code>{text.split(" ").map((word, index) => [index > 0 && " ", <span key={index}>{word}</span>])}</code>;
+}
+
 export function CommandLine({ text }: { text: string }) {
   const [result, setResult] = useState("");
   useEffect(() => {
@@ -19,7 +24,7 @@ export function CommandLine({ text }: { text: string }) {
   };
   return (
     <div class="command">
-      <code>{text.split(" ").map((word, index) => [index > 0 && " ", <span key={index}>{word}</span>])}</code>
+      <Command text={text} />
       <button type="button" onClick={copy} aria-label={`Copy: ${text}`}>
         Copy
       </button>

@@ -3,7 +3,7 @@ import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import { runName } from "@callnumber/protocol/wire";
 import { formatNumber } from "../format.js";
 import { go, type Route, urlOf } from "../route.js";
-import { STATE_KINDS, STATE_TITLES } from "./notices.js";
+import { STATE_KINDS, STATE_TITLES } from "./headline.js";
 import { TableHead } from "./table.js";
 
 /** Hues far enough from the red and amber of alarms. */

@@ -1,10 +1,12 @@
 /** Notices, and the frame around every response: while it is loaded, when it is old, and why there is none. */
-import type { GuardStatus } from "@callnumber/protocol/wire";
 import type { ComponentChildren } from "preact";
+import type { RequestError } from "../api.js";
 import { useConnection } from "../event-stream.js";
 import { formatAge, formatDuration, formatMessage } from "../format.js";
+import { useShownGuard } from "../guard.js";
 import type { Loadable } from "../use-response.js";
-import { Duration, useNow } from "./time.js";
+import { Command } from "./command.js";
+import { useNow } from "./time.js";
 
 export type NoticeKind = "good" | "notice" | "warning" | "critical";
 
@@ -27,37 +29,14 @@ export function Notice({ kind, title, children }: NoticeProperties) {
   );
 }
 
-type Guard = Pick<GuardStatus, "state" | "code" | "sinceMs" | "explanation">;
-
-export const STATE_TITLES: Readonly<Record<GuardStatus["state"], string>> = {
-  active: "Leasing is active",
-  recovering: "Leasing waits for a recovery",
-  stopped: "Leasing is stopped",
-};
-
-export const STATE_KINDS = { active: "good", recovering: "warning", stopped: "critical" } as const;
-
-/** Whether a namespace leases. `children`: what to do, shown when it does not. */
-export function GuardNotice({ guard, children }: { guard: Guard; children: ComponentChildren }) {
-  const { state, sinceMs, explanation } = guard;
+/** A message of the coordinator, with its commands as code. */
+export function Message({ text }: { text: string }) {
   return (
-    <>
-      {/* Apart from the visible title, whose age would be read out each second. */}
-      <p class="unseen" role="status">
-        {STATE_TITLES[state]}
-      </p>
-      <Notice
-        kind={STATE_KINDS[state]}
-        title={
-          <>
-            {STATE_TITLES[state]}, for <Duration sinceMs={sinceMs} /> now
-          </>
-        }
-      >
-        {state !== "active" && <p>{formatMessage(explanation)}</p>}
-        {state !== "active" && children}
-      </Notice>
-    </>
+    <p>
+      {formatMessage(text)
+        .split("`")
+        .map((part, index) => (index % 2 === 0 ? part : <Command key={index} text={part} />))}
+    </p>
   );
 }
 
@@ -71,7 +50,12 @@ interface LoadedProperties<T> {
 export function Loaded<T>({ from, what, children }: LoadedProperties<T>) {
   const { data, error } = from;
   const isDisconnected = useConnection().state === "disconnected";
-  if (data === undefined) return <NotLoaded {...from} what={what} />;
+  const shown = useShownGuard();
+  // The headline of the page has the message, once for all.
+  if (error !== undefined && isLasting(error) && error.code === (shown.error ?? shown.data)?.code)
+    return <p class="quiet">Not available: {what}</p>;
+  if (data === undefined && error === undefined) return <p class="quiet pending">Loading…</p>;
+  if (data === undefined) return <Failure error={error as RequestError} reload={from.reload} title={`No ${what}`} />;
   const isStale = error !== undefined || isDisconnected;
   return (
     <div class={isStale ? "loaded stale" : "loaded"}>
@@ -81,12 +65,18 @@ export function Loaded<T>({ from, what, children }: LoadedProperties<T>) {
   );
 }
 
-function NotLoaded({ error, reload, what }: Pick<Loadable<unknown>, "error" | "reload"> & { what: string }) {
-  if (error === undefined) return <p class="quiet pending">Loading…</p>;
+/** Neither the connection nor the moment is the cause. */
+export function isLasting({ code, waitMs }: RequestError): boolean {
+  return code !== "unreachable" && waitMs === undefined;
+}
+
+type FailureProperties = Pick<Loadable<unknown>, "reload"> & { error: RequestError; title: string };
+
+export function Failure({ error, reload, title }: FailureProperties) {
   const { code, message, waitMs } = error;
   return (
-    <Notice kind={code === "unreachable" || waitMs !== undefined ? "warning" : "critical"} title={`No ${what}`}>
-      <p>{formatMessage(message)}</p>
+    <Notice kind={isLasting(error) ? "critical" : "warning"} title={title}>
+      <Message text={message} />
       <p class="quiet">
         <code>{code}</code>{" "}
         {waitMs === undefined ? (
@@ -107,7 +97,9 @@ function Age({ atMs, error }: Pick<Loadable<unknown>, "atMs" | "error">) {
   return (
     <p class="age">
       As of {formatAge(atMs ?? nowMs, nowMs)}
-      {error !== undefined && error.code !== "unreachable" && `. The last request failed: ${error.message}`}
+      {error !== undefined &&
+        error.code !== "unreachable" &&
+        `. The last request failed: ${formatMessage(error.message)}`}
     </p>
   );
 }

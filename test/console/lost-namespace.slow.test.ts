@@ -1,0 +1,114 @@
+/** A namespace that is lost while its console is open: the headline changes at once, and one banner has the message. */
+import { pathOf } from "@callnumber/protocol/wire";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { callnumber, serve } from "../processes/command.js";
+import { command } from "../redis/redis-command.js";
+import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
+import { chromiumForFile, expectAccessible, expectHeading, newPage } from "./browser.js";
+import { lease, openConsole, post } from "./consoles.js";
+import { respondWithStoppedNamespace } from "./fixed-responses.js";
+
+const browser = chromiumForFile();
+
+const title = (page: Page) => page.locator("main .notice-title");
+const MESSAGE = "is missing, but run 1 was leased from it. Nothing is leased.";
+
+/** Holds every request that matches until it is released, as of a store that does not respond. */
+async function hold(page: Page, pattern: string) {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route(pattern, async (route) => {
+    await released;
+    await route.continue().catch(() => {});
+  });
+  return release;
+}
+
+test("the console shows at once that the namespace is lost, once, with the command and its store", async ({ skip }) => {
+  const unavailable = ownServerUnavailable();
+  if (unavailable !== undefined) skip(unavailable);
+  const redis = await startRedisServer();
+  await callnumber(["init", "--store", redis.storeUrl]);
+  const { url } = await serve(redis.storeUrl);
+  const { storeId } = await lease(url, { name: "importer" });
+  const page = await newPage(browser(), new URL(url).origin);
+  await page.goto(`${url}/console/#/main`);
+  await title(page).getByText("Leasing is active").waitFor();
+  await page.getByText("1 holder, 1 live").waitFor();
+  // No response from here on: the event alone changes the headline.
+  const release = await hold(page, "**/v1/namespaces**");
+  await command(redis, "FLUSHALL");
+  const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
+  const request = { runCount: 1, nonce: "nonce-of-this-request", holder, sentAtMs: Date.now() };
+  await post(`${url}${pathOf("leases", { namespace: "main" })}`, { ...request, lastRun: null, proof: null });
+  await title(page).getByText("Leasing is stopped").waitFor();
+  expect(await title(page).getByText("Leasing is active").count()).toBe(0);
+  release();
+  // Status, chart and holders: nothing of before is left, and the message is not repeated.
+  await expect.poll(() => page.getByText(/^Not available: /).count()).toBe(3);
+  expect(await page.getByText(MESSAGE).count()).toBe(1);
+  const text = await page.locator("main").innerText();
+  expect(text).not.toContain("STORE_URL");
+  expect(text).toContain('leasing stopped: namespace "main" is missing, but run 1 was leased from it');
+  await expectAccessible(page, "lost");
+  for (const [name, heading] of [
+    ["Runs", "Runs"],
+    ["Inspect", "Inspect"],
+    ["Recovery", "Recovery"],
+  ] as const) {
+    await page.getByRole("link", { name, exact: true }).click();
+    await expectHeading(page, heading);
+    await title(page).getByText("Leasing is stopped").waitFor();
+    await expect.poll(() => page.getByText(MESSAGE).count()).toBe(1);
+  }
+  const { username, password } = new URL(redis.storeUrl);
+  const shown = await page.locator("main").innerText();
+  expect(shown).not.toContain("STORE_URL");
+  expect(shown).not.toContain(password);
+  expect(username).not.toBe("");
+  await page
+    .locator(".steps code")
+    .getByText(
+      new RegExp(`^callnumber recover --store '?redis://\\S+ --namespace main --store-id ${storeId} --min-run 0/1$`),
+    )
+    .first()
+    .waitFor();
+  await expectAccessible(page, "emptied");
+});
+
+test("a status request that fails changes the headline at once, and so does the list of namespaces after it", async () => {
+  const { page, visit, url } = await openConsole(browser());
+  await lease(url, { name: "importer" });
+  await visit("/main");
+  await title(page).getByText("Leasing is active").waitFor();
+  const release = await hold(page, "**/v1/namespaces");
+  const message = 'namespace "main" is missing, but run 65735 was leased from it';
+  await page.route("**/v1/namespaces/main/status", (route) =>
+    route.fulfill({ status: 409, json: { code: "namespace_lost", message } }),
+  );
+  await lease(url, { name: "second" });
+  await title(page).getByText("Whether runs are leased is not known").waitFor();
+  await page.getByText("but run 65735 was leased from it").waitFor();
+  await page.getByText(/^Not available: /).waitFor();
+  expect(await title(page).getByText("Leasing is active").count()).toBe(0);
+  // The list is newer, and knows the state where the status can't be read.
+  await page.unroute("**/v1/namespaces");
+  await respondWithStoppedNamespace(page);
+  release();
+  await lease(url, { name: "third" });
+  await title(page).getByText("Leasing is active").waitFor();
+});
+
+test("an event of an earlier state, which is sent again, changes no headline", async () => {
+  const { page, visit, url } = await openConsole(browser());
+  await lease(url, { name: "importer" });
+  const event = { id: 1, atMs: 1_000, level: "warn", event: "stopped", namespace: "main", code: "namespace_lost" };
+  const data = JSON.stringify({ ...event, fields: { explanation: "an earlier one" } });
+  await page.route("**/v1/events?*", (route) =>
+    route.fulfill({ contentType: "text/event-stream", body: `retry: 60000\n\nid: a-1\ndata: ${data}\n\n` }),
+  );
+  await visit("/main/recovery");
+  await page.getByText("leasing stopped: an earlier one").first().waitFor();
+  expect(await title(page).getByText("Leasing is stopped").count()).toBe(0);
+});
