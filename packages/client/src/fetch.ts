@@ -19,11 +19,12 @@ const LASTING: readonly (readonly [RegExp, ClientErrorCode, string])[] = [
   [/^CERT_/, "certificate_rejected", "its certificate is not valid. Replace it"],
   [/ALTNAME/, "certificate_rejected", "its certificate is for another host name. Use that name in the URL"],
   [/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/, "invalid_response", "it does not speak TLS. Use http:// in the URL"],
-  [/^HPE_/, "invalid_response", "it does not speak HTTP. Check the URL"],
+  // Since Node 24 such an error has no code, only a name.
+  [/^(HPE_|HTTPParserError)/, "invalid_response", "it does not speak HTTP. Check the URL"],
 ];
 
 /** How a server that expects TLS fails with plain HTTP; a server that stops fails the same way. */
-const HANGS_UP = /^(UND_ERR_SOCKET|ECONNRESET|HPE_)/;
+const HANGS_UP = /^(UND_ERR_SOCKET|ECONNRESET|HPE_|HTTPParserError)/;
 
 /** Returns why a request to `base` failed. `probe` sends a request without a body, which shows whether that server expects TLS. */
 export async function fetchFailure(

@@ -62,6 +62,11 @@ async function failure(call: Promise<unknown>): Promise<ClientError> {
   return error as ClientError;
 }
 
+/** Since Node 24 the error of a response that is not HTTP has no code, only a name. */
+function platformError(code: string, message: string): Error {
+  return Object.assign(new Error(message), code === "HTTPParserError" ? { name: code } : { code });
+}
+
 describe("HTTP requests", () => {
   test("a lease request is one POST with the whole request as JSON, the token, and the path of the URL", async () => {
     answer = { status: 201, body: JSON.stringify(lease) };
@@ -284,11 +289,12 @@ describe("rejections", () => {
     ["ERR_TLS_CERT_ALTNAME_INVALID", "certificate_rejected", "another host name"],
     ["ERR_SSL_WRONG_VERSION_NUMBER", "invalid_response", "does not speak TLS"],
     ["HPE_INVALID_CONSTANT", "invalid_response", "does not speak HTTP"],
+    ["HTTPParserError", "invalid_response", "does not speak HTTP"],
     ["ECONNRESET", "coordinator_unreachable", "(what the platform says)"],
     ["NO_CERT_AT_ALL", "coordinator_unreachable", "(what the platform says)"],
   ])("the platform's error %s becomes %s", async (platformCode, code, words) => {
     const asked: unknown[] = [];
-    const cause = Object.assign(new Error("what the platform says"), { code: platformCode });
+    const cause = platformError(platformCode, "what the platform says");
     const fetch = async (url: string, { method }: RequestInit) => {
       asked.push([method, url]);
       throw new TypeError("fetch failed", { cause });
@@ -301,10 +307,11 @@ describe("rejections", () => {
   });
 
   const answered = async () => new Response();
-  const failed = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
+  const failed = (code: string) => () => Promise.reject(platformError(code, code));
   test.each<[string, () => Promise<Response>, string]>([
     ["ECONNRESET", answered, "it speaks TLS"],
     ["HPE_INVALID_CONSTANT", failed("CERT_HAS_EXPIRED"), "it speaks TLS"],
+    ["HTTPParserError", answered, "it speaks TLS"],
     ["UND_ERR_SOCKET", failed("ECONNREFUSED"), "(UND_ERR_SOCKET)"],
     ["ECONNREFUSED", answered, "(ECONNREFUSED)"],
     ["NO_ECONNRESET", answered, "(NO_ECONNRESET)"],
@@ -318,7 +325,7 @@ describe("rejections", () => {
       };
       const { message } = await failure(httpSource({ coordinator: "http://h:1/p", fetch }).lease("main", request));
       expect(message).toContain(words);
-      const mayExpectTls = /^(ECONNRESET|HPE|UND)/.test(code);
+      const mayExpectTls = /^(ECONNRESET|HPE|HTTPParserError|UND)/.test(code);
       expect(asked.slice(1)).toEqual(mayExpectTls ? [["HEAD", "https://h:1/p"]] : []);
     },
   );
