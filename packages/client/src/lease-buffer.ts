@@ -23,6 +23,7 @@ import { type ClientErrorCode, type Lease, ledgerIdOf, type ReportRequest } from
 import { ClientError, closedError } from "./client-error.js";
 import { checkedLease } from "./lease-check.js";
 import type { CallOptions } from "./lease-source.js";
+import { timers } from "./node-process.js";
 import type { ClientHooks, Settings } from "./options.js";
 import { asClientError, isRetryable, newNonce, retryDelayMs, withTimeout } from "./requests.js";
 import { type HeldRun, RunStock } from "./run-stock.js";
@@ -131,9 +132,9 @@ export class LeaseBuffer {
     if (this.#isRequesting || this.#isOver) return;
     this.#isRequesting = true;
     this.#lastFailure = undefined;
-    const timer = setTimeout(() => this.#warn(), WARNING_AFTER_MS);
+    const timer = timers.setTimeout(() => this.#warn(), WARNING_AFTER_MS);
     timer.unref();
-    this.#requested = this.#requestUntilLeased().finally(() => clearTimeout(timer));
+    this.#requested = this.#requestUntilLeased().finally(() => timers.clearTimeout(timer));
   }
 
   /**
@@ -180,9 +181,9 @@ export class LeaseBuffer {
       this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
     }
     // A lease of this moment would stay open in the ledger forever: its response is worth a short wait.
-    const timer = setTimeout(() => this.#abort.abort(), CLOSE_GRACE_MS);
+    const timer = timers.setTimeout(() => this.#abort.abort(), CLOSE_GRACE_MS);
     await this.#requested;
-    clearTimeout(timer);
+    timers.clearTimeout(timer);
     await Promise.all(this.#reports);
   }
 
@@ -293,13 +294,13 @@ export class LeaseBuffer {
 
   /** A pause in the background does not keep a process alive; callers that wait do. */
   async #pause(delayMs: number): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#endPause = resolve;
-      timer = setTimeout(resolve, delayMs);
+      timer = timers.setTimeout(resolve, delayMs);
       timer.unref();
     });
-    clearTimeout(timer);
+    timers.clearTimeout(timer);
     this.#endPause = undefined;
   }
 

@@ -1,5 +1,12 @@
-/** What a client has to know of its Node process: startup snapshots, which copy it, and turns of the event loop. */
+/** What a client has to know of its Node process: startup snapshots, which copy it, timers, and turns of the event loop. */
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { startupSnapshot } from "node:v8";
+
+/**
+ * Node's own, as they are at the import. The global ones may be faked by an importer's test, where a wait would have no end, or be those of a
+ * page (jsdom, Electron), whose timers are numbers.
+ */
+export const timers = { clearTimeout, setImmediate, setTimeout };
 
 /**
  * Calls `callback` just before this process is written into a startup snapshot, if it ever is.
@@ -36,7 +43,7 @@ export class EventLoop {
   }
 
   async turn(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => timers.setImmediate(resolve));
     this.hasTurned();
   }
 

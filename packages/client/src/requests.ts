@@ -2,6 +2,7 @@
 import { ERROR_RULES, isErrorCode } from "@callnumber/protocol/http-api";
 import { ClientError } from "./client-error.js";
 import type { CallOptions } from "./lease-source.js";
+import { timers } from "./node-process.js";
 
 /** 96 random bits in 16 characters: the ledger stores one for each lease, so it is short. */
 export function newNonce(): string {
@@ -16,7 +17,10 @@ export async function withTimeout<T>(
 ): Promise<T> {
   const { signal } = controller;
   const message = `the coordinator did not answer within ${timeoutMs} ms`;
-  const timer = setTimeout(() => controller.abort(new ClientError("coordinator_unreachable", message)), timeoutMs);
+  const timer = timers.setTimeout(
+    () => controller.abort(new ClientError("coordinator_unreachable", message)),
+    timeoutMs,
+  );
   try {
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
@@ -24,7 +28,7 @@ export async function withTimeout<T>(
     // In a microtask of its own: foreign code never runs in the middle of a step of the buffer.
     return await Promise.race([Promise.resolve().then(() => send({ signal })), aborted]);
   } finally {
-    clearTimeout(timer);
+    timers.clearTimeout(timer);
   }
 }
 

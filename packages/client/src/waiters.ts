@@ -1,5 +1,6 @@
 /** The callers that wait for runs, and how many runs each of them misses. */
 import type { ClientError } from "./client-error.js";
+import { timers } from "./node-process.js";
 
 interface Waiter {
   readonly runCount: number;
@@ -19,16 +20,16 @@ export class Waiters {
 
   /** Waits for `resolveAll`, at most `waitMs`. @throws ClientError that of `rejectAll`; after `waitMs` what `timeoutError` returns. */
   async wait(runCount: number, waitMs: number, timeoutError: () => ClientError): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let timer: NodeJS.Timeout | undefined;
     let waiter: Waiter | undefined;
     try {
       await new Promise<void>((resolve, reject) => {
         waiter = { runCount, resolve, reject };
         this.#waiters.add(waiter);
-        timer = setTimeout(() => reject(timeoutError()), waitMs);
+        timer = timers.setTimeout(() => reject(timeoutError()), waitMs);
       });
     } finally {
-      clearTimeout(timer);
+      timers.clearTimeout(timer);
       if (waiter) this.#waiters.delete(waiter);
     }
   }

@@ -2,6 +2,7 @@
 import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import { type Client, createClient } from "../src/index.js";
+import { timers } from "../src/node-process.js";
 import type { ClientOptions } from "../src/options.js";
 import type { ScriptedSource } from "./scripted-source.js";
 
@@ -10,10 +11,10 @@ export function clientsForTest(): (source: ScriptedSource, options?: Partial<Cli
   const clients: Client[] = [];
   beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
   afterEach(async () => {
-    vi.restoreAllMocks();
     const closings = clients.splice(0).map((client) => client.close());
     if (vi.isFakeTimers()) await vi.advanceTimersByTimeAsync(1_000);
     vi.useRealTimers();
+    vi.restoreAllMocks();
     await Promise.all(closings);
   });
   return (source, options = {}) => {
@@ -23,8 +24,12 @@ export function clientsForTest(): (source: ScriptedSource, options?: Partial<Cli
   };
 }
 
-/** Time passes for the client when the test says so. */
-export const holdTimers = () => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+/** Time passes for the client when the test says so; `others`: what else of the platform stands still. */
+export function holdTimers(...others: "performance"[]): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", ...others] });
+  vi.spyOn(timers, "setTimeout").mockImplementation(setTimeout);
+  vi.spyOn(timers, "clearTimeout").mockImplementation(clearTimeout);
+}
 export const never = () => new Promise(() => {});
 export const code = (expected: string) => expect.objectContaining({ name: "ClientError", code: expected });
 export const runsOf = (callNumbers: readonly string[]) => [

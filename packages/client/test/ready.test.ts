@@ -2,7 +2,7 @@
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { expect, test, vi } from "vitest";
 import { type Client, TAKE_COUNT_MAX } from "../src/index.js";
-import { clientsForTest, code, never, runsOf } from "./clients-for-test.js";
+import { clientsForTest, code, holdTimers, never, runsOf } from "./clients-for-test.js";
 import { type Answer, proofFor, refusal, ScriptedSource } from "./scripted-source.js";
 
 const clientOn = clientsForTest();
@@ -24,7 +24,7 @@ const granting =
   };
 
 /** The clock of the client, which the test moves. */
-const holdClock = () => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+const holdClock = () => holdTimers("performance");
 const after =
   (passedMs: number): Answer =>
   (lease) => {
