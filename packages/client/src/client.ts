@@ -13,7 +13,7 @@ import { ledgerIdOf } from "@callnumber/protocol/http-api";
 import { assertCount, bytesTarget, numbersTarget, type Target } from "./call-arguments.js";
 import { ClientError, closedError, copiedError, exhaustedError } from "./client-error.js";
 import { LeaseBuffer } from "./lease-buffer.js";
-import { beforeSnapshot, EventLoop } from "./node-process.js";
+import { beforeSnapshot } from "./node-process.js";
 import { type ClientOptions, type Settings, settingsOf } from "./options.js";
 import { RunNumbers, TEXT_COUNT_MAX } from "./run-numbers.js";
 import type { HeldRun } from "./run-stock.js";
@@ -52,7 +52,6 @@ export class Client {
   #numbers: RunNumbers | undefined;
   /** From this sequence on it is time to refill. */
   #refillAt = 0;
-  readonly #loop = new EventLoop();
   #hasSpentRun = false;
   /** Ledger id of the last run: a final check against a run that comes twice, for any reason. */
   #lastRun = -1;
@@ -92,7 +91,7 @@ export class Client {
    */
   async next(): Promise<CallNumber> {
     // Other callers may use up the run between the moment it arrives and the moment this caller goes on: check again.
-    while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForRuns();
+    while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForNumber(1);
     this.#assertUsable();
     return this.nextSync();
   }
@@ -106,8 +105,9 @@ export class Client {
     // Array.from would fill it first, for a third of the price of the numbers.
     // oxlint-disable-next-line unicorn/no-new-array
     const callNumbers = new Array<CallNumber>(count);
+    this.#requestFor(count);
     for (let taken = 0; taken < count; ) {
-      while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForRuns();
+      while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForNumber(count - taken);
       this.#assertUsable();
       taken = this.#takeFromText(callNumbers, taken);
     }
@@ -122,7 +122,11 @@ export class Client {
    */
   async ready(count: number): Promise<void> {
     assertCount("ready() waits for", count);
-    await this.#waitForRuns(() => this.#missingRunCount(count));
+    await this.#buffer.waitForRuns(() => {
+      const missing = this.#missingRunCount(count);
+      this.#assertLeft(count);
+      return missing;
+    });
   }
 
   /**
@@ -179,6 +183,7 @@ export class Client {
 
   #nextOfNewText(): CallNumber {
     if (!this.#encodeAhead()) {
+      this.#buffer.refill(1);
       throw new ClientError("no_run_available", "no run is buffered yet; one was requested. Use next() to wait for it");
     }
     return this.nextSync();
@@ -198,8 +203,9 @@ export class Client {
   }
 
   async #fill(target: Target): Promise<void> {
+    this.#requestFor(target.count);
     for (let taken = 0; taken < target.count; ) {
-      while (this.#isTurnDue() || !this.#ensureRun()) await this.#waitForRuns();
+      while (this.#buffer.isTurnDue || !this.#ensureRun()) await this.#waitForNumber(target.count - taken);
       const from = this.#usedCount();
       const to = Math.min(from + target.count - taken, this.#nextStop(from));
       this.#useUpTo(to);
@@ -208,40 +214,38 @@ export class Client {
     }
   }
 
-  /** Resolves when no run is missing; by default one to make a number of. Another caller may have used it by the time this one goes on. */
-  async #waitForRuns(missingRunCount: () => number = () => (this.#ensureRun() ? 0 : 1)): Promise<void> {
-    if (this.#isTurnDue()) await this.#loop.turn();
-    let fewestMissing = Number.POSITIVE_INFINITY;
-    let deadlineMs = 0;
-    for (let missing = missingRunCount(); missing > 0; missing = missingRunCount()) {
-      // Runs that other callers use up do not prolong the wait: it would have no end.
-      if (missing < fewestMissing) {
-        fewestMissing = missing;
-        deadlineMs = performance.now() + this.#settings.waitTimeoutMs;
-      }
-      await this.#buffer.waitForRuns(missing, Math.max(deadlineMs - performance.now(), 0));
-      this.#loop.hasTurned();
-    }
+  /** Requests the runs that `count` numbers miss, in the background: as many as are needed, not one after the other. */
+  #requestFor(count: number): void {
+    const missing = this.#missingRunCount(count);
+    if (missing > 0 && !this.#settings.stopWhenExhausted) this.#buffer.refill(missing);
   }
 
-  /** How many runs the next `count` numbers need in addition to those at hand. @throws ClientError when they can't be made, for any wait. */
+  /** Resolves when there is a number, the first of `count`. Another caller may have used it by the time this one goes on. */
+  async #waitForNumber(count: number): Promise<void> {
+    await this.#buffer.waitForRuns(() => (this.#ensureRun() ? 0 : Math.ceil(count / SEQUENCE_COUNT)));
+  }
+
+  /** How many runs the next `count` numbers need in addition to those at hand. @throws ClientError when none can be made, for any wait. */
   #missingRunCount(count: number): number {
     this.#assertUsable();
-    const heldCount = this.#held === undefined ? 0 : SEQUENCE_COUNT - this.#usedCount();
-    if (this.#settings.stopWhenExhausted) {
-      const countMax = this.#held === undefined && !this.#hasSpentRun ? SEQUENCE_COUNT : heldCount;
-      if (count > countMax) throw exhaustedError(countMax);
-    }
-    return Math.ceil((count - heldCount) / SEQUENCE_COUNT) - this.#buffer.runCount;
+    return Math.ceil((count - this.#heldCount()) / SEQUENCE_COUNT) - this.#buffer.runCount;
   }
 
-  #isTurnDue(): boolean {
-    return this.#buffer.isRequesting && this.#loop.isTurnDue;
+  /** @throws ClientError when a client that takes no further run has fewer numbers than `count`. */
+  #assertLeft(count: number): void {
+    if (!this.#settings.stopWhenExhausted) return;
+    const countMax = this.#held === undefined && !this.#hasSpentRun ? SEQUENCE_COUNT : this.#heldCount();
+    if (count > countMax) throw exhaustedError(countMax);
+  }
+
+  /** How many numbers of the run in use are left. */
+  #heldCount(): number {
+    return this.#held === undefined ? 0 : SEQUENCE_COUNT - this.#usedCount();
   }
 
   /** Whether there is a text now, without a turn of the event loop that is due. */
   #encodeNow(): boolean {
-    return !this.#isTurnDue() && this.#encodeAhead();
+    return !this.#buffer.isTurnDue && this.#encodeAhead();
   }
 
   /** Whether there is a text now with a number left. @throws ClientError when none can be made, for any wait. */
@@ -306,7 +310,6 @@ export class Client {
     this.#held = held;
     this.#numbers = new RunNumbers(held.lease.version, held.run);
     this.#refillAt = this.#refillSequence();
-    this.#loop.runStarted();
     return true;
   }
 

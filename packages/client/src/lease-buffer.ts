@@ -11,30 +11,21 @@
  *   any state ── stop(): another store, one that has lost runs, a copy of one; or this process is a copy
  *             ──▶ stopped: the same, the alarm is raised, and every caller gets the reason
  *
- * However many callers wait, one request is in flight. The demand is how many runs are buffered: it starts at one run, doubles when callers
- * had to wait, and halves when a lease lasted long. A small importer leaves little unused, a large one seldom sends a request. Up to the
- * largest lease the demand is the size of a request, sent when half of the last lease is left; beyond it, requests are sent earlier. A caller
- * that misses more runs makes the request larger.
+ * However many callers wait, one request is in flight. Its size and its moment are the demand's (demand.ts).
  * A request whose response is lost, late or invalid is never repeated with the same nonce: its runs are discarded.
  */
 import process from "node:process";
-import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { type ClientErrorCode, type Lease, ledgerIdOf, type ReportRequest } from "@callnumber/protocol/http-api";
 import { ClientError, closedError } from "./client-error.js";
+import { Demand } from "./demand.js";
 import { checkedLease } from "./lease-check.js";
 import type { CallOptions } from "./lease-source.js";
-import { timers } from "./node-process.js";
+import { EventLoop, timers } from "./node-process.js";
 import type { ClientHooks, Settings } from "./options.js";
 import { asClientError, isRetryable, newNonce, retryDelayMs, withTimeout } from "./requests.js";
 import { type HeldRun, RunStock } from "./run-stock.js";
 import { Waiters } from "./waiters.js";
 
-/** A lease that lasted longer than this was larger than needed. */
-const CALM_LEASE_MS = 10_000;
-/** The greatest demand, in largest leases: then the next one is requested while two are buffered. */
-const DEMAND_LEASES_MAX = 4;
-/** A shorter wait means a caller that blocked the event loop, not a slow coordinator: an earlier request would not help. */
-const SLOW_RESPONSE_MS = 5;
 /** After so long without a response a client without a hook for it warns. */
 const WARNING_AFTER_MS = 2_000;
 const NO_RESPONSE = "the coordinator has not answered yet";
@@ -56,6 +47,8 @@ const STOPPING_CODES: ReadonlySet<ClientErrorCode> = new Set([
 export class LeaseBuffer {
   readonly #settings: Settings;
   readonly #onStopped: () => void;
+  readonly #demand: Demand;
+  readonly #loop = new EventLoop();
   readonly #stock = new RunStock();
   readonly #waiters = new Waiters();
   readonly #reports = new Set<Promise<void>>();
@@ -74,18 +67,12 @@ export class LeaseBuffer {
   #lastRun: number | null = null;
   /** Of the lease that `#lastRun` came with. */
   #proof: string | null = null;
-  #lastLeaseRunCount = 0;
-  #lastLeaseAtMs = 0;
-  /** How many runs to buffer, spare runs aside. */
-  #demand = 1;
-  /** A caller found no run, and none has arrived since. */
-  #isStarved = false;
   #hasWarned = false;
-  #starvedAtMs = 0;
 
   /** `onStopped` is called once, when the run in use must not be used any more either. */
   constructor(settings: Settings, onStopped: () => void) {
     this.#settings = settings;
+    this.#demand = new Demand(settings);
     this.#onStopped = onStopped;
     this.#storeId = settings.expectedStoreId;
   }
@@ -100,53 +87,60 @@ export class LeaseBuffer {
     return this.#stock.runCount;
   }
 
-  /** Whether a lease request is in flight, or will be after a pause. */
-  get isRequesting(): boolean {
-    return this.#isRequesting;
+  /** Whether callers must let the event loop turn, because the response to a request can't come in otherwise. */
+  get isTurnDue(): boolean {
+    return this.#isRequesting && this.#loop.isTurnDue;
   }
 
-  /** Returns the next run, or undefined when none is buffered: then one is requested in the background. */
+  /** Returns the next run, or undefined when none is buffered: the caller then requests one. */
   take(): HeldRun | undefined {
     this.#assertUsable();
     const held = this.#stock.take();
-    if (held === undefined) this.#onStarved();
+    if (held !== undefined) {
+      this.#demand.runStarted();
+      this.#loop.runStarted();
+    } else if (this.#demand.starved()) this.#call("onStall");
     return held;
   }
 
   /** It is time to refill when fewer numbers than this are left in the run in use. */
   refillBelow(): number {
-    if (!this.#settings.prefetch) return 0;
-    const waiting = this.#stock.runCount;
-    if (waiting < this.#settings.spareRuns) return Number.POSITIVE_INFINITY;
-    return ((this.#lastLeaseRunCount + this.#demandBeyondLargest()) / 2 - waiting) * SEQUENCE_COUNT;
+    return this.#demand.refillBelow(this.#stock.runCount);
   }
 
-  /** None while the coordinator leases less than requested: scarce runs are not hoarded. */
-  #demandBeyondLargest(): number {
-    const { maxRunsPerLease } = this.#settings;
-    return this.#lastLeaseRunCount < maxRunsPerLease ? 0 : Math.max(this.#demand - maxRunsPerLease, 0);
-  }
-
-  /** Requests runs in the background, unless a request is already in flight. */
-  refill(): void {
+  /** Requests runs in the background, unless a request is already in flight: the demand, or more that a call needs now. */
+  refill(neededRunCount = 0): void {
     if (this.#isRequesting || this.#isOver) return;
     this.#isRequesting = true;
     this.#lastFailure = undefined;
     const timer = timers.setTimeout(() => this.#warn(), WARNING_AFTER_MS);
     timer.unref();
-    this.#requested = this.#requestUntilLeased().finally(() => timers.clearTimeout(timer));
+    this.#requested = this.#requestUntilLeased(neededRunCount).finally(() => timers.clearTimeout(timer));
   }
 
   /**
-   * Resolves when runs have arrived, perhaps fewer than `runCount`; another caller may have taken them by then.
-   * @throws ClientError the coordinator's error, when no retry fixes it; after `waitMs` the last failure, or `wait_timeout`.
+   * Resolves when no run is missing, as `missingRunCount` says; another caller may have taken them by the time this one goes on.
+   * @throws ClientError the coordinator's error, when no retry fixes it; `waitTimeoutMs` after the last run that helped, the last failure or
+   *   `wait_timeout`.
    */
-  async waitForRuns(runCount: number, waitMs: number): Promise<void> {
-    this.#assertUsable();
-    const arrived = this.#waiters.wait(runCount, waitMs, () => this.#waitTimeoutError());
-    // Only now: the waiters decide how large the request is.
-    this.refill();
-    await arrived;
+  async waitForRuns(missingRunCount: () => number): Promise<void> {
+    if (this.isTurnDue) await this.#loop.turn();
+    let fewestMissing = Number.POSITIVE_INFINITY;
+    let deadlineMs = 0;
+    for (let missing = missingRunCount(); missing > 0; missing = missingRunCount()) {
+      // Runs that other callers use up do not prolong the wait: it would have no end.
+      if (missing < fewestMissing) {
+        fewestMissing = missing;
+        deadlineMs = performance.now() + this.#settings.waitTimeoutMs;
+      }
+      this.#assertUsable();
+      const waitMs = Math.max(deadlineMs - performance.now(), 0);
+      const arrived = this.#waiters.wait(missing, waitMs, () => this.#waitTimeoutError());
+      // Only now: the waiters decide how large the request is.
+      this.refill();
+      await arrived;
+      this.#loop.hasTurned();
+    }
   }
 
   /** Reports in the background how far a run got. */
@@ -196,25 +190,10 @@ export class LeaseBuffer {
     if (this.#stoppedBy) throw this.#stoppedBy;
   }
 
-  #onStarved(): void {
-    const waitsForFirstLease = this.#lastLeaseRunCount === 0;
-    if (!this.#isStarved && !waitsForFirstLease && this.#settings.prefetch) {
-      this.#growDemand(this.#settings.maxRunsPerLease);
-      this.#call("onStall");
-    }
-    if (!this.#isStarved) this.#starvedAtMs = performance.now();
-    this.#isStarved = true;
-    this.refill();
-  }
-
-  #growDemand(most: number): void {
-    if (this.#demand < most) this.#demand = Math.min(this.#demand * 2, most);
-  }
-
-  async #requestUntilLeased(): Promise<void> {
+  async #requestUntilLeased(neededRunCount: number): Promise<void> {
     for (let attempt = 1; !this.#isOver; attempt++) {
       try {
-        const lease = await this.#leaseOnce();
+        const lease = await this.#leaseOnce(neededRunCount);
         if (this.#stoppedBy) break;
         if (this.#closed) {
           // Too late to be used: discarded, and reported so.
@@ -243,12 +222,13 @@ export class LeaseBuffer {
     this.#isRequesting = false;
   }
 
-  async #leaseOnce(): Promise<Lease> {
+  async #leaseOnce(neededRunCount: number): Promise<Lease> {
     const { source, namespace, holder, requestTimeoutMs } = this.#settings;
     const nonce = newNonce();
-    const runCount = this.#runCountToRequest();
     const evidence = { lastRun: this.#lastRun, proof: this.#proof };
     const spareRunCount = this.#stock.runCount;
+    const missing = Math.max(neededRunCount, this.#waiters.runCount);
+    const runCount = this.#demand.runCountToRequest(missing, spareRunCount);
     const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now(), spareRunCount };
     this.#abort = new AbortController();
     const send = (options: CallOptions) => source.lease(namespace, request, options);
@@ -257,25 +237,12 @@ export class LeaseBuffer {
     return checkedLease(response, expected);
   }
 
-  #runCountToRequest(): number {
-    const { spareRuns, maxRunsPerLease } = this.#settings;
-    const wasCalm = !this.#isStarved && performance.now() - this.#lastLeaseAtMs > CALM_LEASE_MS;
-    if (wasCalm) this.#demand = Math.max(Math.floor(Math.min(this.#demand, maxRunsPerLease) / 2), 1);
-    const missing = spareRuns - this.#stock.runCount + (this.#isStarved ? 1 : 0);
-    return Math.min(Math.max(this.#demand, missing, this.#waiters.runCount), maxRunsPerLease);
-  }
-
   #accept(lease: Lease): void {
     this.#stock.add(lease);
     this.#storeId = lease.storeId;
     this.#lastRun = ledgerIdOf(lease.version, lease.firstRun + lease.runCount - 1);
     this.#proof = lease.proof;
-    this.#lastLeaseRunCount = lease.runCount;
-    this.#lastLeaseAtMs = performance.now();
-    const { maxRunsPerLease } = this.#settings;
-    const wasSlow = this.#isStarved && this.#lastLeaseAtMs - this.#starvedAtMs > SLOW_RESPONSE_MS;
-    if (wasSlow && this.#demand >= maxRunsPerLease) this.#growDemand(maxRunsPerLease * DEMAND_LEASES_MAX);
-    this.#isStarved = false;
+    this.#demand.leased(lease.runCount);
     this.#waiters.resolveAll();
     this.#call("onLease", lease);
     if (this.#stock.runCount < this.#settings.spareRuns) this.refill();

@@ -24,7 +24,7 @@ import type { LeaseSource } from "./lease-source.js";
 export interface ClientHooks {
   /** A lease arrived. */
   readonly onLease?: ((lease: Lease) => void) | undefined;
-  /** The buffered numbers ran out before the next run arrived: a caller waits. */
+  /** The buffered numbers ran out before the next run arrived: a caller waits. Not for the first run. */
   readonly onStall?: (() => void) | undefined;
   /**
    * A request for a lease failed and will be repeated in `retryInMs`, a whole number. Without this hook, a client that has had no response
@@ -68,7 +68,7 @@ export interface ClientOptions {
   readonly spareRuns?: number | undefined;
   /** The most runs of one request: 1 to 64. Default 64; a client starts with 1 and requests more only with more demand. */
   readonly maxRunsPerLease?: number | undefined;
-  /** Whether to request runs while half of the last lease is left, rather than when none is left. Default true. */
+  /** Whether to request runs before the last lease is used up, rather than when a call needs more than is left. Default true. */
   readonly prefetch?: boolean | undefined;
   /** `lease` (default): take a new run when one is used up. `stop`: use one run, then throw `sequence_exhausted`. */
   readonly onExhausted?: "lease" | "stop" | undefined;
@@ -135,15 +135,17 @@ export function settingsOf(options: ClientOptions): Settings {
     throw new TypeError('spareRuns have no use with onExhausted "stop": such a client uses one run');
   }
   if (typeof prefetch !== "boolean") throw new TypeError(`prefetch must be true or false, not ${describe(prefetch)}`);
+  const runsPerLease = assertWithin("maxRunsPerLease", maxRunsPerLease ?? LEASE_RUN_COUNT_MAX, 1, LEASE_RUN_COUNT_MAX);
+  const stopWhenExhausted = onExhausted === "stop";
   return {
     source: sourceOf({ source, coordinator, token, fetch }),
     namespace,
     holder: holderOf(holder),
     expectedStoreId,
     spareRuns: assertWithin("spareRuns", spareRuns ?? 0, 0, LEASE_RUN_COUNT_MAX),
-    maxRunsPerLease: assertWithin("maxRunsPerLease", maxRunsPerLease ?? LEASE_RUN_COUNT_MAX, 1, LEASE_RUN_COUNT_MAX),
+    maxRunsPerLease: stopWhenExhausted ? 1 : runsPerLease,
     prefetch,
-    stopWhenExhausted: onExhausted === "stop",
+    stopWhenExhausted,
     waitTimeoutMs: assertWithin("waitTimeoutMs", waitTimeoutMs ?? 30_000, 1, 3_600_000),
     requestTimeoutMs: assertWithin("requestTimeoutMs", requestTimeoutMs ?? 5_000, 1, 600_000),
     hooks,
