@@ -57,7 +57,7 @@ const RULES: readonly Rule[] = [
     because:
       "the client stays tiny: protocol's /codec and /http-api, the platform, nothing else; and it never knows a coordinator",
     files: /^packages\/client\/src\//,
-    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|http-api)|node:(os|process|v8))$/,
+    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|http-api)|node:(os|process|timers|v8))$/,
   },
   {
     because: "the rules of the coordinator know ports only: no HTTP, no store",
@@ -167,8 +167,8 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Only what a person starts may read the environment or end the process. */
-const STARTED_BY_PEOPLE = /^(packages\/cli\/src\/main\.|examples\/)/;
+/** Only what a person starts may read the environment or end the process; the client's options have one variable, as commands do. */
+const STARTED_BY_PEOPLE = /^(packages\/cli\/src\/main\.|packages\/client\/src\/options\.|examples\/)/;
 const ENVIRONMENT_OR_EXIT = /process\.(env|exit\b)|\b(env|exit|argv)\b[^;]*from "node:process"/;
 
 /** What a process has once, where several commands may run in it. */

@@ -3,6 +3,7 @@
  * One request for each call, never a retry: the lease buffer decides when to request again.
  */
 import {
+  describe,
   type ErrorResponse,
   isErrorCode,
   type Lease,
@@ -17,10 +18,15 @@ import type { CallOptions, LeaseSource } from "./lease-source.js";
 /** The part of `fetch` that is used; a test or a proxy-aware program passes its own. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-export type Token = string | (() => string);
+export type Token = string | (() => string | Promise<string>);
 
 /** A lease and a report have less than 1 kB, the longest error a few. */
 const RESPONSE_BYTES_MAX = 65_536;
+
+export const DEFAULT_HOST = "127.0.0.1:7300";
+
+/** Without the characters of a token. */
+const HOST_PATTERN = /^[a-z\d.:[\]-]+$/;
 
 /** As in RFC 6750. */
 const TOKEN_PATTERN = /^[\w.~+/-]+=*$/;
@@ -35,10 +41,14 @@ export interface HttpSourceOptions {
 
 /**
  * Creates a source that leases from the coordinator at a URL.
+ * @param name What errors call the URL.
  * @throws TypeError for an invalid URL or token; the token of a function is checked when it is sent.
  */
-export function httpSource({ coordinator, token, fetch = globalThis.fetch }: HttpSourceOptions): LeaseSource {
-  const base = baseOf(coordinator);
+export function httpSource(
+  { coordinator, token, fetch = globalThis.fetch }: HttpSourceOptions,
+  name = "coordinator",
+): LeaseSource {
+  const base = baseOf(coordinator, name);
   if (typeof token !== "function") authorizationOf(token);
 
   async function post(
@@ -50,7 +60,7 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
     const headers = {
       "content-type": "application/json",
       accept: "application/json",
-      ...authorizationOf(typeof token === "function" ? token() : token),
+      ...authorizationOf(await (typeof token === "function" ? token() : token)),
     };
     const common: RequestInit = { redirect: "manual", signal: signal ?? null };
     let response: Response;
@@ -91,15 +101,18 @@ function authorizationOf(token: string | undefined): { authorization?: string } 
   );
 }
 
-/** The messages leave the URL out: it may contain a password, and with a slash in it the URL is parsed wrongly. */
-function baseOf(coordinator: string): string {
+/** The messages show a host alone: a URL may contain a password, and with a slash in it the URL is parsed wrongly. */
+function baseOf(coordinator: string, name: string): string {
   const url = URL.canParse(coordinator) ? new URL(coordinator) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new TypeError("coordinator must be an address such as http://127.0.0.1:7300");
+    const isText = typeof coordinator === "string";
+    const isHost = isText && HOST_PATTERN.test(coordinator);
+    const shown = isHost || !isText ? `, not ${describe(coordinator)}` : "";
+    throw new TypeError(`${name} must be an address such as http://${isHost ? coordinator : DEFAULT_HOST}${shown}`);
   }
   if (url.href.includes("@") || url.search || url.hash) {
     throw new TypeError(
-      "coordinator must be an address without user, password, query or fragment; give a token as `token`",
+      `${name} must be an address without user, password, query or fragment; give a token as \`token\``,
     );
   }
   return url.href.replace(/\/+$/, "");
@@ -115,8 +128,12 @@ function unreachable(base: string, cause: unknown, { code, reason }: FetchFailur
 
 function responseError(base: string, response: Response, content: unknown, isTooLong: boolean): ClientError {
   const retryAfterMs = (isErrorResponse(content) ? content.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
-  if (isErrorResponse(content) && isErrorCode(content.code))
-    return new ClientError(content.code, content.message, { reason: content.reason, retryAfterMs });
+  if (isErrorResponse(content) && isErrorCode(content.code)) {
+    const { pathname } = new URL(base);
+    const hint =
+      content.code === "not_found" && pathname !== "/" ? `. Leave ${pathname} out of the coordinator's URL` : "";
+    return new ClientError(content.code, content.message + hint, { reason: content.reason, retryAfterMs });
+  }
   // From a newer coordinator, a proxy in between, or another program at this URL.
   const description = isErrorResponse(content)
     ? `${content.code}: ${content.message}`

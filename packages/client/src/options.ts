@@ -17,7 +17,7 @@ import {
   PRINTABLE_PATTERN,
 } from "@callnumber/protocol/http-api";
 import type { ClientError } from "./client-error.js";
-import { type Fetch, httpSource, type Token } from "./http-source.js";
+import { DEFAULT_HOST, type Fetch, httpSource, type Token } from "./http-source.js";
 import type { LeaseSource } from "./lease-source.js";
 
 /** Called on events. A hook that throws causes an uncaught error; it never affects a call number. */
@@ -44,7 +44,7 @@ export interface ClientHooks {
 }
 
 export interface ClientOptions {
-  /** URL of the coordinator. Either this or `source`. Default `http://127.0.0.1:7300`. */
+  /** URL of the coordinator. Either this or `source`. Default: the variable `CALLNUMBER_COORDINATOR`, else `http://127.0.0.1:7300`. */
   readonly coordinator?: string | undefined;
   /** Where leases come from instead of HTTP: a coordinator in the same process, or a source of your own. */
   readonly source?: LeaseSource | undefined;
@@ -53,7 +53,7 @@ export interface ClientOptions {
   /** The name of this process in the ledger. Host and pid are filled in. */
   readonly holder: Pick<Holder, "name"> & { readonly [K in keyof Holder]?: Holder[K] | undefined };
   /**
-   * Bearer token for the coordinator, or a function that returns one, called before each request. White space around it, such as the line end
+   * Bearer token for the coordinator, or a function that returns one or a promise of one, called before each request. White space around it, such as the line end
    * of a file, is removed. Over `http:` to another machine the network in between can read it.
    */
   readonly token?: Token | undefined;
@@ -79,6 +79,8 @@ export interface ClientOptions {
   readonly hooks?: ClientHooks | undefined;
 }
 
+const NAME_CHARACTERS = "characters a-z, 0-9, dot, dash, underscore";
+
 export interface Settings {
   readonly source: LeaseSource;
   readonly namespace: string;
@@ -98,6 +100,7 @@ export interface Settings {
  * @throws TypeError or RangeError that names the option and its value.
  */
 export function settingsOf(options: ClientOptions): Settings {
+  assertObject("the options of createClient", options, 'holder: { name: "my-importer" }');
   const {
     coordinator,
     token,
@@ -115,28 +118,18 @@ export function settingsOf(options: ClientOptions): Settings {
     hooks = {},
     ...others
   } = options;
-  // A misspelled option, such as `expectedStoreID`, would be silently without effect.
-  const [unknown] = Object.keys(others satisfies Record<string, never>);
-  if (unknown !== undefined) throw new TypeError(`createClient knows no option "${unknown}"`);
-  if (!NAMESPACE_PATTERN.test(namespace)) {
-    throw new TypeError(
-      `namespace must have 1 to 63 characters a-z, 0-9, dot, dash, underscore, not ${describe(namespace)}`,
-    );
-  }
-  if (expectedStoreId !== undefined && (typeof expectedStoreId !== "string" || expectedStoreId === "")) {
-    throw new TypeError(
-      `expectedStoreId must be a store id, not ${describe(expectedStoreId)}; leave it out to pin the store of the first lease`,
-    );
-  }
-  if (onExhausted !== "lease" && onExhausted !== "stop") {
-    throw new TypeError(`onExhausted must be one of lease, stop, not ${describe(onExhausted)}`);
-  }
-  if (onExhausted === "stop" && (spareRuns ?? 0) > 0) {
+  assertNone("", others satisfies Record<string, never>);
+  assertHooks(hooks);
+  check(NAMESPACE_PATTERN.test(namespace), "namespace", `1 to 63 ${NAME_CHARACTERS}`, namespace);
+  const isStoreId = expectedStoreId === undefined || (typeof expectedStoreId === "string" && expectedStoreId !== "");
+  check(isStoreId, "expectedStoreId", "a store id, or left out to pin the store of the first lease", expectedStoreId);
+  const stopWhenExhausted = onExhausted === "stop";
+  check(stopWhenExhausted || onExhausted === "lease", "onExhausted", "one of lease, stop", onExhausted);
+  if (stopWhenExhausted && (spareRuns ?? 0) > 0) {
     throw new TypeError('spareRuns have no use with onExhausted "stop": such a client uses one run');
   }
-  if (typeof prefetch !== "boolean") throw new TypeError(`prefetch must be true or false, not ${describe(prefetch)}`);
+  check(typeof prefetch === "boolean", "prefetch", "true or false", prefetch);
   const runsPerLease = assertWithin("maxRunsPerLease", maxRunsPerLease ?? LEASE_RUN_COUNT_MAX, 1, LEASE_RUN_COUNT_MAX);
-  const stopWhenExhausted = onExhausted === "stop";
   return {
     source: sourceOf({ source, coordinator, token, fetch }),
     namespace,
@@ -155,50 +148,68 @@ export function settingsOf(options: ClientOptions): Settings {
 type SourceOptions = Pick<ClientOptions, "source" | "coordinator" | "token" | "fetch">;
 
 function sourceOf({ source, coordinator, token, fetch }: SourceOptions): LeaseSource {
-  if (source === undefined) return httpSource({ coordinator: coordinator ?? "http://127.0.0.1:7300", token, fetch });
+  if (source === undefined) {
+    const fromEnvironment = process.env?.["CALLNUMBER_COORDINATOR"];
+    return coordinator === undefined && fromEnvironment !== undefined
+      ? httpSource({ coordinator: fromEnvironment, token, fetch }, "CALLNUMBER_COORDINATOR")
+      : httpSource({ coordinator: coordinator ?? `http://${DEFAULT_HOST}`, token, fetch });
+  }
   if (coordinator !== undefined || token !== undefined || fetch !== undefined) {
     throw new TypeError("give either `source` or the options of HTTP (`coordinator`, `token`, `fetch`), not both");
   }
-  if (typeof source.lease !== "function" || typeof source.report !== "function") {
-    throw new TypeError("source must have the functions `lease` and `report`");
-  }
+  const isSource = typeof source?.lease === "function" && typeof source.report === "function";
+  check(isSource, "source", "an object with the functions `lease` and `report`", source);
   return source;
 }
 
-function holderOf(given: ClientOptions["holder"] | undefined): Holder {
-  if (given === undefined || given === null) throw new TypeError('holder is missing: pass { name: "my-importer" }');
-  const holder = {
-    name: given.name,
-    host: given.host ?? hostname(),
-    pid: given.pid ?? process.pid,
-    labels: { ...given.labels },
-  };
-  assertPrintable("holder.name", holder.name, HOLDER_NAME_LENGTH_MAX);
-  assertPrintable("holder.host", holder.host, HOST_LENGTH_MAX);
-  assertWithin("holder.pid", holder.pid, 0, PID_MAX);
-  const labels = Object.entries(holder.labels);
-  if (labels.length > LABEL_COUNT_MAX)
-    throw new RangeError(`holder.labels may hold ${LABEL_COUNT_MAX}, not ${labels.length}`);
-  for (const [name, value] of labels) {
-    if (!LABEL_NAME_PATTERN.test(name)) {
-      throw new TypeError(
-        `a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore; ${describe(name)} has not`,
-      );
-    }
-    assertPrintable(`holder.labels.${name}`, value, LABEL_VALUE_LENGTH_MAX);
+function assertHooks(hooks: ClientHooks): void {
+  assertObject("hooks", hooks, "onStall() {}");
+  const { onLease, onStall, onRetry, onStopped, onReportFailed, ...others } = hooks;
+  assertNone("hooks.", others satisfies Record<string, never>);
+  for (const [name, hook] of Object.entries({ onLease, onStall, onRetry, onStopped, onReportFailed })) {
+    check(hook === undefined || typeof hook === "function", `hooks.${name}`, "a function", hook);
   }
-  return holder;
+}
+
+function holderOf(given: ClientOptions["holder"]): Holder {
+  assertObject("holder", given, 'name: "my-importer"');
+  const { name, host = hostname(), pid = process.pid, labels = {}, ...others } = given;
+  assertNone("holder.", others satisfies Record<string, never>);
+  assertPrintable("holder.name", name, HOLDER_NAME_LENGTH_MAX);
+  assertPrintable("holder.host", host, HOST_LENGTH_MAX);
+  assertWithin("holder.pid", pid, 0, PID_MAX);
+  assertObject("holder.labels", labels, 'shard: "3"');
+  const entries = Object.entries(labels);
+  assertWithin("the number of holder.labels", entries.length, 0, LABEL_COUNT_MAX);
+  for (const [label, value] of entries) {
+    check(LABEL_NAME_PATTERN.test(label), "a label's name", `1 to 32 ${NAME_CHARACTERS}`, label);
+    assertPrintable(`holder.labels.${label}`, value, LABEL_VALUE_LENGTH_MAX);
+  }
+  return { name, host, pid, labels: { ...labels } };
+}
+
+/** A misspelled option, such as `expectedStoreID`, would be silently without effect. */
+function assertNone(prefix: string, others: object): void {
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new TypeError(`createClient knows no option "${prefix}${unknown}"`);
+}
+
+function assertObject(name: string, value: unknown, example: string): void {
+  check(typeof value === "object" && value !== null, name, `an object such as { ${example} }`, value);
 }
 
 function assertPrintable(name: string, value: unknown, lengthMax: number): void {
-  if (typeof value !== "string" || value.length > lengthMax || !PRINTABLE_PATTERN.test(value)) {
-    throw new TypeError(`${name} must have 1 to ${lengthMax} printable characters, not ${describe(value)}`);
-  }
+  const isPrintable = typeof value === "string" && value.length <= lengthMax && PRINTABLE_PATTERN.test(value);
+  check(isPrintable, name, `a string of 1 to ${lengthMax} printable characters`, value);
 }
 
 function assertWithin(name: string, value: number, min: number, max: number): number {
-  if (!(Number.isInteger(value) && value >= min && value <= max)) {
-    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${describe(value)}`);
-  }
+  const isWithin = Number.isInteger(value) && value >= min && value <= max;
+  check(isWithin, name, `a whole number from ${min} to ${max}`, value, RangeError);
   return value;
+}
+
+/** @throws TypeError, or the given error, that says what `name` must be and what it is. */
+function check(isValid: boolean, name: string, rule: string, value: unknown, Misuse = TypeError): void {
+  if (!isValid) throw new Misuse(`${name} must be ${rule}, not ${describe(value)}`);
 }

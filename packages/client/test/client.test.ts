@@ -447,7 +447,32 @@ describe("options", () => {
   const source = new ScriptedSource();
   const labels = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, "x"]));
   test.each<[string, object, string]>([
-    ["no holder", { holder: undefined }, "holder is missing"],
+    ["no holder", { holder: undefined }, 'holder must be an object such as { name: "my-importer" }, not undefined'],
+    [
+      "a holder that is its name",
+      { holder: "me" },
+      'holder must be an object such as { name: "my-importer" }, not "me"',
+    ],
+    ["a misspelled key of the holder", { holder: { name: "x", label: {} } }, 'knows no option "holder.label"'],
+    [
+      "a label that is a number",
+      { holder: { name: "x", labels: { shard: 3 } } },
+      "holder.labels.shard must be a string of",
+    ],
+    ["labels that are none", { holder: { name: "x", labels: null } }, 'such as { shard: "3" }, not null'],
+    ["labels that are a text", { holder: { name: "x", labels: "shard" } }, 'such as { shard: "3" }, not "shard"'],
+    ["an unknown hook", { hooks: { onleased: () => {} } }, 'knows no option "hooks.onleased"'],
+    ["a hook that is no function", { hooks: { onLease: "log" } }, 'hooks.onLease must be a function, not "log"'],
+    [
+      "hooks that are none",
+      { hooks: () => {} },
+      "hooks must be an object such as { onStall() {} }, not a value of type function",
+    ],
+    [
+      "a source that is null",
+      { source: null },
+      "source must be an object with the functions `lease` and `report`, not null",
+    ],
     ["a bad label", { holder: { name: "x", labels: { A: "b" } } }, '"A"'],
     ["a misspelled option", { expectedStoreID: "x" }, '"expectedStoreID"'],
     ["a bad namespace", { namespace: "Main" }, '"Main"'],
@@ -463,9 +488,13 @@ describe("options", () => {
     ["a source that is none", { source: {} }, "`lease`"],
     ["a source without a report", { source: { lease: source.lease } }, "`report`"],
     ["a source without a lease", { source: { report: source.report } }, "`lease`"],
-    ["a holder that is null", { holder: null }, "holder is missing"],
+    ["a holder that is null", { holder: null }, "holder must be an object such as"],
     ["an unknown end", { onExhausted: "wait" }, 'onExhausted must be one of lease, stop, not "wait"'],
-    ["a name that is none", { holder: { name: 7 } }, "holder.name must have 1 to 64 printable characters, not 7"],
+    [
+      "a name that is none",
+      { holder: { name: 7 } },
+      "holder.name must be a string of 1 to 64 printable characters, not 7",
+    ],
     ["a name that is too long", { holder: { name: "x".repeat(HOLDER_NAME_LENGTH_MAX + 1) } }, "holder.name"],
     ["too many labels", { holder: { name: "x", labels: labels(LABEL_COUNT_MAX + 1) } }, `not ${LABEL_COUNT_MAX + 1}`],
     ["an empty value", { holder: { name: "x", labels: { a: "" } } }, "holder.labels.a"],
@@ -473,9 +502,19 @@ describe("options", () => {
     ["no run to ask for", { maxRunsPerLease: 0 }, "maxRunsPerLease"],
     ["a wait beyond an hour", { waitTimeoutMs: 3_600_001 }, "3600001"],
     ["a request beyond ten minutes", { requestTimeoutMs: 600_001 }, "600001"],
-    ["a pin that is no text", { expectedStoreId: 7 }, "expectedStoreId must be a store id, not 7"],
+    [
+      "a pin that is no text",
+      { expectedStoreId: 7 },
+      "expectedStoreId must be a store id, or left out to pin the store of the first lease, not 7",
+    ],
   ])("%s is rejected, with its name and value", (_, options, said) => {
     expect(() => createClient({ source, holder: { name: "x" }, ...options } as never)).toThrow(said);
+  });
+
+  test.each([undefined, null, "x"])("createClient(%j) is rejected with an example", (options) => {
+    const said = `the options of createClient must be an object such as { holder: { name: "my-importer" } }, not`;
+    expect(() => createClient(options as never)).toThrow(TypeError);
+    expect(() => createClient(options as never)).toThrow(said);
   });
 
   test("createClient takes each option at its bounds", () => {

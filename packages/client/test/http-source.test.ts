@@ -122,6 +122,48 @@ describe("HTTP requests", () => {
     expect(() => createClient({ coordinator, holder: { name: "x" } })).toThrow(expect.toSatisfy(misuse));
   });
 
+  test.each<[unknown, string]>([
+    ["localhost:7300", 'http://localhost:7300, not "localhost:7300"'],
+    ["mail.example.org", 'http://mail.example.org, not "mail.example.org"'],
+    ["[::1]:7300", 'http://[::1]:7300, not "[::1]:7300"'],
+    [7300, "http://127.0.0.1:7300, not 7300"],
+    [null, "http://127.0.0.1:7300, not null"],
+    ["cn_looks-like-a-token", "http://127.0.0.1:7300"],
+  ])("the coordinator %j is rejected with an address instead", (coordinator, instead) => {
+    const message = `coordinator must be an address such as ${instead}`;
+    const options = { coordinator } as { coordinator: string };
+    expect(() => httpSource(options)).toThrow(new TypeError(message));
+    if (coordinator !== null) {
+      expect(() => createClient({ ...options, holder: { name: "x" } })).toThrow(new TypeError(message));
+    }
+  });
+
+  test("the client reads CALLNUMBER_COORDINATOR when there is no option for the coordinator", async () => {
+    answer = { status: 404, body: '{"code":"namespace_not_found","message":"none"}' };
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.stubEnv("CALLNUMBER_COORDINATOR", base);
+    await using client = createClient({ holder: { name: "x" } });
+    await expect(client.next()).rejects.toMatchObject({ code: "namespace_not_found" });
+    expect(seen).toHaveLength(1);
+    await using other = createClient({ coordinator: `${base}/other`, holder: { name: "x" } });
+    await expect(other.next()).rejects.toMatchObject({ code: "namespace_not_found" });
+    expect(seen[1]?.message.url).toMatch(/^\/other\//);
+    vi.stubEnv("CALLNUMBER_COORDINATOR", "localhost:7300");
+    const message = 'CALLNUMBER_COORDINATOR must be an address such as http://localhost:7300, not "localhost:7300"';
+    expect(() => createClient({ holder: { name: "x" } })).toThrow(new TypeError(message));
+    const source = { lease: vi.fn(), report: vi.fn() };
+    await createClient({ source, holder: { name: "x" } }).close();
+  });
+
+  test("a URL with a path that the coordinator does not know is shown with the remedy", async () => {
+    answer = { status: 404, body: '{"code":"not_found","message":"there is no route POST /main/v1/…"}' };
+    const error = await failure(httpSource({ coordinator: `${base}/main/` }).lease("main", request));
+    expect(error.code).toBe("not_found");
+    expect(error.message).toBe("there is no route POST /main/v1/…. Leave /main out of the coordinator's URL");
+    const plain = await failure(httpSource({ coordinator: base }).lease("main", request));
+    expect(plain.message).toBe("there is no route POST /main/v1/…");
+  });
+
   const SECRET = "cn_not-to-be-shown";
   const BAD_TOKENS = [`${SECRET}\r\nx: y`, `${SECRET} x`, `Bearer ${SECRET}`, `${SECRET}ü`, `"${SECRET}"`, "", "="];
 
@@ -141,6 +183,36 @@ describe("HTTP requests", () => {
     const failure = await client.next().catch((error: unknown) => error as Error);
     expect(failure).toMatchObject({ name: "ClientError", message: expect.stringMatching(/^token must have/) });
     expect(seen).toEqual([]);
+  });
+
+  test("a token may be a promise of a function; one that rejects fails the call and is handled", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    answer = { status: 404, body: '{"code":"namespace_not_found","message":"none"}' };
+    await using client = createClient({ coordinator: base, holder: { name: "x" }, token: async () => "exchanged" });
+    await expect(client.next()).rejects.toMatchObject({ code: "namespace_not_found" });
+    expect(seen[0]?.message.headers["authorization"]).toBe("Bearer exchanged");
+
+    const reason = new Error("the vault is sealed");
+    const token = () => Promise.reject(reason);
+    await using failing = createClient({ coordinator: base, holder: { name: "x" }, token });
+    await expect(failing.next()).rejects.toMatchObject({ name: "ClientError", message: reason.message, cause: reason });
+    // In the background, without a caller: a lease, and a report.
+    expect(() => failing.nextSync()).toThrow(ClientError);
+    const report = { nonce: request.nonce, lastSequence: null, state: "closed" } as const;
+    await expect(httpSource({ coordinator: base, token }).report("main", 1, report)).rejects.toBe(reason);
+    // One that rejects after the time limit of its request, too.
+    const late = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      throw reason;
+    };
+    const impatient = createClient({ coordinator: base, holder: { name: "x" }, token: late, requestTimeoutMs: 5 });
+    expect(() => impatient.nextSync()).toThrow(ClientError);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await impatient.close();
+    expect(unhandled).not.toHaveBeenCalled();
+    expect(seen).toHaveLength(1);
   });
 
   test("httpSource removes the white space around a token, such as the line end of a file", async () => {
