@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { manPage } from "./man-page.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const PACKAGES = join(ROOT, "packages");
@@ -25,6 +26,9 @@ const LIBRARIES = ["protocol", "client", "schemes", "coordinator"];
 const COORDINATOR = join(PACKAGES, "coordinator");
 const SQLITE = realpathSync(join(COORDINATOR, "node_modules", "@photostructure", "sqlite"));
 const CONSOLE_PACKAGES = [realpathSync(join(PACKAGES, "console", "node_modules", "preact"))];
+
+/** npm puts it where `man callnumber` finds it, in a global installation. */
+const MANUAL = join("man", "callnumber.1");
 
 const target = resolve(process.argv[2] ?? join(ROOT, "dist"));
 const work = mkdtempSync(join(tmpdir(), "callnumber-pack-"));
@@ -95,9 +99,13 @@ async function bundled(directory) {
   cpSync(join(ROOT, "docs", "reference", "errors.md"), join(outdir, "errors.md"));
   cpSync(join(SQLITE, "prebuilds"), join(directory, "prebuilds"), { recursive: true });
   writeFileSync(join(directory, "LICENSES.md"), licensesOf(Object.keys(metafile.inputs)));
+  mkdirSync(join(directory, "man"));
+  writeFileSync(join(directory, MANUAL), await manPage());
   editManifest(directory, ({ dependencies: _bundled, exports: _exports, files, ...manifest }) => ({
     ...manifest,
-    files: [...files, "lua", "prebuilds", "LICENSES.md"],
+    // npm ignores a text here.
+    man: [`./${MANUAL}`],
+    files: [...files, "lua", "man", "prebuilds", "LICENSES.md"],
   }));
   return directory;
 }

@@ -24,6 +24,11 @@ test("the command installs without a network, alone and in 25 MB, and runs on bo
   expect(await callnumber("--version")).toBe(`${version}\n`);
   expect(await callnumber("decode", "2VznWE2i")).toContain("99");
   expect(await callnumber("schemes", "list")).toContain("SCHEME");
+  expect(await callnumber("explain", "store_locked")).toContain("Fix: ");
+  await install(elsewhere, "--global", "--prefix", elsewhere, "--offline", tarballOf(COMMAND_PACKAGE));
+  expect(readFileSync(join(elsewhere, "share", "man", "man1", "callnumber.1"), "utf8")).toContain(
+    "explain store_locked",
+  );
 
   const serveOn = async (store: string, ...more: readonly string[]) => {
     const checkpoints = ["--checkpoint-dir", join(elsewhere, "checkpoints")];
