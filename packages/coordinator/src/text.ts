@@ -1,6 +1,6 @@
 /**
  * Makes text that clients or stores chose safe for logs, terminals and responses: nothing that acts on a terminal, hides or
- * reverses text, and a bounded length. Text that is safe already stays as it is. Pure.
+ * reverses text, and a bounded length. Text that is safe already stays as it is. Also formats lengths of time. Pure.
  */
 
 const SHOWN_LENGTH_MAX = 512;
@@ -34,6 +34,17 @@ export function escapeLines(text: string): string {
 export function escapeJson(json: string): string {
   if (HARMLESS_LINES.test(json)) return json;
   return json.replace(UNPRINTABLE, (character) => (character === "\n" ? character : escaped(character)));
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Formats a length of time in the greatest unit of which it has two or more: `90 s`, `3 h`, `3,360 days`. */
+export function formatDuration(ms: number): string {
+  if (ms < 2 * MINUTE_MS) return `${Math.ceil(ms / 1_000)} s`;
+  if (ms < 2 * HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`;
+  return ms < 2 * DAY_MS ? `${Math.round(ms / HOUR_MS)} h` : `${Math.round(ms / DAY_MS).toLocaleString("en-US")} days`;
 }
 
 function escapeOf(character: string): string {

@@ -97,23 +97,14 @@ test("one checkpoint of several detects a restored store", async () => {
   expect(guard.checkpoint.ledgerId).toBe(mostRecent.firstRun + 2);
 });
 
-describe("a long silence of a store that no other process can have used", () => {
-  const afterSilence = async (world: World, checkpointFile?: CheckpointFile) => {
-    world.store.isExclusive = true;
-    world.clock.timeMs += 31 * 24 * 3_600_000;
-    const guard = await guardOn(world, checkpointFile === undefined ? {} : { checkpointFile });
-    return await leaseAfterSkip(world, guard);
-  };
-
-  test("a long silence of an exclusive store ends automatically where the checkpoint equals the record", async () => {
-    const { world } = await afterCoordinator();
-    expect((await afterSilence(world, checkpointFileIn(world))).firstRun).toBeGreaterThan(10);
-  });
-
-  test("a long silence of an exclusive store needs an operator without a checkpoint", async () => {
-    const { world } = await afterCoordinator();
-    await expect(afterSilence(world)).rejects.toMatchObject({ code: "manual_recovery_required" });
-  });
+test("a silence of more than 30 days needs an operator, also where no other process can have used the store", async () => {
+  const { world } = await afterCoordinator();
+  world.store.isExclusive = true;
+  world.clock.timeMs += 31 * 24 * 3_600_000;
+  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
+  const { highWaterMark } = await guard.readRecord();
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "manual_recovery_required" });
+  expect(await guard.readRecord()).toMatchObject({ highWaterMark });
 });
 
 describe("a store that is not there any more", () => {
@@ -580,28 +571,6 @@ test("a checkpoint is written again when its directory was removed", async () =>
   await rm(folder, { recursive: true });
   const { firstRun } = await leaseOf(guard);
   expect(checkpointFileIn(world).read()).toMatchObject({ ledgerId: firstRun });
-});
-
-test("a checkpoint lets a long gap of an exclusive store end automatically", async () => {
-  const { world } = await afterCoordinator();
-  const monthMs = 31 * 24 * 3_600_000;
-  world.clock.timeMs += monthMs;
-  await expect(leaseOf(await guardOn(world, { checkpointFile: checkpointFileIn(world) }))).rejects.toMatchObject({
-    code: "manual_recovery_required",
-  });
-  world.store.isExclusive = true;
-  const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
-  expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(10);
-});
-
-test("a checkpoint does not end a long gap of an exclusive store that was restored", async () => {
-  const { world, backup } = await afterCoordinator();
-  world.store.restore(backup);
-  world.store.isExclusive = true;
-  world.clock.timeMs += 31 * 24 * 3_600_000;
-  await expect(leaseOf(await guardOn(world, { checkpointFile: checkpointFileIn(world) }))).rejects.toMatchObject({
-    code: "manual_recovery_required",
-  });
 });
 
 describe("leases of the same moment", () => {

@@ -20,6 +20,7 @@ export const ALARM_NAMES = [
   "runs_used_80",
   "runs_used_95",
   "run_space_exhausted",
+  "clock_moved_backward",
   "holder_restarts",
   "headroom_low",
   "run_ceiling_ending",

@@ -13,6 +13,7 @@ import {
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { RecordAfter } from "../stores/store.js";
+import { formatDuration } from "../text.js";
 import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, CORRUPT } from "./checkpoint.js";
 import { refused, runCommand } from "./refusals.js";
@@ -230,12 +231,3 @@ const RECOVERY_CAUSES: Readonly<Record<Exclude<RecoveryReason, "heartbeat_expire
   generation_stale: "The store was rolled back, or the checkpoint is damaged",
   conflict: "Another coordinator recovered it at the same time",
 };
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-
-function formatDuration(ms: number): string {
-  if (ms < 2 * HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`;
-  return ms < 2 * DAY_MS ? `${Math.round(ms / HOUR_MS)} h` : `${Math.round(ms / DAY_MS)} days`;
-}

@@ -23,7 +23,6 @@ import {
   CORRUPT,
   checkpointFields,
   checkpointOf,
-  isSameCheckpoint,
   mergeCheckpoints,
 } from "./checkpoint.js";
 import { GuardMemory } from "./guard-memory.js";
@@ -86,8 +85,6 @@ export class NamespaceGuard {
   #forkedAt: number | undefined;
   /** The checkpoint file is corrupt: the namespace is recovered once, whatever its record is. */
   #mustRecover = false;
-  /** No other process can have leased, and the checkpoint equals the record: no heartbeat gap is too long. */
-  #isSilenceAccepted = false;
 
   private constructor(options: Required<NamespaceGuardOptions>, checkpoint: Checkpoint, record: NamespaceRecord) {
     this.#options = options;
@@ -130,7 +127,6 @@ export class NamespaceGuard {
     if (read === undefined) log.info({ namespace, ...checkpointFields(found) }, "checkpoint_created");
     guard.#mustRecover = read === CORRUPT;
     if (move !== undefined) guard.#noteRefusal(move);
-    guard.#isSilenceAccepted = store.isExclusive && known !== undefined && isSameCheckpoint(known, found);
     return guard;
   }
 
@@ -279,7 +275,7 @@ export class NamespaceGuard {
     const { store, namespace } = this.#options;
     this.#memory.assertNotMoved();
     const { storeId } = this.checkpoint;
-    const command = { ...own, storeId, nonce: freshNonce(), isSilenceAccepted: this.#isSilenceAccepted } as StepCommand;
+    const command = { ...own, storeId, nonce: freshNonce(), isSilenceAccepted: false } as StepCommand;
     let outcome: Outcome;
     try {
       outcome = await store.step(namespace, command);

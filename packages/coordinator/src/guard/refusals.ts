@@ -6,7 +6,7 @@ import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import { type ErrorCode, nameOfLedgerId, type RecoveryReason } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { escapeAndShorten } from "../text.js";
+import { escapeAndShorten, formatDuration } from "../text.js";
 import { movedToIn } from "./seals.js";
 
 /** Every code that guard/decide.ts and the scripts of lua/ refuse with. */
@@ -72,6 +72,9 @@ export function initUnlessLost(namespace: string): string {
     `\`${commandLine("init", namespace)}\``
   );
 }
+
+/** Operators do not wait so long for a clock that was ahead. */
+const LONG_WAIT_MS = 3_600_000;
 
 const RECOVERS = "Recovery is automatic, and skips every run that may have been leased";
 
@@ -143,8 +146,11 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   CLOCKBACK: {
     code: "clock_moved_backward",
     detail: "waitMs",
-    message: (_, waitMs) =>
-      `the clocks are ${waitMs} ms behind the store's last write. Set them right; leasing continues when they have passed it`,
+    message: (namespace, waitMs) =>
+      `the store's last write is ${formatDuration(Number(waitMs))} in the future: a clock was ahead, or the clocks are behind. Set them right. ` +
+      (Number(waitMs) < LONG_WAIT_MS
+        ? "Leasing continues when they have passed it"
+        : `If they are, continue in another store: \`${commandLine("move", namespace, { to: "NEW_STORE_URL" })}\``),
   },
   OPERATOR: {
     code: "manual_recovery_required",

@@ -2,10 +2,11 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { EPS_MS } from "../guard/bounds.js";
 import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
 import { asNamespaceLost, namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
-import { initUnlessLost } from "../guard/refusals.js";
+import { initUnlessLost, refused } from "../guard/refusals.js";
 import { isMovedSeal } from "../guard/seals.js";
 import type { Finding, Store } from "../stores/store.js";
 
@@ -35,7 +36,7 @@ async function findingsOf(
   checkpoint: Checkpoint | typeof CORRUPT | undefined,
 ): Promise<readonly Finding[]> {
   try {
-    const { storeId, phase, seal } = await store.readNamespace(namespace);
+    const { storeId, phase, seal, changedAtMs } = await store.readNamespace(namespace);
     const finding = (code: Finding["code"], what: string, remedy: string) => [
       { code, what: `namespace ${namespace}: ${what}`, remedy, namespaces: [namespace] },
     ];
@@ -50,6 +51,10 @@ async function findingsOf(
     const isMoved = isMovedSeal(seal) || (checkpoint !== CORRUPT && checkpoint?.movedTo !== undefined);
     if (isMoved) {
       return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
+    }
+    const aheadMs = changedAtMs - Date.now();
+    if (phase !== PHASES.sealed && aheadMs > EPS_MS) {
+      return [findingOfError(refused("CLOCKBACK", String(aheadMs - EPS_MS), namespace), namespace)];
     }
     if (phase === PHASES.open) return [];
     if (phase === PHASES.claimed) {
@@ -69,7 +74,7 @@ function findingOfError({ code, message }: CoordinatorError, namespace: string):
   return {
     code,
     what: message,
-    remedy: remedyIn(message) ?? `\`${commandLine("recover", namespace)}\``,
+    remedy: remedyIn(message) ?? (code === "clock_moved_backward" ? "set the clocks right" : `\`${commandLine("recover", namespace)}\``),
     namespaces: [namespace],
   };
 }

@@ -5,6 +5,9 @@
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ALARM_SEVERITIES, type Alarm, type AlarmName, commandLine } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
+import { EPS_MS } from "../guard/bounds.js";
+import { PHASES } from "../guard/record.js";
+import { refused } from "../guard/refusals.js";
 import type { StartLoop } from "../limits/restart-brake.js";
 import { type NamespaceRecord } from "../stores/store.js";
 import { holderUses, type LeaseWindow, runCountOf } from "./capacity.js";
@@ -64,6 +67,7 @@ export function alarmsOf(subject: AlarmSubject): readonly Alarm[] {
 
 const RAISES: Readonly<Record<Exclude<AlarmName, ProcessAlarmName>, Raise>> = {
   run_space_exhausted: raiseExhausted,
+  clock_moved_backward: raiseClockBack,
   runs_used_95: ({ record }, space) => raiseUsed("runs_used_95", "critical", wayOn(record), record, space),
   runs_used_80: ({ record }, space) => raiseUsed("runs_used_80", "warning", PLAN, record, space),
   run_ceiling_ending: raiseCeilingEnding,
@@ -75,6 +79,12 @@ function raiseExhausted({ record, code }: AlarmSubject): Raised {
   if (record.highWaterMark < RUN_MAX && code !== "run_space_exhausted") return undefined;
   const explanation = `Version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`;
   return { severity: "critical", explanation };
+}
+
+function raiseClockBack({ record, nowMs }: AlarmSubject): Raised {
+  const aheadMs = record.changedAtMs - EPS_MS - nowMs;
+  if (aheadMs <= 0 || record.phase === PHASES.sealed) return undefined;
+  return { severity: "critical", explanation: refused("CLOCKBACK", String(aheadMs), record.namespace).message };
 }
 
 function raiseUsed(
