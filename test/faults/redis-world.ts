@@ -103,6 +103,17 @@ export class RedisWorld extends World {
     await this.on(this.server, (redis) => redis.hset(this.key("record"), record));
   }
 
+  /** Puts record and ledger back as they are now, when the function that this returns is called. */
+  async saveKeys(): Promise<() => Promise<void>> {
+    const keys = [this.key("record"), this.key("ledger")];
+    const dumps = await this.on(this.server, (redis) => Promise.all(keys.map((key) => redis.dumpBuffer(key))));
+    return async () => {
+      await this.on(this.server, async (redis) => {
+        for (const [index, key] of keys.entries()) await redis.restore(key, 0, dumps[index] as Buffer, "REPLACE");
+      });
+    };
+  }
+
   addCoordinatorAt(address: Address) {
     return this.addCoordinator({ storeUrl: this.storeUrlAt(address) });
   }

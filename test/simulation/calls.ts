@@ -27,6 +27,8 @@ export interface Answer {
 
 export interface Call {
   readonly command: StepCommand;
+  /** Where it comes from. */
+  readonly place: number;
   /** The coordinator's clock when it sent the call. */
   readonly stampMs: number;
   /** By how much that clock was wrong then. */
@@ -58,7 +60,7 @@ export class Calls {
     const { time, limits, rules, group } = this.#world;
     const { variant } = rules;
     const { command, stampMs } = call;
-    if (!server.isUp || !limits.mayMeet(server, command, call.clockAheadMs)) return call.reply({ isLost: true });
+    if (!server.isUp || !limits.mayMeet(server, call)) return call.reply({ isLost: true });
     const situation = {
       namespace: NAMESPACE,
       keys: server.keys(),

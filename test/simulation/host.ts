@@ -81,7 +81,7 @@ export class Host {
       store: this.#store,
       name: `coordinator-${this.index}`,
       now: () => this.nowMs,
-      bounds: BOUNDS,
+      bounds: { ...BOUNDS, ...this.#world.rules.variant.bounds },
       random: () => this.#world.random(),
       checkpointFileOf: () => this.#checkpoint(),
       // A killed process does not go on.

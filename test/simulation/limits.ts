@@ -7,8 +7,10 @@
  * pin the store id, and no operator makes a second store (A5, R4); the operator's directory keeps the checkpoint of a moved store (R7); who writes into the record by hand computes no checksum (A6); no importer is
  * resumed twice (R5).
  */
+
+import type { Call } from "./calls.js";
 import type { Host } from "./host.js";
-import { type Checkpoint, isRefusal, ledgerIdOf, PHASES, readRecord, type StepCommand } from "./product.js";
+import { type Checkpoint, isRefusal, ledgerIdOf, PHASES, readRecord } from "./product.js";
 import type { Contents, Server } from "./server.js";
 import { BOUNDS, type World } from "./world.js";
 
@@ -17,8 +19,9 @@ export const LIMITS = {
     "A1, R2: the clocks of coordinator and store are not both wrong in the same direction by more than eps. A right clock whose " +
     "message is in flight for long is right.",
   "forgotten-rollback":
-    "R3: from a store that was rolled back inside one server process, to a state younger than the gap, no coordinator leases that " +
-    "remembers no more than what came back, until one who does has settled it.",
+    "R3: in a store that was rolled back inside one server process, to a state younger than the gap, no coordinator acts that " +
+    "remembers no more than what came back, until one who does has settled it. One that has lost its checkpoint may, unless the state " +
+    "looks as if another coordinator had just written it.",
 } as const;
 
 export type LimitName = keyof typeof LIMITS;
@@ -32,15 +35,17 @@ interface Rollback {
 
 export class Limits {
   readonly #rollbacks = new Map<Server, Rollback>();
+  /** Places of coordinators that were started without a checkpoint when no rollback looked attended, and none came since. */
+  readonly #blank = new Set<number>();
   readonly #world: World;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** Whether a call may reach this server now; else it is lost. `clockAheadMs`: how wrong the caller's clock was when it sent it. */
-  mayMeet(server: Server, command: StepCommand, clockAheadMs: number): boolean {
-    return this.#mayMeetInTime(server, clockAheadMs) && this.#mayLease(server, command);
+  /** Whether a call may reach this server now; else it is lost. */
+  mayMeet(server: Server, call: Pick<Call, "command" | "place" | "clockAheadMs">): boolean {
+    return this.#mayMeetInTime(server, call.clockAheadMs) && this.#mayAct(server, call);
   }
 
   /** Whether these keys may be put back into the running server: a coordinator must remember more, or recovery be due anyway. */
@@ -50,12 +55,23 @@ export class Limits {
   }
 
   notePutBack(server: Server): void {
+    this.#blank.clear();
     this.#rollbacks.set(server, { epoch: server.epoch, forgottenMark: server.markLeased });
   }
 
-  /** Whether a coordinator may lose what it remembers: not the last one that knows of a rollback. */
-  mayForget(host: Host): boolean {
+  /** A coordinator was started at a place. */
+  noteStart(place: number, isBlank: boolean): void {
+    this.#blank.delete(place);
+    if (isBlank && this.#noRollbackLooksAttended()) this.#blank.add(place);
+  }
+
+  /**
+   * Whether a coordinator may lose what it remembers: not the last one that knows of a rollback, unless it forgets all and no rollback
+   * looks attended.
+   */
+  mayForget(host: Host, forgetsAll: boolean): boolean {
     if (this.#isLifted("forgotten-rollback")) return true;
+    if (forgetsAll && this.#noRollbackLooksAttended()) return true;
     const others = this.#world.hosts.filter((other) => other !== host);
     return [...this.#rollbacks.keys()].every((server) => {
       if (this.#rollbackOf(server) === undefined || server.contents.record === undefined) return true;
@@ -74,11 +90,22 @@ export class Limits {
     return !areAhead && !areBehind;
   }
 
-  #mayLease(server: Server, command: StepCommand): boolean {
-    if (command.step !== "lease" || this.#rollbackOf(server) === undefined) return true;
+  /** A heartbeat, too: it makes a forgotten rollback look attended. */
+  #mayAct(server: Server, { command, place }: Pick<Call, "command" | "place">): boolean {
+    const acts = command.step === "lease" || command.step === "heartbeat";
+    if (!acts || this.#rollbackOf(server) === undefined || this.#blank.has(place)) return true;
     if (this.#isLifted("forgotten-rollback")) return true;
     if (!this.#isBelieved(server, server.contents)) return true;
     return remembersMore({ ledgerId: command.floor, generation: command.generationMin }, server.contents);
+  }
+
+  /** By each of two clocks that are wrong by up to eps. */
+  #noRollbackLooksAttended(): boolean {
+    const attendedSinceMs = this.#world.time.nowMs - BOUNDS.attendedMs - 2 * BOUNDS.epsMs;
+    return [...this.#rollbacks.keys()].every((server) => {
+      const isInForce = this.#rollbackOf(server) !== undefined && server.contents.record !== undefined;
+      return !isInForce || Number(server.contents.record?.["t"]) < attendedSinceMs;
+    });
   }
 
   #rollbackOf(server: Server): Rollback | undefined {

@@ -6,7 +6,7 @@ export { RUN_MAX } from "@callnumber/protocol/codec";
 export { ledgerIdOf } from "@callnumber/protocol/wire";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
-export { BURST_RUNS, DEFAULT_BOUNDS, quorumOf } from "../../packages/coordinator/src/guard/bounds.js";
+export { type Bounds, BURST_RUNS, DEFAULT_BOUNDS, quorumOf } from "../../packages/coordinator/src/guard/bounds.js";
 export { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
 export {
   type Checkpoint,

@@ -89,6 +89,7 @@ export class SimulatedStore implements Store {
       };
       const call: Call = {
         command,
+        place,
         stampMs: clock(),
         clockAheadMs: clock() - time.nowMs,
         reply: (answer) => {

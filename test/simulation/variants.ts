@@ -5,6 +5,7 @@
 import type { Focus } from "./history.js";
 import type { PromiseName } from "./importer.js";
 import {
+  type Bounds,
   BURST_RUNS,
   type ConfirmStep,
   checksumOf,
@@ -35,6 +36,8 @@ export interface Variant {
   readonly decide?: Decide;
   /** What the server reports as its epoch. */
   readonly epochOf?: (epoch: string) => string;
+  /** In place of the bounds of the coordinators. */
+  readonly bounds?: Partial<Bounds>;
   /** No step waits for the quorum, and every answer says that it was reached. */
   readonly pretendsQuorum?: boolean;
   /** What the server is after the quorum is not looked at: every answer says that it is what it was. */
@@ -191,6 +194,16 @@ export const VARIANTS: readonly Variant[] = [
     focus: { groups: ["rollbacks", "silences"], setting: { isOnLine: false, checkpoint: "none" } },
     decide: (situation, command) =>
       decide({ ...situation, bounds: { ...situation.bounds, gapMs: Number.MAX_SAFE_INTEGER } }, command),
+  },
+  /** A record put back into the running server is believed by a coordinator that has lost its checkpoint. */
+  {
+    name: "no-attendance",
+    fault: "a coordinator without a checkpoint believes a record that no other one has just written",
+    focus: {
+      kinds: ["lease", "wait", "putBack", "restartCoordinator"],
+      setting: { isOnLine: false, checkpoint: "none" },
+    },
+    bounds: { attendedMs: Number.MAX_SAFE_INTEGER },
   },
   /** The store gets nothing of what the coordinator remembers: a record put back into the running server is believed. */
   {

@@ -27,7 +27,7 @@ for at = 2, #ARGV, FIELDS_OF_COPY do
     behind = ARGV[at + 5], used = ARGV[at + 6], state = ARGV[at + 7], reported = ARGV[at + 8],
   }
   local last, count = whole(copy.last, LEDGER_ID_MAX), whole(copy.count, RUN_MAX)
-  local isReported = whole(copy.behind, 255) and whole(copy.used, 16384) and whole(copy.state, 3) and whole(copy.reported, NUMBER_MAX)
+  local isReported = whole(copy.behind, 255) and whole(copy.used, 16384) and whole(copy.state, 4) and whole(copy.reported, NUMBER_MAX)
   if not last or not count or not whole(copy.time, NUMBER_MAX) or not (isReported or copy.behind == '-') then
     return refuse('MISUSE', 'import takes numbers')
   end

@@ -31,7 +31,13 @@ import { type ServedLedger, servedLedger } from "./guard/served-ledger.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
-import { type ExportStep, exportedSteps, type LedgerFilter, type LedgerQuery } from "./ledger/read-ledger.js";
+import {
+  type ExportStep,
+  exportedSteps,
+  type LedgerFilter,
+  type LedgerQuery,
+  newestLease,
+} from "./ledger/read-ledger.js";
 import { namedLedgerId, readRun, readRuns } from "./ledger/read-runs.js";
 import type { StartLoop } from "./limits/restart-brake.js";
 import { type Log, msSince, SILENT_LOG } from "./log.js";
@@ -123,7 +129,7 @@ export class Coordinator {
     this.#now = now;
     this.#checkpointFileOf = checkpointFileOf;
     this.#bounds = bounds;
-    const guarded = { store, bounds, now, log, pause, random, checkpointed: checkpointedNamespaces };
+    const guarded = { store, coordinator: name, bounds, now, log, pause, random, checkpointed: checkpointedNamespaces };
     this.#guards = new NamespaceGuards(guarded, checkpointFileOf);
     this.#ledger = servedLedger(store, this.#guards);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
@@ -288,8 +294,8 @@ export class Coordinator {
   async status(namespace: string): Promise<StatusResponse> {
     const found = await this.#read(namespace);
     const { guard, record } = found;
-    const [[newest], { rates }] = await Promise.all([
-      this.#ledger.leases(namespace, { direction: "newest_first", limit: 1 }),
+    const [newest, { rates }] = await Promise.all([
+      newestLease(this.#ledger, namespace),
       this.capacity.capacity(namespace, found),
     ]);
     return {

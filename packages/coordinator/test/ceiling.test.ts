@@ -90,10 +90,10 @@ test("a shortage lasts from its first rejection to its latest, and ends after a 
 describe("the report of a recovery", () => {
   const logged: object[] = [];
   const log = { warn: (fields: object) => void logged.push(fields) } as unknown as Log;
-  const noted = (reason: RecoveryReason, { idleMs = 0, skipped = 5 } = {}) => {
-    const report = new RecoveryReport({ namespace: "main", log, now: () => 7 }, watchAt({ nowMs: BEGIN_MS }), {
-      changedAtMs: 3,
-    });
+  const noted = (reason: RecoveryReason, { idleMs = 0, skipped = 5, known = undefined as string | undefined } = {}) => {
+    const store = { epochCause: () => known };
+    const options = { namespace: "main", log, now: () => 7, store, bounds: { gapMs: 300_000 } };
+    const report = new RecoveryReport(options, watchAt({ nowMs: BEGIN_MS }), { changedAtMs: 3 });
     expect([report.changedAtMs, report.last]).toEqual([3, null]);
     const claimed = { nonce: "n", storeId, version: 0, epoch: "e", generation: 1, nodeCount: 1 };
     const before = { ...claimed, highWaterMark: 100 + BURST_RUNS, changedAtMs: BEGIN_MS };
@@ -103,7 +103,8 @@ describe("the report of a recovery", () => {
   };
 
   test.each([
-    [90_000, "2 min"],
+    [90_000, "90 s"],
+    [120_000, "2 min"],
     [2 * 3_600_000 - 1, "120 min"],
     [2 * 3_600_000, "2 h"],
     [2 * 86_400_000 - 1, "48 h"],
@@ -126,6 +127,10 @@ describe("the report of a recovery", () => {
       mark: 101 + BURST_RUNS,
       explanation: "The store lost runs that were leased: skipped 1 run, leasing in 1 s",
     });
+    expect(noted("epoch_changed", { known: "the machine was restarted" })?.explanation).toMatch(/^The machine was/);
+    expect(noted("epoch_changed", { idleMs: 360_000 })?.explanation).toMatch(
+      /^Idle for 6 min, and the store was restarted/,
+    );
     expect(noted("claimed", { skipped: 65_536 })?.explanation).toMatch(
       /a coordinator that stopped: skipped 65,536 runs$/,
     );

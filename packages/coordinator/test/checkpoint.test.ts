@@ -3,7 +3,7 @@
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { existsSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -95,6 +95,76 @@ test("one checkpoint of several detects a restored store", async () => {
   world.store.restore(backup);
   const guard = await guardOn(world, { checkpointFile: checkpointFileIn(world) });
   expect(guard.checkpoint.ledgerId).toBe(mostRecent.firstRun + 2);
+});
+
+describe("a coordinator without a checkpoint", () => {
+  const attendedMs = 10_000;
+  /** Run 5 is put back into the running server, and a coordinator is started that knows nothing. */
+  async function afterPutBack(waitMs: number, checkpointFile?: (world: World) => CheckpointFile) {
+    const { world, backup } = await afterCoordinator();
+    await rm(folder, { recursive: true });
+    await mkdir(folder);
+    world.store.restore(backup);
+    world.clock.timeMs += waitMs;
+    const guard = await guardOn(world, { attendedMs, checkpointFile: checkpointFile?.(world) ?? NO_CHECKPOINT_FILE });
+    return { world, guard };
+  }
+
+  test("a coordinator without a checkpoint recovers a record that no other one has just written", async () => {
+    const { world, guard } = await afterPutBack(attendedMs + 1);
+    expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(10);
+    expect(world.store.stepNames().slice(0, 2)).toEqual(["claim", "confirm"]);
+  });
+
+  test("a coordinator without a checkpoint believes a record that another one has just written", async () => {
+    const world = await newWorld();
+    const other = await guardOn(world);
+    await leaseOf(other, { runCount: 5 });
+    world.clock.timeMs += attendedMs + 1;
+    await other.heartbeat();
+    world.clock.timeMs += attendedMs;
+    expect((await leaseOf(await guardOn(world, { attendedMs }))).firstRun).toBe(6);
+  });
+
+  test("a coordinator without a checkpoint believes a record that another one writes before its first step", async () => {
+    const world = await newWorld();
+    const other = await guardOn(world);
+    await leaseOf(other, { runCount: 5 });
+    world.clock.timeMs += attendedMs + 1;
+    const guard = await guardOn(world, { attendedMs });
+    await other.heartbeat();
+    expect((await leaseOf(guard)).firstRun).toBe(6);
+  });
+
+  test("coordinators that start together without a checkpoint recover once", async () => {
+    const { world, guard } = await afterPutBack(attendedMs + 1);
+    const second = await guardOn(world, { attendedMs });
+    await leaseAfterSkip(world, guard);
+    world.store.stepNames();
+    world.clock.timeMs += 1_000;
+    await leaseOf(second);
+    expect(world.store.stepNames()).toEqual(["lease"]);
+  });
+
+  test("a coordinator without a checkpoint does not wait in a new namespace", async () => {
+    const world = await newWorld();
+    world.clock.timeMs += attendedMs + 1;
+    expect((await leaseOf(await guardOn(world, { attendedMs }))).firstRun).toBe(1);
+  });
+
+  test("a coordinator without a checkpoint leaves an exclusive store to its restart marker", async () => {
+    const { world } = await afterCoordinator();
+    world.store.isExclusive = true;
+    world.clock.timeMs += attendedMs + 1;
+    expect((await leaseOf(await guardOn(world, { attendedMs }))).firstRun).toBe(11);
+  });
+
+  test("a coordinator notes no checkpoint before it has recovered what it knows nothing of", async () => {
+    const { world, guard } = await afterPutBack(attendedMs + 1, checkpointFileIn);
+    expect(checkpointFileIn(world).read()).toBeUndefined();
+    await leaseAfterSkip(world, guard);
+    expect(checkpointFileIn(world).read()).toMatchObject({ generation: 1 });
+  });
 });
 
 test("a silence of more than 30 days needs an operator, also where no other process can have used the store", async () => {

@@ -24,10 +24,10 @@ export const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { a
  * For tests that wait until the line has risen above a skip. Not shorter: eps must also cover the way of a step to a store in
  * another process, on a machine that has other things to do.
  */
-export const SHORT_BOUNDS: Bounds = { epsMs: 1_000, gapMs: 60_000, heartbeatEveryMs: 1_000 };
+export const SHORT_BOUNDS: Bounds = { epsMs: 1_000, gapMs: 60_000, attendedMs: 60_000, heartbeatEveryMs: 1_000 };
 
 /** For a store in the test's own process, where nothing lies between two clocks. */
-export const SMALL_BOUNDS: Bounds = { epsMs: 40, gapMs: 6_000, heartbeatEveryMs: 100 };
+export const SMALL_BOUNDS: Bounds = { epsMs: 40, gapMs: 6_000, attendedMs: 6_000, heartbeatEveryMs: 100 };
 
 /** Three years ago: the line lies far above everything that a test leases. */
 const LONG_AGO_MS = 1_700_000_000_000;

@@ -3,7 +3,7 @@
  * Guarantees: G7 (docs/guarantees.md).
  */
 import { expect, test } from "vitest";
-import { ProofKey } from "../src/guard/record.js";
+import { ProofKey } from "../src/guard/lease-proof.js";
 import type { Log } from "../src/log.js";
 import { commandsFor, NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, newWorld, type World } from "./guard-in-hand.js";

@@ -24,6 +24,7 @@ export interface World {
 export interface GuardOptions {
   readonly checkpointFile?: CheckpointFile;
   readonly log?: Log;
+  readonly attendedMs?: number;
 }
 
 /** A store with a namespace that began just now, and rises as fast as can be. */
@@ -39,10 +40,17 @@ export async function newWorld({ nodeCount = 1, firstRun = 1 } = {}): Promise<Wo
 
 export async function guardOn(
   { clock, store }: World,
-  { checkpointFile = NO_CHECKPOINT_FILE, log = SILENT_LOG }: GuardOptions = {},
+  { checkpointFile = NO_CHECKPOINT_FILE, log = SILENT_LOG, attendedMs = SHORT_BOUNDS.attendedMs }: GuardOptions = {},
 ): Promise<NamespaceGuard> {
   const { now, pause } = clock;
-  const common = { store, namespace: NAMESPACE, bounds: SHORT_BOUNDS, now, pause, random: () => 0.75 };
+  const common = {
+    store,
+    namespace: NAMESPACE,
+    bounds: { ...SHORT_BOUNDS, attendedMs },
+    now,
+    pause,
+    random: () => 0.75,
+  };
   return await NamespaceGuard.open({ ...common, log, checkpointFile });
 }
 

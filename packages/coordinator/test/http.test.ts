@@ -3,7 +3,8 @@ import { Agent, request } from "node:http";
 import { leaseSchema, runResponseSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
 import { beforeEach, describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
-import { FORKED_SEAL, ProofKey } from "../src/guard/record.js";
+import { ProofKey } from "../src/guard/lease-proof.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
 import { commandsFor, holder, LEASE_NONCE } from "./commands-for-test.js";
 import { leaseRequest, served } from "./served.js";
 

@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";
-import { ProofKey } from "../src/guard/record.js";
+import { ProofKey } from "../src/guard/lease-proof.js";
 
 test("a lease proof is the HMAC-SHA256 of store id and run, whatever was hashed before with the same key", () => {
   const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });

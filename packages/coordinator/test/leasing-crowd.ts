@@ -12,7 +12,7 @@ import type { Log } from "../src/log.js";
  * Less than what coordinators keep: faults then take seconds, not minutes. Eps is the half of theirs: it must cover a step that
  * waits for the server's turn on a machine that has other things to do (100 ms did not, once in some dozen whole runs).
  */
-export const SHORT_BOUNDS: Bounds = { epsMs: 1_000, gapMs: 6_000, heartbeatEveryMs: 100 };
+export const SHORT_BOUNDS: Bounds = { epsMs: 1_000, gapMs: 6_000, attendedMs: 6_000, heartbeatEveryMs: 100 };
 /** The greatest, so that few wait for the line after a skip. */
 export const RATE = 16;
 const BETWEEN_LEASES_MS = 2;

@@ -30,7 +30,15 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
       if (unclosable.has(namespace)) throw new CoordinatorError("checkpoint_unavailable", namespace);
     },
   });
-  const common = { store, bounds: SHORT_BOUNDS, now: clock.now, log, pause: clock.pause, random: () => 0.5 };
+  const common = {
+    store,
+    coordinator: "one",
+    bounds: SHORT_BOUNDS,
+    now: clock.now,
+    log,
+    pause: clock.pause,
+    random: () => 0.5,
+  };
   const guards = new NamespaceGuards({ ...common, checkpointed: new Set(remembered) }, checkpointFileOf);
   return { guards, store, clock, logged, closed, unclosable };
 }

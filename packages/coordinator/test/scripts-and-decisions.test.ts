@@ -43,7 +43,10 @@ const WORDS_OF_REPORTS: ReadonlySet<RefusalCode> = new Set(["NOTLEASED", "NOTHOL
 /** These servers have tests of their own. */
 const WORDS_OF_ODD_SERVERS: ReadonlySet<RefusalCode> = new Set(["NOEPOCH", "REPLICA", "NODES"]);
 
-const BOUNDS: readonly Bounds[] = [DEFAULT_BOUNDS, { epsMs: 40, gapMs: 6_000, heartbeatEveryMs: 100 }];
+const BOUNDS: readonly Bounds[] = [
+  DEFAULT_BOUNDS,
+  { epsMs: 40, gapMs: 6_000, attendedMs: 6_000, heartbeatEveryMs: 100 },
+];
 
 const closing: (() => unknown)[] = [];
 

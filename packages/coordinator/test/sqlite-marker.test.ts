@@ -155,15 +155,15 @@ test("the marker is removed on a machine without a boot id", async () => {
   expect(await readdir(place.markerFolder)).toEqual([]);
 });
 
-test("the marker of any store is removed when it was not written for an hour, and not before", async () => {
+test("the marker of any store is removed when it was not written for 30 days, and not before", async () => {
   await closedStore();
   const own = await markerOf(place);
   const named = (name: string) => join(place.markerFolder, name);
   const files = [named("callnumber-young.restart"), named("callnumber-old.restart"), named("something else")] as const;
   const [young, old, another] = files;
   for (const path of files) await writeFile(path, "", { mode: 0o600 });
-  const hourAgo = new Date(Date.now() - 3_660_000);
-  for (const path of [old, another]) await utimes(path, hourAgo, hourAgo);
+  const monthAgo = new Date(Date.now() - 30 * 24 * 3_600_000 - 60_000);
+  for (const path of [old, another]) await utimes(path, monthAgo, monthAgo);
   expect(await nextStart()).toBe("unbroken");
   expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, another].sort());
 });

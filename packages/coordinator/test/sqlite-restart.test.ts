@@ -5,6 +5,7 @@
 import { statSync } from "node:fs";
 import { copyFile, readdir, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
@@ -18,6 +19,7 @@ import {
   leaseRequest,
   live,
   type MadeStore,
+  markerOf,
   markOnDisk,
   newPlace,
   newStore,
@@ -134,6 +136,26 @@ test.each(LOSSES)("a restart after a loss skips ahead when %s", async (_, story)
   expect(markFound, "the fault has lost nothing").toBeLessThan(11);
   expectSkipAhead(life, place, sinceMs);
   expect(life.start).toBe("other_record");
+});
+
+test("a restart after a loss skips ahead when file and marker were put back together", async () => {
+  const place = await newStore();
+  const marker = await markerOf(place);
+  const oldMarker = join(place.folder, "old.restart");
+  const early = async () => {
+    await saved(place);
+    await copyFile(marker, oldMarker);
+  };
+  const fault = async () => {
+    // A copy is recognized by the time of its change, when that is more than 2 s after the record's.
+    await delay(2_100);
+    await restored(place);
+    await copyFile(oldMarker, marker);
+  };
+  const sinceMs = Date.now();
+  const life = await lived(place, { early, fault });
+  expectSkipAhead(life, place, sinceMs);
+  expect(life.start).toBe("mark_put_back");
 });
 
 test("a restart after a loss skips ahead where no directory is memory-backed, and leaves no file there", async () => {

@@ -74,8 +74,8 @@ export const leaseRequestSchema = z.strictObject({
 }) satisfies z.ZodType<LeaseRequest>;
 
 const runState = z.enum(["open", "exhausted", "closed"]);
-/** `discarded`: leased in the store and never handed out. Only a coordinator reports it, and a report of the holder replaces it. */
-const notedState = z.enum([...runState.options, "discarded"]);
+/** `discarded`: leased and never handed out, as a coordinator reports; a report of the holder replaces it. `skipped`: by a recovery, never leased. */
+const notedState = z.enum([...runState.options, "discarded", "skipped"]);
 export type NotedState = z.infer<typeof notedState>;
 /** `unreported`: leased, and not reported since. */
 const knownRunState = z.enum([...notedState.options, "unreported"]);
@@ -112,11 +112,11 @@ const progressSchema = z.object({
 });
 export type Progress = z.infer<typeof progressSchema>;
 
-/** The ledger's record of one lease. */
+/** The ledger's record of one lease, or of the runs that a recovery skipped. */
 export const ledgerEntrySchema = z.object({
   version,
   firstRun: run,
-  runCount,
+  runCount: run.min(1),
   leasedAtMs: timeMs,
   holder: holderSchema,
   /** Name of the coordinator that leased it. */
@@ -245,7 +245,7 @@ export const inspectResponseSchema = z.discriminatedUnion("verdict", [
   z.object({
     ...inspected,
     verdict: z.literal("never_leased"),
-    reason: z.enum(["above_mark", "below_first_run"]),
+    reason: z.enum(["above_mark", "below_first_run", "skipped"]),
     hints,
     ...callNumberFields,
   }),

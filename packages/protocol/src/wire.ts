@@ -27,7 +27,8 @@ export type {
  */
 export function runStateIn({ progress }: LedgerEntry, run: number): Pick<RunResponse, "state" | "lastSequence"> {
   if (progress === null) return { state: "unreported", lastSequence: null };
-  if (progress.state === "discarded") return { state: "discarded", lastSequence: null };
+  if (progress.state === "discarded" || progress.state === "skipped")
+    return { state: progress.state, lastSequence: null };
   if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
   if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
   return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };

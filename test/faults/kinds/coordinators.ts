@@ -81,6 +81,19 @@ export const COORDINATORS: readonly Fault[] = [
       }),
   ),
   redisFault(
+    "the checkpoint deleted while all coordinators are dead, with old record and ledger put back",
+    { isShort: true, expected: ["heartbeat_expired"] },
+    async (world) => {
+      const putBack = await world.saveKeys();
+      await world.work();
+      await world.withoutCoordinators(async () => {
+        await rm(world.checkpointDir, { recursive: true });
+        await delay(BOUNDS.attendedMs + BOUNDS.epsMs);
+        await putBack();
+      });
+    },
+  ),
+  redisFault(
     "the checkpoint directory gone, and no folder in its place",
     { expected: ["checkpoint_unavailable"] },
     async (world) => {

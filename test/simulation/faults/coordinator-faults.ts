@@ -11,11 +11,13 @@ export const HOST_FAULTS = {
     const host = a.one(world.hosts);
     const fate = b.one(CHECKPOINTS);
     const forgets = fate !== "kept" || host.folderKnowsLess;
-    if (forgets && !world.limits.mayForget(host)) return false;
+    const forgetsAll = fate === "lost" || host.folder === undefined;
+    if (forgets && !world.limits.mayForget(host, forgetsAll)) return false;
     world.log(() => `coordinator ${host.index + 1} is killed and started again, its checkpoint ${fate}`);
     if (fate === "lost") host.loseCheckpoint();
     if (fate === "damaged") host.damageCheckpoint();
     host.restart();
+    world.limits.noteStart(HOST_PLACE + host.index, forgetsAll);
   }),
   reroute: kind("routes", 5, (world, a, b) => {
     const host = a.one(world.hosts);

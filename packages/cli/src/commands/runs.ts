@@ -56,8 +56,8 @@ export function runsCommand(): Command {
   const command = new Command("runs")
     .description(
       "Lists leases, newest first. STATE is what the holder reported: the last sequence it used (- for none) and of which run, and whether the " +
-        "run is in use (open), used up (exhausted) or given up (closed). unreported: no report yet. discarded: never given to a holder. On " +
-        "a terminal the table fits it; elsewhere every column is complete. With a run, shows that run alone.",
+        "run is in use (open), used up (exhausted) or given up (closed). unreported: no report yet. discarded: never given to a holder. " +
+        "skipped: by a recovery, never leased. On a terminal the table fits it; elsewhere every column is complete. With a run, shows that run alone.",
     )
     .argument("[run]", "one run, such as 99 or 1/65556 (version/run)", (text) => checked(runNameSchema, text))
     .addHelpText(
@@ -160,6 +160,7 @@ const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
   exhausted: undefined,
   closed: "dim",
   discarded: "red",
+  skipped: "dim",
   unreported: "yellow",
 };
 
@@ -191,7 +192,7 @@ function stateOf({ progress }: LedgerEntry): KnownRunState {
 
 function formatProgress(lease: LedgerEntry, currentVersion: number): string {
   const { progress } = lease;
-  if (progress === null || progress.state === "discarded") return stateOf(lease);
+  if (progress === null || progress.state === "discarded" || progress.state === "skipped") return stateOf(lease);
   const of = lease.runCount === 1 ? "" : ` of ${runName(lease.version, progress.run, currentVersion)}`;
   return `${progress.state} at ${progress.lastSequence ?? "-"}${of}`;
 }
@@ -215,6 +216,7 @@ function formatRun(found: RunResponse): string {
 function formatState({ state, lease: { progress } }: RunResponse): string {
   if (progress === null) return state;
   const at = formatTime(progress.reportedAtMs);
+  if (state === "skipped") return `skipped: a recovery gave it up at ${at}; it was never leased`;
   return state === "discarded"
     ? `discarded: it was never given to a holder; recorded at ${at}`
     : `${state}, reported at ${at}`;

@@ -80,6 +80,7 @@ export function LeaseBar({ lease: { firstRun, runCount, progress } }: { lease: L
 function formatProgress(state: KnownRunState, lastSequence: number | null): string {
   if (state === "unreported") return "nothing was reported yet";
   if (state === "discarded") return "discarded: leased, and never handed out";
+  if (state === "skipped") return "skipped by a recovery: never leased";
   if (state === "exhausted") return `all ${formatNumber(SEQUENCE_COUNT)} numbers, used to the end`;
   if (lastSequence === null)
     return state === "closed" ? "closed unused: the whole run is discarded" : "no number so far";

@@ -19,7 +19,7 @@ const RUN_FILTERS: readonly RunFilter[] = [
   { name: "fromRun", title: "Run from", kind: "run" },
   { name: "toRun", title: "Run to", kind: "run" },
 ];
-const STATES: readonly KnownRunState[] = ["open", "exhausted", "closed", "discarded", "unreported"];
+const STATES: readonly KnownRunState[] = ["open", "exhausted", "closed", "discarded", "skipped", "unreported"];
 
 interface Properties {
   readonly namespace: string;

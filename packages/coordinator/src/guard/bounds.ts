@@ -6,6 +6,8 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 export const EPS_MS = 2_000;
 /** After a longer heartbeat gap nothing is known about the store any more, ms. */
 export const GAP_MS = 300_000;
+/** A coordinator without a checkpoint believes a record only if it is younger: then another coordinator has just verified it, ms. */
+export const ATTENDED_MS = 30_000;
 /** How often a coordinator writes a heartbeat into the record, ms. */
 export const HEARTBEAT_EVERY_MS = 5_000;
 
@@ -26,11 +28,18 @@ export interface Bounds {
   readonly epsMs: number;
   /** Default 300,000; many times `heartbeatEveryMs`. */
   readonly gapMs: number;
+  /** Default 30,000; several times `heartbeatEveryMs`. */
+  readonly attendedMs: number;
   /** Default 5,000. */
   readonly heartbeatEveryMs: number;
 }
 
-export const DEFAULT_BOUNDS: Bounds = { epsMs: EPS_MS, gapMs: GAP_MS, heartbeatEveryMs: HEARTBEAT_EVERY_MS };
+export const DEFAULT_BOUNDS: Bounds = {
+  epsMs: EPS_MS,
+  gapMs: GAP_MS,
+  attendedMs: ATTENDED_MS,
+  heartbeatEveryMs: HEARTBEAT_EVERY_MS,
+};
 
 /**
  * Returns how many other nodes must acknowledge a step before it counts: then every majority that could promote a node includes one that has

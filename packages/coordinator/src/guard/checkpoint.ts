@@ -4,6 +4,7 @@
  */
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { NamespaceRecord } from "../stores/store.js";
+import type { Bounds } from "./bounds.js";
 import { isMovedSeal, textOfMove } from "./seals.js";
 
 export interface Checkpoint {
@@ -37,6 +38,20 @@ export const NO_CHECKPOINT_FILE: CheckpointFile = {
 
 type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "generation" | "nodeCount"> &
   Partial<Pick<NamespaceRecord, "seal">>;
+
+/**
+ * Whether a record may be believed where no checkpoint shows what it had: nothing was ever leased, or another coordinator, which would
+ * have noticed a rollback, wrote it a moment ago.
+ */
+export function isAttended(
+  record: NamespaceRecord,
+  nowMs: number,
+  { attendedMs }: Pick<Bounds, "attendedMs">,
+): boolean {
+  const { version, highWaterMark, firstVersion, firstRun, generation, changedAtMs } = record;
+  const isNew = generation === 0 && ledgerIdOf(version, highWaterMark) < ledgerIdOf(firstVersion, firstRun);
+  return isNew || nowMs - changedAtMs <= attendedMs;
+}
 
 /** Returns what a record has of its store, or a step that has just written it. */
 export function checkpointOf({

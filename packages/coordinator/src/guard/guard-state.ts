@@ -3,17 +3,15 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import {
   type ErrorCode,
   type GuardStatus,
-  type Holder,
   type LastRecovery,
   nameOfLedgerId,
   type RecoveryReason,
-  runName,
-  runOfLedgerId,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import type { RecordAfter } from "../stores/store.js";
+import type { RecordAfter, Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
+import type { Bounds } from "./bounds.js";
 import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, CORRUPT } from "./checkpoint.js";
 import { refused, runCommand } from "./refusals.js";
@@ -72,6 +70,12 @@ interface GuardedNamespace {
   readonly namespace: string;
   readonly log: Log;
   readonly now: () => number;
+}
+
+/** For the words about a recovery. */
+interface RecoveredNamespace extends GuardedNamespace {
+  readonly store: Pick<Store, "epochCause">;
+  readonly bounds: Pick<Bounds, "gapMs">;
 }
 
 /** Keeps the state of a namespace, and logs it when its code changes. */
@@ -142,23 +146,6 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
   );
 }
 
-/** Logs that a holder's last run, without a valid proof, is above the high-water mark. Both are ledger ids. Returns the error for it. */
-export function heldAboveMark(
-  { log, namespace }: Pick<GuardedNamespace, "log" | "namespace">,
-  holder: Holder,
-  lastLedgerId: number,
-  markId: number,
-): CoordinatorError {
-  const { version, run: mark } = runOfLedgerId(markId);
-  const { version: lastVersion, run: lastRun } = runOfLedgerId(lastLedgerId);
-  log.warn({ namespace, version, mark, lastVersion, lastRun, holder }, "run_above_high_water_mark");
-  return new CoordinatorError(
-    "run_above_high_water_mark",
-    `the importer has run ${runName(lastVersion, lastRun, version)} without a valid lease proof, but this store's last run is ` +
-      `${runName(version, mark)}: it has used another store. Nothing was leased. Stop it and compare the store ids`,
-  );
-}
-
 const STATE_SENTENCES: Readonly<Record<GuardState["state"], string>> = {
   active: "The namespace is active",
   recovering: "Leasing waits",
@@ -197,13 +184,13 @@ interface CompletedRecovery {
 
 /** The last recovery of a namespace in this process, for people: its cause, and what it cost. */
 export class RecoveryReport {
-  readonly #options: GuardedNamespace;
+  readonly #options: RecoveredNamespace;
   readonly #ceiling: CeilingMonitor;
   /** When the record was last written, as far as this coordinator has seen. */
   changedAtMs: number;
   last: LastRecovery | null = null;
 
-  constructor(options: GuardedNamespace, ceiling: CeilingMonitor, { changedAtMs }: Pick<RecordAfter, "changedAtMs">) {
+  constructor(options: RecoveredNamespace, ceiling: CeilingMonitor, { changedAtMs }: Pick<RecordAfter, "changedAtMs">) {
     this.#options = options;
     this.#ceiling = ceiling;
     this.changedAtMs = changedAtMs;
@@ -214,8 +201,7 @@ export class RecoveryReport {
     const { storeId, version, highWaterMark: mark, epoch } = confirmed;
     const { highWaterMark: before, changedAtMs } = claimed;
     const skippedRunCount = mark - before;
-    const idle = `Idle for ${formatDuration(changedAtMs - idleSinceMs)}`;
-    const cause = reason === "heartbeat_expired" ? idle : RECOVERY_CAUSES[reason];
+    const cause = causeOf(reason, changedAtMs - idleSinceMs, this.#options);
     const cost = `skipped ${skippedRunCount.toLocaleString("en-US")} ${skippedRunCount === 1 ? "run" : "runs"}`;
     this.last = { atMs: now(), reason, skippedRunCount, explanation: `${cause}: ${cost}` };
     const waitMs = this.#ceiling.waitMsAfter(confirmed);
@@ -224,10 +210,19 @@ export class RecoveryReport {
   }
 }
 
+/** A pause that was long enough on its own comes first: after it, most stores have been restarted, too. */
+function causeOf(reason: RecoveryReason, idleMs: number, { store, namespace, bounds }: RecoveredNamespace): string {
+  const idle = `Idle for ${formatDuration(idleMs)}`;
+  if (reason === "heartbeat_expired") return idle;
+  const known = reason === "epoch_changed" ? store.epochCause?.(namespace) : undefined;
+  const cause = known ?? RECOVERY_CAUSES[reason];
+  return idleMs > bounds.gapMs ? `${idle}, and ${cause}` : cause.charAt(0).toUpperCase() + cause.slice(1);
+}
+
 const RECOVERY_CAUSES: Readonly<Record<Exclude<RecoveryReason, "heartbeat_expired">, string>> = {
-  epoch_changed: "The store was restarted, promoted or restored, and may have lost its latest runs",
-  claimed: "A recovery had begun, by `recover` or by a coordinator that stopped",
-  rolled_back: "The store lost runs that were leased",
-  generation_stale: "The store was rolled back, or the checkpoint is damaged",
-  conflict: "Another coordinator recovered it at the same time",
+  epoch_changed: "the store was restarted, promoted or restored, and may have lost its latest runs",
+  claimed: "a recovery had begun, by `recover` or by a coordinator that stopped",
+  rolled_back: "the store lost runs that were leased",
+  generation_stale: "the store was rolled back, or the checkpoint is damaged",
+  conflict: "another coordinator recovered it at the same time",
 };

@@ -8,10 +8,11 @@
  *
  * The quorum has the claim before the confirm: a node without the claim may still lease below the old mark.
  * Keeps nothing whose loss could repeat a run: the checkpoint is a lower bound for the store, never a counter.
- * Guarantees: G3, G7, G10 (docs/guarantees.md).
+ * Guarantees: G3, G7, G8, G10 (docs/guarantees.md).
  */
+import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { type GuardStatus, type Holder, type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type GuardStatus, type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Log, SILENT_LOG } from "../log.js";
 import { type LeaseStep, type NamespaceRecord, type Outcome, type StepCommand, type Store } from "../stores/store.js";
@@ -23,19 +24,21 @@ import {
   CORRUPT,
   checkpointFields,
   checkpointOf,
+  isAttended,
+  isSameCheckpoint,
   mergeCheckpoints,
 } from "./checkpoint.js";
 import { GuardMemory } from "./guard-memory.js";
 import {
   asNamespaceLost,
   type GuardState,
-  heldAboveMark,
   isRecoverable,
   RecoveryReport,
   StateMonitor,
   withCheckpoint,
 } from "./guard-state.js";
-import { FORKED_SEAL, ProofKey } from "./record.js";
+import { ProofKey, provenRunOf } from "./lease-proof.js";
+import { FORKED_SEAL } from "./record.js";
 import { refused } from "./refusals.js";
 import { freshNonce, verifyOrDiscard } from "./verify-outcome.js";
 
@@ -43,6 +46,8 @@ export interface NamespaceGuardOptions {
   readonly store: Store;
   readonly namespace: string;
   readonly checkpointFile: CheckpointFile;
+  /** Name of the coordinator, for the ledger. Default: the name of this host. */
+  readonly coordinator?: string;
   /** Default: none. */
   readonly log?: Log;
   /** The clock, ms. */
@@ -83,8 +88,10 @@ export class NamespaceGuard {
   #foreignClaim: number | undefined;
   /** Generation at which two copies of the store were met; a recovered record has a later one. */
   #forkedAt: number | undefined;
-  /** The checkpoint file is corrupt: the namespace is recovered once, whatever its record is. */
-  #mustRecover = false;
+  /** What this coordinator has forgotten is unknown, because its checkpoint is missing or corrupt: the namespace is recovered once. */
+  #mustRecover: "missing" | "corrupt" | undefined;
+  /** The store is exclusive, and has what this coordinator, or its checkpoint, saw last. */
+  #isIntact = false;
 
   private constructor(options: Required<NamespaceGuardOptions>, checkpoint: Checkpoint, record: NamespaceRecord) {
     this.#options = options;
@@ -102,6 +109,7 @@ export class NamespaceGuard {
    */
   static async open(given: NamespaceGuardOptions): Promise<NamespaceGuard> {
     const options: Required<NamespaceGuardOptions> = {
+      coordinator: hostname(),
       log: SILENT_LOG,
       now: Date.now,
       bounds: DEFAULT_BOUNDS,
@@ -121,12 +129,15 @@ export class NamespaceGuard {
     const checkpoint = known === undefined ? found : mergeCheckpoints(known, found);
     const guard = new NamespaceGuard(options, checkpoint, record);
     const { move } = guard.#memory;
+    if (read === CORRUPT) guard.#mustRecover = "corrupt";
+    else if (read === undefined && !store.isExclusive && !isAttended(record, options.now(), options.bounds))
+      guard.#mustRecover = "missing";
     // The first write removes a corrupt file. Before the recovery, that would let a restarted coordinator believe the store.
-    if (read !== CORRUPT || move !== undefined) checkpointFile.note(checkpoint);
-    // The store is believed once, because nothing is known of it here: the log shows what was believed.
+    if (guard.#mustRecover === undefined || move !== undefined) checkpointFile.note(checkpoint);
+    // The store is believed once: the log shows what was believed.
     if (read === undefined) log.info({ namespace, ...checkpointFields(found) }, "checkpoint_created");
-    guard.#mustRecover = read === CORRUPT;
     if (move !== undefined) guard.#noteRefusal(move);
+    guard.#isIntact = store.isExclusive && known !== undefined && isSameCheckpoint(known, found);
     return guard;
   }
 
@@ -150,7 +161,9 @@ export class NamespaceGuard {
   async lease({ lastRun, proof, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
     this.#memory.assertNotMoved();
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
-    const provenRun = lastRun === null ? 0 : await this.#provenRun(lastRun, proof, request.holder);
+    const context = { checkpoint: this.checkpoint, proofKey: this.#proofKey, log: this.#options.log };
+    const shown = { proof, holder: request.holder, readRecord: () => this.readRecord() };
+    const provenRun = lastRun === null ? 0 : await provenRunOf({ lastRun, ...shown, ...context });
     const { after, runCount } = await this.#tryStep(async () => {
       try {
         return await this.#step({ step: "lease", ...this.#memory.lowerBounds, ...request, provenRun });
@@ -213,7 +226,7 @@ export class NamespaceGuard {
   async #tryStep(step: () => Promise<Outcome>): Promise<Outcome> {
     for (let recoveries = 0; ; recoveries++) {
       try {
-        if (this.#mustRecover) await this.#recoverCorruptCheckpoint();
+        if (this.#mustRecover !== undefined) await this.#recoverOnce(this.#mustRecover);
         const outcome = await step();
         this.#foreignClaim = undefined;
         this.#monitor.noteSuccess(outcome.after);
@@ -226,12 +239,16 @@ export class NamespaceGuard {
     }
   }
 
-  async #recoverCorruptCheckpoint(): Promise<void> {
-    const { generation } = await this.readRecord();
-    const isRecovered = await this.#recover(refused("STALEGEN", String(generation), this.namespace));
-    // What another coordinator recovered need not cover what this one has forgotten.
-    if (!isRecovered) throw refused("RACED", String(generation), this.namespace);
-    this.#mustRecover = false;
+  async #recoverOnce(checkpoint: "missing" | "corrupt"): Promise<void> {
+    const { now, bounds } = this.#options;
+    const record = await this.readRecord();
+    if (checkpoint === "corrupt" || !isAttended(record, now(), bounds)) {
+      const generation = String(record.generation);
+      const cause = refused(checkpoint === "corrupt" ? "STALEGEN" : "GAP", generation, this.namespace);
+      // What another coordinator recovered need not cover what this one has forgotten.
+      if (!(await this.#recover(cause))) throw refused("RACED", generation, this.namespace);
+    }
+    this.#mustRecover = undefined;
   }
 
   /** However many requests wait, there is one recovery. Resolves to false when another coordinator was faster, after a pause. */
@@ -248,11 +265,17 @@ export class NamespaceGuard {
       return false;
     }
     try {
-      const idleSinceMs = this.#recoveryReport.changedAtMs;
+      const [idleSinceMs, isIntact] = [this.#recoveryReport.changedAtMs, this.#isIntact];
       const { generationMin } = this.#memory.lowerBounds;
       const { after: claimed } = await this.#step({ step: "claim", generation, generationMin });
       const { floor } = this.#memory.lowerBounds;
-      const { after: confirmed } = await this.#step({ step: "confirm", generation: claimed.generation, floor });
+      const skippedBy = reason === "heartbeat_expired" && isIntact ? this.#options.coordinator : undefined;
+      const { after: confirmed } = await this.#step({
+        step: "confirm",
+        generation: claimed.generation,
+        floor,
+        skippedBy,
+      });
       this.#recoveryReport.note({ reason, idleSinceMs, claimed, confirmed });
       this.#proofKey = new ProofKey((await this.readRecord()).proofKey);
       return true;
@@ -287,25 +310,11 @@ export class NamespaceGuard {
     verifyOrDiscard(this.#options, { command, outcome, seenLedgerId: this.checkpoint.ledgerId });
     const { after } = outcome;
     this.#recoveryReport.changedAtMs = after.changedAtMs;
+    this.#isIntact = store.isExclusive;
     // On file before the outcome is used.
     await this.#memory.noteStep(after);
     if (command.step === "heartbeat") this.ceiling.assertNear(after);
     return outcome;
-  }
-
-  /**
-   * Returns the holder's last run where its proof shows that this store leased it, else 0.
-   * @throws CoordinatorError `run_above_high_water_mark` for a run without a lease proof that the store never leased.
-   */
-  async #provenRun(lastRun: number, proof: string | null, holder: Holder): Promise<number> {
-    const { storeId, ledgerId } = this.checkpoint;
-    // Known already: a store that has not leased this run is below the lower bounds of the step, which fails for that.
-    if (lastRun <= ledgerId) return 0;
-    if (proof !== null && this.#proofKey.isProofOf(proof, storeId, lastRun)) return lastRun;
-    const { version, highWaterMark } = await this.readRecord();
-    const mark = ledgerIdOf(version, highWaterMark);
-    if (lastRun <= mark) return 0;
-    throw heldAboveMark(this.#options, holder, lastRun, mark);
   }
 
   /** @throws CoordinatorError `store_forked` until an operator has recovered a forked store. */

@@ -1,9 +1,9 @@
 /**
  * The record of a namespace as it is stored: text fields with a checksum, the same in every store. Rejects what no step of ours wrote.
- * lua/record.lua does the same for Redis. And lease proofs, which the record has the key for.
- * Guarantees: G5, G7 (docs/guarantees.md).
+ * lua/record.lua does the same for Redis.
+ * Guarantees: G5 (docs/guarantees.md).
  */
-import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from "node:crypto";
+import { hash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Refusal, refusal } from "./refusals.js";
@@ -126,28 +126,4 @@ export function storedFields(record: NamespaceState): StoredFields {
     ph: record.seal,
   };
   return { ...fields, k: checksumOf(fields) };
-}
-
-/**
- * Makes lease proofs: evidence that this store leased a run. A run without one is a claim that any client could make, and would let it stop all
- * leasing. Parsed once for many of them.
- */
-export class ProofKey {
-  readonly #key: KeyObject;
-
-  /** @param hex as in the record, 32 bytes. */
-  constructor(hex: string) {
-    this.#key = createSecretKey(hex, "hex");
-  }
-
-  /** Returns the proof of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
-  proofOf(storeId: string, lastLedgerId: number): string {
-    return createHmac("sha256", this.#key).update(`${storeId} ${lastLedgerId}`).digest("base64url");
-  }
-
-  isProofOf(proof: string, storeId: string, lastLedgerId: number): boolean {
-    const expected = Buffer.from(this.proofOf(storeId, lastLedgerId));
-    const given = Buffer.from(proof);
-    return given.length === expected.length && timingSafeEqual(given, expected);
-  }
 }

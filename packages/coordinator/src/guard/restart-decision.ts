@@ -24,7 +24,24 @@ export interface RestartMark {
 export type Present = Pick<RestartMark, "bootId" | "clockOffsetMs">;
 
 /** The result for a start: `unbroken`, or why the store may have rolled back. */
-export type Restart = "unbroken" | "no_mark" | "other_boot" | "clock_leapt" | "other_record" | "not_open";
+export type Restart =
+  | "unbroken"
+  | "no_mark"
+  | "other_boot"
+  | "clock_leapt"
+  | "mark_put_back"
+  | "other_record"
+  | "not_open";
+
+/** Why a start may be a rollback, for people. */
+export const RESTART_CAUSES: Readonly<Record<Exclude<Restart, "unbroken">, string>> = {
+  no_mark: "no restart marker was found, as after a restart of the machine",
+  other_boot: "the machine was restarted",
+  clock_leapt: "the clock was set, or the machine slept",
+  mark_put_back: "the restart marker was written later than the file: it was put back",
+  other_record: "the file is not as it was left: restored, or killed during a lease",
+  not_open: "a recovery had begun",
+};
 
 const SAME_RECORD = ["namespace", "storeId", "version", "highWaterMark", "generation", "checksum"] as const;
 

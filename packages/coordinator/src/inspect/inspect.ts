@@ -5,6 +5,7 @@
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectResponse, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import { isSkipped } from "../ledger/lease-identity.js";
 import { findLease } from "../ledger/read-ledger.js";
 import { isTrimmed } from "../retention/trimmed-leases.js";
 import type { NamespaceRecord, RecordedLedger } from "../stores/store.js";
@@ -16,6 +17,7 @@ import {
   inspectLeased,
   inspectMalformed,
   inspectOtherVersion,
+  inspectSkipped,
   inspectTrimmed,
   inspectWithoutLease,
 } from "./verdicts.js";
@@ -56,6 +58,7 @@ export async function inspectCallNumber(
   // Leased between the two, it would be taken for a run that was skipped.
   const lease = found ?? (isAboveMark ? undefined : await find());
   if (lease !== undefined) {
+    if (isSkipped(lease)) return inspectSkipped(numbered, record.version, lease, await hintsFor(record));
     const neighbors = withNeighbors ? await neighborsOf(ledger, namespace, lease, record.version) : null;
     return inspectLeased(numbered, record.version, lease, neighbors);
   }
@@ -79,7 +82,9 @@ export async function callNumberCanExist(
 ): Promise<boolean> {
   const answer = await inspectCallNumber(ledger, namespace, text, { withHints: false });
   if (canExist(answer)) return true;
-  if (answer.verdict !== "never_leased" && answer.verdict !== "other_version") return false;
+  const isAboveMark =
+    answer.verdict === "other_version" || (answer.verdict === "never_leased" && answer.reason === "above_mark");
+  if (!isAboveMark) return false;
   return guard.state.state !== "active" || ledgerIdOf(answer.version, answer.run) <= guard.checkpoint.ledgerId;
 }
 
@@ -94,7 +99,7 @@ async function hintsOf(
   const leases = await Promise.all(corrections.map(({ ledgerId }) => findLease(ledger, record.namespace, ledgerId)));
   const hints = corrections.flatMap((correction, index) => {
     const lease = leases[index];
-    return lease === undefined ? [] : [hintOf(correction, lease, record)];
+    return lease === undefined || isSkipped(lease) ? [] : [hintOf(correction, lease, record)];
   });
   const likelihood = ({ verdict }: CallNumberHint) => VERDICTS_BY_LIKELIHOOD.indexOf(verdict);
   return hints.sort((a, b) => a.positions.length - b.positions.length || likelihood(a) - likelihood(b));

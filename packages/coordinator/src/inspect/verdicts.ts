@@ -73,6 +73,18 @@ export function inspectWithoutLease(
   return { ...answer, verdict: "unknown", explanation };
 }
 
+export function inspectSkipped(
+  subject: Subject & CallNumberParts,
+  currentVersion: number,
+  { leasedAtMs }: LedgerEntry,
+  hints: readonly CallNumberHint[],
+): InspectResponse {
+  const name = runName(subject.version, subject.run, currentVersion);
+  const at = new Date(leasedAtMs).toISOString();
+  const explanation = `run ${name} was skipped by a recovery at ${at}, and never leased: this number does not exist`;
+  return { ...subject, verdict: "never_leased", reason: "skipped", explanation, hints };
+}
+
 /** Whether the run was leased or skipped is in the files alone. */
 export function inspectTrimmed(
   subject: Subject & CallNumberParts,
@@ -110,7 +122,7 @@ const CANNOT_EXIST: ReadonlySet<InspectResponse["verdict"]> = new Set(["malforme
 
 /** Whether a message can have this number, as far as the ledger knows; false only when none can. One below the first run is an older system's. */
 export function canExist(answer: InspectResponse): boolean {
-  if (answer.verdict === "never_leased") return answer.reason !== "above_mark";
+  if (answer.verdict === "never_leased") return answer.reason === "below_first_run";
   return !CANNOT_EXIST.has(answer.verdict);
 }
 

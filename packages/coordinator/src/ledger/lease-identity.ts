@@ -6,6 +6,11 @@ export function lastLedgerIdOf({ version, firstRun, runCount }: Omit<LedgerEntry
   return ledgerIdOf(version, firstRun + runCount - 1);
 }
 
+/** Whether an entry has the runs that a recovery skipped, which were never leased. */
+export function isSkipped({ progress }: Pick<LedgerEntry, "progress">): boolean {
+  return progress?.state === "skipped";
+}
+
 /** Whether the first entry at or after a run's ledger id is the one that holds the run. */
 export function leaseHoldsRun(lease: LedgerEntry, ledgerId: number): boolean {
   const lastLedgerId = lastLedgerIdOf(lease);

@@ -6,7 +6,6 @@ import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 import {
   type KnownRunState,
-  LEASE_RUN_COUNT_MAX,
   type LedgerEntry,
   labelIn,
   ledgerIdOf,
@@ -16,7 +15,7 @@ import {
 } from "@callnumber/protocol/wire";
 import { trimmedIn } from "../retention/trimmed-leases.js";
 import type { LeaseQuery, LedgerReader, Retention } from "../stores/store.js";
-import { lastLedgerIdOf, leaseHoldsRun } from "./lease-identity.js";
+import { isSkipped, lastLedgerIdOf, leaseHoldsRun } from "./lease-identity.js";
 
 /** The most entries that are read for one page. */
 const SCAN_MAX = 10_000;
@@ -34,6 +33,15 @@ export async function findLease(
 ): Promise<LedgerEntry | undefined> {
   const [lease] = await ledger.leases(namespace, { from: ledgerId, direction: "oldest_first", limit: 1 });
   return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? lease : undefined;
+}
+
+/** Returns the newest lease; undefined when there is none. */
+export async function newestLease(ledger: LeaseReader, namespace: string): Promise<LedgerEntry | undefined> {
+  for await (const leases of leasesInSteps(ledger, namespace, { direction: "newest_first", limit: 2 })) {
+    const newest = leases.find((entry) => !isSkipped(entry));
+    if (newest !== undefined) return newest;
+  }
+  return undefined;
 }
 
 /** Returns the oldest lease granted at a time or later; undefined when there is none. */
@@ -107,8 +115,8 @@ function trimmedWithin({ fromRun = 0, leasedFromMs = 0 }: LedgerQuery, retention
 async function pageStart(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<number> {
   const { cursor, leasedToMs, toRun } = query;
   if (cursor !== undefined) return ledgerIdAt(cursor);
-  // The lease that holds the run may end this far above it.
-  const aboveRun = toRun === undefined ? ABOVE_ALL_LEDGER_IDS : toRun + LEASE_RUN_COUNT_MAX;
+  const holding = toRun === undefined ? undefined : await findLease(ledger, namespace, toRun);
+  const aboveRun = holding === undefined ? (toRun ?? ABOVE_ALL_LEDGER_IDS) + 1 : lastLedgerIdOf(holding) + 1;
   const tooLate = leasedToMs === undefined ? undefined : await ledgerIdSince(ledger, namespace, leasedToMs);
   return Math.min(aboveRun, tooLate ?? ABOVE_ALL_LEDGER_IDS);
 }

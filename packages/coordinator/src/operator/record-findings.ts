@@ -74,7 +74,9 @@ function findingOfError({ code, message }: CoordinatorError, namespace: string):
   return {
     code,
     what: message,
-    remedy: remedyIn(message) ?? (code === "clock_moved_backward" ? "set the clocks right" : `\`${commandLine("recover", namespace)}\``),
+    remedy:
+      remedyIn(message) ??
+      (code === "clock_moved_backward" ? "set the clocks right" : `\`${commandLine("recover", namespace)}\``),
     namespaces: [namespace],
   };
 }

@@ -5,6 +5,7 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CapacityResponse, HolderUse } from "@callnumber/protocol/operator";
 import { INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
+import { isSkipped } from "../ledger/lease-identity.js";
 import { leasesInSteps } from "../ledger/read-ledger.js";
 import type { LedgerReader, NamespaceRecord } from "../stores/store.js";
 import { runSpaceOf, storeIdFields } from "./status.js";
@@ -77,6 +78,7 @@ export async function recentLeases(ledger: CapacityLedger, namespace: string, fr
   for await (const step of leasesInSteps(ledger, namespace, { direction: "newest_first" })) {
     for (const lease of step) {
       if (lease.leasedAtMs < fromMs) return { leases, completeFromMs: fromMs };
+      if (isSkipped(lease)) continue;
       leases.push(lease);
       // Others of the same millisecond may follow.
       if (leases.length === WINDOW_LEASES_MAX) return { leases, completeFromMs: lease.leasedAtMs + 1 };

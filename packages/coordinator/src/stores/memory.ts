@@ -12,7 +12,6 @@ import { decideReport, decideTrim, leasesToAppend } from "./ledger-decisions.js"
 import {
   type Finding,
   type LeaseQuery,
-  type LeaseStep,
   type LedgerTrim,
   type NamespaceRecord,
   NO_RETENTION,
@@ -55,9 +54,9 @@ export class MemoryStore implements Store {
   async step(namespace: string, command: StepCommand): Promise<Outcome> {
     const kept = this.#kept(namespace);
     const found = { namespace, fields: kept.fields ?? {}, ledgerMark: newestIdIn(kept.ledger), epoch: this.#epoch };
-    const { record, outcome } = decideLocally({ ...found, nowMs: this.#now(), bounds: this.#bounds }, command);
+    const { record, outcome, entry } = decideLocally({ ...found, nowMs: this.#now(), bounds: this.#bounds }, command);
     this.#namespaces.set(namespace, { ...kept, fields: storedFields(record) });
-    if (command.step === "lease") kept.ledger.push(leasedEntry(command, outcome));
+    if (entry !== undefined) kept.ledger.push(entry);
     return outcome;
   }
 
@@ -154,15 +153,6 @@ export class MemoryStore implements Store {
     if (fields === undefined) throw namespaceNotFound(namespace);
     return { ...kept, fields };
   }
-}
-
-function leasedEntry(
-  { holder, coordinator, tokenId, leaseNonce: nonce }: LeaseStep,
-  { after: { version, highWaterMark, changedAtMs: leasedAtMs }, runCount }: Outcome,
-): LedgerEntry {
-  const firstRun = highWaterMark - runCount + 1;
-  const grantee = tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
-  return { version, firstRun, runCount, leasedAtMs, ...grantee, nonce, progress: null };
 }
 
 /** Ledger id of the newest lease; 0 for none. */

@@ -60,6 +60,8 @@ export interface ConfirmStep extends StepBase {
   readonly step: "confirm";
   readonly generation: number;
   readonly floor: number;
+  /** Name of the coordinator, where an exclusive store has lost nothing: the skipped runs get an entry in the ledger. */
+  readonly skippedBy?: string | undefined;
 }
 
 /** Ends leasing. */
@@ -191,7 +193,7 @@ export interface ReportCommand {
 export interface Store {
   /** As in `status`: `memory`, `sqlite`, `redis`. */
   readonly kind: string;
-  /** Whether one process at a time can have it open: then a checkpoint that matches vouches for a long silence. */
+  /** Whether one process at a time can have it open. */
   readonly isExclusive: boolean;
 
   /**
@@ -200,6 +202,9 @@ export interface Store {
    *   the step was done, and the runs of a lease are lost.
    */
   step(namespace: string, command: StepCommand): Promise<Outcome>;
+
+  /** Returns why the epoch is another one than before, for people; undefined where the store does not know. */
+  epochCause?(namespace: string): string | undefined;
 
   /** @throws CoordinatorError `namespace_not_found`, `store_corrupt`, `store_schema_unsupported`, `store_unavailable`. */
   readNamespace(namespace: string): Promise<NamespaceRecord>;

@@ -2,6 +2,8 @@
  * From what a store keeps to the shapes of the port: records, steps of the stores in this process, and for the stores that outlive it
  * leases, whose holders they keep as text. Pure.
  */
+import { hostname } from "node:os";
+import process from "node:process";
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Bounds } from "../guard/bounds.js";
 import { decide } from "../guard/decide.js";
@@ -31,13 +33,13 @@ interface LocalContext {
 
 /**
  * Decides a step in a store of this process: it has one node, the coordinator's clock, and can't change before the check. Returns the
- * record to store.
+ * record to store, and the entry to add to the ledger, if any.
  * @throws CoordinatorError for a refusal of `decide`.
  */
 export function decideLocally(
   { namespace, fields, ledgerMark, epoch, nowMs, bounds }: LocalContext,
   command: StepCommand,
-): { readonly record: NamespaceState; readonly outcome: Outcome } {
+): { readonly record: NamespaceState; readonly outcome: Outcome; readonly entry: LedgerEntry | undefined } {
   const record = hasRecord(fields) ? "hash" : "none";
   const ledger = ledgerMark === 0 ? "none" : "stream";
   const keys = { record, fields, expires: false, ledger, ledgerMark, holders: "hash" } as const;
@@ -47,7 +49,8 @@ export function decideLocally(
   const { nonce } = command;
   const check = { nonce, role: "master", epoch, generation: written.record.generation };
   const after = recordAfter(written.record, nonce);
-  return { record: written.record, outcome: { after, runCount: written.runCount, acknowledgedCount: 0, check } };
+  const outcome = { after, runCount: written.runCount, acknowledgedCount: 0, check };
+  return { record: written.record, outcome, entry: entryOf(command, fields, outcome) };
 }
 
 export function hasRecord(fields: ObservedFields): boolean {
@@ -57,6 +60,29 @@ export function hasRecord(fields: ObservedFields): boolean {
 export function recordAfter(record: NamespaceState, nonce: string): RecordAfter {
   const { storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount } = record;
   return { nonce, storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount };
+}
+
+/** Returns what a step adds to the ledger: a lease; or the runs that a recovery skipped, when it is known to have lost nothing. */
+function entryOf(command: StepCommand, before: ObservedFields, { after, runCount }: Outcome): LedgerEntry | undefined {
+  const { version, highWaterMark: lastRun, changedAtMs: leasedAtMs } = after;
+  if (command.step === "lease") {
+    const { holder, coordinator, tokenId, leaseNonce: nonce } = command;
+    const grantee = tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
+    return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, ...grantee, nonce, progress: null };
+  }
+  const skippedCount = lastRun - Number(before["c"]);
+  if (command.step !== "confirm" || command.skippedBy === undefined || skippedCount === 0) return undefined;
+  const progress = { run: lastRun, lastSequence: null, state: "skipped", reportedAtMs: leasedAtMs } as const;
+  return {
+    version,
+    firstRun: lastRun - skippedCount + 1,
+    runCount: skippedCount,
+    leasedAtMs,
+    holder: { name: "recovery", host: hostname(), pid: process.pid, labels: {} },
+    coordinator: command.skippedBy,
+    nonce: command.nonce,
+    progress,
+  };
 }
 
 /** The holder of a lease, the token of its request, and the coordinator that granted it. */

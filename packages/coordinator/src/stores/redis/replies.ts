@@ -50,7 +50,7 @@ export function recordIn(reply: unknown): Omit<NamespaceRecord, "namespace"> | u
   return { storeId, firstVersion: id.firstVersion, firstRun: id.firstRun, ...numbers, proofKey, seal };
 }
 
-const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "discarded"];
+const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "discarded", "skipped"];
 
 /** The leases in a reply of lua/leases.lua. @throws CoordinatorError `store_corrupt` for any other reply. */
 export function leasesIn(reply: unknown): readonly LedgerEntry[] {

@@ -2,7 +2,7 @@
  * What the embedded store reads of its machine: the id of this boot, the offset of the wall clock to the monotonic clock, and the
  * kind of a file system.
  */
-import { readFileSync, statfsSync } from "node:fs";
+import { fstatSync, readFileSync, statfsSync } from "node:fs";
 import process, { hrtime, platform } from "node:process";
 
 /** Tests replace parts of it. */
@@ -13,6 +13,8 @@ export interface Machine {
   readonly clockOffsetMs: () => number;
   /** Folders for the restart marker that no backup holds, the best first; those that are not memory-backed are skipped. */
   readonly markerFolders: readonly string[];
+  /** When an open file was last changed or renamed, ms: no program can set it, only a clock. */
+  readonly changedAtMsOf: (file: number) => number;
   /** `f_type` of statfs(2) for a path that exists. */
   readonly fileSystemTypeOf: (path: string) => number;
 }
@@ -23,6 +25,7 @@ export function thisMachine(): Machine {
     clockOffsetMs: () => offsetBetween(Date.now, monotonicMs),
     // The second is where XDG_RUNTIME_DIR points on every system that sets it.
     markerFolders: process.geteuid === undefined ? [] : ["/dev/shm", `/run/user/${process.geteuid()}`],
+    changedAtMsOf: (file) => fstatSync(file).ctimeMs,
     fileSystemTypeOf: (path) => statfsSync(path).type,
   };
 }

@@ -7,9 +7,17 @@
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
+import { EPS_MS } from "../../guard/bounds.js";
 import { type NamespaceState, type ObservedFields, readRecord, storedFields } from "../../guard/record.js";
 import { isRefusal } from "../../guard/refusals.js";
-import { hasLeapt, type Present, type Restart, restartMarkOf, restartOf } from "../../guard/restart-decision.js";
+import {
+  hasLeapt,
+  type Present,
+  RESTART_CAUSES,
+  type Restart,
+  restartMarkOf,
+  restartOf,
+} from "../../guard/restart-decision.js";
 import type { Machine } from "./machine.js";
 import type { RestartMarker } from "./restart-marker.js";
 
@@ -32,6 +40,8 @@ export class RestartDetection {
   readonly #marker: RestartMarker;
   #isMarking = true;
   #epoch = newEpoch();
+  /** Why the epoch is another one than at the opening; undefined while it is that one. */
+  #laterCause: Restart | undefined;
   readonly #adoptedEpochs = new Map<string, string>();
   /** Checksum of each record as this process has found or left it. */
   readonly #known = new Map<string, string | undefined>();
@@ -48,15 +58,18 @@ export class RestartDetection {
     // Before anything is leased under this name: a file that gets its old name back must not find its old marker there.
     const storeIds = [...records.values()].map((fields) => fields["sid"]);
     marker.removeOthers(new Set(storeIds.filter((storeId) => storeId !== undefined)));
+    for (const [namespace, fields] of records) this.#known.set(namespace, fields["k"]);
+    const readable = [...records].map(([namespace, fields]) => readRecord(fields, namespace));
+    const states = readable.filter((record): record is NamespaceState => !isRefusal(record));
+    // The marker is written with the newest record. A copy that was put back is younger: no program can set the time of a change.
+    const isPutBack = marker.changedAtMs > Math.max(...states.map(({ changedAtMs }) => changedAtMs)) + EPS_MS;
     const restarts = new Map<string, Restart>();
     const adopted: NamespaceState[] = [];
-    for (const [namespace, fields] of records) {
-      this.#known.set(namespace, fields["k"]);
-      const record = readRecord(fields, namespace);
-      if (isRefusal(record)) continue;
-      const found = isCopy ? undefined : marker.found.get(namespace);
-      const restart = restartOf(found, record, this.#present, epsMs);
-      restarts.set(namespace, restart);
+    for (const record of states) {
+      const found = isCopy ? undefined : marker.found.get(record.namespace);
+      const judged = restartOf(found, record, this.#present, epsMs);
+      const restart = judged === "unbroken" && isPutBack ? "mark_put_back" : judged;
+      restarts.set(record.namespace, restart);
       if (restart === "unbroken") adopted.push(record);
     }
     this.restarts = restarts;
@@ -69,8 +82,15 @@ export class RestartDetection {
     const offsetMs = this.#machine.clockOffsetMs();
     const leapt = hasLeapt(this.#clockOffsetMs, offsetMs, this.#epsMs);
     this.#clockOffsetMs = offsetMs;
-    if (leapt || !this.#isAsLeft(namespace, found)) this.#beginEpoch();
+    const isAsLeft = this.#isAsLeft(namespace, found);
+    if (leapt || !isAsLeft) this.#beginEpoch(leapt ? "clock_leapt" : "other_record");
     return this.#adoptedEpochs.get(namespace) ?? this.#epoch;
+  }
+
+  /** Why a namespace may have rolled back at its last change of the epoch, for people; undefined when it did not change. */
+  causeOf(namespace: string): string | undefined {
+    const restart = this.#laterCause ?? this.restarts.get(namespace) ?? "unbroken";
+    return restart === "unbroken" ? undefined : RESTART_CAUSES[restart];
   }
 
   /** Notes a record that the current transaction writes. */
@@ -138,7 +158,8 @@ export class RestartDetection {
     return isSame;
   }
 
-  #beginEpoch(): void {
+  #beginEpoch(cause: Restart): void {
+    this.#laterCause = cause;
     this.#epoch = newEpoch();
     this.#adoptedEpochs.clear();
   }

@@ -28,6 +28,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { SILENCE_MAX_MS } from "../../guard/bounds.js";
 import type { RestartMark } from "../../guard/restart-decision.js";
 import { storePathOf } from "./file-checks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";
@@ -35,11 +36,8 @@ import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";
 /** Each namespace has a slot, which is written as a whole. The longest mark has about 430 characters. */
 const SLOT_BYTES = 512;
 const SLOT_COUNT_MAX = 4_096;
-/**
- * After so long without a write, the record had no heartbeat for as long, and the store is recovered anyway: the marker is removed, so
- * that deleted stores leave nothing behind.
- */
-const ABANDONED_AFTER_MS = 3_600_000;
+/** After so long without a heartbeat an operator decides anyway: the marker is removed, so that deleted stores leave nothing behind. */
+const ABANDONED_AFTER_MS = SILENCE_MAX_MS;
 const PREFIX = "callnumber-";
 const SUFFIX = ".restart";
 /** Begins each slot. Marks in another format, of another release, are ignored. */
@@ -53,6 +51,8 @@ const CREATE_FLAGS = OPEN_FLAGS | O_CREAT | O_EXCL;
 export interface RestartMarker {
   /** Undefined where there is no place for one: then every start of the store is recovered. */
   readonly path: string | undefined;
+  /** When the file was last changed before it was opened, ms; 0 for none. */
+  readonly changedAtMs: number;
   /** The marks at the opening, by namespace. */
   readonly found: ReadonlyMap<string, RestartMark>;
   /** Writes these marks; those of other namespaces stay. @throws when one can't be written: then `remove`. */
@@ -86,7 +86,8 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
     const [first, ...others] = opened;
     // Written by an earlier start that chose another folder: nothing rewrites it from now on.
     for (const { path, file } of others) voidMarker(path, file);
-    const marker = markerAt(first?.path, first?.file, folders);
+    const changedAtMs = first?.file === undefined ? 0 : machine.changedAtMsOf(first.file);
+    const marker = { ...markerAt(first?.path, first?.file, folders), changedAtMs };
     opened.shift();
     return marker;
   } finally {
@@ -110,7 +111,11 @@ function nameOf(storePath: string): string {
   return `${PREFIX}${hash("sha256", storePath).slice(0, 32)}${SUFFIX}`;
 }
 
-function markerAt(path: string | undefined, opened: number | undefined, folders: readonly string[]): RestartMarker {
+function markerAt(
+  path: string | undefined,
+  opened: number | undefined,
+  folders: readonly string[],
+): Omit<RestartMarker, "changedAtMs"> {
   let file = opened;
   const slots = new Map<string, number>();
   const found = new Map<string, RestartMark>();

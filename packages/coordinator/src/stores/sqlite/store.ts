@@ -4,7 +4,7 @@
  */
 
 import { commandLine } from "@callnumber/protocol/operator";
-import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
 import { notLeased } from "../../guard/refusals.js";
@@ -24,7 +24,7 @@ import {
   type StepCommand,
   type Store,
 } from "../store.js";
-import { decideLocally, hasRecord, holderJsonOf, namespaceRecordIn } from "../stored-shapes.js";
+import { decideLocally, hasRecord, namespaceRecordIn } from "../stored-shapes.js";
 import { unusable } from "./errors.js";
 import { openSqliteFile, type SqliteFile, type SqliteFileOptions } from "./file.js";
 import { fileModeOf } from "./file-checks.js";
@@ -38,7 +38,7 @@ import { SqliteTransactions } from "./transactions.js";
 
 export interface SqliteStoreOptions extends Omit<SqliteFileOptions, "machine"> {
   readonly path: string;
-  /** The clock, in milliseconds. One that is given is taken to run evenly: its leaps are not looked for. */
+  /** The clock, in milliseconds. One that is given is taken to run evenly, and apart from that of the files. */
   readonly now?: () => number;
   /** The bounds of the guard; tests replace the default. */
   readonly bounds?: Bounds;
@@ -71,7 +71,7 @@ export class SqliteStore implements Store {
   /** @throws CoordinatorError as `openSqliteFile`. */
   constructor(options: SqliteStoreOptions) {
     const { path, now, bounds = DEFAULT_BOUNDS } = options;
-    const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0 };
+    const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0, changedAtMsOf: () => 0 };
     const machine: Machine = { ...thisMachine(), ...evenClock, ...options.machine };
     this.#file = openSqliteFile(path, { ...options, machine });
     this.path = this.#file.path;
@@ -129,18 +129,17 @@ export class SqliteStore implements Store {
       const nowMs = this.#now();
       const epoch = this.#restart.epochOf(namespace, fields);
       const found = { namespace, fields, ledgerMark, epoch, nowMs, bounds: this.#bounds };
-      const { record, outcome } = decideLocally(found, command);
+      const { record, outcome, entry } = decideLocally(found, command);
       const saved = this.#namespaces.save(record);
       this.#restart.wrote(record, saved.fields.k);
-      if (command.step === "lease") {
-        const { version, highWaterMark, changedAtMs: leasedAtMs } = record;
-        const lastLedgerId = ledgerIdOf(version, highWaterMark);
-        const lease = { lastLedgerId, runCount: outcome.runCount, leasedAtMs, nonce: command.leaseNonce };
-        this.#ledger.add(saved.id, { ...lease, holderJson: holderJsonOf(command) });
-      }
+      if (entry !== undefined) this.#ledger.add(saved.id, entry);
       if (command.step === "recover") this.#acceptCopy();
       return outcome;
     });
+  }
+
+  epochCause(namespace: string): string | undefined {
+    return this.#restart.causeOf(namespace);
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
@@ -193,7 +192,7 @@ export class SqliteStore implements Store {
       const missing = leasesToAppend(found, leases);
       if (missing.length === 0) return;
       const id = this.#namespaces.idOf(namespace);
-      for (const lease of missing) this.#ledger.addImported(id, lease);
+      for (const lease of missing) this.#ledger.add(id, lease);
     });
   }
 

@@ -143,8 +143,13 @@ export class SqliteLedger {
     return id ?? 0;
   }
 
-  add(namespaceId: number, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce }: NewLease): void {
-    this.#statements.add.run(namespaceId, lastLedgerId, runCount, leasedAtMs, this.#holderId(holderJson), nonce);
+  /** Adds an entry, with its progress. */
+  add(namespaceId: number, entry: LedgerEntry): void {
+    const { runCount, leasedAtMs, nonce, progress } = entry;
+    const lastLedgerId = lastLedgerIdOf(entry);
+    const holderId = this.#holderId(holderJsonOf(entry));
+    this.#statements.add.run(namespaceId, lastLedgerId, runCount, leasedAtMs, holderId, nonce);
+    if (progress !== null) this.setProgress(namespaceId, lastLedgerId, progress);
   }
 
   /** The lease that holds a run. */
@@ -185,14 +190,6 @@ export class SqliteLedger {
   trim(namespaceId: number, { through, leasedAtMs }: LedgerTrim): void {
     this.#statements.setTrimmed.run(namespaceId, through, leasedAtMs);
     this.#statements.removeUpTo.run(namespaceId, through);
-  }
-
-  /** Adds a lease of another store, with its progress. */
-  addImported(namespaceId: number, lease: LedgerEntry): void {
-    const { runCount, leasedAtMs, nonce, progress } = lease;
-    const lastLedgerId = lastLedgerIdOf(lease);
-    this.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson: holderJsonOf(lease), nonce });
-    if (progress !== null) this.setProgress(namespaceId, lastLedgerId, progress);
   }
 
   #holderId(json: string): number | bigint {
