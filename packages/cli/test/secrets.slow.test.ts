@@ -14,7 +14,7 @@ import {
   serveProcessWith,
 } from "../../../test/processes/command.js";
 import { type RespServer, startEchoingRedis } from "../../../test/redis/resp-server.js";
-import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { sharedRedis, usersUnavailable } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 import { newToken } from "../../coordinator/src/tokens/token.js";
@@ -26,7 +26,9 @@ type Env = Readonly<Record<string, string>>;
 
 let folder: string;
 
-beforeEach(async () => {
+beforeEach(async ({ skip }) => {
+  // Without users a URL of that Redis has no password.
+  skip(usersUnavailable() !== undefined, usersUnavailable());
   folder = await folderForTest();
 });
 
