@@ -25,7 +25,8 @@ export async function startRedisContainer(isUp: (url: string) => Promise<unknown
     await isUp(url);
     return { url, image: IMAGE, remove: () => container.remove() };
   } catch (error) {
-    await container.remove();
+    // testcontainers removes one that starts and never listens; the first error is the one to show.
+    await container.remove().catch(() => {});
     throw error;
   }
 }
