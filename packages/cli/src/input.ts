@@ -1,6 +1,7 @@
 /** Standard input, line by line, in bounded memory. */
 import { escapeLines } from "@callnumber/coordinator/text";
 import { invocation } from "./invocation.js";
+import { failureLine } from "./output.js";
 
 const LINE_LENGTH_MAX = 1_000_000;
 const STANDARD_INPUT = "standard input";
@@ -51,12 +52,14 @@ export async function answerLines(answer: (line: string) => string): Promise<voi
       try {
         output += `${answer(line)}\n`;
       } catch (error) {
-        errors += `line ${lineCount}: ${(error as Error).message}\n`;
+        errors += command.asJson
+          ? `${failureLine(error, { line: lineCount })}\n`
+          : escapeLines(`line ${lineCount}: ${(error as Error).message}\n`);
       }
     }
     if (errors !== "") {
       command.exitCode = 1;
-      command.io.stderr.write(escapeLines(errors));
+      command.io.stderr.write(errors);
     }
     if (output !== "") await command.write(output);
   }

@@ -34,6 +34,8 @@ let only: Invocation | undefined;
 class Invocation {
   readonly io: CommandIo;
   exitCode = 0;
+  /** With `--json`: standard error has failures, each as JSON on a line, and nothing for people. */
+  asJson = false;
   /** Fills in the commands that are printed. */
   context: CommandContext | undefined;
   /** A command warns once of a token in plain text, whatever the number of requests. */

@@ -43,14 +43,27 @@ const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ],
 ]);
 
+interface Failure {
+  readonly code?: unknown;
+  readonly message?: unknown;
+}
+
+function isMisused(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+/** Returns a failure as JSON on a line. `more`: what it is about, such as the line of the input. */
+export function failureLine(error: unknown, more: object = {}): string {
+  const { code, message } = (error ?? {}) as Failure;
+  const ownCode = typeof code === "string" ? code : isMisused(error) ? "misuse" : "internal_error";
+  return jsonLine({ code: ownCode, message: String(message ?? error), ...more });
+}
+
 /** Formats a failure: the message and its code; an internal error with its stack. */
 export function failureText(error: unknown, asJson: boolean): string {
-  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
-  const isMisuse = error instanceof TypeError || error instanceof RangeError;
-  if (asJson) {
-    const ownCode = typeof code === "string" ? code : isMisuse ? "misuse" : "internal_error";
-    return `${jsonLine({ code: ownCode, message: String(message ?? error) })}\n`;
-  }
+  if (asJson) return `${failureLine(error)}\n`;
+  const { code, message } = (error ?? {}) as Failure;
+  const isMisuse = isMisused(error);
   if (!isMisuse && typeof code !== "string") {
     const stack = error instanceof Error ? String(error.stack) : String(error);
     return `callnumber: internal error: ${escapeLines(stack)}\n`;

@@ -2,8 +2,9 @@
 import type { EventEmitter } from "node:events";
 import { Command, CommanderError, type HelpConfiguration, type OutputConfiguration } from "commander";
 import { COMMANDS, LOOK_UP } from "./commands.js";
+import { commandToExplain, helpAsJson } from "./help-json.js";
 import { type CommandIo, invocation, RELEASE } from "./invocation.js";
-import { failureText, misuseText } from "./output.js";
+import { failureText, misuseText, printJson } from "./output.js";
 import { redactSecrets } from "./redact-secrets.js";
 import { withAdvice } from "./typing-mistakes.js";
 
@@ -24,6 +25,7 @@ export async function runProgram(words: readonly string[]): Promise<void> {
   const command = invocation();
   const { stdout, stderr } = command.io;
   const asJson = words.includes("--json");
+  command.asJson = asJson;
   const [name = "", ...rest] = words;
   // From the script of `complete`: nothing of it is an option.
   if (name === "complete" && rest[0] === "--") {
@@ -33,6 +35,13 @@ export async function runProgram(words: readonly string[]): Promise<void> {
   }
   const program = await programNaming(words);
   if (words.length === 0) return program.outputHelp();
+  if (asJson) {
+    const explained = commandToExplain(
+      program,
+      words.filter((word) => word !== "--json"),
+    );
+    if (explained !== undefined) return printJson(helpAsJson(explained));
+  }
   // With --json a program reads this, and expects a failure or nothing.
   if (!asJson && words.some((word) => redactSecrets(word) !== word)) stderr.write(`${SECRET_TYPED}\n`);
   // `… | head` closes the pipe while we still write: that is no failure. A full disk is one.

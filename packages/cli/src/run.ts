@@ -12,8 +12,12 @@ const VERSION_WORDS: ReadonlySet<string> = new Set(["--version", "-V", "-v", "ve
  */
 export function run(words: readonly string[], io: CommandIo): Promise<number> {
   return invoke(io, async () => {
-    const [word] = words;
-    if (words.length === 1 && VERSION_WORDS.has(word ?? "")) return void io.stdout.write(`${RELEASE}\n`);
+    const [word = "", flag = "--json"] = words;
+    if (words.length <= 2 && VERSION_WORDS.has(word) && flag === "--json") {
+      return void io.stdout.write(
+        words.length === 1 ? `${RELEASE}\n` : `${JSON.stringify({ version: RELEASE }, undefined, 2)}\n`,
+      );
+    }
     const { runProgram } = await import("./program.js");
     await runProgram(words);
   });

@@ -5,7 +5,9 @@ import { PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, shell } from "../../../test/processes/command.js";
 import { run } from "../src/run.js";
-import { jsonOf } from "./commands-for-test.js";
+import { jsonLines, jsonOf } from "./commands-for-test.js";
+
+const asJson = { callNumber: "2VznWE2i", version: 0, run: 99, sequence: 345 };
 
 test("encode and decode are each other's inverse", async () => {
   expect(await callnumber(["encode", "0", "99", "345"])).toEqual({ code: 0, stdout: "2VznWE2i\n", stderr: "" });
@@ -14,7 +16,6 @@ test("encode and decode are each other's inverse", async () => {
     stdout: "0,99,345\n7,1073741823,16383\n",
     stderr: "",
   });
-  const asJson = { callNumber: "2VznWE2i", version: 0, run: 99, sequence: 345 };
   expect(await jsonOf("decode", "2VznWE2i")).toEqual(asJson);
   expect(await jsonOf("encode", "0", "99", "345")).toEqual(asJson);
 });
@@ -85,4 +86,20 @@ test("a slow reader gets every answer", async () => {
   writeFileSync(numbers, "2VznWE2i\n".repeat(100_000));
   const { code, stdout } = await shell(`callnumber decode - < ${numbers} | { sleep 1; sort | uniq -c; }`);
   expect({ code, stdout: stdout.trim() }).toEqual({ code: 0, stdout: "100000 0,99,345" });
+});
+
+test("with --json each failure of decode and encode is a line of JSON, and the others are answered", async () => {
+  const typed = await callnumber(["decode", "bad", "2VznWE2i", "--json"]);
+  expect([typed.code, jsonLines(typed.stdout)]).toEqual([1, [asJson]]);
+  expect(jsonLines(typed.stderr)).toEqual([{ code: "wrong_length", message: expect.stringContaining('"bad" has 3') }]);
+  const lines = await callnumber(["decode", "-", "--json"], { input: "2VznWE2i\nbad\n2VznWE2\u{202e}\n" });
+  expect([lines.code, jsonLines(lines.stdout)]).toEqual([1, [asJson]]);
+  expect(jsonLines(lines.stderr)).toMatchObject([
+    { code: "wrong_length", line: 2 },
+    { code: "wrong_character", line: 3 },
+  ]);
+  expect(lines.stderr).not.toContain("\u{202e}");
+  const encoded = await callnumber(["encode", "-", "--json"], { input: "0,99\n0,99,345\n" });
+  expect([encoded.code, jsonLines(encoded.stdout)]).toEqual([1, [asJson]]);
+  expect(jsonLines(encoded.stderr)).toMatchObject([{ code: "misuse", line: 1 }]);
 });

@@ -2,7 +2,7 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { COMMAND, shell, shellLine } from "../../../test/processes/command.js";
+import { COMMAND, callnumber, shell, shellLine } from "../../../test/processes/command.js";
 import { run } from "../dist/run.js";
 
 const WIDTH_MAX = 80;
@@ -154,4 +154,37 @@ test.each([
   expect(stderr).toContain("/cli/dist/program.js");
   const loaded = [...stderr.matchAll(/\/cli\/dist\/commands\/([a-z-]+)\.js$/gm)].map(([, name]) => name);
   expect(loaded).toEqual(expected);
+});
+
+test.each([
+  [["help"], "callnumber"],
+  [[], "callnumber"],
+  [["--help"], "callnumber"],
+  [["schemes"], "callnumber schemes"],
+  [["token", "help"], "callnumber token"],
+  [["help", "runs"], "callnumber runs"],
+  [["runs", "--help"], "callnumber runs"],
+  [["help", "schemes", "mint"], "callnumber schemes mint"],
+])("with --json the help of %j is JSON", async (words, name) => {
+  const { code, stdout, stderr } = await callnumber([...words, "--json"]);
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(JSON.parse(stdout)).toMatchObject({ name, description: expect.stringMatching(/\.$/) });
+});
+
+test("the help as JSON has the options with defaults and variables, the arguments and the commands", async () => {
+  const inJson = async (...words: string[]) => JSON.parse((await callnumber([...words, "--json"])).stdout);
+  const { options, arguments: taken } = await inJson("help", "runs");
+  expect(taken).toMatchObject([{ name: "run", isRequired: false }]);
+  expect(options).toContainEqual(
+    expect.objectContaining({ flags: "--namespace <name>", default: "main", variable: "CALLNUMBER_NAMESPACE" }),
+  );
+  const { commands } = await inJson("schemes");
+  expect(commands.map((one: { name: string }) => one.name)).toContain("mint");
+});
+
+test("a value, and a command that does not exist, ask for no help", async () => {
+  const unknown = await callnumber(["help", "nonsense", "--json"]);
+  expect([unknown.code, unknown.stdout, JSON.parse(unknown.stderr).code]).toEqual([2, "", "misuse"]);
+  const holder = await callnumber(["runs", "--holder", "help", "--coordinator", "http://127.0.0.1:1", "--json"]);
+  expect(JSON.parse(holder.stderr).code).toBe("coordinator_unreachable");
 });

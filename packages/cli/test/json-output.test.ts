@@ -71,6 +71,9 @@ test("every command prints the JSON that the page describes", async () => {
   await run("token list", ...file);
   await run("token revoke", id, ...file);
 
+  await run("schemes");
+  await run("help");
+  await run("version");
   await run("schemes list");
   await run("schemes parse", "no number");
   await run("schemes mint", "--scheme", "uuid");

@@ -1,10 +1,11 @@
 /** `decode`: call numbers to their parts, offline. */
+import { escapeLines } from "@callnumber/coordinator/text";
 import { callNumberIn } from "@callnumber/protocol/call-number-in";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { answerLines } from "../input.js";
 import { invocation } from "../invocation.js";
-import { print } from "../output.js";
+import { failureLine, print } from "../output.js";
 
 export function decodeCommand(): Command {
   return new Command("decode")
@@ -30,7 +31,7 @@ export function decodeCommand(): Command {
         } catch (error) {
           const command = invocation();
           command.exitCode = 1;
-          command.io.stderr.write(`${(error as Error).message}\n`);
+          command.io.stderr.write(`${json ? failureLine(error) : escapeLines((error as Error).message)}\n`);
         }
       }
     });

@@ -51,7 +51,7 @@ async function next({
     waitTimeoutMs: WAIT_TIMEOUT_MS,
     hooks: {
       onRetry({ error, attempt }) {
-        if (attempt > 1) return;
+        if (attempt > 1 || json) return;
         stderr.write(`callnumber: ${escapeAndShorten(error.message)}; trying for ${WAIT_TIMEOUT_MS / 1000} s\n`);
       },
     },
