@@ -22,7 +22,7 @@ import { SimulatedStore } from "./simulated-store.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
 /** No checkpoint directory. */
-const BLANK: CheckpointFile = { read: () => undefined, note: () => {}, close: () => {} };
+const BLANK: CheckpointFile = { read: () => undefined, note: () => {}, movedFrom: () => undefined, close: () => {} };
 
 export class Operator {
   /** Index of the server that the next command goes to. */
@@ -108,7 +108,7 @@ export class Operator {
     const note = (checkpoint: Checkpoint) => {
       if (checkpoint.movedTo !== undefined && !forgetsMoves) this.#moved = checkpoint;
     };
-    return { read: () => this.#moved, note, close: () => {} };
+    return { read: () => this.#moved, note, movedFrom: () => undefined, close: () => {} };
   }
 
   /** What every command is given: a store of its own, by the route of this moment. */

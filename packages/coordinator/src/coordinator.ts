@@ -23,7 +23,7 @@ import {
 import { CoordinatorError } from "./errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
-import { namespaceLost } from "./guard/guard-state.js";
+import { moveUnfinished, namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
@@ -171,6 +171,8 @@ export class Coordinator {
     const checkpoint = checkpointFile.read();
     checkpointFile.close();
     if (checkpoint !== undefined) throw namespaceLost(namespace, checkpoint);
+    const unfinished = moveUnfinished(namespace, checkpointFile);
+    if (unfinished !== undefined) throw unfinished;
     const storeId = newStoreId({ firstRun, initializedAtMs: this.#now(), rate });
     const proofKey = randomBytes(32).toString("hex");
     await doStep(this.#store, namespace, { step: "init", storeId, isSilenceAccepted: false, nodeCount, proofKey });

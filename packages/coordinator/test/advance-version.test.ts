@@ -51,6 +51,7 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
     note(checkpoint) {
       this.kept = checkpoint;
     },
+    movedFrom: () => undefined,
     close: () => {},
   };
 }

@@ -4,9 +4,9 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
 import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
@@ -148,6 +148,9 @@ test("the checkpoint has the move on the disk before the record of the new store
   checkpointFile.note({ storeId: world.storeId, ledgerId: 0, generation: 0, nodeCount: 1 });
   const inode = () => inodes.push(statSync(join(folder, readdirSync(folder)[0] as string)).ino);
   inode();
+  // Held open: no later file gets its inode.
+  const held = openSync(join(folder, readdirSync(folder)[0] as string), "r");
+  onTestFinished(() => closeSync(held));
   target.store.step = (namespace, command) => {
     if (command.step === "recover" && command.floor === 0) {
       seen.push(fileAt().read());

@@ -25,6 +25,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   const checkpointFileOf = (namespace: string): CheckpointFile => ({
     read: () => undefined,
     note: () => {},
+    movedFrom: () => undefined,
     close: () => {
       closed.push(namespace);
       if (unclosable.has(namespace)) throw new CoordinatorError("checkpoint_unavailable", namespace);

@@ -7,12 +7,16 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { shellWord } from "@callnumber/protocol/operator";
 import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
+import { Coordinator } from "../src/coordinator.js";
+import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { LEDGER_TRIM_LEASES_MAX } from "../src/stores/store.js";
+import { parseStoreUrl, placeOf } from "../src/stores/store-url.js";
 import { NAMESPACE, reportCommand, SHORT_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,
@@ -143,6 +147,60 @@ describe.each<[string, MakePlace, MakePlace]>([
     }
     // Probe, seal, three pages, record.
     expect(changeCount).toBeGreaterThanOrEqual(6);
+  });
+
+  test("a move killed at any change is named by source and target, with the command that finishes it, and init is rejected", async () => {
+    let changeCount = Number.POSITIVE_INFINITY;
+    for (let at = 1; at <= changeCount; at++) {
+      const killed = async (when: Kill["when"]) => {
+        const [moving, checkpointDir] = [await begun(), await folderForTest()];
+        const [fromUrl, toUrl] = [moving.from.url, moving.to.url].map((url) => placeOf(parseStoreUrl(url)).url) as [
+          string,
+          string,
+        ];
+        const move = { targetUrl: moving.to.url, place: toUrl, pageLeaseCount: 3, checkpointDir };
+        const done = await start({ storeUrl: moving.from.url, move }, { at, when }).ended;
+        if (done !== undefined) return void (changeCount = done.changes.length);
+        const checkpointFileOf = (url: string) => () =>
+          openCheckpointFile({ folder: checkpointDir, place: placeOf(parseStoreUrl(url)), namespace: NAMESPACE });
+        const asked = async (place: Place) => {
+          const store = await place.open();
+          const coordinator = new Coordinator({
+            store,
+            name: "asked",
+            bounds: SHORT_BOUNDS,
+            checkpointFileOf: checkpointFileOf(place.url),
+          });
+          const rejection = (error: Error & { code?: string }) => `${error.code}: ${error.message}`;
+          const leased = await leaseOf(coordinator).then(() => "leased", rejection);
+          const initialized =
+            place === moving.to ? await coordinator.initNamespace(NAMESPACE).then(() => "done", rejection) : "";
+          await coordinator.stopHeartbeat();
+          await store.close();
+          return { leased, initialized };
+        };
+        const [source, target] = [await asked(moving.from), await asked(moving.to)];
+        const words = `killed ${when} change ${at}: ${source.leased} | ${target.leased}`;
+        if (target.leased === "leased") return expect(source.leased, words).toMatch(/^namespace_moved/);
+        // Until the first note nothing has happened.
+        if (source.leased === "leased" && target.leased.startsWith("namespace_not_found"))
+          return expect(at, words).toBeLessThanOrEqual(3);
+        const command = (store: string, to: string) => `--store ${store} --namespace main --to ${to} --apply`;
+        expect(target.leased, words).toMatch(
+          /^namespace_lost: .*a move from .* to this store was begun and not finished/,
+        );
+        expect(target.leased, words).toContain(command(shellWord(fromUrl), "STORE_URL"));
+        expect(target.initialized, words).toBe(target.leased);
+        if (source.leased === "leased") return;
+        expect(source.leased, words).toMatch(
+          /^namespace_moved: .*If the namespace is missing there, the move was begun and not finished/,
+        );
+        expect(source.leased, words).toContain(command("STORE_URL", shellWord(toUrl)));
+      };
+      await Promise.all([killed("before"), killed("after")]);
+    }
+    // Two probes, a note, the seal, a note, three pages, the record, a note.
+    expect(changeCount).toBeGreaterThanOrEqual(10);
   });
 
   test(`a move killed at ${RANDOM_KILLS} random moments leaves at most one store that leases, and completes`, async () => {

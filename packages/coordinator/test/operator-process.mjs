@@ -1,18 +1,21 @@
 /**
  * A process for tests to kill: moves a namespace, or trims its ledger once, and kills itself before, during or after one of its changes,
  * counted over stores and files. Prints `ready` once the stores are open, and at the end its changes, and what failed, as JSON.
- * Argument: { storeUrl, bounds, kill?: { at, when }, move?: { targetUrl, place, pageLeaseCount }, trim?: { directory, aheadMs } } as JSON.
+ * Argument: { storeUrl, bounds, kill?: { at, when }, move?: { targetUrl, place, pageLeaseCount, checkpointDir }, trim?: { directory, aheadMs } } as JSON.
  */
 import { readdirSync, statSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { NO_CHECKPOINT_FILE } from "../dist/guard/checkpoint.js";
+import { openCheckpointFile } from "../dist/guard/checkpoint-file.js";
 import { moveNamespace } from "../dist/operator/move.js";
 import { LedgerFiles, LedgerTrimmer } from "../dist/retention/ledger-trimmer.js";
 import { openStore } from "../dist/stores/open-store.js";
-import { parseStoreUrl } from "../dist/stores/store-url.js";
+import { parseStoreUrl, placeOf } from "../dist/stores/store-url.js";
 
 /** What changes something outside this process. */
 const CHANGES = new Set(["step", "importLeases", "setRetentionDays", "trimLedger", "append"]);
+/** The one change that is no promise. */
+const NOTE = "note";
 
 const { storeUrl, bounds, kill, move, trim } = JSON.parse(process.argv[2]);
 const changes = [];
@@ -24,6 +27,14 @@ function mortal(thing) {
     get(_, name) {
       const value = thing[name];
       if (typeof value !== "function") return value;
+      if (name === NOTE) {
+        return (checkpoint) => {
+          const when = changes.push(name) === kill?.at ? kill.when : undefined;
+          if (when === "before") die();
+          value.call(thing, checkpoint);
+          if (when !== undefined) die();
+        };
+      }
       if (!CHANGES.has(name)) return value.bind(thing);
       return async (...parameters) => {
         const when = changes.push(name) === kill?.at ? kill.when : undefined;
@@ -60,11 +71,17 @@ async function open(url) {
   return (await openStore(parseStoreUrl(url), { create: true, bounds })).store;
 }
 
-async function moveTo({ targetUrl, place, pageLeaseCount }) {
+function checkpointFileOf(url, folder) {
+  if (folder === undefined) return NO_CHECKPOINT_FILE;
+  return mortal(openCheckpointFile({ folder, place: placeOf(parseStoreUrl(url)), namespace: "main" }));
+}
+
+async function moveTo({ targetUrl, place, pageLeaseCount, checkpointDir }) {
   const [store, target] = [mortal(await open(storeUrl)), mortal(await open(targetUrl))];
-  const common = { namespace: "main", checkpointFile: NO_CHECKPOINT_FILE, bounds, nodeCount: 1, pageLeaseCount };
+  const [checkpointFile, targetFile] = [storeUrl, targetUrl].map((url) => checkpointFileOf(url, checkpointDir));
+  const common = { namespace: "main", checkpointFile, bounds, nodeCount: 1, pageLeaseCount };
   writeSync(1, "ready\n");
-  await moveNamespace({ ...common, store, target: { store: target, place, checkpointFile: NO_CHECKPOINT_FILE } });
+  await moveNamespace({ ...common, store, target: { store: target, place, checkpointFile: targetFile } });
   await store.close();
   await target.close();
 }

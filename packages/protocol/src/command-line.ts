@@ -19,6 +19,7 @@ const STORE_VERBS = ["recover", "init", "advance-version", "doctor", "backup", "
 export type StoreVerb = (typeof STORE_VERBS)[number];
 type OtherVerb = "status" | "runs" | "token create";
 
+const TARGET_TO_FILL = new RegExp(`--to ${STORE_URL}\\b`, "g");
 const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
 
 export type CommandOptions = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -41,12 +42,13 @@ export function commandLine(
   return ["callnumber", verb, ...flags].join(" ");
 }
 
-/** The same text, with what its commands need in place of the placeholder. */
+/** The same text, with what its commands need in place of the placeholder: as the store of the command, or as the one that `move` goes to. */
 export function filledCommands(text: string, { storeOption, checkpointOption }: CommandContext): string {
-  return text.replace(TO_FILL, (_, verb: string) => {
-    const options = checkpointOption === "" ? [storeOption] : [storeOption, checkpointOption];
-    return ["callnumber", verb, ...options].join(" ");
-  });
+  const after = checkpointOption === "" ? "" : ` ${checkpointOption}`;
+  const targetOption = storeOption.replace(/^--store/, "--to");
+  return text
+    .replace(TO_FILL, (_, verb: string) => `callnumber ${verb} ${storeOption}${after}`)
+    .replace(TARGET_TO_FILL, () => `${targetOption}${after}`);
 }
 
 /** The same of JSON that operators read: docs/reference/errors.md shows the commands with placeholders. */

@@ -20,3 +20,15 @@ test("filledCommands adds the store and checkpoint options where a command takes
     "callnumber init --store redis://h:1/0 --namespace lists",
   );
 });
+
+test("filledCommands fills in the store that a move goes to", () => {
+  const text = commandLine("move", "lists", { store: "redis://a:1/0", to: "STORE_URL", apply: true });
+  const filled = (storeOption: string, checkpointOption = "") =>
+    filledCommands(text, { storeOption, checkpointOption });
+  expect(filled("--store redis://b:1/0", "--checkpoint-dir /w")).toBe(
+    "callnumber move --store redis://a:1/0 --namespace lists --to redis://b:1/0 --checkpoint-dir /w --apply",
+  );
+  expect(filled("--store-file /f")).toBe(
+    "callnumber move --store redis://a:1/0 --namespace lists --to-file /f --apply",
+  );
+});

@@ -8,6 +8,7 @@ import {
   type MovePlan,
   moveNamespace,
   openStore,
+  placeOf,
   planMove,
   type Store,
   type StoreAddress,
@@ -76,7 +77,7 @@ async function move(options: Options): Promise<void> {
   const [source, target] = [options.store, to].map((url) => persistentAddress(url, "nothing is moved from or to it"));
   const addresses = { from: source as StoreAddress, to: target as StoreAddress };
   const route: Route = { from: describeStore(addresses.from), to: describeStore(addresses.to) };
-  if (placeOf(addresses.from) === placeOf(addresses.to)) {
+  if (placeOf(addresses.from).url === placeOf(addresses.to).url) {
     throw new TypeError(`--store and --to are the same place: ${route.to}`);
   }
   const { plans, findings } = await withStores(addresses, options, { create: false }, (stores) =>
@@ -136,7 +137,7 @@ async function withMove<T>(
   const checkpointFile = checkpointsOf(from, checkpointDir).checkpointFileOf(namespace);
   const targetCheckpointFile = checkpointsOf(to, checkpointDir).checkpointFileOf(namespace);
   try {
-    const newPlace = { store: target, place: placeOf(to), checkpointFile: targetCheckpointFile };
+    const newPlace = { store: target, place: placeOf(to).url, checkpointFile: targetCheckpointFile };
     return await act({ store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes });
   } finally {
     checkpointFile.close();
@@ -171,15 +172,9 @@ async function openTarget(address: StoreAddress, create: boolean): Promise<Store
   }
 }
 
-/** The same text for the same place, whatever the login; printable, and without spaces. */
-function placeOf(address: StoreAddress): string {
-  const place = describeStore("username" in address ? { ...address, username: undefined } : address);
-  return place.replace(/[^!-$&-~]/gu, encodeURIComponent);
-}
-
 const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
   new: "not begun",
-  begun: "begun: the old store is sealed for it; --apply continues from there",
+  begun: "begun and not finished: the old store is sealed for it; --apply continues from there",
   done: "done already: nothing is left to do",
 };
 

@@ -23,6 +23,7 @@ import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateDirectory } from "../platform/private-file.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, mergeCheckpoints } from "./checkpoint.js";
+import { movedToIn } from "./seals.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are merged and removed. */
@@ -42,6 +43,8 @@ const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.checkpoint$/;
 export interface StorePlace {
   readonly group: string;
   readonly addresses: readonly string[];
+  /** As seals name it; only moves need it. */
+  readonly url?: string;
 }
 
 export interface CheckpointFileOptions {
@@ -111,12 +114,15 @@ export function openCheckpointFile({
     note: (checkpoint) =>
       usable(() => {
         latest = checkpoint;
-        write(textOf({ namespace, checkpoint, at }), checkpoint.movedTo !== undefined);
+        write(textOf({ namespace, checkpoint, at, from: place.url }), textOfMoveIn(checkpoint) !== undefined);
       }),
+    movedFrom: () => usable(() => movesTo(folder, place).find((move) => move.namespace === namespace)?.from),
     close: () => {
       if (!hasFile) return;
       hasFile = false;
-      usable(() => replaceFile(folder, path, textOf({ namespace, checkpoint: latest as Checkpoint, at })));
+      usable(() =>
+        replaceFile(folder, path, textOf({ namespace, checkpoint: latest as Checkpoint, at, from: place.url })),
+      );
     },
   };
 
@@ -134,14 +140,14 @@ export function openCheckpointFile({
 }
 
 /**
- * Returns the namespaces that have a checkpoint at a place, also those that the store there has lost.
+ * Returns the namespaces that have a checkpoint at a place, also those that the store there has lost, or that `move` was to bring there.
  * @throws CoordinatorError `checkpoint_unavailable` when the folder can't be read.
  */
 export function checkpointedNamespaces(folder: string, place: StorePlace): ReadonlySet<string> {
   const at = addressesOf(place);
   return orUnusable(folder, () => {
     const files = filesIn(folder, place).filter((file) => isAt(contentOf(file), at));
-    return new Set(files.map(({ namespace }) => namespace));
+    return new Set([...files, ...movesTo(folder, place)].map(({ namespace }) => namespace));
   });
 }
 
@@ -168,6 +174,8 @@ interface FileContent {
   readonly checkpoint: Checkpoint;
   /** Hashes of the addresses of its place. */
   readonly at: readonly string[];
+  /** Its place, where it is needed: for a store that moves. */
+  readonly from?: string | undefined;
 }
 
 /** A file, by its name. */
@@ -195,8 +203,9 @@ function shortHash(text: string, digits: number): string {
   return hash("sha256", text).slice(0, digits);
 }
 
-function textOf({ namespace, checkpoint, at }: FileContent): string {
-  const json = JSON.stringify({ namespace, ...checkpoint, at: at.slice(0, ADDRESSES_MAX) });
+function textOf({ namespace, checkpoint, at, from }: FileContent): string {
+  const source = textOfMoveIn(checkpoint) === undefined ? {} : { from };
+  const json = JSON.stringify({ namespace, ...checkpoint, ...source, at: at.slice(0, ADDRESSES_MAX) });
   const line = `${hash("sha1", json)} ${json}`;
   return `${line.padEnd(FILE_BYTES - 1)}\n`;
 }
@@ -212,8 +221,8 @@ function contentOf({ path, namespace }: NamedFile): FileContent | undefined | ty
   }
   const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
   if (sum !== hash("sha1", json)) return CORRUPT;
-  const { namespace: of, at, ...checkpoint } = JSON.parse(json) as Checkpoint & Omit<FileContent, "checkpoint">;
-  return of === namespace ? { namespace, checkpoint, at } : CORRUPT;
+  const { namespace: of, at, from, ...checkpoint } = JSON.parse(json) as Checkpoint & Omit<FileContent, "checkpoint">;
+  return of === namespace ? { namespace, checkpoint, at, from } : CORRUPT;
 }
 
 function assertOneStore(known: readonly Checkpoint[], folder: string, namespace: string): void {
@@ -226,12 +235,31 @@ function assertOneStore(known: readonly Checkpoint[], folder: string, namespace:
   );
 }
 
-/** Lists the files of a group of servers. */
-function filesIn(folder: string, place: StorePlace): readonly NamedFile[] {
+/** Lists the files of a group of servers; without one all files. */
+function filesIn(folder: string, place?: StorePlace): readonly NamedFile[] {
   return namesIn(folder).flatMap((name) => {
     const [, group, namespace] = NAME.exec(name) ?? [];
-    return namespace === undefined || group !== groupOf(place) ? [] : [{ namespace, path: join(folder, name) }];
+    const isMeant = place === undefined || group === groupOf(place);
+    return namespace === undefined || !isMeant ? [] : [{ namespace, path: join(folder, name) }];
   });
+}
+
+/** What the checkpoints of sources have of moves to a place. */
+function movesTo(
+  folder: string,
+  { url }: StorePlace,
+): readonly { readonly namespace: string; readonly from: string }[] {
+  if (url === undefined) return [];
+  return filesIn(folder).flatMap((file) => {
+    const noted = contentOf(file);
+    if (noted === undefined || noted === CORRUPT || noted.from === undefined) return [];
+    const place = movedToIn(textOfMoveIn(noted.checkpoint) ?? "")?.place;
+    return place === url ? [{ namespace: noted.namespace, from: noted.from }] : [];
+  });
+}
+
+function textOfMoveIn({ movedTo, movesTo: planned }: Checkpoint): string | undefined {
+  return movedTo ?? planned;
 }
 
 function namesIn(folder: string): readonly string[] {

@@ -16,6 +16,8 @@ export interface Checkpoint {
   readonly nodeCount: number;
   /** Where the store was moved to, as in its seal. Nothing is leased from it any more, also when it has forgotten the seal. */
   readonly movedTo?: string;
+  /** Where `move` is about to take the store, as the seal will have it. It may never be set: only words follow from it. */
+  readonly movesTo?: string;
 }
 
 /** There is a checkpoint, and it can't be read: the store may have rolled back. */
@@ -26,6 +28,8 @@ export interface CheckpointFile {
   read(): Checkpoint | typeof CORRUPT | undefined;
   /** Writes a checkpoint, which outlives the process once this returns. */
   note(checkpoint: Checkpoint): void;
+  /** Returns the place that a move to here comes from, as the source's checkpoint has it, whether it was finished or not. */
+  movedFrom(): string | undefined;
   close(): void;
 }
 
@@ -33,6 +37,7 @@ export interface CheckpointFile {
 export const NO_CHECKPOINT_FILE: CheckpointFile = {
   read: () => undefined,
   note: () => {},
+  movedFrom: () => undefined,
   close: () => {},
 };
 

@@ -1,5 +1,6 @@
 /** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { STORE_URL } from "@callnumber/protocol/operator";
 import {
   type ErrorCode,
   type GuardStatus,
@@ -13,8 +14,9 @@ import type { RecordAfter, Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
 import type { Bounds } from "./bounds.js";
 import type { CeilingMonitor } from "./ceiling.js";
-import { type Checkpoint, CORRUPT } from "./checkpoint.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT } from "./checkpoint.js";
 import { refused, runCommand } from "./refusals.js";
+import { urlOfPlace } from "./seals.js";
 
 /** Only an operator ends these. */
 const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
@@ -144,6 +146,23 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
     `namespace "${namespace}" is missing, but run ${nameOfLedgerId(ledgerId)} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
       `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": minRun })}`,
   );
+}
+
+/** The error for a namespace that is missing because a move to here was begun and not finished; undefined for no such move. */
+export function moveUnfinished(namespace: string, checkpointFile: CheckpointFile): CoordinatorError | undefined {
+  const from = checkpointFile.movedFrom();
+  if (from === undefined) return undefined;
+  const command = runCommand("move", namespace, { store: urlOfPlace(from), to: STORE_URL, apply: true });
+  return new CoordinatorError(
+    "namespace_lost",
+    `namespace "${namespace}" is not here yet: a move from ${from} to this store was begun and not finished. Nothing is leased. To finish it, ${command}`,
+  );
+}
+
+/** Turns "no such namespace" into that error, where there is such a move. */
+export function asMoveUnfinished<E>(error: E, namespace: string, checkpointFile: CheckpointFile): E | CoordinatorError {
+  const isMissing = error instanceof CoordinatorError && error.code === "namespace_not_found";
+  return (isMissing ? moveUnfinished(namespace, checkpointFile) : undefined) ?? error;
 }
 
 const STATE_SENTENCES: Readonly<Record<GuardState["state"], string>> = {

@@ -30,6 +30,7 @@ import {
 } from "./checkpoint.js";
 import { GuardMemory } from "./guard-memory.js";
 import {
+  asMoveUnfinished,
   asNamespaceLost,
   type GuardState,
   isRecoverable,
@@ -121,7 +122,10 @@ export class NamespaceGuard {
     const read = checkpointFile.read();
     const known = read === CORRUPT ? undefined : read;
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
-      const cause = read === undefined ? error : asNamespaceLost(error, namespace, read);
+      const cause =
+        read === undefined
+          ? asMoveUnfinished(error, namespace, checkpointFile)
+          : asNamespaceLost(error, namespace, read);
       throw known === undefined ? cause : withCheckpoint(cause, known);
     });
     if (known !== undefined && known.storeId !== record.storeId) throw refused("FOREIGN", record.storeId, namespace);

@@ -7,7 +7,7 @@ import { commandLine } from "@callnumber/protocol/operator";
 import { type ErrorCode, nameOfLedgerId, type RecoveryReason } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { escapeAndShorten, formatDuration } from "../text.js";
-import { movedToIn } from "./seals.js";
+import { movedToIn, urlOfPlace } from "./seals.js";
 
 /** Every code that guard/decide.ts and the scripts of lua/ refuse with. */
 export type RefusalCode =
@@ -133,7 +133,10 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     message: (namespace, text) => {
       const { place, storeId } = movedToIn(text) ?? { place: text || "another store", storeId: undefined };
       const as = storeId === undefined ? "" : ` as store ${storeId}`;
-      return `namespace "${namespace}" was moved to ${place}${as}; this store leases no more. Start the coordinator with the new store (--store)`;
+      const moved = `namespace "${namespace}" was moved to ${place}${as}; this store leases no more. Start the coordinator with the new store (--store)`;
+      if (storeId === undefined) return moved;
+      const command = runCommand("move", namespace, { to: urlOfPlace(place), apply: true });
+      return `${moved}. If the namespace is missing there, the move was begun and not finished: to finish it, ${command}`;
     },
   },
   FORKED: {

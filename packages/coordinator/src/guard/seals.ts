@@ -34,3 +34,13 @@ export function movedToIn(text: string): MovedTo | undefined {
   const [storeId = ""] = text.split("@", 1);
   return parseStoreId(storeId) && { storeId, place: text.slice(storeId.length + 1) };
 }
+
+/** Returns the URL of a place for a command: in a seal it has no character but printable ASCII. */
+export function urlOfPlace(place: string): string {
+  try {
+    return decodeURIComponent(place);
+  } catch {
+    // Not from a URL: shown as it is.
+    return place;
+  }
+}

@@ -244,11 +244,14 @@ async function assertTargetIsFit(options: MoveOptions, storeId: string): Promise
 async function sealSource(options: MoveOptions, { source, storeId, stage }: MovePlan): Promise<void> {
   const { store, namespace, checkpointFile } = options;
   const step = sealing(options, source, storeId);
+  const movedTo = textOfMove(step.seal);
+  const read = readIfReadable(checkpointFile);
+  const known = read === undefined ? checkpointOf(source) : mergeCheckpoints(read, checkpointOf(source));
+  // First, so that coordinators of the target know of it however early this process is killed.
+  checkpointFile.note({ ...known, movesTo: movedTo });
   const isSealed = stage === "done" && source.phase === PHASES.sealed;
   const { after } = isSealed ? { after: source } : await doStep(store, namespace, step);
-  const moved = { ...checkpointOf(after), movedTo: textOfMove(step.seal) };
-  const known = readIfReadable(checkpointFile);
-  checkpointFile.note(known === undefined ? moved : mergeCheckpoints(known, moved));
+  checkpointFile.note({ ...mergeCheckpoints(known, checkpointOf(after)), movedTo });
 }
 
 function sealing(

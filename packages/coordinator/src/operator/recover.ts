@@ -18,6 +18,7 @@ import { CoordinatorError } from "../errors.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
+import { moveUnfinished } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
@@ -95,6 +96,8 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const { record, fault } = second;
   const read = checkpointFile.read();
   const checkpoint = read === CORRUPT ? undefined : read;
+  const unfinished = record === undefined && read === undefined ? moveUnfinished(namespace, checkpointFile) : undefined;
+  if (unfinished !== undefined) throw unfinished;
   // A record that is gone may be made again, for a move that was cut short: no coordinator leases from it.
   if (record !== undefined && checkpoint?.movedTo !== undefined) throw refused("MOVED", checkpoint.movedTo, namespace);
   const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);

@@ -88,14 +88,21 @@ function withoutLogin(address: StoreAddress): StoreAddress {
 }
 
 /**
- * Where the store is, whatever the login: the hosts of a group apart from its name, because hosts come and go. See StorePlace.
+ * Where the store is, whatever the login: the hosts of a group apart from its name, because hosts come and go. `url` is the same text for the same
+ * place, printable and without spaces. See StorePlace.
  */
-export function placeOf(address: StoreAddress): { readonly group: string; readonly addresses: readonly string[] } {
-  if (address.kind === "memory") return { group: "memory", addresses: [] };
-  if (address.kind === "sqlite") return { group: "sqlite", addresses: [address.path] };
+export function placeOf(address: StoreAddress): {
+  readonly group: string;
+  readonly addresses: readonly string[];
+  readonly url: string;
+} {
+  const url = describeStore(withoutLogin(address)).replace(/[^!-$&-~]/gu, encodeURIComponent);
+  if (address.kind === "memory") return { group: "memory", addresses: [], url };
+  if (address.kind === "sqlite") return { group: "sqlite", addresses: [address.path], url };
   const { kind, database, keyPrefix } = address;
   const name = kind === "redis-sentinel" ? address.masterName : "";
-  return { group: [kind, name, database, keyPrefix].join("/"), addresses: endpointsOf(address).map(endpointText) };
+  const group = [kind, name, database, keyPrefix].join("/");
+  return { group, addresses: endpointsOf(address).map(endpointText), url };
 }
 
 function endpointsOf(place: RedisPlace): readonly Endpoint[] {
