@@ -12,6 +12,13 @@ const IMAGE = "docker.io/library/redis:8-alpine";
 /** What testcontainers runs in it to see whether the port is open, with the Redis. */
 const PROGRAMS = ["/bin/sh", "cat", "awk", "grep", "sleep"];
 
+/** Limits below those that a sandbox may have, and no process that waits five minutes after a command in a container has ended. */
+const ENGINE_CONFIGURATION = `[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+[engine]
+exit_command_delay = 1
+`;
+
 const NEEDED = ["podman", "runc", "/usr/lib/podman/netavark", "iptables"];
 const missing = NEEDED.filter((name) => pathOf(name) === undefined);
 const redis = inject("redis").binary;
@@ -26,9 +33,7 @@ let engine: RunningServer;
 beforeAll(async () => {
   if (unavailable) return;
   folder = mkdtempSync(join(tmpdir(), "callnumber-engine-"));
-  // Limits below those that a sandbox may have.
-  const limits = '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n';
-  writeFileSync(join(folder, "containers.conf"), limits);
+  writeFileSync(join(folder, "containers.conf"), ENGINE_CONFIGURATION);
   const environment = { CONTAINERS_CONF: join(folder, "containers.conf") };
   const words = [...options(), "system", "service", "--time=0", `unix://${socketPath()}`];
   engine = await launch({ program: "podman", words, environment }, ping);
