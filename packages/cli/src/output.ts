@@ -125,9 +125,8 @@ export function formatTime(timeMs: number): string {
 export function formatRecord(record: {
   readonly version: number;
   readonly highWaterMark: number;
-  readonly generation: number;
   readonly changedAtMs: number;
 }): string {
-  const { version, highWaterMark, generation, changedAtMs } = record;
-  return `high-water mark ${runName(version, highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`;
+  const { version, highWaterMark, changedAtMs } = record;
+  return `high-water mark ${runName(version, highWaterMark)}, written ${formatTime(changedAtMs)}`;
 }

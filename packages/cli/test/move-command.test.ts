@@ -41,7 +41,7 @@ test("move plans, moves with --apply, and ends leasing from the old store", asyn
 
   const look = await done("move", "--store", from, "--to", to);
   expect(look.stdout).toMatch(
-    /version 0, high-water mark 3, generation.*no such namespace.*not begun.*seals the old store.*3 of 3 leases.*version 1 of the call numbers.*6 more moves.*Nothing was changed/s,
+    /version 0, high-water mark 3, written.*no such namespace.*not begun.*seals the old store.*3 of 3 leases.*version 1 of the call numbers.*6 more moves.*Nothing was changed/s,
   );
   const moved = await done("move", "--store", from, "--to", to, "--apply");
   expect(moved.stdout).toMatch(

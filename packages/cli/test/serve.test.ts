@@ -47,7 +47,7 @@ describe("serve on the embedded store", () => {
     );
     expect((await done("runs", "1", ...to)).stdout).toContain("used up to 2");
     expect((await done("status", ...to)).stdout).toMatch(
-      /high-water mark +run 2, last lease at .*\n.*guard +active since .*; generation \d+, 1 data node\n +headroom +65,\d{3} runs/s,
+      /high-water mark +run 2, last lease at .*\n.*guard +active since .*; 1 data node\n +headroom +65,\d{3} runs/s,
     );
     const inspected = await done("inspect", made[2] as string, ...to);
     expect(inspected.stdout).toContain("reported: run 1 was leased to callnumber-next");

@@ -288,7 +288,7 @@ export const guardStatusSchema = z.object({
   sinceMs: timeMs,
   /** Why, what it waits for, or which command to run: for people. */
   explanation: z.string(),
-  /** Increases with each recovery of this store. */
+  /** Rises with each recovery of this store, by one or more: it orders recoveries, and does not count them. */
   generation: z.int().min(0),
   /** How many runs may be leased right now before the run ceiling is reached. */
   headroomRuns: z.int().min(0),

@@ -129,7 +129,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     print(shown);
     for (const key of movedAside) print(`Another program's key was in the way. It is now called ${key}`);
     print(
-      `Done: the high-water mark is run ${runName(version, highWaterMark)}, generation ${generation}. ` +
+      `Done: the high-water mark is run ${runName(version, highWaterMark)}. ` +
         `${store.isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
         `${seconds(plan.nextRunInMs)} s later.`,
     );
@@ -170,7 +170,7 @@ function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | und
     `  the record         ${formatFound(plan)}`,
     checkpoint === undefined
       ? "  the checkpoint     nothing is remembered on this machine"
-      : `  the checkpoint     run ${nameOfLedgerId(checkpoint.ledgerId, version)}, generation ${checkpoint.generation}`,
+      : `  the checkpoint     run ${nameOfLedgerId(checkpoint.ledgerId, version)}`,
     ...floors
       .filter(({ from }) => from === "--min-run")
       .map(({ ledgerId }) => `  --min-run          run ${nameOfLedgerId(ledgerId, version)}`),

@@ -183,10 +183,9 @@ function formatHighWaterMark({ version, highWaterMark, runsUsed, lastLeaseAtMs }
 }
 
 function formatGuard(guard: GuardStatus, paint: Paint): string {
-  const { state, sinceMs, explanation, generation, nodeCount } = guard;
+  const { state, sinceMs, explanation, nodeCount } = guard;
   const nodes = nodeCount === 1 ? "1 data node" : `${formatCount(nodeCount)} data nodes`;
-  if (state === "active")
-    return `${paint(GUARD_STYLES.active, "active")} since ${formatTime(sinceMs)}; generation ${formatCount(generation)}, ${nodes}`;
+  if (state === "active") return `${paint(GUARD_STYLES.active, "active")} since ${formatTime(sinceMs)}; ${nodes}`;
   return `${paint(GUARD_STYLES[state], state)} since ${formatTime(sinceMs)} (${formatCause(guard)})\n      ${withSeparators(explanation)}`;
 }
 

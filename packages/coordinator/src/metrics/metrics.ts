@@ -36,7 +36,6 @@ const GAUGES = {
   headroom_runs: ["Runs that may be leased now, below the run ceiling.", "namespace"],
   ceiling_runs_per_second: ["The slope of the run ceiling, in runs per second.", "namespace"],
   layout_version: ["The layout version whose runs are leased.", "namespace"],
-  generation: ["Recoveries of the store, and a bit more.", "namespace"],
   data_nodes: ["Data nodes that could be promoted, by the record.", "namespace"],
   guard_state: ["1 for the state that the guard is in, 0 for the others.", "namespace", "state"],
   guard_state_since_timestamp_seconds: ["Since when the guard is in its state.", "namespace"],
@@ -53,7 +52,6 @@ const FIGURES: Readonly<Partial<Record<keyof typeof GAUGES, (one: ObservedNamesp
   headroom_runs: ({ space }) => space.headroomRuns,
   ceiling_runs_per_second: ({ space }) => space.ceilingRunsPerSecond,
   layout_version: ({ version }) => version,
-  generation: ({ generation }) => generation,
   data_nodes: ({ nodeCount }) => nodeCount,
 };
 

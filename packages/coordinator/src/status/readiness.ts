@@ -12,7 +12,7 @@ import { initUnlessLost } from "../guard/refusals.js";
 import type { Store } from "../stores/store.js";
 import { type RunSpace, runSpaceOf, type StatusSources } from "./status.js";
 
-export interface ObservedNamespace extends Pick<Checkpoint, "generation" | "nodeCount"> {
+export interface ObservedNamespace extends Pick<Checkpoint, "nodeCount"> {
   readonly namespace: string;
   readonly version: number;
   /** The greatest run that this coordinator knows to be leased or skipped. */
@@ -57,11 +57,11 @@ export async function observe(
 ): Promise<Observation> {
   const isUp = await isStoreUp();
   const namespaces = (await guards.opened()).map(({ namespace, checkpoint, state }): ObservedNamespace => {
-    const { storeId, ledgerId, generation, nodeCount } = checkpoint;
+    const { storeId, ledgerId, nodeCount } = checkpoint;
     const { version, run: highWaterMark } = runOfLedgerId(ledgerId);
     const space = runSpaceOf({ storeId, version, highWaterMark }, now());
     const guard = preflight.effectiveState(namespace, state);
-    return { namespace, version, highWaterMark, space, generation, nodeCount, guard };
+    return { namespace, version, highWaterMark, space, nodeCount, guard };
   });
   return { isStoreUp: isUp, namespaces, refused: guards.refused() };
 }
