@@ -46,7 +46,17 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
   [["serve", "--host", "0.0.0.0"], {}, 2, /--listen-without-tokens/],
   [["serve", "--host", "0.0.0.0", "--listen-without-tokens"], {}, 2, /--tls-certificate.*--listen-without-tls/],
   [
-    ["serve", "--host", "192.0.2.1", "--listen-without-tokens", "--listen-without-tls"],
+    [
+      "serve",
+      "--store",
+      "memory:",
+      "--log-level",
+      "silent",
+      "--host",
+      "192.0.2.1",
+      "--listen-without-tokens",
+      "--listen-without-tls",
+    ],
     {},
     2,
     /no such address.*--host/,

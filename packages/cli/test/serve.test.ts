@@ -4,12 +4,12 @@ import { EventEmitter, once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, Server } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { readTlsMaterial, SILENT_LOG } from "@callnumber/coordinator";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   COMMAND,
   callnumber,
@@ -90,14 +90,24 @@ describe("serve on the embedded store", () => {
     expect(await made.ended()).toBe(0);
   });
 
-  test("serve fails on a store that is in use, and before it makes a store on a port that is in use", async () => {
+  test("serve fails on a store that is in use, whatever else uses the port", async () => {
     const store = await embeddedStore();
     const { url } = await serve(store, "--create");
-    await expectFailure(["serve", "--store", store, "--port", "0"], 1, "store_locked");
-    const folder = await folderForTest();
-    const samePort = ["serve", "--store", `sqlite:${folder}/store.db`, "--create", "--port", new URL(url).port];
-    await expectFailure(samePort, 1, /port \d+ on 127\.0\.0\.1 is in use.*--port.*port_in_use/s);
-    expect(await readdir(folder)).toEqual([]);
+    for (const port of ["0", new URL(url).port])
+      await expectFailure(["serve", "--store", store, "--port", port], 1, "store_locked");
+  });
+
+  test("serve asks for its port once, and closes its store when another program has the port", async () => {
+    const store = await embeddedStore();
+    // A first try would show nothing: another program may take the port after it.
+    const listening = vi.spyOn(Server.prototype, "listen");
+    onTestFinished(() => listening.mockRestore());
+    const { url } = await serve("memory:");
+    expect(listening).toHaveBeenCalledTimes(1);
+    const inUse = /port \d+ on 127\.0\.0\.1 is in use.*--port.*port_in_use/s;
+    const words = ["serve", "--store", store, "--create", "--log-level", "silent", "--port", new URL(url).port];
+    await expectFailure(words, 1, inUse);
+    expect((await serve(store)).output().stderr).toMatch(/^namespaces: main$/m);
   });
 
   test("serve fails for a named namespace that does not exist", async () => {
@@ -154,7 +164,7 @@ test("serve reports a misuse and not the port when the port is in use too", asyn
     [["--store", "sqlite:store.db", "--create", "--checkpoint-dir", "."], 2, "the store's own folder"],
     [["--store", "memory:", "--tls-certificate", "/none", "--tls-key", "/none"], 2, "ENOENT"],
     [["--store", "memory:", "--tokens-file", "/none"], 1, "tokens_file_invalid"],
-    [["--store", "memory:"], 1, "port_in_use"],
+    [["--store", "memory:", "--log-level", "silent"], 1, "port_in_use"],
   ] as const) {
     await expectFailure(["serve", "--port", String(port), ...words], code, reported);
   }

@@ -1,5 +1,4 @@
 /** Runs a coordinator until it is stopped. */
-import { createServer as createProbe } from "node:net";
 import {
   Coordinator,
   CoordinatorError,
@@ -80,8 +79,6 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
   events.subscribe(processAlarms.take);
   const { greeting, ...access } = accessOf(options, events, printError);
   const tls = tlsPaths && readTlsMaterial(tlsPaths, Date.now());
-  // After every check of the options: a misuse is reported as such, whatever else uses the port.
-  await rejectUsedPort(host, port);
   printError(greeting);
   const hungUp = untilHungUp({
     reloads: options.tokensFile !== undefined || tls !== undefined,
@@ -122,7 +119,10 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
       startedWith: access.isForOperators ? { store: place, startedAtMs: Date.now(), settings, commands } : undefined,
       tls,
     });
-    const url = await server.listen({ host, port });
+    const url = await server.listen({ host, port }).catch(async (error: NodeJS.ErrnoException) => {
+      await server.stop();
+      throw listenError(host, port, error);
+    });
     // Before the lines that a supervisor or a person waits for: a signal that follows them must not end the process at once.
     const stopped = untilStopped();
     for (const text of exposureOf(options, tls)) printError(text);
@@ -181,15 +181,6 @@ async function prepareNamespaces(
     printError(`namespace ${name} does not lease (${error.code}): ${error.message}${then}`);
   }
   return [...namespaces, ...unavailable.map(({ namespace: name }) => name)];
-}
-
-/** Before a store is made or opened. */
-async function rejectUsedPort(host: string, port: number): Promise<void> {
-  const probe = createProbe();
-  await new Promise<void>((resolve, reject) => {
-    probe.once("error", (error: NodeJS.ErrnoException) => reject(listenError(host, port, error)));
-    probe.listen(port, host, () => probe.close(() => resolve()));
-  });
 }
 
 const LISTEN_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
