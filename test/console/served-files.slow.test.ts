@@ -6,11 +6,7 @@ import { folderForTest, serve } from "../processes/command.js";
 test("the coordinator serves the console under one path, with a policy that no other response has", async () => {
   const { url } = await serve(`sqlite:${join(await folderForTest(), "store.db")}`, "--create");
   const link = await fetch(`${url}/console`, { redirect: "manual" });
-  expect([link.status, link.headers.get("location"), await link.text()]).toEqual([
-    200,
-    null,
-    expect.stringContaining('<a href="console/">'),
-  ]);
+  expect([link.status, link.headers.get("location")]).toEqual([302, "./console/"]);
   const page = await fetch(`${url}/console/`);
   expect(page.headers.get("content-security-policy")).toMatch(/^default-src 'none';/);
   expect(page.headers.get("content-security-policy")).not.toContain("unsafe");

@@ -47,9 +47,11 @@ const ROUTES: readonly [method: string, path: string, roles: readonly Role[]][] 
 ];
 
 const PUBLIC = ["GET /healthz", "GET /openapi.json", "GET /readyz"];
+/** It names the option that turns it on. */
+const OFF = "GET /v1/public/namespaces/:namespace/call-numbers/:callNumber";
 const CONSOLE = ["", "/", "/assets/index.css", "/assets/index.js", "/favicon.svg", "/index.html"];
-/** Neither is described in OpenAPI. */
-const HIDDEN = new Set(["GET /metrics", "GET /openapi.json"]);
+/** None is described in OpenAPI. */
+const HIDDEN = new Set(["GET /", "GET /metrics", "GET /openapi.json", OFF]);
 
 /** A server, and each route that was added to it. */
 async function servedWithRoutes() {
@@ -67,13 +69,13 @@ async function servedWithRoutes() {
 
 test("the routes are those of the table, those for every client and the console's files; no other changes anything", async () => {
   const { routes } = await servedWithRoutes();
-  const isOfConsole = (route: string) => route.startsWith("GET /console");
+  const isOfConsole = (route: string) => route.startsWith("GET /console") || route === "GET /";
   const listed = ROUTES.map(([method, path]) => `${method} ${path.replace("/main", "/:namespace")}`).map((route) =>
     route.replace("runs/0/1", "runs/:version/:run").replace("runs/1", "runs/:run").replace("2VznWE2i", ":callNumber"),
   );
-  expect(routes.filter((route) => !isOfConsole(route))).toEqual([...listed, ...PUBLIC].sort());
+  expect(routes.filter((route) => !isOfConsole(route))).toEqual([...listed, ...PUBLIC, OFF].sort());
   const files = routes.filter(isOfConsole).map((route) => route.replace(/-[\w-]{8}\./, "."));
-  expect(files.sort()).toEqual(CONSOLE.map((path) => `GET /console${path}`));
+  expect(files.sort()).toEqual(["GET /", ...CONSOLE.map((path) => `GET /console${path}`)]);
 });
 
 test("OpenAPI 3.1 describes every route and every rejection", async () => {
@@ -198,4 +200,16 @@ describe("HEAD", () => {
     expect(await head.text()).toBe("");
     for (const name of ["content-type", "content-length"]) expect(head.headers.get(name)).toBe(whole.headers.get(name));
   });
+});
+
+test.each([
+  ["/v1/settings", /serve --tokens-file FILE.*--listen-without-tokens and --allow-host/],
+  ["/v1/public/namespaces/main/call-numbers/2VznWE2i", /serve --public-inspect/],
+])("a request for %s, which is off, is answered with the option that turns it on", async (path, message) => {
+  const { get, post } = await served();
+  expect(await get(path)).toMatchObject({
+    status: 404,
+    body: { code: "not_found", message: expect.stringMatching(message) },
+  });
+  expect(await post(path, {})).toMatchObject({ status: 405, body: { code: "method_not_allowed" } });
 });

@@ -192,7 +192,9 @@ describe("a page", () => {
 
   test.each<[status: number, path: string, headers: Readonly<Record<string, string>>]>([
     [200, "/console/", LINK],
-    [200, "/console", LINK],
+    [302, "/console", LINK],
+    [302, "/", LINK],
+    [403, "/", { ...LINK, "sec-fetch-dest": "iframe" }],
     [403, "/console/", { ...LINK, "sec-fetch-dest": "iframe" }],
     [403, "/v1/namespaces", LINK],
     [403, "/v1/namespaces", { "sec-fetch-site": "same-site" }],
@@ -201,6 +203,15 @@ describe("a page", () => {
   ])("a page gets %i at %s with %j", async (status, path, headers) => {
     const { place } = await served();
     expect(await statusOf(place, path, headers)).toBe(status);
+  });
+
+  test.each(["/", "/console"])("a browser at %s is led to the console, also behind a path prefix", async (path) => {
+    const { url } = await served();
+    const response = await fetch(url + path, { redirect: "manual" });
+    expect([response.status, response.headers.get("location")]).toEqual([302, "./console/"]);
+    const page = await fetch(url + path);
+    expect([page.status, page.url]).toEqual([200, `${url}/console/`]);
+    expect(await page.text()).toContain("<title>Callnumber");
   });
 
   test("a page of another site can't lease", async () => {
@@ -256,16 +267,20 @@ test.each([
   ["GET", "/v1/events"],
   ["GET", "/nowhere"],
   ["GET", "/v1//"],
-  ["GET", "/console"],
+  ["GET", "/console", "location"],
+  ["GET", "/", "location"],
   ["GET", "/console/"],
   ["GET", "/console/favicon.svg"],
   ["OPTIONS", "/v1/namespaces/main/leases"],
-])("%s %s may be loaded by pages of its own site alone, as its own type, and is not cached", async (method, path) => {
-  const { url } = await served();
-  const { headers, body } = await fetch(url + path, { method, redirect: "manual" });
-  await body?.cancel();
-  expect(headers.get("x-content-type-options")).toBe("nosniff");
-  expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
-  expect(headers.get("cache-control")).toBe("no-store");
-  expect([...headers.keys()].filter((name) => UNSENT.test(name))).toEqual([]);
-});
+])(
+  "%s %s may be loaded by pages of its own site alone, as its own type, and is not cached",
+  async (method, path, ...sent) => {
+    const { url } = await served();
+    const { headers, body } = await fetch(url + path, { method, redirect: "manual" });
+    await body?.cancel();
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect([...headers.keys()].filter((name) => UNSENT.test(name))).toEqual(sent);
+  },
+);

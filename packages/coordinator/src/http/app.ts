@@ -68,6 +68,13 @@ export function rejectUnknownQueries(app: TypedApp): void {
   });
 }
 
+/** Rejects requests of a route that the configuration turns off, with the option that turns it on. */
+export function routeThatIsOff(app: TypedApp, path: string, message: string): void {
+  app.get(path, { config: { permission: "public" }, schema: { hide: true } }, async () => {
+    throw new CoordinatorError("not_found", message);
+  });
+}
+
 /**
  * Returns a function that rejects what no route takes: an unknown path, and a wrong method on a known one, with the right ones. Call this before
  * the routes are registered, so that it knows them, and the function after the other hooks.

@@ -9,6 +9,7 @@ import type { FastifyRequest } from "fastify";
 import { CoordinatorError } from "../errors.js";
 import { isLoopback } from "../platform/index.js";
 import type { TypedApp } from "./app.js";
+import { WAYS_TO_CONSOLE } from "./console.js";
 
 /** With a slash at its end. */
 const CONSOLE = OPERATOR_ROUTES.console;
@@ -62,8 +63,8 @@ function isFromOtherSite(request: FastifyRequest): boolean {
 
 /** A person follows a link to the console, which reads nothing but its page. */
 function isLinkToConsole({ method, url, headers }: FastifyRequest): boolean {
-  const [path] = url.split("?");
-  const isPage = method === "GET" && (path === CONSOLE || path === CONSOLE.slice(0, -1));
+  const [path = ""] = url.split("?");
+  const isPage = method === "GET" && (path === CONSOLE || WAYS_TO_CONSOLE.includes(path));
   return isPage && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }
 

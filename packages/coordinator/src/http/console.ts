@@ -12,6 +12,8 @@ import type { FastifyInstance } from "fastify";
 
 const BUILT = fileURLToPath(new URL("../../dist/console/", import.meta.url));
 const ROOT = OPERATOR_ROUTES.console;
+/** What a person types for the console. */
+export const WAYS_TO_CONSOLE: readonly string[] = ["/", ROOT.slice(0, -1)];
 
 /** The names of built scripts and styles change with their content. */
 const IMMUTABLE = "public, max-age=31536000, immutable";
@@ -33,10 +35,9 @@ const POLICY = {
   },
 };
 
-/** A link, as nothing is redirected. Relative, so that it works behind a path prefix, too. */
-const WITHOUT_SLASH = `<!doctype html><html lang="en"><title>Callnumber</title><p><a href="console/">The console</a></p></html>`;
-
 const NOT_BUILT = `<!doctype html><html lang="en"><title>Callnumber</title><p>The console was not built. Build it with <code>npm run bootstrap</code>, and start the coordinator again.</p></html>`;
+
+const HIDDEN = { exposeHeadRoute: true, schema: { hide: true } } as const;
 
 /** Register it before the hooks that authenticate: they don't run for these files. */
 export async function registerConsole(app: FastifyInstance): Promise<void> {
@@ -55,9 +56,12 @@ export async function registerConsole(app: FastifyInstance): Promise<void> {
     // It would hold for other ports of this host, too.
     strictTransportSecurity: false,
   });
-  sendPage(app, ROOT.slice(0, -1), WITHOUT_SLASH);
+  for (const path of WAYS_TO_CONSOLE) {
+    // Relative, so that it works behind a path prefix, too.
+    app.get(path, HIDDEN, async (_request, reply) => reply.redirect(`.${ROOT}`));
+  }
   if (!existsSync(join(BUILT, "index.html"))) {
-    sendPage(app, ROOT, NOT_BUILT);
+    app.get(ROOT, HIDDEN, async (_request, reply) => reply.type("text/html; charset=utf-8").send(NOT_BUILT));
     return;
   }
   await app.register(fastifyStatic, {
@@ -73,10 +77,4 @@ export async function registerConsole(app: FastifyInstance): Promise<void> {
     preCompressed: true,
     globIgnore: ["**/*.gz"],
   });
-}
-
-function sendPage(app: FastifyInstance, path: string, html: string): void {
-  app.get(path, { exposeHeadRoute: true, schema: { hide: true } }, async (_request, reply) =>
-    reply.type("text/html; charset=utf-8").send(html),
-  );
 }

@@ -2,7 +2,7 @@
  * The HTTP server of a coordinator: it puts the routes together, responds to errors with the protocol's error bodies, and stops gracefully.
  * Knows the coordinator, and nothing of stores.
  */
-import { type CommandContext, filledJson, STORE_URL } from "@callnumber/protocol/operator";
+import { type CommandContext, filledJson, OPERATOR_ROUTES, STORE_URL } from "@callnumber/protocol/operator";
 import { ROUTES } from "@callnumber/protocol/wire";
 import swagger from "@fastify/swagger";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
@@ -14,7 +14,7 @@ import { LeaseLimits } from "../limits/lease-limits.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
 import { isLoopback } from "../platform/index.js";
-import { newApp, rejectUnknownQueries, unknownRouteRejection } from "./app.js";
+import { newApp, rejectUnknownQueries, routeThatIsOff, unknownRouteRejection } from "./app.js";
 import { type Authenticator, canReadSettings, NO_AUTH, registerAuth } from "./auth.js";
 import { type HostNames, rejectOtherSites } from "./browser-requests.js";
 import { registerConsole } from "./console.js";
@@ -54,11 +54,11 @@ export interface ServerOptions {
    * many, and further ones fail with `overloaded`. Default 64.
    */
   readonly maxConcurrentLeases?: number;
-  /** Whether unauthenticated clients may ask if a call number can exist. Default false: then there is nothing at that path. */
+  /** Whether unauthenticated clients may ask if a call number can exist. Default false: then that path names the option. */
   readonly publicInspect?: boolean;
   /** Open connections at a time, on each address; further ones are closed. Default 2,048. */
   readonly maxConnections?: number;
-  /** How it was started, for operators, without secrets. Default: there is nothing at that path. */
+  /** How it was started, for operators, without secrets. Default: that path names the options that show it. */
   readonly startedWith?: StartedWith | undefined;
   /** Encrypts. Default: plain HTTP. */
   readonly tls?: TlsMaterial | undefined;
@@ -123,12 +123,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     namespacesRoutes(routes, coordinator, release);
     exportRoute(routes, coordinator, logError);
     if (options.publicInspect) publicCallNumberRoute(routes, coordinator);
+    else routeThatIsOff(routes, OPERATOR_ROUTES.publicCallNumber, PUBLIC_INSPECT_IS_OFF);
     if (startedWith)
       settingsRoute(routes, startedWith, async () => ({
         release,
         certificateEndsAtMs: servers.material?.endsAtMs ?? null,
         findings: await coordinator.findings(),
       }));
+    else routeThatIsOff(routes, OPERATOR_ROUTES.settings, SETTINGS_ARE_OFF);
     healthRoutes(routes, coordinator);
     eventsRoute(routes, streams, authenticator);
   });
@@ -153,6 +155,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     },
   };
 }
+
+const PUBLIC_INSPECT_IS_OFF =
+  "this coordinator does not say without a token whether a call number can exist. Start it with `serve --public-inspect`";
+const SETTINGS_ARE_OFF =
+  "this coordinator does not show its settings, because clients without a token may come from elsewhere. Start it with " +
+  "`serve --tokens-file FILE`, or without --listen-without-tokens and --allow-host";
 
 /** With tokens any host is allowed: a page under another name has no token. */
 function hostNamesOf(options: ServerOptions): HostNames | undefined {
