@@ -61,6 +61,13 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
     2,
     /no such address.*--host/,
   ],
+  [
+    ["serve", "--store", "memory:", "--ledger-dir", "/nonexistent/ledger"],
+    {},
+    2,
+    /--ledger-dir .*ENOENT.*mount its disk/,
+  ],
+  [["serve", "--store", "memory:", "--ledger-dir", "/dev/null"], {}, 2, /--ledger-dir .*ENOTDIR/],
   [["serve", "--tokens-file", "x", "--listen-without-tokens"], {}, 2, /exclude each other/],
   [["serve", "--tokens-file", "x", "--allow-host", "a"], {}, 2, /--allow-host is for/],
   [["serve", "--allow-host", "a:80"], {}, 2, /must be names of hosts/],

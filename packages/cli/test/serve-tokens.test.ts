@@ -163,7 +163,7 @@ test("no command, log, response or file has a token, but the output of create", 
     operator: await newToken("--role", "operator", "--namespace", "main"),
   };
   const [leaseId] = await idsInFile();
-  const coordinator = await serveWithTokens("--log-level", "debug", "--ledger-dir", join(folder, "ledger"));
+  const coordinator = await serveWithTokens("--log-level", "debug", "--ledger-dir", folder);
   const printed: string[] = [];
   const run = async (token: string | undefined, words: readonly string[], code = 0) => {
     const env: Record<string, string> = { CALLNUMBER_COORDINATOR: coordinator.url };

@@ -41,6 +41,7 @@ test.each([
   ["an unknown key", leaseRequest({ extra: 1 }), "Unrecognized key"],
   ["no nonce", leaseRequest({ nonce: undefined }), "nonce"],
   ["a malformed proof", leaseRequest({ proof: "short" }), "proof"],
+  ["a proof without the run that it is about", leaseRequest({ proof: "p".repeat(43) }), "proof"],
   ["no holder", leaseRequest({ holder: undefined }), "holder"],
   ["spare runs as text", leaseRequest({ spareRunCount: "2" }), "spareRunCount"],
   ["null for spare runs", leaseRequest({ spareRunCount: null }), "spareRunCount"],

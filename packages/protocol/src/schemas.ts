@@ -63,7 +63,7 @@ export const holderSchema = z.strictObject({
     .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`),
 }) satisfies z.ZodType<Holder>;
 
-export const leaseRequestSchema = z.strictObject({
+const leaseRequestFields = z.strictObject({
   runCount,
   nonce: z.string().regex(NONCE_PATTERN, "a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore"),
   holder: holderSchema,
@@ -71,7 +71,15 @@ export const leaseRequestSchema = z.strictObject({
   proof: proof.nullable(),
   sentAtMs: anyTimeMs,
   spareRunCount: z.int().min(0).optional(),
-}) satisfies z.ZodType<LeaseRequest>;
+});
+
+export const leaseRequestSchema = leaseRequestFields.refine(
+  ({ lastRun, proof }) => lastRun !== null || proof === null,
+  {
+    path: ["proof"],
+    message: "a lease proof is about lastRun, which is missing",
+  },
+) satisfies z.ZodType<LeaseRequest>;
 
 const runState = z.enum(["open", "exhausted", "closed"]);
 /** `discarded`: leased and never handed out, as a coordinator reports; a report of the holder replaces it. `skipped`: by a recovery, never leased. */
@@ -83,7 +91,7 @@ export type KnownRunState = z.infer<typeof knownRunState>;
 
 export const reportRequestSchema = z
   .strictObject({
-    nonce: leaseRequestSchema.shape.nonce,
+    nonce: leaseRequestFields.shape.nonce,
     lastSequence: sequence.nullable(),
     state: runState,
   })

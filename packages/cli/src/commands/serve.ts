@@ -85,7 +85,7 @@ function settingOptions(): readonly Option[] {
       switchOption("listen-without-tokens", "accept every request without a token, on any address"),
       checkedOption(
         "--allow-host <names>",
-        "without tokens: host names that requests may name, in addition to localhost and addresses",
+        "without tokens: host names that requests may name, in addition to localhost (and to addresses with --listen-without-tokens)",
         hostNames,
       ).default([], "none"),
       switchOption("public-inspect", "answer without a token whether a call number can exist, under /v1/public/"),

@@ -1,4 +1,5 @@
 /** Runs a coordinator until it is stopped. */
+import { accessSync, constants, readdirSync } from "node:fs";
 import {
   Coordinator,
   CoordinatorError,
@@ -79,6 +80,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
   events.subscribe(processAlarms.take);
   const { greeting, ...access } = accessOf(options, events, printError);
   const tls = tlsPaths && readTlsMaterial(tlsPaths, Date.now());
+  if (options.ledgerDir !== undefined) assertLedgerDirectory(options.ledgerDir);
   printError(greeting);
   const hungUp = untilHungUp({
     reloads: options.tokensFile !== undefined || tls !== undefined,
@@ -181,6 +183,17 @@ async function prepareNamespaces(
     printError(`namespace ${name} does not lease (${error.code}): ${error.message}${then}`);
   }
   return [...namespaces, ...unavailable.map(({ namespace: name }) => name)];
+}
+
+/** A coordinator never makes it: in the place of a disk that is not mounted, it would fill another one. */
+function assertLedgerDirectory(path: string): void {
+  try {
+    readdirSync(path);
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TypeError(`--ledger-dir ${path} can't be used: ${message}. Make it, or mount its disk`, { cause: error });
+  }
 }
 
 const LISTEN_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
