@@ -1,6 +1,9 @@
 /** The help as JSON, for programs: what a command takes, and the commands that it has. */
 import type { Argument, Command, Option } from "commander";
 
+/** Have commands, and do one of them where none is named: `token` lists. */
+const ACTING_ALONE: ReadonlySet<string> = new Set(["token"]);
+
 /**
  * Returns the command whose help a command line asks for; undefined where it asks for something else. A command that only has others
  * stands for its help.
@@ -16,7 +19,7 @@ export function commandToExplain(program: Command, words: readonly string[]): Co
     // The parser rejects it.
     else if (hasCommands) return undefined;
   }
-  return isAsked || found.commands.length > 0 ? found : undefined;
+  return isAsked || (found.commands.length > 0 && !ACTING_ALONE.has(found.name())) ? found : undefined;
 }
 
 export function helpAsJson(command: Command): object {

@@ -114,7 +114,7 @@ test("a number in the form of its scheme comes before former forms, and the more
   expect(found("03KOE60u")).toEqual([
     "call-number call number",
     "chibrary-4-16-20 base62",
-    "call-number before the table change of 2014-10-20",
+    "call-number before 2014-10-20",
     "chibrary-4-16-20 base62_2014feb",
     "chibrary-4-16-20 base64_2007",
   ]);

@@ -35,7 +35,7 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
       encodings: {
         "call number": callNumber,
         number,
-        "before the table change of 2014-10-20": beforeTable20141020,
+        "before 2014-10-20": beforeTable20141020,
         bits,
         "bits with 0b": `0b${bits}`,
       },

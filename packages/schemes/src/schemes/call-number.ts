@@ -59,11 +59,11 @@ function bits(name: string, prefix: string): EncodingRule {
   };
 }
 
-/** The former table had the entries 0 and 9 swapped, so these two bits of the number change places. */
+/** The table of before 2014-10-20 had the entries 0 and 9 swapped, so these two bits of the number change places. */
 function beforeTableChange(): EncodingRule {
   return {
     ...former(eightCharacters),
-    name: "before the table change of 2014-10-20",
+    name: "before 2014-10-20",
     write: (number) => eightCharacters.write(swapped(number)),
     read: (text) => eightCharacters.read(text).flatMap((number) => (number <= NUMBER_MAX ? [swapped(number)] : [])),
   };
