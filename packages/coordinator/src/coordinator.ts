@@ -341,7 +341,7 @@ export class Coordinator {
     this.#log.warn({ namespace, aheadMs, holder }, "clock_skew");
     throw new CoordinatorError(
       "clock_skew",
-      `the holder's clock is ${aheadMs} ms ahead of the coordinator's: one of them lies. Set them right (NTP)`,
+      `the holder's clock is ${aheadMs} ms ahead of the coordinator's: one of the two is wrong. Set it right (NTP)`,
     );
   }
 }

@@ -56,7 +56,10 @@ test("a mark farther above the run ceiling than clocks explain needs an operator
     expect.objectContaining({ code: "manual_recovery_required" }),
   );
   expect(watch.noteRefusal(atLine(11_000))).toMatchObject({ code: "run_ceiling_reached" });
-  expect(watch.noteRefusal(atLine(11_001))).toMatchObject({ code: "manual_recovery_required" });
+  expect(watch.noteRefusal(atLine(11_001))).toMatchObject({
+    code: "manual_recovery_required",
+    message: expect.stringContaining(`before ${new Date(BEGIN_MS + 11_001).toISOString()}`),
+  });
 });
 
 test("a shortage lasts from its first rejection to its latest, and ends after a minute without one", () => {

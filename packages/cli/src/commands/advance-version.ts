@@ -44,7 +44,10 @@ export function advanceVersionCommand(): Command {
   const to = "version to continue in, for scripts; if it is reached, nothing changes";
   return addActingOptions(command, [
     checkedOption("--to <version>", to, wholeNumber(1, VERSION_MAX)),
-    switchOption("force-early", "give up the rest of a version of which less than 95 % is used"),
+    switchOption(
+      "force-early",
+      "give up the runs left, if less than 95 % are used; only once the run ceiling is at the end",
+    ),
     confirmClockOption(),
     switchOption("apply", "advance to the next version"),
     namespaceOption(STORE_GROUP),

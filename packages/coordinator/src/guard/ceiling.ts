@@ -90,13 +90,15 @@ export class CeilingMonitor {
 
   /** @throws CoordinatorError `manual_recovery_required` for a mark so far above the ceiling that no clock explains it. */
   assertNear(mark: Mark): void {
-    if (this.#isFar(this.waitMsAfter(mark))) throw this.#operatorNeeded();
+    const waitMs = this.waitMsAfter(mark);
+    if (this.#isFar(waitMs)) throw this.#operatorNeeded(waitMs);
   }
 
   /** Notes the error of a step. Returns `manual_recovery_required` for a refusal at the ceiling that waiting does not end, else the error. */
   noteRefusal(error: unknown): unknown {
     if (!(error instanceof CoordinatorError) || error.code !== "run_ceiling_reached") return error;
-    if (this.#isFar(error.retryAfterMs ?? 0)) return this.#operatorNeeded();
+    const { retryAfterMs: waitMs = 0 } = error;
+    if (this.#isFar(waitMs)) return this.#operatorNeeded(waitMs);
     const nowMs = this.#options.now();
     const { sinceMs, untilMs } = this.#shortage ?? { sinceMs: nowMs, untilMs: nowMs };
     this.#shortage = { sinceMs: nowMs - untilMs > SHORTAGE_GAP_MS ? nowMs : sinceMs, untilMs: nowMs };
@@ -108,7 +110,7 @@ export class CeilingMonitor {
     return waitMs > 5 * this.#options.bounds.epsMs + NEXT_RUN_MS_MAX;
   }
 
-  #operatorNeeded(): CoordinatorError {
-    return refused("OPERATOR", "line", this.#options.namespace);
+  #operatorNeeded(waitMs: number): CoordinatorError {
+    return refused("OPERATOR", `line ${this.#options.now() + waitMs}`, this.#options.namespace);
   }
 }

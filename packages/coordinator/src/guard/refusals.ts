@@ -125,7 +125,8 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     message: (_, aheadMs) =>
       Number(aheadMs) === 0
         ? "the clocks show a time before this release was made. Set them right"
-        : `the store's clock is ${aheadMs} ms ahead of the coordinator's (negative: behind), or the store was slow to begin. ` +
+        : `the store's clock is ${Math.abs(Number(aheadMs))} ms ${Number(aheadMs) < 0 ? "behind" : "ahead of"} the coordinator's, or the store ` +
+          "was slow to begin. " +
           "Synchronize the clocks (NTP), and check what slows the store",
   },
   MOVED: {
@@ -157,9 +158,15 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   },
   OPERATOR: {
     code: "manual_recovery_required",
-    message: (namespace, detail) =>
-      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, then ` +
-      runCommand("recover", namespace, { "confirm-clock": detail === "silence" }),
+    message: (namespace, detail) => {
+      // With the time when the ceiling has passed the mark, as far as that is known.
+      const [, reason = detail, possibleAtMs] = /^(line) (\d{1,15})$/.exec(detail) ?? [];
+      const then = possibleAtMs === undefined ? "" : ` before ${new Date(Number(possibleAtMs)).toISOString()}`;
+      return (
+        `${OPERATOR_REASONS[reason] ?? detail}. Nothing is leased in namespace "${namespace}"${then}. Check the clocks and the server, then ` +
+        runCommand("recover", namespace, { "confirm-clock": reason === "silence" })
+      );
+    },
   },
   STALEGEN: {
     code: "store_recovering",

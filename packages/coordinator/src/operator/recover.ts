@@ -256,9 +256,10 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
     );
   }
   if (possibleAtMs === null) return undefined;
+  const ceiling = target < 1 ? `no run of version ${version} is below it yet` : `run ${runName(version, target)}`;
   return new CoordinatorError(
     "manual_recovery_required",
-    `${from} has run ${nameOfLedgerId(ledgerId)}, above the run ceiling of namespace "${namespace}" (run ${runName(version, target)}, store id ${storeId}): a clock was ` +
+    `${from} has run ${nameOfLedgerId(ledgerId)}, above the run ceiling of namespace "${namespace}" (${ceiling}, store id ${storeId}): a clock was ` +
       "ahead, or it is another store's run. Set the clocks right (with them as they are, recovering is possible from " +
       `${new Date(possibleAtMs).toISOString()} on), or recover that store`,
   );
