@@ -82,10 +82,10 @@ function nextVerb(
   lastVerb: Verb | undefined,
 ): Verb | undefined {
   if ([code, operator.refusedWith?.code].includes("namespace_moved")) {
-    // The move was cut short, and the record is gone with its seal.
-    const isLost =
-      operator.refusedWith?.code === "namespace_not_found" || operator.refusedWith?.code === "namespace_lost";
-    if (isLost && lastVerb?.name === "move") return { name: "recover", version: 0 };
+    const refused = operator.refusedWith?.code;
+    // The move was cut short, and the record is gone or damaged with its seal: the error names `recover`.
+    const isLost = lastVerb?.name === "move" && refused !== "namespace_moved" && asksForOperator(refused);
+    if (isLost) return { name: "recover", version: 0 };
     // Begun for the other place.
     const isElsewhere =
       operator.refusedWith?.code === "namespace_moved" && lastVerb?.name === "move" && lastVerb.to === 0;
