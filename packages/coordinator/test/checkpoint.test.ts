@@ -146,10 +146,14 @@ describe("a coordinator without a checkpoint", () => {
     expect(world.store.stepNames()).toEqual(["lease"]);
   });
 
-  test("a coordinator without a checkpoint does not wait in a new namespace", async () => {
+  test("a coordinator without a checkpoint does not wait right after init, and believes no old record that looks new", async () => {
     const world = await newWorld();
-    world.clock.timeMs += attendedMs + 1;
+    const made = world.store.backup();
+    world.clock.timeMs += attendedMs;
     expect((await leaseOf(await guardOn(world, { attendedMs }))).firstRun).toBe(1);
+    world.store.restore(made);
+    world.clock.timeMs += 1;
+    await expect(leaseOf(await guardOn(world, { attendedMs }))).rejects.toMatchObject({ code: "run_ceiling_reached" });
   });
 
   test("a coordinator without a checkpoint leaves an exclusive store to its restart marker", async () => {

@@ -45,17 +45,15 @@ type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" 
   Partial<Pick<NamespaceRecord, "seal">>;
 
 /**
- * Whether a record may be believed where no checkpoint shows what it had: nothing was ever leased, or another coordinator, which would
- * have noticed a rollback, wrote it a moment ago.
+ * Whether a record may be believed where no checkpoint shows what it had: another coordinator, which would have noticed a rollback, or
+ * `init` wrote it a moment ago.
  */
 export function isAttended(
-  record: NamespaceRecord,
+  { changedAtMs }: Pick<NamespaceRecord, "changedAtMs">,
   nowMs: number,
   { attendedMs }: Pick<Bounds, "attendedMs">,
 ): boolean {
-  const { version, highWaterMark, firstVersion, firstRun, generation, changedAtMs } = record;
-  const isNew = generation === 0 && ledgerIdOf(version, highWaterMark) < ledgerIdOf(firstVersion, firstRun);
-  return isNew || nowMs - changedAtMs <= attendedMs;
+  return nowMs - changedAtMs <= attendedMs;
 }
 
 /** Returns what a record has of its store, or a step that has just written it. */
