@@ -16,13 +16,13 @@ const SCRIPT = 'mount --bind "$1" "$2" && { [ "$3" = shown ] || mount -t tmpfs n
 
 /** Why no program can run so on this machine; undefined when it can. */
 export function mountUnavailable(): string | undefined {
-  const way = wayThatWorks();
+  const way = wayToMount();
   return typeof way === "string" ? way : undefined;
 }
 
 /** Words in front of a program's own. @throws Error when `mountUnavailable()` gives a reason. */
 export function withMounted({ file, secondName, isProcHidden = false }: MountedFile): readonly string[] {
-  const way = wayThatWorks();
+  const way = wayToMount();
   if (typeof way === "string") throw new Error(way);
   return ["unshare", ...way, "sh", "-c", SCRIPT, "sh", file, secondName, isProcHidden ? "hidden" : "shown"];
 }
@@ -32,7 +32,8 @@ export function spawnWithMounted(mounted: MountedFile): SpawnProgram {
   return (program, own, options) => spawn(first as string, [...words, program, ...own], options);
 }
 
-function wayThatWorks(): readonly string[] | string {
+/** Words for `unshare` with which a program can mount, or why none can. */
+export function wayToMount(): readonly string[] | string {
   const complaints: string[] = [];
   for (const way of WAYS) {
     const { status, stderr, error } = spawnSync("unshare", [...way, "sh", "-c", "mount -t tmpfs none /proc"]);

@@ -18,8 +18,8 @@ const aboveMark = { verdict: "never_leased", reason: "above_mark" };
 type Read = (coordinator: Coordinator, store: Store) => Promise<unknown>;
 
 test.each<[what: string, scriptCount: number, Read, expected: object]>([
-  ["a run", 1, (one) => one.run(NAMESPACE, 3), { run: 3, lease: { firstRun: 2, runCount: 3 } }],
-  ["a page", 1, (one) => one.runs(NAMESPACE, { limit: 2 }), { leases: [{ firstRun: 2 }, { firstRun: 1 }] }],
+  ["a run", 2, (one) => one.run(NAMESPACE, 3), { run: 3, lease: { firstRun: 2, runCount: 3 } }],
+  ["a page", 2, (one) => one.runs(NAMESPACE, { limit: 2 }), { leases: [{ firstRun: 2 }, { firstRun: 1 }] }],
   ["a lease by time", 1, (_, store) => firstLeaseSince(store, NAMESPACE, 0), { firstRun: 1 }],
   ["a call number", 2, (one) => one.inspect(NAMESPACE, number(3)), { verdict: "unreported", run: 3 }],
   ["a call number above the mark", 2, (one) => one.inspect(NAMESPACE, number(9)), aboveMark],

@@ -33,6 +33,8 @@ const FILE_BYTES = 1_024;
 /** As many fit, and they are enough to recognize the place. */
 const ADDRESSES_MAX = 16;
 const SUFFIX = ".checkpoint";
+/** A disk, or this user's share of it, is full. */
+const FULL_CODES: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT"]);
 /** A namespace may include dots. */
 const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.checkpoint$/;
 
@@ -271,15 +273,30 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** The old file stays whole until the new one is on the disk; after a failure either may be there. */
+/** The old file stays whole until the new one is on the disk; after a failure either may be there, and nothing else. */
 function replaceFile(folder: string, path: string, text: string): void {
-  writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
-  renameSync(`${path}.new`, path);
+  const newPath = `${path}.new`;
+  try {
+    writeFileSync(newPath, text, { mode: 0o600, flush: true });
+    renameSync(newPath, path);
+  } catch (error) {
+    removeIfThere(newPath);
+    throw error;
+  }
   const handle = openSync(folder, "r");
   try {
     fsyncSync(handle);
   } finally {
     closeSync(handle);
+  }
+}
+
+/** On a full disk each start of a coordinator that fails would leave a file. */
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It was never made, or the disk fails at this, too.
   }
 }
 
@@ -290,8 +307,15 @@ function orUnusable<T>(folder: string, act: () => T): T {
     if (error instanceof CoordinatorError) throw error;
     throw new CoordinatorError(
       "checkpoint_unavailable",
-      `the checkpoint directory ${folder} can't be used: ${(error as Error).message}. Pass one that can be written (--checkpoint-dir)`,
+      `the checkpoint directory ${folder} can't be used: ${(error as Error).message}. ${remedyFor(error)}`,
       { cause: error },
     );
   }
+}
+
+/** Another directory has nothing of what was leased: where space is all that is missing, it would be the wrong way out. */
+function remedyFor(error: unknown): string {
+  return FULL_CODES.has((error as NodeJS.ErrnoException).code)
+    ? "Free space there; a coordinator that runs then leases again"
+    : "Pass one that can be written (--checkpoint-dir)";
 }

@@ -15,7 +15,7 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
     "its ACL does not let this user do that. What a coordinator needs is in deploy/redis/make-acl.sh; recover and move need the operator's user",
   READONLY: "it is a replica: point the store's URL at the master",
   OOM: "it has no memory left (maxmemory)",
-  MISCONF: "it can't write to its disk",
+  MISCONF: "it can't write to its disk. Free space there, or see its log",
   LOADING: "it is still loading its data",
   MASTERDOWN: "it is a replica that has lost its master",
   MOVED: "another node of the Cluster serves the key (a redis-cluster:// URL finds it)",

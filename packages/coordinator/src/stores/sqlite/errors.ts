@@ -5,6 +5,7 @@ import { CoordinatorError } from "../../errors.js";
 
 const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
 const SQLITE_NOT_A_DATABASE = 26;
 
 export function isOfSqlite(error: unknown): boolean {
@@ -28,18 +29,23 @@ export function unusable(error: unknown, path: string): CoordinatorError {
     return new CoordinatorError("store_corrupt", message, { cause: error });
   }
   if (primaryCodeOf(error) === SQLITE_CORRUPT) return damaged(path, error);
-  const isDenied = (error as { code?: unknown } | null)?.code === "EACCES";
-  const remedy = isDenied ? ". Run this as the user that the store belongs to" : "";
-  const message = `the store ${path} can't be opened: ${reasonOf(error)}${remedy}`;
+  const message = `the store ${path} can't be opened: ${reasonOf(error)}${remedyFor(error)}`;
   return new CoordinatorError("store_unavailable", message, { cause: error });
+}
+
+function remedyFor(error: unknown): string {
+  if (primaryCodeOf(error) === SQLITE_FULL) return ". Free space on its disk, then start this again";
+  const isDenied = (error as { code?: unknown } | null)?.code === "EACCES";
+  return isDenied ? ". Run this as the user that the store belongs to" : "";
 }
 
 /** For a store that could not be written: this process stops leasing from it. */
 export function failed(error: unknown, path: string): CoordinatorError {
   if (primaryCodeOf(error) === SQLITE_CORRUPT) return damaged(path, error);
+  const remedy = primaryCodeOf(error) === SQLITE_FULL ? "Free space on its disk" : "Fix the disk";
   return new CoordinatorError(
     "store_unavailable",
-    `the store ${path} could not be written (${reasonOf(error)}); this coordinator leases no more. Fix the disk, then start it again`,
+    `the store ${path} could not be written (${reasonOf(error)}); this coordinator leases no more. ${remedy}, then start it again`,
     { cause: error },
   );
 }
