@@ -9,7 +9,8 @@ import { beforeEach, expect, test } from "vitest";
 import { leasesInFiles } from "../packages/coordinator/test/trims.js";
 import { exportedLedger, LeasingImporters } from "./leasing-importers.js";
 import { makeOldLedger } from "./old-ledger.js";
-import { folderForTest, type ServingProcess, serveProcessWith } from "./processes/command.js";
+import { COMMAND, callnumber, folderForTest, type ServingProcess, serveProcessWith } from "./processes/command.js";
+import { outputOf } from "./processes/server-process.js";
 import { asOperator } from "./redis/shipped-users.js";
 import { ownServerUnavailable, sharedRedis, startRedisServer } from "./redis/test-redis.js";
 import { type SmallDisk, smallDisk, smallDiskUnavailable } from "./small-disk.js";
@@ -66,6 +67,18 @@ test("a SQLite store on a full disk stops leasing, and leases once there is spac
   await importers.stop();
   expect(logOf(second)).toContain('"msg":"recovered"');
   importers.expectAllIn(await exportedLedger(second.url));
+});
+
+test("a backup on a full disk fails, names its file and leaves nothing there", async () => {
+  const { folder, disk } = await newWorld(256);
+  const store = `sqlite:${join(folder, "store.db")}`;
+  await callnumber(["init", "--store", store, "--checkpoint-dir", join(folder, "checkpoints")]);
+  disk.fill();
+  const target = join(disk.folder, "backup.db");
+  const words = [COMMAND, "backup", "--store", store, "--to", target];
+  const made = outputOf({ program: process.execPath, words, runIn: disk.runIn });
+  await expect(made).rejects.toThrow(`callnumber: the backup ${target} can't be made: its disk is full`);
+  expect(readdirSync(disk.seenFolder)).toEqual(["filler"]);
 });
 
 test("a coordinator leases nothing while its checkpoint directory is full, and leases once there is space", async () => {

@@ -6,7 +6,7 @@ import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { isLink } from "../../platform/real-path.js";
-import { missing, reasonOf, unusable } from "./errors.js";
+import { isFull, missing, reasonOf, unusable } from "./errors.js";
 import { makePrivateFile, mustNotBeMounted, storePathOf, syncFolderOf } from "./file-checks.js";
 import { MARK_AS_BACKUP } from "./file-identity.js";
 import { mustBeOurs } from "./schema.js";
@@ -53,6 +53,8 @@ export function backupSqliteFile(path: string, to: string): SqliteBackup {
   } catch (error) {
     for (const rest of [partial, `${partial}-journal`, `${partial}-wal`, `${partial}-shm`])
       rmSync(rest, { force: true });
+    // The store is only read.
+    if (isFull(error)) throw cannotBeMade(target, "its disk is full", error);
     throw unusable(error, source);
   }
   return { path: target, bytes: statSync(target).size, namespaces };
@@ -66,8 +68,12 @@ function makeTarget(partial: string, target: string): void {
   } catch (error) {
     const folder = dirname(target);
     const reason = existsSync(folder) ? reasonOf(error) : `there is no directory ${folder}`;
-    throw new TypeError(`the backup ${target} can't be made: ${reason}`, { cause: error });
+    throw cannotBeMade(target, reason, error);
   }
+}
+
+function cannotBeMade(target: string, reason: string, cause: unknown): TypeError {
+  return new TypeError(`the backup ${target} can't be made: ${reason}`, { cause });
 }
 
 function namespacesIn(database: DatabaseSyncInstance): SqliteBackup["namespaces"] {

@@ -17,6 +17,11 @@ export function isBusy(error: unknown): boolean {
   return primaryCodeOf(error) === SQLITE_BUSY;
 }
 
+/** The disk of the file that was written is full. */
+export function isFull(error: unknown): boolean {
+  return primaryCodeOf(error) === SQLITE_FULL;
+}
+
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -34,7 +39,7 @@ export function unusable(error: unknown, path: string): CoordinatorError {
 }
 
 function remedyFor(error: unknown): string {
-  if (primaryCodeOf(error) === SQLITE_FULL) return ". Free space on its disk, then start this again";
+  if (isFull(error)) return ". Free space on its disk, then start this again";
   const isDenied = (error as { code?: unknown } | null)?.code === "EACCES";
   return isDenied ? ". Run this as the user that the store belongs to" : "";
 }
@@ -42,7 +47,7 @@ function remedyFor(error: unknown): string {
 /** For a store that could not be written: this process stops leasing from it. */
 export function failed(error: unknown, path: string): CoordinatorError {
   if (primaryCodeOf(error) === SQLITE_CORRUPT) return damaged(path, error);
-  const remedy = primaryCodeOf(error) === SQLITE_FULL ? "Free space on its disk" : "Fix the disk";
+  const remedy = isFull(error) ? "Free space on its disk" : "Fix the disk";
   return new CoordinatorError(
     "store_unavailable",
     `the store ${path} could not be written (${reasonOf(error)}); this coordinator leases no more. ${remedy}, then start it again`,
