@@ -106,7 +106,7 @@ export class Operator {
   #checkpointFile(): CheckpointFile {
     const { forgetsMoves = false } = this.#world.rules.variant;
     const note = (checkpoint: Checkpoint) => {
-      if (checkpoint.movedTo !== undefined && !forgetsMoves) this.#moved = checkpoint;
+      if ((checkpoint.movedTo ?? checkpoint.movesTo) !== undefined && !forgetsMoves) this.#moved = checkpoint;
     };
     return { read: () => this.#moved, note, movedFrom: () => undefined, close: () => {} };
   }

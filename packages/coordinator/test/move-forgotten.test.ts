@@ -87,6 +87,26 @@ test("a source that forgot its seal is sealed again by the same move, which goes
   expect(await moveNamespace(moving(world, emptied))).toMatchObject({ storeId, leaseCount: 0 });
 });
 
+test("a move whose seal was not acknowledged sets the same one at the next try, while its version may be used", async () => {
+  const world = await newWorld();
+  Object.assign(world.store, { leases: async () => [] });
+  const target = await newTarget();
+  const { storeId } = await planMove(moving(world, target));
+  const tried = {
+    storeId: world.storeId,
+    ledgerId: 5,
+    generation: 0,
+    nodeCount: 1,
+    movesTo: `${storeId}@${target.place}`,
+  };
+  fileAt().note(tried);
+  world.clock.timeMs += 1;
+  expect(await planMove(moving(world, target))).toMatchObject({ stage: "new", storeId, firstVersion: 1 });
+  expect((await planMove(moving(world, await newTarget()))).storeId).not.toBe(storeId);
+  fileAt().note({ ...tried, ledgerId: 2 ** 30 + 1 });
+  expect(await planMove(moving(world, target))).toMatchObject({ firstVersion: 2 });
+});
+
 test("no step leases from a source that forgot its seal while a checkpoint has the move", async () => {
   const { world, storeId } = await forgetful();
   const moved = { code: "namespace_moved", message: expect.stringContaining(storeId) };

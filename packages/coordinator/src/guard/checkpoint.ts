@@ -16,7 +16,7 @@ export interface Checkpoint {
   readonly nodeCount: number;
   /** Where the store was moved to, as in its seal. Nothing is leased from it any more, also when it has forgotten the seal. */
   readonly movedTo?: string;
-  /** Where `move` is about to take the store, as the seal will have it. It may never be set: only words follow from it. */
+  /** Where `move` is about to take the store, as the seal will have it, until it is known to be set: the next try sets the same. */
   readonly movesTo?: string;
 }
 
@@ -78,12 +78,14 @@ export function checkpointFields({ ledgerId, ...rest }: Checkpoint) {
 export function mergeCheckpoints(one: Checkpoint, other: Checkpoint): Checkpoint {
   if (one.storeId !== other.storeId) return one;
   const movedTo = one.movedTo ?? other.movedTo;
+  const movesTo = one.movesTo ?? other.movesTo;
+  const move = movedTo !== undefined ? { movedTo } : movesTo !== undefined ? { movesTo } : {};
   return {
     storeId: one.storeId,
     ledgerId: Math.max(one.ledgerId, other.ledgerId),
     generation: Math.max(one.generation, other.generation),
     nodeCount: other.generation > one.generation ? other.nodeCount : one.nodeCount,
-    ...(movedTo === undefined ? {} : { movedTo }),
+    ...move,
   };
 }
 

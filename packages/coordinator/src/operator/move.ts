@@ -131,13 +131,18 @@ function moveBegun(
   return to;
 }
 
-/** Returns the id of a new store, none of whose numbers can be one of the source's. @throws CoordinatorError `run_space_exhausted`. */
+/**
+ * Returns the id of a new store, none of whose numbers can be one of the source's. That of an earlier try, where it may be used: its seal was
+ * not acknowledged, and may still come to light on another server. @throws CoordinatorError `run_space_exhausted`.
+ */
 function newStoreOf(
   source: NamespaceRecord,
   known: Checkpoint | undefined,
-  { now = Date.now, bounds = DEFAULT_BOUNDS }: MoveOptions,
+  { now = Date.now, bounds = DEFAULT_BOUNDS, target }: MoveOptions,
 ): string {
   const version = versionReached(source, known, Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs);
+  const tried = movedToIn(known?.movesTo ?? "");
+  if (tried?.place === target.place && fieldsOf(tried.storeId).firstVersion > version) return tried.storeId;
   if (version < VERSION_MAX) return nextStoreId(source.storeId, version + 1, now());
   throw new CoordinatorError(
     "run_space_exhausted",
