@@ -1,7 +1,7 @@
 /** What commands print: text, JSON and failures, all without characters that act on a terminal; and colors. */
 import { styleText } from "node:util";
 import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordinator/text";
-import { filledCommands } from "@callnumber/protocol/operator";
+import { filledCommands, withSeparators } from "@callnumber/protocol/operator";
 import { type Holder, runName } from "@callnumber/protocol/wire";
 import { type CommandIo, invocation } from "./invocation.js";
 import { redactSecrets } from "./redact-secrets.js";
@@ -69,7 +69,7 @@ export function failureText(error: unknown, asJson: boolean): string {
     return `callnumber: internal error: ${escapeLines(stack)}\n`;
   }
   const advice = ADVICE.get(code);
-  const text = `callnumber: ${withContext(String(message))}${typeof code === "string" ? ` (${code})` : ""}`;
+  const text = `callnumber: ${withContext(isMisuse ? String(message) : withSeparators(String(message)))}${typeof code === "string" ? ` (${code})` : ""}`;
   return escapeLines(`${advice === undefined ? text : `${text}. ${advice}`}\n`);
 }
 
