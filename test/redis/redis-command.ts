@@ -32,6 +32,12 @@ export async function command(server: Reachable, ...words: Words): Promise<RespV
   return replies.at(-1) as RespValue;
 }
 
+/** Resolves to the fields of a hash. Their order means nothing, and Valkey changes it by itself. @throws as `command`. */
+export async function hashAt(server: Reachable, key: string): Promise<ReadonlyMap<RespValue, RespValue>> {
+  const flat = (await command(server, "HGETALL", key)) as RespValue[];
+  return new Map(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] as RespValue] as const] : [])));
+}
+
 /** Sends several commands at once on one connection, without a login. A refusal is a reply like any other. */
 export async function converse({ url, socketPath }: Reachable, list: readonly Words[]): Promise<RespValue[]> {
   const { hostname, port } = new URL(url);

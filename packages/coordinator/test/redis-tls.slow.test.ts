@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { callnumberProcess } from "../../../test/processes/command.js";
 import { startClusterRedis } from "../../../test/redis/cluster-redis.js";
-import { command } from "../../../test/redis/redis-command.js";
+import { command, hashAt } from "../../../test/redis/redis-command.js";
 import type { LaunchNode } from "../../../test/redis/replicated-redis.js";
 import { type SentinelRedis, startSentinelRedis } from "../../../test/redis/sentinel-redis.js";
 import { clusterStoreUrlAt, sentinelStoreUrlAt, storeUrlAt } from "../../../test/redis/shipped-users.js";
@@ -79,7 +79,7 @@ async function failureToOpen(url: string): Promise<string> {
 }
 
 async function contents(server: RedisServer): Promise<readonly unknown[]> {
-  const record = await command(server, "HGETALL", "callnumber:{main}:record");
+  const record = await hashAt(server, "callnumber:{main}:record");
   // Each of the coordinator's connections begins with it: how many came as far as to send a command.
   const stats = String(await command(server, "INFO", "commandstats"));
   return [await command(server, "DBSIZE"), record, Number(/^cmdstat_hello:calls=(\d+)/m.exec(stats)?.[1] ?? 0)];

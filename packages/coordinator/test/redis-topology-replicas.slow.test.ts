@@ -4,7 +4,7 @@
  */
 import type { Lease } from "@callnumber/protocol/wire";
 import { beforeEach, expect, test, vi } from "vitest";
-import { command, info } from "../../../test/redis/redis-command.js";
+import { command, hashAt, info } from "../../../test/redis/redis-command.js";
 import {
   detach,
   follow,
@@ -71,10 +71,10 @@ test("a replica leases nothing, although it can be written to", async () => {
   await untilCaughtUp(replica, master);
   const store = await storeAt(replica.url);
   const { storeId } = await store.readNamespace("main");
-  const before = await command(replica, "HGETALL", "callnumber:{main}:record");
+  const before = await hashAt(replica, "callnumber:{main}:record");
   const lease = store.step("main", commandsFor(storeId).lease());
   await expect(lease).rejects.toMatchObject({ code: "store_is_replica" });
-  expect(await command(replica, "HGETALL", "callnumber:{main}:record")).toEqual(before);
+  expect(await hashAt(replica, "callnumber:{main}:record")).toEqual(before);
   expect(await store.preflight()).toContainEqual(
     expect.objectContaining({ code: "store_is_replica", remedy: expect.stringContaining("redis-sentinel://") }),
   );
