@@ -22,6 +22,7 @@ type OtherVerb = "status" | "runs" | "token create";
 const TARGET_TO_FILL = new RegExp(`--to ${STORE_URL}\\b`, "g");
 const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
 
+/** Options of a command by their names; `true` is an option without a value, undefined and `false` are none. */
 export type CommandOptions = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /**

@@ -8,6 +8,7 @@ interface ErrorRule {
   readonly retry: RetryRule;
 }
 
+/** The HTTP status of each error code, and whether the same request may be sent again. */
 export const ERROR_RULES = {
   invalid_request: { httpStatus: 400, retry: "never" },
   not_found: { httpStatus: 404, retry: "never" },
@@ -77,6 +78,7 @@ export const RECOVERY_REASONS = [
 ] as const;
 export type RecoveryReason = (typeof RECOVERY_REASONS)[number];
 
+/** Whether a value is an error code of the HTTP API. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERROR_RULES, value);
 }

@@ -7,6 +7,7 @@ import { RUN_COUNT, VERSION_COUNT } from "./layout.js";
 export * from "./error-codes.js";
 export { describe } from "./quoted.js";
 
+/** The paths of the routes; `pathOf` fills in their parameters. */
 export const ROUTES = {
   leases: "/v1/namespaces/:namespace/leases",
   report: "/v1/namespaces/:namespace/runs/:run/report",
@@ -37,23 +38,33 @@ export function filledPath(path: string, parameters: PathParameters = {}): strin
 
 /** The most runs that one lease can hold: a million call numbers. */
 export const LEASE_RUN_COUNT_MAX = 64;
+/** The namespace where none is named. */
 export const DEFAULT_NAMESPACE = "main";
 /** Lower case and without braces, globs or slashes: a namespace becomes part of a key, a path and a metric's label. */
 export const NAMESPACE_PATTERN = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 /** An HMAC-SHA256 in base64url. */
 export const PROOF_PATTERN = /^[A-Za-z0-9_-]{43}$/;
+/** A nonce of a lease request. */
 export const NONCE_PATTERN = /^[A-Za-z0-9_-]{16,64}$/;
 /** Text that people read in terminals and logs: no control, format, private or unpaired surrogate characters. */
 export const PRINTABLE_PATTERN = /^[^\p{C}\p{Zl}\p{Zp}]+$/u;
+/** The name of a label. */
 export const LABEL_NAME_PATTERN = /^[a-z][a-z0-9_.-]{0,31}$/;
+/** Characters of the name of a holder. */
 export const HOLDER_NAME_LENGTH_MAX = 64;
+/** Characters of the host of a holder. */
 export const HOST_LENGTH_MAX = 253;
+/** The greatest process id of a holder. */
 export const PID_MAX = 2 ** 32 - 1;
+/** Labels of one holder. */
 export const LABEL_COUNT_MAX = 8;
+/** Characters of the value of a label. */
 export const LABEL_VALUE_LENGTH_MAX = 64;
 /** The last instant of a JavaScript date. */
 export const INSTANT_MAX_MS = 8.64e15;
+/** The most leases of one page of the ledger. */
 export const PAGE_LIMIT_MAX = 500;
+/** Leases of a page where no limit is given. */
 export const PAGE_LIMIT_DEFAULT = 50;
 
 /** One rising number for a run of any version: `version · 2^30 + run`. Orders the ledger, and is on the wire between client and coordinator. People read `runName`. */
@@ -86,6 +97,7 @@ export function labelIn(text: string): readonly [name: string, value: string] {
   return [name, value.join("=")];
 }
 
+/** The body of a lease request. */
 export interface LeaseRequest {
   /** 1 to 64 contiguous runs; the lease may have fewer. */
   readonly runCount: number;
@@ -122,6 +134,7 @@ export interface Lease {
 /** `open`: in use · `exhausted`: used to the last sequence · `closed`: never used again. */
 export type RunState = "open" | "exhausted" | "closed";
 
+/** The body of a report. */
 export interface ReportRequest {
   /** The nonce of the lease: only its holder knows it. */
   readonly nonce: string;

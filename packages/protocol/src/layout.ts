@@ -16,19 +16,28 @@ export interface CallNumberParts {
   readonly sequence: number;
 }
 
+/** Bits of the version. */
 export const VERSION_BITS = 3;
+/** Bits of the run. */
 export const RUN_BITS = 30;
+/** Bits of the sequence. */
 export const SEQUENCE_BITS = 14;
+/** Bits of a call number: 47. */
 export const CALL_NUMBER_BITS = VERSION_BITS + RUN_BITS + SEQUENCE_BITS;
 
+/** How many versions there are. */
 export const VERSION_COUNT = 2 ** VERSION_BITS;
+/** The greatest version. */
 export const VERSION_MAX = VERSION_COUNT - 1;
 
+/** Runs of each version. */
 export const RUN_COUNT = 2 ** RUN_BITS;
+/** The greatest run of a version. */
 export const RUN_MAX = RUN_COUNT - 1;
 
 /** Call numbers for each run. */
 export const SEQUENCE_COUNT = 2 ** SEQUENCE_BITS;
+/** The greatest sequence of a run. */
 export const SEQUENCE_MAX = SEQUENCE_COUNT - 1;
 
 /** The greatest number of a call number; `dxlGgaI3` when encoded. */
@@ -44,6 +53,7 @@ export const SHUFFLE: readonly number[] = [
 
 /** Base62, by rising value. */
 export const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** Characters of a call number. */
 export const CALL_NUMBER_LENGTH = 8;
 
 // A layout that breaks one of these must not load. The message is short because every reader carries it: the line number names the proof.

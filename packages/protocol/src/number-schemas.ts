@@ -26,4 +26,5 @@ export const cursorSchema = z
   .string()
   .refine((text) => parseRunName(text) !== undefined, "a cursor is what an earlier page gave as nextCursor");
 
+/** A ledger id. */
 export const ledgerIdSchema = z.int().min(0).max(LEDGER_ID_MAX);

@@ -4,6 +4,7 @@
  */
 import type { ErrorCode } from "./error-codes.js";
 
+/** The paths of the routes for operators; `filledPath` fills in their parameters. */
 export const OPERATOR_ROUTES = {
   namespaces: "/v1/namespaces",
   capacity: "/v1/namespaces/:namespace/capacity",
@@ -16,6 +17,7 @@ export const OPERATOR_ROUTES = {
   console: "/console/",
 } as const;
 
+/** Every alarm that a coordinator can raise. */
 export const ALARM_NAMES = [
   "runs_used_80",
   "runs_used_95",
@@ -35,8 +37,10 @@ export type AlarmSeverity = (typeof ALARM_SEVERITIES)[number];
 
 /** The windows of the history route. */
 export const HISTORY_WINDOWS_MS = [3_600_000, 86_400_000, 604_800_000] as const;
+/** Steps of a history, whichever its window. */
 export const HISTORY_STEP_COUNT = 60;
 
+/** Where the value of a setting is from. */
 export const SETTING_ORIGINS = ["command line", "environment", "default"] as const;
 
 /** One event of the coordinator, as in the event stream: the same name and fields as in its log. */

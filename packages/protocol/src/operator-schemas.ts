@@ -29,6 +29,7 @@ export const namespaceDescriptionSchema = z.object({
 });
 export type NamespaceDescription = z.infer<typeof namespaceDescriptionSchema>;
 
+/** The namespaces of the store. */
 export const namespacesResponseSchema = z.object({
   store: z.string(),
   coordinator: z.string(),
@@ -67,6 +68,7 @@ const holderUseSchema = z.object({
 });
 export type HolderUse = z.infer<typeof holderUseSchema>;
 
+/** Who uses the runs of a namespace, and for how long they suffice. */
 export const capacityResponseSchema = z.object({
   namespace: z.string(),
   version,

@@ -8,6 +8,7 @@ export function quote(text: string): string {
   );
 }
 
+/** Describes a value of any type: a string quoted, of other values no more than the type. */
 export function describe(value: unknown): string {
   if (typeof value === "string") return quote(value);
   if (typeof value === "number" || value === null || value === undefined) return String(value);

@@ -42,6 +42,7 @@ const proof = z.string().regex(PROOF_PATTERN, "a lease proof has 43 characters A
 const printable = (lengthMax: number) =>
   z.string().min(1).max(lengthMax).regex(PRINTABLE_PATTERN, "holds an unprintable character");
 
+/** A namespace. */
 export const namespaceSchema = z
   .string()
   .regex(
@@ -54,6 +55,7 @@ const labelName = z
   .regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore");
 const labelValue = printable(LABEL_VALUE_LENGTH_MAX);
 
+/** The importer process that leases. */
 export const holderSchema = z.strictObject({
   name: printable(HOLDER_NAME_LENGTH_MAX),
   host: printable(HOST_LENGTH_MAX),
@@ -192,6 +194,7 @@ const trimmedSchema = z.object({
 });
 export type TrimmedLeases = z.infer<typeof trimmedSchema>;
 
+/** A page of the ledger. */
 export const runsResponseSchema = z.object({
   namespace: z.string(),
   currentVersion,
@@ -286,6 +289,7 @@ const recoverySchema = z.object({
 });
 export type LastRecovery = z.infer<typeof recoverySchema>;
 
+/** Whether a namespace leases; if it does not, why and what to do. */
 export const guardStatusSchema = z.object({
   /** `active`: it leases · `recovering`: automatic recovery is in progress · `stopped`: not until an operator has followed `explanation`. */
   state: z.enum(["active", "recovering", "stopped"]),
@@ -317,6 +321,7 @@ const useRateSchema = z.object({
 });
 export type UseRate = z.infer<typeof useRateSchema>;
 
+/** The state of a namespace. */
 export const statusResponseSchema = z.object({
   namespace: z.string(),
   storeId: z.string(),
@@ -336,6 +341,7 @@ export const statusResponseSchema = z.object({
 });
 export type StatusResponse = z.infer<typeof statusResponseSchema>;
 
+/** The body of every error. */
 export const errorResponseSchema = z.object({
   code: z.string(),
   reason: z.string().optional(),

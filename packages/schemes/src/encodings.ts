@@ -8,6 +8,7 @@ export const BASE16 = "0123456789abcdef";
 /** `own`: as long and in such characters as the scheme has it. `number`: digits, as of many schemes. `former`: no longer, or wrongly, written. */
 export type Form = "own" | "number" | "former";
 
+/** How numbers are written as text, and read from it. */
 export interface EncodingRule {
   /** As `decimal`, `base62`, `as printed`. */
   readonly name: string;

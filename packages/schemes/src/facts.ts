@@ -40,6 +40,7 @@ export type Failure =
   | "counter set back"
   | "same content";
 
+/** What follows from the fields of a scheme. */
 export interface Facts {
   /** log2 of how many different numbers can be made; 47 for a call number. What is the same in every number does not count. */
   readonly bits: number;

@@ -47,6 +47,7 @@ export const SEQUENCE_SCOPES = {
 } as const;
 export type SequenceScope = keyof typeof SEQUENCE_SCOPES;
 
+/** One part of a number. */
 export interface Field {
   /** One word, unique within the scheme: the key of its value. */
   readonly name: string;

@@ -6,6 +6,7 @@ import type { Field, Values } from "./fields.js";
 /** A step of minting: a number, or the time at which to try again. */
 export type MintStep = Minted | { readonly outcome: "wait"; readonly untilMs: number };
 
+/** A number that was minted. */
 export interface Minted {
   readonly outcome: "minted";
   readonly text: string;
@@ -35,6 +36,7 @@ export type Parsed =
   /** `isNear`: it looks like one. */
   | { readonly matches: false; readonly isNear: boolean; readonly reason: string };
 
+/** A numbering scheme, as its declaration makes it. */
 export interface Scheme {
   /** Lower case, with hyphens. Never changes. */
   readonly name: string;
@@ -90,11 +92,13 @@ export interface MintContext {
   readonly counter: { next(): bigint };
 }
 
+/** The clock of one process. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. May stand still, leap and go back. */
   nowMs(): number;
 }
 
+/** Random numbers, of a generator that the caller chooses. */
 export interface Random {
   /** A whole number from 0 to `bound - 1` (`bound` 1 to 2^53 - 1), each with the same chance. */
   below(bound: number): number;

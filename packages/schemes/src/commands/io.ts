@@ -1,5 +1,6 @@
 /** What the command line that mounts these commands gives them, so that they print and fail as its own commands do. */
 
+/** What these commands need from the command line that mounts them. */
 export interface SchemesIo {
   /** The call of the command that is running. */
   readonly call: {

@@ -13,6 +13,7 @@ interface Stage {
   readonly newPid: () => number;
 }
 
+/** Something that goes wrong while numbers are minted, or nothing. */
 export interface Scenario {
   /** As on the command line. */
   readonly name: string;

@@ -14,6 +14,7 @@ const DAY_S = 86_400;
 /** With a longer span a clock that is set back could be before the epoch of a scheme. */
 const SPAN_MAX_S = 365 * DAY_S;
 
+/** What is simulated. */
 export interface Simulation {
   readonly schemes: readonly Scheme[];
   readonly scenarios: readonly Scenario[];
@@ -35,6 +36,7 @@ interface ScenarioOutcomes {
   readonly outcomes: readonly Outcome[];
 }
 
+/** What one scheme did in one scenario. */
 export interface Outcome {
   readonly scheme: Scheme;
   readonly minted: number;
