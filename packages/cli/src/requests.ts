@@ -1,9 +1,9 @@
 /** Requests to a coordinator over HTTP, with the token of the command. Responses are checked by the coordinator's own schemas. */
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { boundedText, fetchFailure } from "@callnumber/client";
-import { isLoopback, readPrivateFile } from "@callnumber/coordinator/machine";
-import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/text";
+import { boundedText, fetchFailure } from "@callnumber/client/internal";
+import { isLoopback, readPrivateFile } from "@callnumber/coordinator/internal/machine";
+import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/internal/text";
 import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type * as z from "zod";

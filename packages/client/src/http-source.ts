@@ -31,6 +31,7 @@ const HOST_PATTERN = /^[a-z\d.:[\]-]+$/;
 /** As in RFC 6750. */
 const TOKEN_PATTERN = /^[\w.~+/-]+=*$/;
 
+/** Which coordinator `httpSource` leases from, and how it sends requests. */
 export interface HttpSourceOptions {
   /** URL of the coordinator, `http:` or `https:`, without credentials; a path before `/v1` is kept. */
   readonly coordinator: string;

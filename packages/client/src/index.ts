@@ -3,7 +3,6 @@ export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/http-a
 export { TAKE_COUNT_MAX } from "./call-arguments.js";
 export { Client, createClient } from "./client.js";
 export { ClientError } from "./client-error.js";
-export { boundedText, fetchFailure } from "./fetch.js";
 export { type Fetch, type HttpSourceOptions, httpSource } from "./http-source.js";
 export type { CallOptions, LeaseSource } from "./lease-source.js";
 export type { ClientHooks, ClientOptions } from "./options.js";

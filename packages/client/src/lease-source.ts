@@ -3,6 +3,7 @@
  */
 import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/http-api";
 
+/** What goes with each call of a source. */
 export interface CallOptions {
   /** Aborted when the client closes or the request takes too long. */
   readonly signal?: AbortSignal | undefined;

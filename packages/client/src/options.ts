@@ -43,6 +43,7 @@ export interface ClientHooks {
   readonly onReportFailed?: ((error: ClientError) => void) | undefined;
 }
 
+/** The options of `createClient`. */
 export interface ClientOptions {
   /** URL of the coordinator. Either this or `source`. Default: the variable `CALLNUMBER_COORDINATOR`, else `http://127.0.0.1:7300`. */
   readonly coordinator?: string | undefined;
