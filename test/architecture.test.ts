@@ -61,8 +61,9 @@ const RULES: readonly Rule[] = [
   },
   {
     because: "the rules of the coordinator know ports only: no HTTP, no store",
-    // index.ts and operator.ts export what other packages use.
-    files: /^packages\/coordinator\/src\/((?!(index|operator)\.ts$)[a-z-]+\.ts$|(events|inspect|ledger|status)\/)/,
+    // index.ts, operator.ts and internal.ts export what other packages use.
+    files:
+      /^packages\/coordinator\/src\/((?!(index|internal|operator)\.ts$)[a-z-]+\.ts$|(events|inspect|ledger|status)\/)/,
     forbidden:
       /^(packages\/coordinator\/src\/(http|stores)\/(?!server$|store$|open-store$|store-url$)|fastify|ioredis|@photostructure)/,
   },
@@ -124,14 +125,14 @@ const RULES: readonly Rule[] = [
       "commands that need no coordinator start at once: encode and decode load no store, no server and no schema library",
     files: /^packages\/cli\/src\/(commands\/(encode|decode)|input|output|invocation|redact-secrets|run|main)\./,
     allowed:
-      /^(packages\/cli\/src\/(input|output|invocation|redact-secrets|program|run)|@callnumber\/(coordinator\/text|protocol\/(call-number-in|codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
+      /^(packages\/cli\/src\/(input|output|invocation|redact-secrets|program|run)|@callnumber\/(coordinator\/internal\/text|protocol\/(call-number-in|codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
   },
   {
     because:
       "what mounts the commands about numbering schemes, and what it gives them, loads no store, no server, no client, no schema library",
     files: /^packages\/cli\/src\/(commands\/schemes|table)\./,
     allowed:
-      /^(packages\/cli\/src\/(invocation|input|output|table)|@callnumber\/(coordinator\/(machine|text)|schemes\/commands)|commander|node:(fs|process))$/,
+      /^(packages\/cli\/src\/(invocation|input|output|table)|@callnumber\/(coordinator\/internal\/(machine|text)|schemes\/commands)|commander|node:(fs|process))$/,
   },
   {
     because: "only serve loads the HTTP server: other commands act on a store, or on a coordinator over HTTP",
@@ -142,6 +143,11 @@ const RULES: readonly Rule[] = [
     because: "the command line uses the other packages by their public names",
     files: /^packages\/cli\/src\//,
     forbidden: /^packages\/(?!cli\/)/,
+  },
+  {
+    because: "an internal entry is for the command alone, so that it may change in any release",
+    files: /^packages\/(?!cli\/)/,
+    forbidden: /^@callnumber\/[a-z]+\/internal\b/,
   },
   {
     because: "nothing depends on the command line: it stands on top",
@@ -163,7 +169,7 @@ const RULES: readonly Rule[] = [
   {
     because: "an example uses what a user can use: the packages by their public names",
     files: /^examples\//,
-    forbidden: /^packages\//,
+    forbidden: /^packages\/|^@callnumber\/[a-z]+\/internal\b/,
   },
 ];
 

@@ -1,7 +1,7 @@
 /** The list of call numbers of `recover --numbers`. Its greatest run is a floor for the recovery. */
 import { createReadStream } from "node:fs";
+import { escapeForTerminal } from "@callnumber/coordinator/internal/text";
 import type { Floor } from "@callnumber/coordinator/operator";
-import { escapeForTerminal } from "@callnumber/coordinator/text";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { ledgerIdOf, nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/wire";
 import { inputLines, linesOf } from "./input.js";

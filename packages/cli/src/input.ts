@@ -1,5 +1,5 @@
 /** Standard input, line by line, in bounded memory. */
-import { escapeLines } from "@callnumber/coordinator/text";
+import { escapeLines } from "@callnumber/coordinator/internal/text";
 import { invocation } from "./invocation.js";
 import { failureLine } from "./output.js";
 

@@ -1,6 +1,6 @@
 /** What commands print: text, JSON and failures, all without characters that act on a terminal; and colors. */
 import { styleText } from "node:util";
-import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordinator/text";
+import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordinator/internal/text";
 import { filledCommands, withSeparators } from "@callnumber/protocol/operator";
 import { type Holder, runName } from "@callnumber/protocol/wire";
 import { type CommandIo, invocation } from "./invocation.js";

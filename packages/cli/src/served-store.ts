@@ -1,5 +1,5 @@
 /** Which store the coordinator at hand serves. A command that names no store must not act on another one. */
-import { isLoopback, realPathOf } from "@callnumber/coordinator/machine";
+import { isLoopback, realPathOf } from "@callnumber/coordinator/internal/machine";
 import { describeStore, parseStoreUrl, placeOf, type StoreAddress } from "@callnumber/coordinator/operator";
 import {
   type CommandContext,

@@ -2,14 +2,11 @@
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { platform } from "node:process";
-import { readPrivateFile } from "@callnumber/coordinator/machine";
+import { areSamePlace, commandUrlOf, hasNoLogin, NODE_COUNT_MAX } from "@callnumber/coordinator/internal";
+import { readPrivateFile } from "@callnumber/coordinator/internal/machine";
 import {
-  areSamePlace,
   type Checkpoints,
   checkpointsOf,
-  commandUrlOf,
-  hasNoLogin,
-  NODE_COUNT_MAX,
   type OpenStore,
   openStore,
   parseStoreUrl,

@@ -2,7 +2,7 @@
  * Tables that fit the terminal: cells are shortened first, in the widest columns; where that is not enough, the least important
  * columns are left out. Without a terminal everything is printed.
  */
-import { escapeForTerminal } from "@callnumber/coordinator/text";
+import { escapeForTerminal } from "@callnumber/coordinator/internal/text";
 import { invocation } from "./invocation.js";
 import { formatCount, type Paint, paintFor, plain, type Style } from "./output.js";
 

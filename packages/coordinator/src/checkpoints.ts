@@ -13,6 +13,7 @@ import {
 import { refused } from "./guard/refusals.js";
 import { describeStore, placeOf, type StoreAddress } from "./stores/store-url.js";
 
+/** The checkpoints of one store, a file for each namespace. */
 export interface Checkpoints {
   readonly checkpointFileOf: (namespace: string) => CheckpointFile;
   /** Returns the namespaces with a checkpoint, also those that the store has lost. Makes nothing, reads no high-water mark. */

@@ -48,6 +48,7 @@ import { describeNamespace, type StatusSources, statusOf } from "./status/status
 import { type Finding, type NamespaceRecord, type Store } from "./stores/store.js";
 import { assertLedgerId, assertNamespace, assertNonce, assertWithin } from "./validate.js";
 
+/** What a coordinator is made of; all but store and name have a default. */
 export interface CoordinatorOptions {
   readonly store: Store;
   /** The name of this coordinator in the ledger. */
@@ -92,6 +93,7 @@ export interface InitOptions {
 
 const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
 
+/** Leases the runs of one store, and answers what is known of them. It has the shape of the client's `LeaseSource`. */
 export class Coordinator {
   readonly name: string;
   /** Use and forecast, for operators. */

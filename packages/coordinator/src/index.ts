@@ -1,12 +1,12 @@
+/** What a program needs that embeds a coordinator: README.md names each. */
 export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
-export { CALLER_EVENTS, EventHub, EventSuppressor } from "./events/events.js";
+export { EventHub } from "./events/events.js";
 export { RecentEvents } from "./events/recent-events.js";
-export { isRecoverable } from "./guard/guard-state.js";
 export { type Authenticator, NO_AUTH } from "./http/auth.js";
-export { createServer, filledLine, type Server, type ServerOptions } from "./http/server.js";
+export { createServer, type Server, type ServerOptions } from "./http/server.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls.js";
-export { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
+export { LeaseLimits } from "./limits/lease-limits.js";
 export type { Allowance } from "./limits/token-buckets.js";
 export { type Log, SILENT_LOG } from "./log.js";
 export { LedgerFiles, LedgerTrimmer } from "./retention/ledger-trimmer.js";

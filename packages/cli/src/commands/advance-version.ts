@@ -1,10 +1,9 @@
 /** `advance-version`: prints what it means to leave a version. With --apply, numbering continues in the next one. */
+import { CORRUPT, PHASES } from "@callnumber/coordinator/internal";
 import {
   type AdvancePlan,
   advanceVersion,
-  CORRUPT,
   describeStore,
-  PHASES,
   planAdvance,
   refusalOfAdvance,
 } from "@callnumber/coordinator/operator";

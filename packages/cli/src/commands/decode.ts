@@ -1,5 +1,5 @@
 /** `decode`: call numbers to their parts, offline. */
-import { escapeLines } from "@callnumber/coordinator/text";
+import { escapeLines } from "@callnumber/coordinator/internal/text";
 import { callNumberIn } from "@callnumber/protocol/call-number-in";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";

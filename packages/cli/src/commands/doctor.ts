@@ -1,15 +1,13 @@
 /** `doctor`: what prevents leasing on this store, and what an operator should change before it does. Changes nothing. */
+import { NO_NAMESPACE, recordFindings, remedyIn } from "@callnumber/coordinator/internal";
+import { escapeAndShorten } from "@callnumber/coordinator/internal/text";
 import {
   checkpointsOf,
   describeStore,
   type Finding,
-  NO_NAMESPACE,
   parseStoreUrl,
-  recordFindings,
-  remedyIn,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
-import { escapeAndShorten } from "@callnumber/coordinator/text";
 import { commandLine, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";

@@ -1,5 +1,5 @@
 /** `export`: the ledger, or a part of it, on standard output. */
-import { escapeLines } from "@callnumber/coordinator/text";
+import { escapeLines } from "@callnumber/coordinator/internal/text";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { ledgerEntrySchema } from "@callnumber/protocol/schemas";

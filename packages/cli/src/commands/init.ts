@@ -1,12 +1,6 @@
 /** `init`: makes a namespace, on the store itself. */
-import {
-  Coordinator,
-  checkpointsOf,
-  describeStore,
-  type NamespaceRecord,
-  RATE_DEFAULT,
-  RATE_MAX,
-} from "@callnumber/coordinator/operator";
+import { RATE_DEFAULT, RATE_MAX } from "@callnumber/coordinator/internal";
+import { Coordinator, checkpointsOf, describeStore, type NamespaceRecord } from "@callnumber/coordinator/operator";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { runNameSchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";

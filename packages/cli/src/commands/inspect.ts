@@ -1,6 +1,6 @@
 /** `inspect`: what a call number is, and who made it. */
-import { canExist, inspectMalformed } from "@callnumber/coordinator/operator";
-import { escapeForTerminal } from "@callnumber/coordinator/text";
+import { canExist, inspectMalformed } from "@callnumber/coordinator/internal";
+import { escapeForTerminal } from "@callnumber/coordinator/internal/text";
 import { callNumberIn, UnclearTextError } from "@callnumber/protocol/call-number-in";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { inspectResponseSchema } from "@callnumber/protocol/schemas";

@@ -1,6 +1,6 @@
 /** `next`: makes call numbers at the terminal, as an importer would. */
 import { ClientError, createClient, TAKE_COUNT_MAX } from "@callnumber/client";
-import { escapeAndShorten } from "@callnumber/coordinator/text";
+import { escapeAndShorten } from "@callnumber/coordinator/internal/text";
 import { LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { invocation } from "../invocation.js";

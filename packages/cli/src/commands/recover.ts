@@ -1,11 +1,10 @@
 /** `recover`: prints what it finds, what it would set and what that costs. With --apply it does it. */
 import { setTimeout as delay } from "node:timers/promises";
+import { checkpointFields, NO_CHECKPOINT_FILE } from "@callnumber/coordinator/internal";
 import {
-  checkpointFields,
   checkpointsOf,
   describeStore,
   HEARTBEAT_EVERY_MS,
-  NO_CHECKPOINT_FILE,
   openStore,
   planRecovery,
   type RecoverPlan,

@@ -1,5 +1,5 @@
 /** `schemes`: the commands of packages/schemes, which print and fail as all others do. */
-import { escapeLines } from "@callnumber/coordinator/text";
+import { escapeLines } from "@callnumber/coordinator/internal/text";
 import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
 import type { Command } from "commander";
 import { answerLines } from "../input.js";

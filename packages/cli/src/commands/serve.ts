@@ -1,6 +1,6 @@
 /** `serve`: its options. ../serve/run-coordinator.ts runs the coordinator. */
 import { hostname } from "node:os";
-import { CONCURRENT_LEASES_DEFAULT, HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "@callnumber/coordinator/operator";
+import { CONCURRENT_LEASES_DEFAULT, HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "@callnumber/coordinator/internal";
 import type { Setting } from "@callnumber/protocol/operator";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command, type Option } from "commander";

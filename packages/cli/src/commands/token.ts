@@ -3,7 +3,6 @@ import { fstatSync } from "node:fs";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { faultOfMode, LinkLeadsNowhere, realPathOf } from "@callnumber/coordinator/machine";
 import {
   lineOf,
   type MadeToken,
@@ -16,7 +15,8 @@ import {
   TOKEN_COUNT_MAX,
   type TokenRecord,
   TokensFileError,
-} from "@callnumber/coordinator/operator";
+} from "@callnumber/coordinator/internal";
+import { faultOfMode, LinkLeadsNowhere, realPathOf } from "@callnumber/coordinator/internal/machine";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { Command, Option } from "commander";
 import { invocation } from "../invocation.js";

@@ -1,14 +1,7 @@
 /** Which clients may use the coordinator of `serve`, and how much: those with a token of a file; else every client of this machine, or every client. */
-import {
-  type Allowance,
-  type Authenticator,
-  HOLDER_ALLOWANCE,
-  LeaseLimits,
-  type Log,
-  NO_AUTH,
-  TOKEN_ALLOWANCE,
-} from "@callnumber/coordinator";
-import { isLoopback } from "@callnumber/coordinator/machine";
+import { type Allowance, type Authenticator, LeaseLimits, type Log, NO_AUTH } from "@callnumber/coordinator";
+import { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "@callnumber/coordinator/internal";
+import { isLoopback } from "@callnumber/coordinator/internal/machine";
 import { openTokensFile } from "./tokens-file.js";
 
 export interface AccessOptions {

@@ -2,18 +2,10 @@
  * The log of `serve`: JSON by pino, or text for a terminal. Leasing never waits for the log and never ends because of it.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  CALLER_EVENTS,
-  EventHub,
-  EventSuppressor,
-  filledLine,
-  isRecoverable,
-  type Log,
-  RecentEvents,
-  SILENT_LOG,
-} from "@callnumber/coordinator";
-import { escapeAndShorten, escapeJson, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/text";
-import type { CommandContext } from "@callnumber/protocol/operator";
+import { EventHub, type Log, RecentEvents, SILENT_LOG } from "@callnumber/coordinator";
+import { CALLER_EVENTS, EventSuppressor, isRecoverable } from "@callnumber/coordinator/internal";
+import { escapeAndShorten, escapeJson, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/internal/text";
+import { type CommandContext, filledJson, STORE_URL } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { pino } from "pino";
 import { invocation } from "../invocation.js";
@@ -60,6 +52,11 @@ export function openLog(
       await destination?.close();
     },
   };
+}
+
+/** Fills in the commands in a line of the log, with its end. */
+function filledLine(line: string, context: CommandContext): string {
+  return line.includes(STORE_URL) ? `${filledJson(line, context)}\n` : line;
 }
 
 const WAITING_BYTES_MAX = 8 * 1_024 * 1_024;

@@ -12,8 +12,8 @@ import {
   parseStoreUrl,
   readTlsMaterial,
 } from "@callnumber/coordinator";
+import { escapeLines } from "@callnumber/coordinator/internal/text";
 import { checkpointsOf } from "@callnumber/coordinator/operator";
-import { escapeLines } from "@callnumber/coordinator/text";
 import {
   type CommandContext,
   commandLine,

@@ -1,6 +1,6 @@
 /** TLS of `serve`: its options, and the files that they name. */
 import { type Log, readTlsMaterial, type TlsMaterial, type TlsPaths } from "@callnumber/coordinator";
-import { isLoopback } from "@callnumber/coordinator/machine";
+import { isLoopback } from "@callnumber/coordinator/internal/machine";
 import { nearExpiry } from "../certificate-expiry.js";
 import { invocation } from "../invocation.js";
 

@@ -16,6 +16,7 @@ export interface CoordinatorEvent {
 /** Must not throw or wait: a lease may be waiting for it. */
 export type EventListener = (event: CoordinatorEvent) => void;
 
+/** A log that passes each event to its subscribers, and then to another log. */
 export class EventHub implements Log {
   readonly #log: Log;
   readonly #listeners = new Set<EventListener>();

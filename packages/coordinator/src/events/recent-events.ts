@@ -28,6 +28,7 @@ export interface EventsSince {
 
 type Watcher = (event: OperatorEvent) => void;
 
+/** Keeps the last events for the event stream; subscribe its `take` to the hub. */
 export class RecentEvents {
   /** Identifies this process: the one before counted its events from one, too. */
   readonly life = randomBytes(6).toString("hex");

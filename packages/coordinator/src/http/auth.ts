@@ -53,6 +53,7 @@ declare module "fastify" {
   }
 }
 
+/** Decides which requests are from whom, and what they may do. */
 export interface Authenticator {
   /** Returns undefined for a request without exactly one valid token. */
   authenticate(request: FastifyRequest): Principal | undefined;

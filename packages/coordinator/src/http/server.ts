@@ -2,7 +2,7 @@
  * The HTTP server of a coordinator: it puts the routes together, responds to errors with the protocol's error bodies, and stops gracefully.
  * Knows the coordinator, and nothing of stores.
  */
-import { type CommandContext, filledJson, OPERATOR_ROUTES, STORE_URL } from "@callnumber/protocol/operator";
+import { filledJson, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { ROUTES } from "@callnumber/protocol/wire";
 import swagger from "@fastify/swagger";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
@@ -28,6 +28,7 @@ import { leaseRoutes } from "./routes/leases.js";
 import { namespacesRoutes, publicCallNumberRoute } from "./routes/namespaces.js";
 import type { TlsMaterial } from "./tls.js";
 
+/** What a server is made of; all but coordinator and release have a default. */
 export interface ServerOptions {
   readonly coordinator: Coordinator;
   /** Release number, for OpenAPI and the metrics. */
@@ -64,6 +65,7 @@ export interface ServerOptions {
   readonly tls?: TlsMaterial | undefined;
 }
 
+/** The HTTP server of one coordinator. */
 export interface Server {
   /**
    * Starts to listen; resolves to the URL, with the port that was taken when `port` is 0.
@@ -76,6 +78,7 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** Creates the HTTP API and the console of a coordinator. It listens when `listen` is called. */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { coordinator, release, startedWith, tls, maxConnections } = options;
   const { events = new EventHub(SILENT_LOG), recentEvents = new RecentEvents(), authenticator = NO_AUTH } = options;
@@ -182,9 +185,4 @@ function assertExposureAllowed(
   if (authenticator === NO_AUTH && !listenWithoutTokens)
     refuse("no token is required", "an authenticator", "listenWithoutTokens");
   if (tls === undefined && !listenWithoutTls) refuse("nothing is encrypted", "tls", "listenWithoutTls");
-}
-
-/** Fills in the commands in a line of the log, with its end. */
-export function filledLine(line: string, context: CommandContext): string {
-  return line.includes(STORE_URL) ? `${filledJson(line, context)}\n` : line;
 }

@@ -3,6 +3,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext, type TlsOptions } from "node:tls";
 import { readPrivateFile, readPublicFile } from "../platform/private-file.js";
 
+/** The files of a TLS server. */
 export interface TlsPaths {
   /** In PEM: the server's own certificate first, then those that lead to its authority. */
   readonly certificate: string;
@@ -12,6 +13,7 @@ export interface TlsPaths {
   readonly clientCa?: string | undefined;
 }
 
+/** What the files of a TLS server contain, checked. */
 export interface TlsMaterial {
   readonly certificate: string;
   readonly key: string;

@@ -42,6 +42,7 @@ interface TokenState {
   readonly holders: TokenBuckets | undefined;
 }
 
+/** How many runs tokens and holders may take; for `createServer`. Without options there is no limit. */
 export class LeaseLimits {
   readonly #options: LeaseLimitsOptions;
   readonly #now: () => number;

@@ -3,6 +3,7 @@
  * passed in. Keeps one number for each key that owes something, and forgets the key when nothing is owed any more.
  */
 
+/** How many runs one token or one holder may take. */
 export interface Allowance {
   /** What may be taken at once: whole, 1 or more. */
   readonly atOnce: number;

@@ -24,6 +24,7 @@ export interface AdvanceOptions extends NamespaceGuardOptions {
   readonly isClockChecked: boolean;
 }
 
+/** What the step found, would write and would give up. */
 export interface AdvancePlan {
   readonly namespace: string;
   readonly storeId: string;

@@ -190,6 +190,7 @@ async function recordIn(store: Store, namespace: string): Promise<NamespaceRecor
   }
 }
 
+/** What a move did. */
 export interface Moved {
   readonly namespace: string;
   /** Of the new store. */

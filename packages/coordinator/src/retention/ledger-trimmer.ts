@@ -33,6 +33,7 @@ export interface LedgerTrimmerOptions {
   readonly everyMs?: number;
 }
 
+/** Trims the ledgers of one store while it is started. */
 export class LedgerTrimmer {
   readonly #options: LedgerTrimmerOptions;
   readonly #warned = new Set<string>();

@@ -10,6 +10,7 @@ const CLEARED = { connections_free: "connections_full", tokens_reloaded: "tokens
 
 export type ProcessAlarmName = (typeof RAISED)[keyof typeof RAISED]["name"];
 
+/** Raises and clears the alarms about this process; subscribe its `take` to the hub. */
 export class ProcessAlarms {
   readonly #raised = new Map<ProcessAlarmName, Alarm>();
 

@@ -5,6 +5,7 @@ import type { StoreAddress } from "./store-url.js";
 
 export { removeRestartMarker } from "./sqlite/restart-marker.js";
 
+/** A store that is open, until its `close`. */
 export interface OpenStore {
   readonly store: Store;
   /** Whether the store was made by this call: it holds no namespace yet. */

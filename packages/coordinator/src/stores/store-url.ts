@@ -9,6 +9,7 @@ const DEFAULT_KEY_PREFIX = "callnumber:";
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
+/** Where a store is, as its URL names it. */
 export type StoreAddress =
   | { readonly kind: "memory" }
   | { readonly kind: "sqlite"; readonly path: string }

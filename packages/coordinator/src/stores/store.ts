@@ -95,6 +95,7 @@ export interface AdvanceStep extends StepBase, Remembered {
   readonly version: number;
 }
 
+/** What a step does, and what the store must find unchanged for it. */
 export type StepCommand =
   | LeaseStep
   | HeartbeatStep
@@ -184,12 +185,14 @@ export interface LeaseQuery {
   readonly withoutRecord?: boolean;
 }
 
+/** How far a holder has come in a run, for its ledger entry. */
 export interface ReportCommand {
   readonly nonce: string;
   readonly lastSequence: number | null;
   readonly state: Progress["state"];
 }
 
+/** The port to a store: one record and one ledger for each namespace, and what is written in one step. */
 export interface Store {
   /** As in `status`: `memory`, `sqlite`, `redis`. */
   readonly kind: string;

@@ -16,6 +16,7 @@ interface KnownToken {
 
 export type IsEqual = (one: Buffer, other: Buffer) => boolean;
 
+/** Authenticates requests by the records of a tokens file; `replace` gives it others. */
 export class TokenAuthenticator implements Authenticator {
   readonly #isEqual: IsEqual;
   #known: readonly KnownToken[] = [];

@@ -57,6 +57,7 @@ const recordSchema = z
   })
   .refine(({ id, sha256 }) => id === tokenIdOf(sha256), { path: ["id"], message: "is not the beginning of sha256" });
 
+/** One line of a tokens file: what a token may do, and its digest. */
 export type TokenRecord = z.infer<typeof recordSchema>;
 
 export interface TokenSettings {

@@ -1,0 +1,26 @@
+/**
+ * For the `callnumber` command alone: may change in any release, and is documented by its sources only. Loads no HTTP server. Commands that
+ * need no store import `text.ts` and `platform/` by entries of their own, because the rest here takes a schema library.
+ */
+export { CALLER_EVENTS, EventSuppressor } from "./events/events.js";
+export { CORRUPT, checkpointFields, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
+export { isRecoverable } from "./guard/guard-state.js";
+export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
+export { RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
+export { ROLES, type Role } from "./http/auth.js";
+export { CONCURRENT_LEASES_DEFAULT } from "./http/in-flight-limits.js";
+export { canExist, inspectMalformed } from "./inspect/verdicts.js";
+export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
+export { NO_NAMESPACE, recordFindings, remedyIn } from "./operator/record-findings.js";
+export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
+export { areSamePlace, commandUrlOf, hasNoLogin } from "./stores/store-url.js";
+export {
+  lineOf,
+  type MadeToken,
+  makeToken,
+  noteSchema,
+  TOKEN_COUNT_MAX,
+  type TokenRecord,
+  TokensFileError,
+} from "./tokens/token.js";
+export { readTokensFile, readTokensFileIfThere } from "./tokens/tokens-file.js";
