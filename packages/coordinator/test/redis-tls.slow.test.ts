@@ -158,7 +158,7 @@ describe("a store", () => {
     const { code, stderr } = await callnumberProcess(["init", "--store", redis.urlWith(`ca=${ca}`)], { env });
     expect(code).toBe(1);
     expect(stderr).toContain("its certificate is of an authority that is not known here");
-    expect(await contents(redis.server)).toEqual([0, [], 0]);
+    expect(await contents(redis.server)).toEqual([0, new Map(), 0]);
   });
 
   test("a store leases no more when the server's certificate is replaced by one of another authority", async () => {
@@ -170,7 +170,7 @@ describe("a store", () => {
     await server.start();
     const failure = () => lease().then(String, ({ message }: Error) => message);
     await expect.poll(failure).toMatch(/of an authority that is not known here/);
-    expect(await contents(server)).toEqual([0, [], 0]);
+    expect(await contents(server)).toEqual([0, new Map(), 0]);
   });
 });
 
