@@ -119,11 +119,22 @@ test("no step leases from a source that forgot its seal while a checkpoint has t
   const recovering = { ...common, storeId: undefined, floors: [], nodeCount: 1, isClockChecked: true, watchMs: 0 };
   await expect(planRecovery(recovering)).rejects.toMatchObject(moved);
   await expect(planAdvance({ ...common, isForcedEarly: true, isClockChecked: true })).rejects.toMatchObject(moved);
-  expect(store.stepNames()).toEqual([]);
+  // Tried by `recover`, and refused.
+  expect(store.stepNames()).toEqual(["seal"]);
   store.restore(new Map());
   await expect(guardOn(world, { checkpointFile: fileAt() })).rejects.toMatchObject(moved);
   const coordinator = new Coordinator({ store, name: "init", checkpointFileOf: () => fileAt() });
   await expect(coordinator.initNamespace(NAMESPACE)).rejects.toMatchObject(moved);
+});
+
+test("a record that can't be sealed again, because it has a time to live, may be recovered", async () => {
+  const { world } = await forgetful();
+  const { store, clock } = world;
+  const common = { store, namespace: NAMESPACE, checkpointFile: fileAt(), now: clock.now, pause: clock.pause };
+  const recovering = { ...common, storeId: undefined, floors: [], nodeCount: 1, isClockChecked: true, watchMs: 0 };
+  await expect(planRecovery(recovering)).rejects.toMatchObject({ code: "namespace_moved" });
+  store.expires = true;
+  await expect(planRecovery(recovering)).resolves.toMatchObject({ storeId: world.storeId });
 });
 
 test("a source that forgot its seal is believed again only without any checkpoint of the move", async () => {

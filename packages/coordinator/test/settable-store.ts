@@ -38,6 +38,8 @@ export class SettableStore implements Store {
     epoch: "first:life:0",
     connectedReplicas: 0,
   };
+  /** Whether each record has a time to live. */
+  expires = false;
   acknowledgedCount = 0;
   /** The steps that were asked for, in their order. */
   readonly steps: StepCommand[] = [];
@@ -56,7 +58,7 @@ export class SettableStore implements Store {
     const keys = {
       record: fields === undefined ? "none" : "hash",
       fields: fields ?? {},
-      expires: false,
+      expires: this.expires,
       ledger: "none",
       ledgerMark: 0,
       holders: "none",

@@ -22,6 +22,7 @@ import { moveUnfinished } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
+import { movedSeal } from "../guard/seals.js";
 import { parseStoreId } from "../guard/store-id.js";
 import { doStep } from "../guard/verify-outcome.js";
 import { type NamespaceRecord, type Outcome, type Store } from "../stores/store.js";
@@ -98,8 +99,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const checkpoint = read === CORRUPT ? undefined : read;
   const unfinished = record === undefined && read === undefined ? moveUnfinished(namespace, checkpointFile) : undefined;
   if (unfinished !== undefined) throw unfinished;
-  // A record that is gone may be made again, for a move that was cut short: no coordinator leases from it.
-  if (record !== undefined && checkpoint?.movedTo !== undefined) throw refused("MOVED", checkpoint.movedTo, namespace);
+  // One that is gone or can't be sealed may be made again, for a move that was cut short: no coordinator leases from it.
+  if (record !== undefined && checkpoint?.movedTo !== undefined && (await canBeSealed(store, record)))
+    throw refused("MOVED", checkpoint.movedTo, namespace);
   const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
@@ -194,6 +196,14 @@ async function readIfReadable(store: Store, namespace: string): Promise<FoundRec
     if (!(error instanceof CoordinatorError) || !RECOVERABLE.has(error.code)) throw error;
     return { record: undefined, fault: error };
   }
+}
+
+/** Whether a step would find the record sound: a time to live, for one, can't be read. Tried with a seal that is always refused. */
+async function canBeSealed(store: Store, { namespace, storeId, phase }: NamespaceRecord): Promise<boolean> {
+  const bounds = { isSilenceAccepted: false, floor: 0, generationMin: 0 };
+  const seal = movedSeal({ storeId, place: "nowhere" });
+  const refusal = await doStep(store, namespace, { step: "seal", storeId, ...bounds, seal }).catch((error) => error);
+  return phase === PHASES.sealed || (refusal as CoordinatorError).code !== "store_corrupt";
 }
 
 const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_found", "store_corrupt"]);
