@@ -7,6 +7,8 @@ import { quote } from "./quoted.js";
 
 /** Eight base62 characters. Some of them are no call numbers: the codec knows which. */
 const SHAPE = /^[0-9A-Za-z]{8}$/;
+/** A word such as "archives" or "Download": in a longer text it counts after `message/` only. One of 1,000 call numbers looks so. */
+const WORD = /^[A-Za-z][a-z]{7}$/;
 /** What a spreadsheet leaves of a call number that begins with zeros. */
 const WITHOUT_ZEROS = /^[0-9A-Za-z]{5,7}$/;
 /** Words of base62 characters, by the place where they are found. */
@@ -31,7 +33,7 @@ export class UnclearTextError extends CallNumberError {
 
 /**
  * Finds the one call number of a text: eight base62 characters between other characters, once percent-escapes are undone, also nested ones.
- * Other words of eight characters and hosts do not count. If words follow `message/`, only these count; else those that follow a `/` come
+ * Other words of eight characters, words of letters such as "archives", and hosts do not count. If words follow `message/`, only these count; else those that follow a `/` come
  * before all others. Without a call number, returns the last segment that has eight characters, so that the codec can say what is wrong
  * with it, or null.
  * @throws UnclearTextError when several different call numbers are equally likely, or the text or what follows `message/` has 5 to 7
@@ -45,14 +47,19 @@ export function callNumberIn(text: string): string | null {
   const plain = unescaped(trimmed).replace(HOST, "");
   const afterMessage = wordsIn(plain, AFTER_MESSAGE);
   const afterSlash = wordsIn(plain, AFTER_SLASH);
-  const places = afterMessage.length > 0 ? [afterMessage] : [afterSlash, wordsIn(plain, ANYWHERE)];
+  const isNoWord = (word: string) => !WORD.test(word);
+  const places =
+    afterMessage.length > 0
+      ? [afterMessage]
+      : [afterSlash, wordsIn(plain, ANYWHERE)].map((words) => words.filter(isNoWord));
   for (const words of places) {
     const [first, ...others] = new Set(words.filter(isCallNumber));
     if (first !== undefined && others.length === 0) return first;
     if (first !== undefined) throw severalIn(text, [first, ...others]);
   }
   rejectWithoutZeros(afterMessage);
-  return afterSlash.findLast((word) => SHAPE.test(word)) ?? null;
+  const mistyped = [...afterSlash.filter(isNoWord), ...afterMessage];
+  return mistyped.findLast((word) => SHAPE.test(word)) ?? null;
 }
 
 function wordsIn(text: string, place: RegExp): readonly string[] {
