@@ -168,6 +168,16 @@ test("the marker of any store is removed when it was not written for 30 days, an
   expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, another].sort());
 });
 
+test("a marker that another process removed is there again after the next lease", async () => {
+  const store = place.open({ create: true });
+  const { lease } = await withNamespace(store);
+  await lease();
+  await rm(await markerOf(place));
+  await lease();
+  await store.close();
+  expect(await nextStart()).toBe("unbroken");
+});
+
 test("the marker of a store with another name is not found when the store is rolled back to its first name", async () => {
   await closedStore();
   const [old, other, another] = ["old.db", "other.db", "another.db"].map((name) => join(place.folder, name)) as [

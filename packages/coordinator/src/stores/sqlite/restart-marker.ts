@@ -131,6 +131,11 @@ function markerAt(
     found,
     write(marks) {
       if (path === undefined) return;
+      // Another process, whose clock may be wrong, took it for abandoned. What is not written again is recovered at the next start.
+      if (file !== undefined && fstatSync(file).nlink === 0) {
+        slots.clear();
+        this.close();
+      }
       file ??= openSync(path, CREATE_FLAGS, 0o600);
       for (const mark of marks) {
         const slot = slots.get(mark.namespace) ?? slots.size;
