@@ -74,7 +74,8 @@ const OPERANDS: Readonly<Record<string, readonly Meaning[]>> = {
     [/^[a-z-]+:/, "--store"],
   ],
 };
-const NAMESPACE: Meaning = [/^[a-z][a-z0-9-]*$/, "--namespace"];
+/** Not `apply`, which was meant to be an option. */
+const NAMESPACE: Meaning = [/^(?!ap*l?y$)[a-z][a-z0-9-]*$/, "--namespace"];
 
 /** What a text processor makes of one or two hyphens. */
 const DASH = /^[\u2010-\u2015\u2212]+(?=\w)/;

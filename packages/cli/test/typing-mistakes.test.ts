@@ -39,6 +39,7 @@ const MISTAKES: readonly (readonly [typed: string, answer: string])[] = [
   ["advance-version --yes", "(Did you mean --apply?)"],
   ["recover --force", "(Did you mean --apply?)"],
   ["recover --dry-run", "Without --apply nothing is changed"],
+  ["recover apply", "error: too many arguments for 'recover'. Expected 0 arguments but got 1."],
   ["recover help", '(Did you mean "callnumber recover --help"?)'],
   ["-?", '(Did you mean "callnumber --help"?)'],
   ["inspect", `Example: callnumber inspect ${NUMBER}`],

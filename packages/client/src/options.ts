@@ -122,8 +122,14 @@ export function settingsOf(options: ClientOptions): Settings {
   assertNone("", others satisfies Record<string, never>);
   assertHooks(hooks);
   check(NAMESPACE_PATTERN.test(namespace), "namespace", `1 to 63 ${NAME_CHARACTERS}`, namespace);
-  const isStoreId = expectedStoreId === undefined || (typeof expectedStoreId === "string" && expectedStoreId !== "");
-  check(isStoreId, "expectedStoreId", "a store id, or left out to pin the store of the first lease", expectedStoreId);
+  const isStoreId =
+    expectedStoreId === undefined || (typeof expectedStoreId === "string" && /^\S+$/.test(expectedStoreId));
+  check(
+    isStoreId,
+    "expectedStoreId",
+    "a store id without white space, or left out to pin the store of the first lease",
+    expectedStoreId,
+  );
   const stopWhenExhausted = onExhausted === "stop";
   check(stopWhenExhausted || onExhausted === "lease", "onExhausted", "one of lease, stop", onExhausted);
   if (stopWhenExhausted && (spareRuns ?? 0) > 0) {

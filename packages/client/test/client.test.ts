@@ -502,10 +502,11 @@ describe("options", () => {
     ["no run to ask for", { maxRunsPerLease: 0 }, "maxRunsPerLease"],
     ["a wait beyond an hour", { waitTimeoutMs: 3_600_001 }, "3600001"],
     ["a request beyond ten minutes", { requestTimeoutMs: 600_001 }, "600001"],
+    ["a pin with the end of its line", { expectedStoreId: "a.1.2.3\n" }, "a store id without white space"],
     [
       "a pin that is no text",
       { expectedStoreId: 7 },
-      "expectedStoreId must be a store id, or left out to pin the store of the first lease, not 7",
+      "expectedStoreId must be a store id without white space, or left out to pin the store of the first lease, not 7",
     ],
   ])("%s is rejected, with its name and value", (_, options, said) => {
     expect(() => createClient({ source, holder: { name: "x" }, ...options } as never)).toThrow(said);
