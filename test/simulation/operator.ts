@@ -72,6 +72,7 @@ export class Operator {
   move({ name, store }: NewPlace): void {
     void this.#type("move", async () => {
       const { storeId, record } = await moveNamespace({
+        isClockChecked: true,
         ...this.#common(),
         random: () => this.#world.random(),
         nodeCount: 1,

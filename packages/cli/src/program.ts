@@ -33,7 +33,7 @@ export async function runProgram(words: readonly string[]): Promise<void> {
     const typed = rest.slice(1);
     return void stdout.write(completionsFor(await programNaming(typed), typed));
   }
-  const program = await programNaming(words);
+  const program = await programNaming(words.filter((word) => word !== "--json"));
   if (words.length === 0) return program.outputHelp();
   if (asJson) {
     const explained = commandToExplain(

@@ -19,6 +19,7 @@ import {
   type StoreVerb,
   shellWord,
 } from "@callnumber/protocol/operator";
+import type { NamedRun } from "@callnumber/protocol/wire";
 import type { Command, Option } from "commander";
 import * as z from "zod";
 import { invocation } from "./invocation.js";
@@ -182,6 +183,8 @@ export function commandContextOf(command: Command): CommandContext {
   };
 }
 
+const isGiven = (part: number | undefined) => part !== undefined;
+
 /** Filled in when the command is printed, whatever gave it, without a password. */
 const FILLED_IN: ReadonlySet<string> = new Set(["store", "storeFile", "namespace", "checkpointDir"]);
 
@@ -190,7 +193,8 @@ export function commandAgain(command: Command, verb: StoreVerb, more: CommandOpt
   const typed = command.options.flatMap((option): [string, CommandOptions[string]][] => {
     const name = option.attributeName();
     if (FILLED_IN.has(name) || command.getOptionValueSource(name) !== "cli") return [];
-    const value: CommandOptions[string] = command.getOptionValue(name);
+    const value: CommandOptions[string] | NamedRun = command.getOptionValue(name);
+    if (typeof value === "object") return [[option.name(), [value.version, value.run].filter(isGiven).join("/")]];
     return [[option.name(), typeof value === "string" ? redactSecrets(value) : value]];
   });
   return commandLine(verb, command.getOptionValue("namespace"), { ...Object.fromEntries(typed), ...more });

@@ -163,6 +163,7 @@ test.each([
   [["schemes"], "callnumber schemes"],
   [["token", "help"], "callnumber token"],
   [["help", "runs"], "callnumber runs"],
+  [["help", "--json", "runs"], "callnumber runs"],
   [["runs", "--help"], "callnumber runs"],
   [["help", "schemes", "mint"], "callnumber schemes mint"],
 ])("with --json the help of %j is JSON", async (words, name) => {

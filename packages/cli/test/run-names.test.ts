@@ -76,3 +76,12 @@ test("a namespace that has had version 0 alone names a run by its number, and ta
     expect((await done("runs", name, ...to)).stdout).toMatch(/^run 2 in namespace main\n/);
   }
 });
+
+test("recover repeats a run as it was given in the command that it prints", async () => {
+  const store = await embeddedStore();
+  await done("init", "--store", store);
+  for (const run of ["0/7", "7"]) {
+    const { stdout } = await done("recover", "--store", store, "--min-run", run);
+    expect(stdout).toContain(`--min-run ${run} --apply`);
+  }
+});

@@ -54,7 +54,8 @@ test.each(ACTING)("%s acts on no store while a named coordinator does not answer
 
 test("the printed command acts on the store that is served, and the environment may name it", async () => {
   const store = await embeddedStore();
-  const { url } = await serve(store, "--create");
+  // Which backup does not take.
+  const { url } = await serve(store, "--create", "--checkpoint-dir", join(home, "checkpoints"));
   const to = join(home, "backup.db");
   const env = { XDG_STATE_HOME: home, CALLNUMBER_COORDINATOR: url };
   const { stderr } = await expectFailure(["backup", "--to", to], 2, "another store", env);

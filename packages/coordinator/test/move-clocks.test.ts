@@ -84,7 +84,7 @@ test("a move begins above the next version when the ceiling of this one has reac
   expect(await planMove(moving(store))).toMatchObject({ firstVersion: 2 });
 });
 
-test("a move from a store that was silent for more than 30 days needs no other step", async () => {
+test("a move from a store that was silent for more than 30 days asks about the clock, in its preview too, and nothing else", async () => {
   const clock = { aheadMs: 0 };
   const { store } = await withNamespace(storeWith(clock));
   clock.aheadMs = 31 * DAY_MS;
@@ -92,7 +92,14 @@ test("a move from a store that was silent for more than 30 days needs no other s
   await expect(leaseOf(coordinatorOf(store, later))).rejects.toMatchObject({ code: "manual_recovery_required" });
   const options = { ...moving(store), ...later };
   const target = { ...options.target, store: storeWith(clock) };
-  expect(await moveNamespace({ ...options, target })).toMatchObject({ record: { version: 1 } });
+  for (const act of [planMove, moveNamespace]) {
+    await expect(act({ ...options, target })).rejects.toMatchObject({
+      code: "manual_recovery_required",
+      message: expect.stringMatching(/31 days ago.*Nothing was moved.*--confirm-clock/s),
+    });
+  }
+  const confirmed = { ...options, target, isClockChecked: true };
+  expect(await moveNamespace(confirmed)).toMatchObject({ record: { version: 1 } });
 });
 
 test.each<[string, string, () => Promise<MoveOptions>]>([

@@ -126,6 +126,15 @@ describe("a healthy store", () => {
     expect(await isHealthy(world)).toBe(true);
   });
 
+  test("a plan after 30 days without a heartbeat is refused as the recovery is, until the clock is confirmed", async () => {
+    const world = await leased();
+    world.clock.timeMs += 31 * 86_400_000;
+    const refusalWith = async (isClockChecked: boolean) =>
+      refusalOf(await planRecovery({ ...asked(world), isClockChecked }));
+    expect((await refusalWith(false))?.message).toMatch(/30 days.*--confirm-clock/s);
+    expect(await refusalWith(true)).toBeUndefined();
+  });
+
   test.each<[what: string, arise: (world: World) => unknown, own?: Partial<RecoverOptions>]>([
     ["has no heartbeat for more than 30 days", ({ clock }) => void (clock.timeMs += 31 * 86_400_000)],
     ["is lost", ({ store }) => store.restore(new Map())],

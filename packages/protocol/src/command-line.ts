@@ -43,12 +43,15 @@ export function commandLine(
   return ["callnumber", verb, ...flags].join(" ");
 }
 
-/** The same text, with what its commands need in place of the placeholder: as the store of the command, or as the one that `move` goes to. */
+/**
+ * The same text, with what its commands need in place of the placeholder: as the store of the command, or as the one that `move` goes to.
+ * `backup` takes no checkpoint directory.
+ */
 export function filledCommands(text: string, { storeOption, checkpointOption }: CommandContext): string {
   const after = checkpointOption === "" ? "" : ` ${checkpointOption}`;
   const targetOption = storeOption.replace(/^--store/, "--to");
   return text
-    .replace(TO_FILL, (_, verb: string) => `callnumber ${verb} ${storeOption}${after}`)
+    .replace(TO_FILL, (_, verb: string) => `callnumber ${verb} ${storeOption}${verb === "backup" ? "" : after}`)
     .replace(TARGET_TO_FILL, () => `${targetOption}${after}`);
 }
 

@@ -21,6 +21,7 @@ import { formatCount, formatRecord, print, printJson } from "../output.js";
 import { addActingOptions } from "../served-store.js";
 import {
   checkpointDirOption,
+  confirmClockOption,
   ignoreFindingsOption,
   nodesOption,
   openStoreWithCheckpoints,
@@ -33,6 +34,7 @@ interface Options extends StoreNamespaceOptions {
   readonly to?: string;
   readonly nodes: number;
   readonly ignoreFindings: readonly string[];
+  readonly confirmClock?: boolean;
   readonly apply?: boolean;
 }
 
@@ -58,6 +60,7 @@ export function moveCommand(): Command {
     nodesOption("data nodes of the new store: the master and its replicas").default(1),
     ignoreFindingsOption(),
     checkpointDirOption(),
+    confirmClockOption(),
     switchOption("apply", "move the namespaces"),
     urlFileOption("to"),
   ]);
@@ -129,7 +132,7 @@ async function planned(options: Options, stores: Stores) {
 }
 
 async function withMove<T>(
-  { nodes, checkpointDir }: Options,
+  { nodes, checkpointDir, confirmClock = false }: Options,
   { source, target, from, to }: Stores,
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
@@ -138,7 +141,8 @@ async function withMove<T>(
   const targetCheckpointFile = checkpointsOf(to, checkpointDir).checkpointFileOf(namespace);
   try {
     const newPlace = { store: target, place: placeOf(to).url, checkpointFile: targetCheckpointFile };
-    return await act({ store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes });
+    const request = { store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes };
+    return await act({ ...request, isClockChecked: confirmClock });
   } finally {
     checkpointFile.close();
     targetCheckpointFile.close();

@@ -14,7 +14,7 @@ import { randomBytes } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { ABOVE_EVERY_CEILING, DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { ABOVE_EVERY_CEILING, DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
@@ -25,6 +25,7 @@ import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../
 import { nextStoreId, parseStoreId, type StoreIdFields } from "../guard/store-id.js";
 import { doStep } from "../guard/verify-outcome.js";
 import type { NamespaceRecord, RecoverStep, SealStep, Store } from "../stores/store.js";
+import { formatDuration } from "../text.js";
 import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
 
 /** The store that the namespace moves to. */
@@ -40,6 +41,8 @@ export interface MoveOptions extends NamespaceGuardOptions {
   readonly target: MoveTarget;
   /** How many data nodes the target has. */
   readonly nodeCount: number;
+  /** The operator has checked the clocks: a long heartbeat gap was only that. Default false. */
+  readonly isClockChecked?: boolean;
   /** Leases in one read and write. Default 500. */
   readonly pageLeaseCount?: number;
 }
@@ -82,6 +85,7 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const source = await readSource(store, namespace, known);
   if (known !== undefined && known.storeId !== source.storeId) throw refused("FOREIGN", source.storeId, namespace);
   const begun = moveBegun(source, known, target.place);
+  assertClockIsChecked(source, options);
   const storeId = begun?.storeId ?? newStoreOf(source, known, options);
   if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
     throw new TypeError(
@@ -148,6 +152,20 @@ function newStoreOf(
     "run_space_exhausted",
     `namespace "${source.namespace}" can't move: it may have reached version ${version}, the last, and a move takes the next one. Between ` +
       "Redis servers, replicate and promote instead: version and store id stay",
+  );
+}
+
+/** A new store that is made by a clock years ahead would lease nothing with the right one. @throws CoordinatorError `manual_recovery_required`. */
+function assertClockIsChecked(
+  { namespace, changedAtMs }: NamespaceRecord,
+  { now = Date.now, isClockChecked = false }: MoveOptions,
+): void {
+  const silentMs = now() - changedAtMs;
+  if (isClockChecked || silentMs <= SILENCE_MAX_MS) return;
+  throw new CoordinatorError(
+    "manual_recovery_required",
+    `the last write of namespace "${namespace}" was ${formatDuration(silentMs)} ago: it was stopped, or a clock leapt. Nothing was moved. Check ` +
+      "the clock, then run the same with --confirm-clock",
   );
 }
 

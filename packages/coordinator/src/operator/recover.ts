@@ -54,6 +54,8 @@ export interface RecoverPlan {
   readonly isHealthy: boolean;
   /** When the run ceiling will have passed everything that is known, and recovering is possible; null when it has. */
   readonly possibleAtMs: number | null;
+  /** There was no heartbeat for 30 days, and the operator has not confirmed the clock. */
+  readonly isClockUnchecked: boolean;
   readonly nodeCount: number;
   /** The command that made this plan, with further options. */
   readonly again: (more: CommandOptions) => string;
@@ -121,9 +123,10 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const nowMs = now();
   // Only the store that opened a file knows whether it is a copy.
   const findings = store.isExclusive ? await store.preflight() : [];
+  const isSilent = record !== undefined && nowMs - record.changedAtMs > SILENCE_MAX_MS;
   const isSound =
     record?.phase === PHASES.open &&
-    nowMs - record.changedAtMs <= SILENCE_MAX_MS &&
+    !isSilent &&
     greatest === ledgerIdOf(record.version, record.highWaterMark) &&
     findings.every((finding) => finding.code === undefined);
   const target = ceilingAt(id, version, nowMs + 2 * bounds.epsMs);
@@ -140,6 +143,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     nextRunInMs: Math.max(whenCeilingReaches(id, version, target + 1) - nowMs, 0),
     isHealthy: isSound && read !== CORRUPT && (checkpoint?.generation ?? 0) <= (record?.generation ?? 0),
     possibleAtMs: run <= target ? null : whenCeilingReaches(id, version, run) - 2 * bounds.epsMs,
+    isClockUnchecked: isSilent && !options.isClockChecked,
     nodeCount: options.nodeCount ?? record?.nodeCount ?? checkpoint?.nodeCount ?? 1,
     again,
   };
@@ -258,6 +262,7 @@ function sourceOf(name: string, storeId: string | undefined): string {
 export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   const { namespace, storeId, floors, version, target, possibleAtMs } = plan;
   const { from, ledgerId } = greatestOf(floors);
+  if (plan.isClockUnchecked) return refused("OPERATOR", "silence", namespace);
   if (target >= RUN_MAX) {
     return new CoordinatorError(
       "run_space_exhausted",
