@@ -163,6 +163,20 @@ describe("a coordinator without a checkpoint", () => {
     expect((await leaseOf(await guardOn(world, { attendedMs }))).firstRun).toBe(11);
   });
 
+  test("a coordinator without a checkpoint believes no old record when its own clock is behind at the start", async () => {
+    const { world, backup } = await afterCoordinator();
+    await rm(folder, { recursive: true });
+    await mkdir(folder);
+    world.store.restore(backup);
+    world.clock.timeMs += attendedMs + SHORT_BOUNDS.epsMs + 1;
+    world.store.behindMs = attendedMs;
+    const guard = await guardOn(world, { attendedMs, checkpointFile: checkpointFileIn(world) });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "clock_skew" });
+    expect(checkpointFileIn(world).read()).toBeUndefined();
+    world.store.behindMs = 0;
+    expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(10);
+  });
+
   test("a coordinator notes no checkpoint before it has recovered what it knows nothing of", async () => {
     const { world, guard } = await afterPutBack(attendedMs + 1, checkpointFileIn);
     expect(checkpointFileIn(world).read()).toBeUndefined();
@@ -369,7 +383,9 @@ describe("a group of servers", () => {
       ...SILENT_LOG,
       info: (fields: object, event: string) => void (event === "checkpoint_created" && pins.push(fields)),
     };
-    (await guardOn(world, { checkpointFile: checkpointFileAt("a:1")(world), log })).close();
+    const first = await guardOn(world, { checkpointFile: checkpointFileAt("a:1")(world), log });
+    await first.heartbeat();
+    first.close();
     (await guardOn(world, { checkpointFile: checkpointFileAt("a:1", "b:1")(world), log })).close();
     expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, version: 0, run: 0 })]);
     (await guardOn(world, { checkpointFile: checkpointFileAt("z:1")(world), log })).close();

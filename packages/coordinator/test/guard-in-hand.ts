@@ -42,7 +42,8 @@ export async function guardOn(
   { clock, store }: World,
   { checkpointFile = NO_CHECKPOINT_FILE, log = SILENT_LOG, attendedMs = SHORT_BOUNDS.attendedMs }: GuardOptions = {},
 ): Promise<NamespaceGuard> {
-  const { now, pause } = clock;
+  const { pause } = clock;
+  const now = () => clock.now() - store.behindMs;
   const common = {
     store,
     namespace: NAMESPACE,

@@ -150,7 +150,7 @@ test("a coordinator that meets the seal notes the move for every later one", asy
   const target = await newTarget();
   Object.assign(world.store, { leases: async () => [] });
   const { storeId } = await moveNamespace(moving(world, target, NO_CHECKPOINT_FILE));
-  expect(fileAt().read()).not.toHaveProperty("movedTo");
+  expect(fileAt().read() ?? {}).not.toHaveProperty("movedTo");
   await expect(leaseOf(guard)).rejects.toMatchObject({ code: "namespace_moved" });
   world.store.restore(backup);
   expect(fileAt().read()).toMatchObject({ movedTo: `${storeId}@${target.place}` });

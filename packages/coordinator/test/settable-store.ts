@@ -40,6 +40,8 @@ export class SettableStore implements Store {
   };
   /** Whether each record has a time to live. */
   expires = false;
+  /** How far the coordinator's clock is behind the store's, ms. */
+  behindMs = 0;
   acknowledgedCount = 0;
   /** The steps that were asked for, in their order. */
   readonly steps: StepCommand[] = [];
@@ -65,7 +67,7 @@ export class SettableStore implements Store {
     } as const;
     const { timeMs } = this.clock;
     const server = { ...this.server, timeMs };
-    const written = decide({ namespace, keys, server, nowMs: timeMs, bounds: SHORT_BOUNDS }, command);
+    const written = decide({ namespace, keys, server, nowMs: timeMs - this.behindMs, bounds: SHORT_BOUNDS }, command);
     if (isRefusal(written)) throw refused(written.code, written.detail, namespace);
     this.#records.set(namespace, storedFields(written.record));
     const after = recordAfter(written.record, command.nonce);

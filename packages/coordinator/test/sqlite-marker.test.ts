@@ -5,6 +5,7 @@ import {
   chmod,
   chown,
   copyFile,
+  cp,
   mkdir,
   readdir,
   readFile,
@@ -103,7 +104,7 @@ test.each<[string, string, (marker: string) => Promise<unknown>, Partial<Machine
   ["has one changed bit", "no_mark", (marker) => changeBit(marker, 200)],
   [
     "is that of another store",
-    "other_record",
+    "no_mark",
     async (marker) => {
       const other = await newPlace();
       await closedStore(other);
@@ -166,6 +167,27 @@ test("the marker of any store is removed when it was not written for 30 days, an
   for (const path of [old, another]) await utimes(path, monthAgo, monthAgo);
   expect(await nextStart()).toBe("unbroken");
   expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, another].sort());
+});
+
+test("the marker does not make a restart unbroken when its directory is a copy that was made at once", async () => {
+  await closedStore();
+  const copy = `${place.markerFolder}.copy`;
+  await cp(place.markerFolder, copy, { recursive: true, preserveTimestamps: true });
+  await rm(place.markerFolder, { recursive: true });
+  await rename(copy, place.markerFolder);
+  expect(await nextStart()).toBe("no_mark");
+});
+
+test("a marker that was put back is noticed next to a namespace whose last write is in the future", async () => {
+  const future = place.open({ create: true, now: () => Date.now() + 600_000 });
+  await withNamespace(future, { namespace: "ahead" });
+  await future.close();
+  await closedStore();
+  const marker = await markerOf(place);
+  const changedAtMsOf = () => Date.now() + 2_100;
+  await copyFile(marker, `${place.path}.marker`);
+  await copyFile(`${place.path}.marker`, marker);
+  expect(await nextStart({ machine: { ...place.machine, changedAtMsOf } })).toBe("mark_put_back");
 });
 
 test("a marker that another process removed is there again after the next lease", async () => {

@@ -278,7 +278,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     let offsetMs = 0;
     const { store, commands, lease } = await storeFrom(1, { now: () => Date.now() + offsetMs });
     offsetMs = sign * (EPS_MS + 1_000);
-    const message = expect.stringMatching(sign < 0 ? /is \d+ ms ahead/ : /is -\d+ ms ahead/);
+    const message = expect.stringMatching(sign < 0 ? /is \d+ ms ahead of/ : /is \d+ ms behind/);
     for (const command of everyStepOf(commands)) {
       await refusesAndKeeps(store, command, { code: "clock_skew", message });
     }

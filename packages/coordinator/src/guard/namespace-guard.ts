@@ -89,7 +89,7 @@ export class NamespaceGuard {
   #foreignClaim: number | undefined;
   /** Generation at which two copies of the store were met; a recovered record has a later one. */
   #forkedAt: number | undefined;
-  /** What this coordinator has forgotten is unknown, because its checkpoint is missing or corrupt: the namespace is recovered once. */
+  /** What this coordinator has forgotten is unknown, because its checkpoint is missing or corrupt. Undefined once that was settled. */
   #mustRecover: "missing" | "corrupt" | undefined;
   /** The store is exclusive, and has what this coordinator, or its checkpoint, saw last. */
   #isIntact = false;
@@ -134,8 +134,7 @@ export class NamespaceGuard {
     const guard = new NamespaceGuard(options, checkpoint, record);
     const { move } = guard.#memory;
     if (read === CORRUPT) guard.#mustRecover = "corrupt";
-    else if (read === undefined && !store.isExclusive && !isAttended(record, options.now(), options.bounds))
-      guard.#mustRecover = "missing";
+    else if (read === undefined && !store.isExclusive) guard.#mustRecover = "missing";
     // The first write removes a corrupt file. Before the recovery, that would let a restarted coordinator believe the store.
     if (guard.#mustRecover === undefined || move !== undefined) checkpointFile.note(checkpoint);
     // The store is believed once: the log shows what was believed.
@@ -232,6 +231,7 @@ export class NamespaceGuard {
       try {
         if (this.#mustRecover !== undefined) await this.#recoverOnce(this.#mustRecover);
         const outcome = await step();
+        this.#mustRecover = undefined;
         this.#foreignClaim = undefined;
         this.#monitor.noteSuccess(outcome.after);
         return outcome;
@@ -246,12 +246,12 @@ export class NamespaceGuard {
   async #recoverOnce(checkpoint: "missing" | "corrupt"): Promise<void> {
     const { now, bounds } = this.#options;
     const record = await this.readRecord();
-    if (checkpoint === "corrupt" || !isAttended(record, now(), bounds)) {
-      const generation = String(record.generation);
-      const cause = refused(checkpoint === "corrupt" ? "STALEGEN" : "GAP", generation, this.namespace);
-      // What another coordinator recovered need not cover what this one has forgotten.
-      if (!(await this.#recover(cause))) throw refused("RACED", generation, this.namespace);
-    }
+    // By this clock alone: asked again until a step has succeeded, which compares the clocks.
+    if (checkpoint === "missing" && isAttended(record, now(), bounds)) return;
+    const generation = String(record.generation);
+    const cause = refused(checkpoint === "corrupt" ? "STALEGEN" : "GAP", generation, this.namespace);
+    // What another coordinator recovered need not cover what this one has forgotten.
+    if (!(await this.#recover(cause))) throw refused("RACED", generation, this.namespace);
     this.#mustRecover = undefined;
   }
 

@@ -61,17 +61,17 @@ export class RestartDetection {
     for (const [namespace, fields] of records) this.#known.set(namespace, fields["k"]);
     const readable = [...records].map(([namespace, fields]) => readRecord(fields, namespace));
     const states = readable.filter((record): record is NamespaceState => !isRefusal(record));
-    // The marker is written with the newest record. A copy that was put back is younger: no program can set the time of a change.
-    const isPutBack = marker.changedAtMs > Math.max(...states.map(({ changedAtMs }) => changedAtMs)) + EPS_MS;
     const restarts = new Map<string, Restart>();
-    const adopted: NamespaceState[] = [];
     for (const record of states) {
       const found = isCopy ? undefined : marker.found.get(record.namespace);
-      const judged = restartOf(found, record, this.#present, epsMs);
-      const restart = judged === "unbroken" && isPutBack ? "mark_put_back" : judged;
-      restarts.set(record.namespace, restart);
-      if (restart === "unbroken") adopted.push(record);
+      restarts.set(record.namespace, restartOf(found, record, this.#present, epsMs));
     }
+    const unbroken = states.filter(({ namespace }) => restarts.get(namespace) === "unbroken");
+    // The marker is written with the newest of them. A copy that was put back is younger: no program can set the time of a change. A record
+    // of another clock, which may be in the future, is not unbroken.
+    const isPutBack = marker.changedAtMs > Math.max(...unbroken.map(({ changedAtMs }) => changedAtMs)) + EPS_MS;
+    const adopted = isPutBack ? [] : unbroken;
+    if (isPutBack) for (const { namespace } of unbroken) restarts.set(namespace, "mark_put_back");
     this.restarts = restarts;
     for (const { namespace, epoch } of adopted) this.#adoptedEpochs.set(namespace, epoch);
     if (adopted.length < marker.found.size) this.#rewriteMarker(adopted);

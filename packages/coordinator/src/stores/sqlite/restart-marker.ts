@@ -33,7 +33,7 @@ import type { RestartMark } from "../../guard/restart-decision.js";
 import { storePathOf } from "./file-checks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";
 
-/** Each namespace has a slot, which is written as a whole. The longest mark has about 430 characters. */
+/** Each namespace has a slot, which is written as a whole. The longest mark has about 450 characters. */
 const SLOT_BYTES = 512;
 const SLOT_COUNT_MAX = 4_096;
 /** After so long without a heartbeat an operator decides anyway: the marker is removed, so that deleted stores leave nothing behind. */
@@ -47,6 +47,12 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
 /** In a folder that every user may write to: no link is followed, and no pipe can make the opening wait. */
 const OPEN_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
 const CREATE_FLAGS = OPEN_FLAGS | O_CREAT | O_EXCL;
+
+/** A mark as it is written. */
+interface WrittenMark extends RestartMark {
+  /** The number of the marker's file. */
+  readonly ino: number;
+}
 
 export interface RestartMarker {
   /** Undefined where there is no place for one: then every start of the store is recovered. */
@@ -96,7 +102,7 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
 }
 
 /**
- * Removes the marker of a store whose file is deleted: without this it stays for an hour. A store that stays in use is recovered at
+ * Removes the marker of a store whose file is deleted: without this it stays for 30 days. A store that stays in use is recovered at
  * its next start.
  * @throws CoordinatorError `store_not_found` for a link to a file that is gone: the marker is found by the file's own name only.
  */
@@ -120,9 +126,13 @@ function markerAt(
   const slots = new Map<string, number>();
   const found = new Map<string, RestartMark>();
   if (file !== undefined) {
-    for (const [slot, mark] of marksIn(readFileSync(file, "latin1")).entries()) {
-      slots.set(mark?.namespace ?? `damaged slot ${slot}`, slot);
-      if (mark !== undefined) found.set(mark.namespace, mark);
+    const { ino } = fstatSync(file);
+    for (const [slot, written] of marksIn(readFileSync(file, "latin1")).entries()) {
+      slots.set(written?.namespace ?? `damaged slot ${slot}`, slot);
+      if (written === undefined) continue;
+      const { ino: inoWritten, ...mark } = written;
+      // A copy is another file, whatever its name and its time: its directory may have been renamed.
+      if (inoWritten === ino) found.set(mark.namespace, mark);
     }
   }
 
@@ -254,7 +264,7 @@ function voidMarker(path: string, file: number | undefined): void {
 
 function writeSlot(file: number, slot: number, mark: RestartMark): void {
   if (slot >= SLOT_COUNT_MAX) throw new RangeError(`a restart marker holds ${SLOT_COUNT_MAX} namespaces`);
-  const json = JSON.stringify(mark);
+  const json = JSON.stringify({ ...mark, ino: fstatSync(file).ino } satisfies WrittenMark);
   const text = `${FORM} ${sumOf(json)} ${json}`.padEnd(SLOT_BYTES - 1);
   const bytes = Buffer.from(`${text}\n`, "latin1");
   if (bytes.length !== SLOT_BYTES)
@@ -265,11 +275,11 @@ function writeSlot(file: number, slot: number, mark: RestartMark): void {
 }
 
 /** By slot; undefined for one that is damaged. */
-function marksIn(text: string): (RestartMark | undefined)[] {
+function marksIn(text: string): (WrittenMark | undefined)[] {
   const slots = text.match(new RegExp(`[^]{1,${SLOT_BYTES}}`, "g")) ?? [];
   return slots.map((slot) => {
     const [, form, sum, json = ""] = /^(\S+) ([0-9a-f]{40}) (\{.*\}) *\n$/.exec(slot) ?? [];
-    return form === FORM && sum === sumOf(json) ? (JSON.parse(json) as RestartMark) : undefined;
+    return form === FORM && sum === sumOf(json) ? (JSON.parse(json) as WrittenMark) : undefined;
   });
 }
 
