@@ -118,6 +118,7 @@ export class Host {
         this.folder.notes.set(this.index, checkpoint);
       },
       movedFrom: () => undefined,
+      movesOf: () => [],
       close: () => {},
     };
   }

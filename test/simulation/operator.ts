@@ -22,7 +22,13 @@ import { SimulatedStore } from "./simulated-store.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
 /** No checkpoint directory. */
-const BLANK: CheckpointFile = { read: () => undefined, note: () => {}, movedFrom: () => undefined, close: () => {} };
+const BLANK: CheckpointFile = {
+  read: () => undefined,
+  note: () => {},
+  movedFrom: () => undefined,
+  movesOf: () => [],
+  close: () => {},
+};
 
 export class Operator {
   /** Index of the server that the next command goes to. */
@@ -109,7 +115,11 @@ export class Operator {
     const note = (checkpoint: Checkpoint) => {
       if ((checkpoint.movedTo ?? checkpoint.movesTo) !== undefined && !forgetsMoves) this.#moved = checkpoint;
     };
-    return { read: () => this.#moved, note, movedFrom: () => undefined, close: () => {} };
+    const movesOf = (storeId: string) => {
+      const { storeId: moved, movedTo } = this.#moved ?? {};
+      return storeId === moved && movedTo !== undefined ? [movedTo] : [];
+    };
+    return { ...BLANK, read: () => this.#moved, note, movesOf };
   }
 
   /** What every command is given: a store of its own, by the route of this moment. */

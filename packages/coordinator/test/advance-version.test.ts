@@ -52,6 +52,7 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
       this.kept = checkpoint;
     },
     movedFrom: () => undefined,
+    movesOf: () => [],
     close: () => {},
   };
 }

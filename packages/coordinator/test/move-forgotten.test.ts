@@ -4,7 +4,7 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
-import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
@@ -12,10 +12,13 @@ import { Coordinator } from "../src/coordinator.js";
 import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { openCheckpointFile, type StorePlace } from "../src/guard/checkpoint-file.js";
 import { MOVED_TEXT_LENGTH_MAX, movedSeal, movedToIn } from "../src/guard/seals.js";
+import { doStep } from "../src/guard/verify-outcome.js";
 import { planAdvance } from "../src/operator/advance-version.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
-import { planRecovery } from "../src/operator/recover.js";
+import { recordFindings } from "../src/operator/record-findings.js";
+import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import type { Store } from "../src/stores/store.js";
+import { parseStoreUrl, placeOf } from "../src/stores/store-url.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, leaseOf, newWorld, type World } from "./guard-in-hand.js";
 import { memoryPlace } from "./places-for-move.js";
@@ -40,22 +43,36 @@ async function newTarget(): Promise<Target> {
   return { place: `memory:${randomUUID()}`, store: await (await memoryPlace()).open() };
 }
 
+function at(url: string): StorePlace {
+  return placeOf(parseStoreUrl(url));
+}
+
 function moving({ store }: World, target: Target, checkpointFile = fileAt()): MoveOptions {
   const to = { ...target, checkpointFile: fileAt({ group: target.place, addresses: [target.place] }) };
   return { store, namespace: NAMESPACE, checkpointFile, bounds: SHORT_BOUNDS, nodeCount: 1, target: to };
 }
 
+/** What `recover` and `advance-version` are given. */
+function commonOf({ store, clock }: World, checkpointFile = fileAt()) {
+  return { store, namespace: NAMESPACE, checkpointFile, now: clock.now, pause: clock.pause };
+}
+
+function recovering(world: World, checkpointFile?: CheckpointFile) {
+  const options = { storeId: undefined, floors: [], nodeCount: 1, isClockChecked: true, watchMs: 0 };
+  return { ...commonOf(world, checkpointFile), ...options };
+}
+
 /** A is moved to B, and its server comes back from a save that was made before. */
-async function forgetful(checkpointFile?: CheckpointFile) {
+async function forgetful(checkpointFile?: CheckpointFile, place = HERE) {
   const world = await newWorld();
   // Its ledger is not asked about here.
   Object.assign(world.store, { leases: async () => [] });
-  const guard = await guardOn(world, { checkpointFile: fileAt() });
+  const guard = await guardOn(world, { checkpointFile: fileAt(place) });
   await leaseOf(guard, { runCount: 5 });
   guard.close();
   const backup = world.store.backup();
   const target = await newTarget();
-  const { storeId } = await moveNamespace(moving(world, target, checkpointFile));
+  const { storeId } = await moveNamespace(moving(world, target, checkpointFile ?? fileAt(place)));
   world.store.restore(backup);
   world.store.server.epoch = "second:life:0";
   expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0 });
@@ -114,11 +131,11 @@ test("no step leases from a source that forgot its seal while a checkpoint has t
   expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_moved" });
   await expect(leaseOf(guard)).rejects.toMatchObject(moved);
   await expect(guard.heartbeat()).rejects.toMatchObject(moved);
-  const { store, clock } = world;
-  const common = { store, namespace: NAMESPACE, checkpointFile: fileAt(), now: clock.now, pause: clock.pause };
-  const recovering = { ...common, storeId: undefined, floors: [], nodeCount: 1, isClockChecked: true, watchMs: 0 };
-  await expect(planRecovery(recovering)).rejects.toMatchObject(moved);
-  await expect(planAdvance({ ...common, isForcedEarly: true, isClockChecked: true })).rejects.toMatchObject(moved);
+  const { store } = world;
+  await expect(planRecovery(recovering(world))).rejects.toMatchObject(moved);
+  await expect(planAdvance({ ...commonOf(world), isForcedEarly: true, isClockChecked: true })).rejects.toMatchObject(
+    moved,
+  );
   // Tried by `recover`, and refused.
   expect(store.stepNames()).toEqual(["seal"]);
   store.restore(new Map());
@@ -129,18 +146,87 @@ test("no step leases from a source that forgot its seal while a checkpoint has t
 
 test("a record that can't be sealed again, because it has a time to live, may be recovered", async () => {
   const { world } = await forgetful();
-  const { store, clock } = world;
-  const common = { store, namespace: NAMESPACE, checkpointFile: fileAt(), now: clock.now, pause: clock.pause };
-  const recovering = { ...common, storeId: undefined, floors: [], nodeCount: 1, isClockChecked: true, watchMs: 0 };
-  await expect(planRecovery(recovering)).rejects.toMatchObject({ code: "namespace_moved" });
-  store.expires = true;
-  await expect(planRecovery(recovering)).resolves.toMatchObject({ storeId: world.storeId });
+  await expect(planRecovery(recovering(world))).rejects.toMatchObject({ code: "namespace_moved" });
+  world.store.expires = true;
+  await expect(planRecovery(recovering(world))).resolves.toMatchObject({ storeId: world.storeId });
 });
 
 test("a source that forgot its seal is believed again only without any checkpoint of the move", async () => {
   const { world } = await forgetful(NO_CHECKPOINT_FILE);
   const guard = await guardOn(world, { checkpointFile: fileAt() });
   await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
+});
+
+describe.each([
+  ["another name of its server", "redis://127.0.0.1:6379/0", "redis://localhost:6379/0"],
+  ["a server that loaded an old save", "redis://127.0.0.1:6379/0", "redis://127.0.0.1:6390/0"],
+  ["a file put back from a backup", "sqlite:/srv/old/store.db", "sqlite:/srv/restored/store.db"],
+])("a source that forgot its seal, at %s", (_, url, newUrl) => {
+  const there = () => fileAt(at(newUrl));
+
+  test("leases nothing, is recovered and advanced by no command, and is moved nowhere else", async () => {
+    const { world, target, storeId } = await forgetful(undefined, at(url));
+    const before = readdirSync(folder);
+    const texts = before.map((name) => readFileSync(join(folder, name), "utf8"));
+    writeFileSync(join(folder, `${"0".repeat(16)}.${NAMESPACE}.${randomUUID()}.checkpoint`), "damaged");
+    const moved = { code: "namespace_moved", message: expect.stringContaining(`${target.place} as store ${storeId}`) };
+    for (const act of [planMove, moveNamespace]) {
+      await expect(act(moving(world, await newTarget(), there()))).rejects.toMatchObject(moved);
+    }
+    await expect(planRecovery(recovering(world, there()))).rejects.toMatchObject(moved);
+    const advancing = { ...commonOf(world, there()), isForcedEarly: true, isClockChecked: true };
+    await expect(planAdvance(advancing)).rejects.toMatchObject(moved);
+    const checkpoints = { checkpointFileOf: there, remembered: () => new Map() };
+    expect(await recordFindings(world.store, checkpoints)).toMatchObject([{ code: "namespace_moved" }]);
+    const guard = await guardOn(world, { checkpointFile: there() });
+    expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_moved" });
+    await expect(leaseOf(guard)).rejects.toMatchObject(moved);
+    await expect(guard.heartbeat()).rejects.toMatchObject(moved);
+    expect(before.map((name) => readFileSync(join(folder, name), "utf8"))).toEqual(texts);
+  });
+
+  test("is sealed again by the same move, which goes on as the same store", async () => {
+    const { world, target, storeId } = await forgetful(undefined, at(url));
+    expect(await moveNamespace(moving(world, target, there()))).toMatchObject({ storeId, leaseCount: undefined });
+    expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
+  });
+});
+
+test("a move that was cut short before it was noted is not finished after another one from a copy", async () => {
+  const { world } = await forgetful(undefined, at("redis://127.0.0.1:6379/0"));
+  const { storeId } = await world.store.readNamespace(NAMESPACE);
+  const cutShort = await newTarget();
+  const { storeId: firstStoreId } = await planMove(moving(world, cutShort, NO_CHECKPOINT_FILE));
+  const seal = movedSeal({ storeId: firstStoreId, place: cutShort.place });
+  const bounds = { isSilenceAccepted: false, floor: 0, generationMin: 0 };
+  await doStep(world.store, NAMESPACE, { step: "seal", storeId, ...bounds, seal });
+  await expect(moveNamespace(moving(world, cutShort, fileAt(HERE)))).rejects.toMatchObject({ code: "namespace_moved" });
+});
+
+test("of two copies that are moved at the same moment, the one that is noted later makes no new store", async () => {
+  const { world, storeId } = await forgetful(undefined, at("redis://127.0.0.1:6379/0"));
+  const other = await newTarget();
+  const late = fileAt();
+  let looks = 0;
+  // The first look, by the plan, comes before the other copy is moved.
+  const checkpointFile = { ...late, movesOf: (id: string) => (looks++ === 0 ? [] : late.movesOf(id)) };
+  await expect(moveNamespace(moving(world, other, checkpointFile))).rejects.toMatchObject({
+    code: "namespace_moved",
+    message: expect.stringContaining(storeId),
+  });
+  expect(looks).toBe(2);
+  expect(await other.store.listNamespaces()).toEqual([]);
+});
+
+test("a checkpoint with a move outlasts a later one of a record that was made again", async () => {
+  const { world } = await forgetful();
+  for (const name of readdirSync(folder)) utimesSync(join(folder, name), 1, 1);
+  world.store.restore(new Map());
+  const again = recovering(world);
+  await recoverNamespace(again, await planRecovery(again));
+  expect(fileAt().read()).toHaveProperty("movedTo");
+  const moved = { code: "namespace_moved" };
+  await expect(leaseOf(await guardOn(world, { checkpointFile: fileAt() }))).rejects.toMatchObject(moved);
 });
 
 test("a coordinator that meets the seal notes the move for every later one", async () => {

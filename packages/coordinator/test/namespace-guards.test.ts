@@ -26,6 +26,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
     read: () => undefined,
     note: () => {},
     movedFrom: () => undefined,
+    movesOf: () => [],
     close: () => {
       closed.push(namespace);
       if (unclosable.has(namespace)) throw new CoordinatorError("checkpoint_unavailable", namespace);

@@ -107,10 +107,7 @@ async function storeFindings(address: StoreAddress, { checkpointDir }: Options):
   const checkpoints = checkpointsOf(address, checkpointDir);
   const { store } = await openStoreWithCheckpoints(address, checkpoints);
   try {
-    return [
-      ...(await store.preflight({ asOperator: true })),
-      ...(await recordFindings(store, checkpoints.remembered())),
-    ];
+    return [...(await store.preflight({ asOperator: true })), ...(await recordFindings(store, checkpoints))];
   } finally {
     await store.close();
   }

@@ -39,8 +39,8 @@ const FULL_CODES: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT"]
 const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.checkpoint$/;
 
 /**
- * Where a store is, without secrets: a checkpoint counts for its place only. Two places are the same if they have the group and an address in
- * common: servers are added to a group and removed from it, and two groups may have the same name.
+ * Where a store is, without secrets: a checkpoint counts for its place only, and its move for its store id. Two places are the same if they have
+ * the group and an address in common: servers are added to a group and removed from it, and two groups may have the same name.
  */
 export interface StorePlace {
   readonly group: string;
@@ -118,6 +118,7 @@ export function openCheckpointFile({
         latest = checkpoint;
         write(textOf({ namespace, checkpoint, at, from: place.url }), textOfMoveIn(checkpoint) !== undefined);
       }),
+    movesOf: (storeId) => usable(() => movesOf(folder, namespace, storeId)),
     movedFrom: () => usable(() => movesTo(folder, place).find((move) => move.namespace === namespace)?.from),
     close: () => {
       if (!hasFile) return;
@@ -130,7 +131,12 @@ export function openCheckpointFile({
 
   function removeAbandoned(): void {
     try {
-      for (const { path: other } of foreignFiles()) if (isAbandoned(other)) unlinkSync(other);
+      for (const { path: other, noted } of foreignFiles()) {
+        // A record that was made again after a move was noted without it.
+        const hasOnlyMove =
+          noted !== CORRUPT && noted?.checkpoint.movedTo !== undefined && latest?.movedTo === undefined;
+        if (isAbandoned(other) && !hasOnlyMove) unlinkSync(other);
+      }
     } catch {
       // The next start reads a file that stays.
     }
@@ -258,6 +264,16 @@ function movesTo(
     const place = movedToIn(textOfMoveIn(noted.checkpoint) ?? "")?.place;
     return place === url ? [{ namespace: noted.namespace, from: noted.from }] : [];
   });
+}
+
+/** Of every place, since a store that comes back under another address is the same store. Damaged files show no store. */
+function movesOf(folder: string, namespace: string, storeId: string): readonly string[] {
+  const moves = filesIn(folder).flatMap((file) => {
+    const noted = file.namespace === namespace ? contentOf(file) : undefined;
+    if (noted === undefined || noted === CORRUPT || noted.checkpoint.storeId !== storeId) return [];
+    return noted.checkpoint.movedTo ?? [];
+  });
+  return [...new Set(moves)];
 }
 
 function textOfMoveIn({ movedTo, movesTo: planned }: Checkpoint): string | undefined {

@@ -30,6 +30,8 @@ export interface CheckpointFile {
   note(checkpoint: Checkpoint): void;
   /** Returns the place that a move to here comes from, as the source's checkpoint has it, whether it was finished or not. */
   movedFrom(): string | undefined;
+  /** Returns the moves of a store as its seals have them, one unless it was moved twice: noted at whatever address it had then. */
+  movesOf(storeId: string): readonly string[];
   close(): void;
 }
 
@@ -38,6 +40,7 @@ export const NO_CHECKPOINT_FILE: CheckpointFile = {
   read: () => undefined,
   note: () => {},
   movedFrom: () => undefined,
+  movesOf: () => [],
   close: () => {},
 };
 
@@ -87,6 +90,12 @@ export function mergeCheckpoints(one: Checkpoint, other: Checkpoint): Checkpoint
     nodeCount: other.generation > one.generation ? other.nodeCount : one.nodeCount,
     ...move,
   };
+}
+
+/** Returns the checkpoint with the store's move, also where that was noted at another address: the store may have been copied or put back. */
+export function withMove(checkpoint: Checkpoint, file: CheckpointFile): Checkpoint {
+  const [movedTo = checkpoint.movedTo] = file.movesOf(checkpoint.storeId);
+  return movedTo === undefined ? checkpoint : { ...checkpoint, movedTo };
 }
 
 export function isSameCheckpoint(one: Checkpoint, other: Checkpoint): boolean {

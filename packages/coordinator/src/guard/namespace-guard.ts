@@ -27,6 +27,7 @@ import {
   isAttended,
   isSameCheckpoint,
   mergeCheckpoints,
+  withMove,
 } from "./checkpoint.js";
 import { GuardMemory } from "./guard-memory.js";
 import {
@@ -130,7 +131,7 @@ export class NamespaceGuard {
     });
     if (known !== undefined && known.storeId !== record.storeId) throw refused("FOREIGN", record.storeId, namespace);
     const found = checkpointOf(record);
-    const checkpoint = known === undefined ? found : mergeCheckpoints(known, found);
+    const checkpoint = withMove(known === undefined ? found : mergeCheckpoints(known, found), checkpointFile);
     const guard = new NamespaceGuard(options, checkpoint, record);
     const { move } = guard.#memory;
     if (read === CORRUPT) guard.#mustRecover = "corrupt";

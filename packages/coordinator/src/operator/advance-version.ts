@@ -44,7 +44,8 @@ export interface AdvancePlan {
 
 /**
  * Plans the step. Changes nothing.
- * @throws CoordinatorError `store_id_mismatch` when the checkpoint is of another store; `namespace_moved` when it has a move; every error of `Store.readNamespace`.
+ * @throws CoordinatorError `store_id_mismatch` when the checkpoint is of another store; `namespace_moved` when one has its move; every error of
+ *   `Store.readNamespace`.
  */
 export async function planAdvance({
   store,
@@ -57,7 +58,8 @@ export async function planAdvance({
   const { storeId, version, highWaterMark, generation, phase } = found;
   const known = checkpoint === CORRUPT ? undefined : checkpoint;
   if (known !== undefined && known.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
-  if (known?.movedTo !== undefined) throw refused("MOVED", known.movedTo, namespace);
+  const [movedTo] = checkpointFile.movesOf(storeId);
+  if (movedTo !== undefined) throw refused("MOVED", movedTo, namespace);
   const { usedShare, runsLeft, callNumbersLeft, ceilingEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
     known !== undefined && (known.ledgerId > ledgerIdOf(version, highWaterMark) || known.generation > generation);

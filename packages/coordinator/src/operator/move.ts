@@ -4,7 +4,7 @@
  * was killed, because it works in this order:
  *
  *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete. The checkpoint of the
- *     source has the same on the disk: a source that forgets its seal leases nothing, and is moved nowhere else
+ *     source has the same on the disk: a source that forgets its seal leases nothing, and is moved nowhere else, whatever its address is then
  *   2 the ledger is copied, and compared, into a place without a record; so is the retention, with how far it was trimmed
  *   3 the target's record is made at the ceiling of the new store, to be claimed by a coordinator
  *
@@ -54,7 +54,7 @@ export interface MoveOptions extends NamespaceGuardOptions {
  *   source sealed for this target, target empty       begun: an earlier move was cut short
  *   source sealed for this target, target has record  done
  *
- * A source that has forgotten its seal is sealed, as long as its checkpoint has the move.
+ * A source that has forgotten its seal is sealed, as long as a checkpoint of its store id has the move.
  */
 export interface MovePlan {
   readonly namespace: string;
@@ -84,7 +84,7 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const known = readIfReadable(checkpointFile);
   const source = await readSource(store, namespace, known);
   if (known !== undefined && known.storeId !== source.storeId) throw refused("FOREIGN", source.storeId, namespace);
-  const begun = moveBegun(source, known, target.place);
+  const begun = moveBegun(source, checkpointFile.movesOf(source.storeId), target.place);
   assertClockIsChecked(source, options);
   const storeId = begun?.storeId ?? newStoreOf(source, known, options);
   if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
@@ -118,21 +118,20 @@ async function readSource(store: Store, namespace: string, known: Checkpoint | u
 }
 
 /**
- * Returns the move that seal and checkpoint of the source have, undefined for none. Where they differ, the store forgot a move and was moved again
- * without its checkpoint. @throws CoordinatorError `namespace_moved` to another place, `store_forked`.
+ * Returns the move that the seal of the source and the checkpoints have, undefined for none. Where they differ, the store forgot a move and was
+ * moved again without its checkpoint. @throws CoordinatorError `namespace_moved` to another place, `store_forked`.
  */
 function moveBegun(
   { namespace, phase, seal }: NamespaceRecord,
-  known: Checkpoint | undefined,
+  noted: readonly string[],
   place: string,
 ): MovedTo | undefined {
   if (phase === PHASES.sealed && !isMovedSeal(seal)) throw refused("FORKED", "0", namespace);
-  const sealed = isMovedSeal(seal) ? textOfMove(seal) : undefined;
-  const text = known?.movedTo ?? sealed;
-  if (text === undefined) return undefined;
-  const to = movedToIn(text);
-  if (to?.place !== place || (sealed ?? text) !== text) throw refused("MOVED", text, namespace);
-  return to;
+  const sealed = isMovedSeal(seal) ? [textOfMove(seal)] : [];
+  const moves = [...new Set([...noted, ...sealed])];
+  const another = moves.find((text) => movedToIn(text)?.place !== place) ?? moves[1];
+  if (another !== undefined) throw refused("MOVED", another, namespace);
+  return movedToIn(moves[0] ?? "");
 }
 
 /**
@@ -264,7 +263,10 @@ async function assertTargetIsFit(options: MoveOptions, storeId: string): Promise
   throw new Error("broken invariant: a record was made above the run ceiling");
 }
 
-/** Nothing of the target may be leased before this is done: the source may forget its seal, and its checkpoint then has the move. */
+/**
+ * Nothing of the target may be leased before this is done: the source may forget its seal, and its checkpoint then has the move.
+ * @throws CoordinatorError as the step; `namespace_moved` when a copy of the source was moved elsewhere meanwhile.
+ */
 async function sealSource(options: MoveOptions, { source, storeId, stage }: MovePlan): Promise<void> {
   const { store, namespace, checkpointFile } = options;
   const step = sealing(options, source, storeId);
@@ -276,6 +278,9 @@ async function sealSource(options: MoveOptions, { source, storeId, stage }: Move
   const isSealed = stage === "done" && source.phase === PHASES.sealed;
   const { after } = isSealed ? { after: source } : await doStep(store, namespace, step);
   checkpointFile.note({ ...mergeCheckpoints(known, checkpointOf(after)), movedTo });
+  // A copy of the source may have been moved meanwhile: of two that are noted, at least the later one sees both.
+  const another = checkpointFile.movesOf(source.storeId).find((move) => move !== movedTo);
+  if (another !== undefined) throw refused("MOVED", another, namespace);
 }
 
 function sealing(

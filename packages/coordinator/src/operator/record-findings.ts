@@ -1,6 +1,7 @@
 /** What prevents leasing according to the records of a store, for `doctor`. A record can be at fault on a healthy server. */
 import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
+import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
 import { EPS_MS } from "../guard/bounds.js";
 import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
@@ -19,11 +20,12 @@ export const NO_NAMESPACE: Finding = {
 /** Examines the records, and the namespaces that only checkpoints know. Changes nothing. */
 export async function recordFindings(
   store: Store,
-  remembered: ReadonlyMap<string, Checkpoint | typeof CORRUPT>,
+  checkpoints: Pick<Checkpoints, "checkpointFileOf" | "remembered">,
 ): Promise<readonly Finding[]> {
+  const remembered = checkpoints.remembered();
   const namespaces = await store.listNamespaces();
   const findings = await Promise.all(
-    namespaces.map((namespace) => findingsOf(store, namespace, remembered.get(namespace))),
+    namespaces.map((namespace) => findingsOf(store, namespace, remembered.get(namespace), checkpoints)),
   );
   const lost = [...remembered].filter(([namespace]) => !namespaces.includes(namespace));
   const ofLost = lost.map(([namespace, checkpoint]) => findingOfError(namespaceLost(namespace, checkpoint), namespace));
@@ -34,6 +36,7 @@ async function findingsOf(
   store: Store,
   namespace: string,
   checkpoint: Checkpoint | typeof CORRUPT | undefined,
+  { checkpointFileOf }: Pick<Checkpoints, "checkpointFileOf">,
 ): Promise<readonly Finding[]> {
   try {
     const { storeId, phase, seal, changedAtMs } = await store.readNamespace(namespace);
@@ -48,8 +51,7 @@ async function findingsOf(
         remedy,
       );
     }
-    const isMoved = isMovedSeal(seal) || (checkpoint !== CORRUPT && checkpoint?.movedTo !== undefined);
-    if (isMoved) {
+    if (isMovedSeal(seal) || checkpointFileOf(namespace).movesOf(storeId).length > 0) {
       return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
     }
     const aheadMs = changedAtMs - Date.now();

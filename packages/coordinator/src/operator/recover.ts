@@ -86,7 +86,7 @@ export interface RecoverOptions extends NamespaceGuardOptions {
 
 /**
  * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing.
- * @throws CoordinatorError `coordinator_still_running`; `namespace_moved` by the checkpoint; `store_id_mismatch` when record, checkpoint
+ * @throws CoordinatorError `coordinator_still_running`; `namespace_moved` by a checkpoint; `store_id_mismatch` when record, checkpoint
  *   and the given store id differ; `namespace_not_found` when none of them has the store id. RangeError for a `minRun` that lacks its version.
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
@@ -102,8 +102,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const unfinished = record === undefined && read === undefined ? moveUnfinished(namespace, checkpointFile) : undefined;
   if (unfinished !== undefined) throw unfinished;
   // One that is gone or can't be sealed may be made again, for a move that was cut short: no coordinator leases from it.
-  if (record !== undefined && checkpoint?.movedTo !== undefined && (await canBeSealed(store, record)))
-    throw refused("MOVED", checkpoint.movedTo, namespace);
+  const [movedTo] = record === undefined ? [] : checkpointFile.movesOf(record.storeId);
+  if (record !== undefined && movedTo !== undefined && (await canBeSealed(store, record)))
+    throw refused("MOVED", movedTo, namespace);
   const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
