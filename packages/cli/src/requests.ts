@@ -150,13 +150,7 @@ function tokenIn(file: string): string {
 function warnOfPlainToken(coordinator: string): void {
   const command = invocation();
   const { protocol, hostname, host } = new URL(coordinator);
-  if (
-    command.asJson ||
-    command.hasWarnedOfPlainToken ||
-    protocol !== "http:" ||
-    isLoopback(hostname.replace(/^\[|\]$/g, ""))
-  )
-    return;
+  if (command.hasWarnedOfPlainToken || protocol !== "http:" || isLoopback(hostname.replace(/^\[|\]$/g, ""))) return;
   command.hasWarnedOfPlainToken = true;
   command.io.stderr.write(
     `callnumber: the token goes to http://${host} in plain text. Use https://, or a tunnel that ends on this machine\n`,

@@ -18,6 +18,7 @@ test.each([
   'leased to 20250101 (mail-1000, pid 93311), "20000", shard=10000',
   "run 65735, runs 65536-65740, from run 3 to run 65733, run 1/65556",
   "already 20,000 runs, 1000.5 ms",
+  "its mode is 0604",
 ])("the message %j has only names, and is shown as it is", (message) => {
   expect(withSeparators(message)).toBe(message);
 });
