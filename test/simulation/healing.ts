@@ -83,6 +83,8 @@ function nextVerb(
 ): Verb | undefined {
   if ([code, operator.refusedWith?.code].includes("namespace_moved")) {
     const refused = operator.refusedWith?.code;
+    // Refused for the end of the version: the error names the floor of the next one.
+    if (lastVerb?.name === "recover" && refused === "run_space_exhausted") return { name: "recover", version: 1 };
     // The move was cut short, and the record is gone or damaged with its seal: the error names `recover`.
     const isLost = lastVerb?.name === "move" && refused !== "namespace_moved" && asksForOperator(refused);
     if (isLost) return { name: "recover", version: 0 };
