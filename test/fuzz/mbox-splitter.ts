@@ -62,10 +62,10 @@ function madeArchive(): Buffer {
 
 function realArchives(): Buffer[] {
   if (!existsSync(SHARED_MAIL)) return [];
-  const paths = readdirSync(SHARED_MAIL, { recursive: true, encoding: "utf8" }).filter((name) =>
-    name.endsWith(".mbox"),
+  const files = readdirSync(SHARED_MAIL, { recursive: true, withFileTypes: true }).filter(
+    (entry) => entry.isFile() && entry.name.endsWith(".mbox"),
   );
-  return paths.map((path) => readFileSync(join(SHARED_MAIL, path)));
+  return files.map(({ parentPath, name }) => readFileSync(join(parentPath, name)));
 }
 
 /** A piece of a seed, or words in any order; then mutated. */

@@ -20,7 +20,7 @@ const lease = {
   nonce: "nonce-0123456789",
   progress: null,
 };
-const page = { namespace: "main", leases: [lease], nextCursor: null, trimmed: null };
+const page = { namespace: "main", currentVersion: 0, leases: [lease], nextCursor: null, trimmed: null };
 
 /** A server whose every response is this text. */
 async function serverOf(text: string | Buffer, headers: Readonly<Record<string, string>> = {}) {
