@@ -270,7 +270,7 @@ test("the marker has a slot for each namespace that fits the longest mark", () =
   marker.write([changed]);
   marker.close();
   const again = openRestartMarker(place.path, machine);
-  expect([...again.found.values()]).toEqual([marks[0], changed, marks[2]]);
+  expect([...again.found.values()]).toMatchObject([marks[0] as object, changed, marks[2] as object]);
   again.close();
   expect(openRestartMarker(`${place.path}.other`, machine).found.size).toBe(0);
 });

@@ -67,9 +67,8 @@ export class RestartDetection {
       restarts.set(record.namespace, restartOf(found, record, this.#present, epsMs));
     }
     const unbroken = states.filter(({ namespace }) => restarts.get(namespace) === "unbroken");
-    // The marker is written with the newest of them. A copy that was put back is younger: no program can set the time of a change. A record
-    // of another clock, which may be in the future, is not unbroken.
-    const isPutBack = marker.changedAtMs > Math.max(...unbroken.map(({ changedAtMs }) => changedAtMs)) + EPS_MS;
+    // A copy that was put back is younger than each mark in it: no program can set the time of a change.
+    const isPutBack = marker.changedAtMs > this.#newestWriteMs(marker) + EPS_MS;
     const adopted = isPutBack ? [] : unbroken;
     if (isPutBack) for (const { namespace } of unbroken) restarts.set(namespace, "mark_put_back");
     this.restarts = restarts;
@@ -144,6 +143,16 @@ export class RestartDetection {
     if (!this.#isMarking) return;
     this.#isMarking = false;
     this.#marker.remove();
+  }
+
+  /** Of the marks by this clock: another one may have been in the future. */
+  #newestWriteMs({ found }: RestartMarker): number {
+    const present = this.#present;
+    const ofThisClock = [...found.values()].filter(
+      ({ bootId, clockOffsetMs }) =>
+        bootId === present?.bootId && !hasLeapt(clockOffsetMs, present.clockOffsetMs, this.#epsMs),
+    );
+    return Math.max(...ofThisClock.map(({ writtenAtMs }) => writtenAtMs));
   }
 
   get #present(): Present | undefined {

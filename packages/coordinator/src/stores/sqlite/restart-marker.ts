@@ -33,7 +33,7 @@ import type { RestartMark } from "../../guard/restart-decision.js";
 import { storePathOf } from "./file-checks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";
 
-/** Each namespace has a slot, which is written as a whole. The longest mark has about 450 characters. */
+/** Each namespace has a slot, which is written as a whole. The longest mark has about 480 characters. */
 const SLOT_BYTES = 512;
 const SLOT_COUNT_MAX = 4_096;
 /** After so long without a heartbeat an operator decides anyway: the marker is removed, so that deleted stores leave nothing behind. */
@@ -48,8 +48,13 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
 const OPEN_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
 const CREATE_FLAGS = OPEN_FLAGS | O_CREAT | O_EXCL;
 
-/** A mark as it is written. */
-interface WrittenMark extends RestartMark {
+/** A mark as it was found. */
+interface FoundMark extends RestartMark {
+  /** By the clock that wrote it, ms. */
+  readonly writtenAtMs: number;
+}
+
+interface WrittenMark extends FoundMark {
   /** The number of the marker's file. */
   readonly ino: number;
 }
@@ -60,7 +65,7 @@ export interface RestartMarker {
   /** When the file was last changed before it was opened, ms; 0 for none. */
   readonly changedAtMs: number;
   /** The marks at the opening, by namespace. */
-  readonly found: ReadonlyMap<string, RestartMark>;
+  readonly found: ReadonlyMap<string, FoundMark>;
   /** Writes these marks; those of other namespaces stay. @throws when one can't be written: then `remove`. */
   write(marks: readonly RestartMark[]): void;
   /** Removes all marks. @throws when the file can neither be emptied nor removed. */
@@ -124,7 +129,7 @@ function markerAt(
 ): Omit<RestartMarker, "changedAtMs"> {
   let file = opened;
   const slots = new Map<string, number>();
-  const found = new Map<string, RestartMark>();
+  const found = new Map<string, FoundMark>();
   if (file !== undefined) {
     const { ino } = fstatSync(file);
     for (const [slot, written] of marksIn(readFileSync(file, "latin1")).entries()) {
@@ -264,7 +269,7 @@ function voidMarker(path: string, file: number | undefined): void {
 
 function writeSlot(file: number, slot: number, mark: RestartMark): void {
   if (slot >= SLOT_COUNT_MAX) throw new RangeError(`a restart marker holds ${SLOT_COUNT_MAX} namespaces`);
-  const json = JSON.stringify({ ...mark, ino: fstatSync(file).ino } satisfies WrittenMark);
+  const json = JSON.stringify({ ...mark, writtenAtMs: Date.now(), ino: fstatSync(file).ino } satisfies WrittenMark);
   const text = `${FORM} ${sumOf(json)} ${json}`.padEnd(SLOT_BYTES - 1);
   const bytes = Buffer.from(`${text}\n`, "latin1");
   if (bytes.length !== SLOT_BYTES)
