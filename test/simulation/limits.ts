@@ -37,6 +37,8 @@ export class Limits {
   readonly #rollbacks = new Map<Server, Rollback>();
   /** Places of coordinators that were started without a checkpoint when no rollback looked attended, and none came since. */
   readonly #blank = new Set<number>();
+  /** When a call was lost last, because its coordinator knows no more than what came back. */
+  lostAtMs = Number.NEGATIVE_INFINITY;
   readonly #world: World;
 
   constructor(world: World) {
@@ -96,7 +98,9 @@ export class Limits {
     if (!acts || this.#rollbackOf(server) === undefined || this.#blank.has(place)) return true;
     if (this.#isLifted("forgotten-rollback")) return true;
     if (!this.#isBelieved(server, server.contents)) return true;
-    return remembersMore({ ledgerId: command.floor, generation: command.generationMin }, server.contents);
+    const mayAct = remembersMore({ ledgerId: command.floor, generation: command.generationMin }, server.contents);
+    if (!mayAct) this.lostAtMs = this.#world.time.nowMs;
+    return mayAct;
   }
 
   /** By each of two clocks that are wrong by up to eps. */
