@@ -117,8 +117,10 @@ export const OPERATORS: readonly Fault[] = [
       const moved = await move(world, target);
       await world.untilSeen("namespace_moved");
       await world.crash(() => world.restore(snapshot));
-      await expectRejection(world, "namespace_moved", "recover after a move", recover(world));
-      await world.withoutCoordinators(async () => rmSync(world.checkpointDir, { recursive: true }));
+      await world.withoutCoordinators(async () => {
+        await expectRejection(world, "namespace_moved", "recover after a move", recover(world));
+        rmSync(world.checkpointDir, { recursive: true });
+      });
       await bothLease(world, target, moved);
     },
   ),
