@@ -82,8 +82,7 @@ async function idleStore(path: string, idleMs: number): Promise<void> {
   const now = () => Date.now() - idleMs;
   // Its clock is behind, and no clock was set.
   const { clockOffsetMs } = thisMachine();
-  // A marker of now would look as if it was put back.
-  const store = new SqliteStore({ path, create: true, now, machine: { clockOffsetMs, markerFolders: [] } });
+  const store = new SqliteStore({ path, create: true, now, machine: { clockOffsetMs } });
   const initialized = store.step("main", {
     step: "init",
     storeId: newStoreId({ firstRun: 1, initializedAtMs: now(), rate: 2 }),
@@ -102,16 +101,14 @@ test("a store that was idle recovers with one line on the terminal, and raises n
   const checkpoint = ["--checkpoint-dir", join(folder, "checkpoint")];
   const serving = startOnTerminal(120, "serve", "--port", "0", "--store", `sqlite:${path}`, ...checkpoint);
   const shown = () => serving.output().stdout;
-  await expect
-    .poll(shown)
-    .toMatch(/^Idle for 2 h, and no restart marker was found, .*: skipped [\d,]+ runs, leasing in \d s\r?$/m);
+  await expect.poll(shown).toMatch(/^Idle for 2 h: skipped [\d,]+ runs, leasing in \d s\r?$/m);
   await expect.poll(shown).toContain("listening on ");
   const [, url] = /listening on (http:\S+?),/.exec(shown()) ?? [];
   const to = ["--coordinator", url as string];
   await done("next", "-n", "3", ...to);
   const status = await done("status", ...to);
   expect(status.stdout).toMatch(/^ {2}last hour +1 run, /m);
-  expect(status.stdout).toMatch(/^ {2}last recovery +Idle for 2 h, .*: skipped [\d,]+ runs \(20/m);
+  expect(status.stdout).toMatch(/^ {2}last recovery +Idle for 2 h: skipped [\d,]+ runs \(20/m);
   expect(status.stdout).toMatch(/^ {2}alarms +none$/m);
   await done("status", "--check", ...to);
   serving.typeCtrlC();

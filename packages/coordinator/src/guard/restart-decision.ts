@@ -38,7 +38,7 @@ export const RESTART_CAUSES: Readonly<Record<Exclude<Restart, "unbroken">, strin
   no_mark: "no restart marker was found, as after a restart of the machine",
   other_boot: "the machine was restarted",
   clock_leapt: "the clock was set, or the machine slept",
-  mark_put_back: "the restart marker was written later than the file: it was put back",
+  mark_put_back: "the restart marker was put back: it changed after its last write",
   other_record: "the file is not as it was left: restored, or killed during a lease",
   not_open: "a recovery had begun",
 };

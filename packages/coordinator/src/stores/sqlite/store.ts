@@ -38,7 +38,7 @@ import { SqliteTransactions } from "./transactions.js";
 
 export interface SqliteStoreOptions extends Omit<SqliteFileOptions, "machine"> {
   readonly path: string;
-  /** The clock, in milliseconds. One that is given is taken to run evenly, and apart from that of the files. */
+  /** The clock, in milliseconds. One that is given is taken to run evenly: its leaps are not looked for. */
   readonly now?: () => number;
   /** The bounds of the guard; tests replace the default. */
   readonly bounds?: Bounds;
@@ -71,7 +71,7 @@ export class SqliteStore implements Store {
   /** @throws CoordinatorError as `openSqliteFile`. */
   constructor(options: SqliteStoreOptions) {
     const { path, now, bounds = DEFAULT_BOUNDS } = options;
-    const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0, changedAtMsOf: () => 0 };
+    const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0 };
     const machine: Machine = { ...thisMachine(), ...evenClock, ...options.machine };
     this.#file = openSqliteFile(path, { ...options, machine });
     this.path = this.#file.path;
