@@ -72,6 +72,20 @@ test("advance-version continues at run 1 of the next version while coordinators 
   expect(await leaseOf(other, held)).toMatchObject({ version: 1, firstRun: 4 });
 });
 
+test("a store without a coordinator continues at run 1 when its checkpoint is up to date, or only one process opens it", async () => {
+  for (const isExclusive of [false, true]) {
+    const world = await endedWorld();
+    const checkpointFile = memory();
+    world.store.isExclusive = isExclusive;
+    if (!isExclusive) await (await guardOn(world, { checkpointFile })).heartbeat();
+    const bounds = { ...SHORT_BOUNDS, attendedMs: 1 };
+    world.clock.timeMs += 2;
+    expect((await planAdvance(asked(world, { checkpointFile, bounds }))).mayHaveRolledBack).toBe(false);
+    await advance(world, { checkpointFile, bounds });
+    expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(0);
+  }
+});
+
 test("advance-version is rejected until the ceiling reaches the last run, with that time", async () => {
   const world = await newWorld({ firstRun: PAST_THE_END - 16 * 3600 });
   const refusal = advance(world, { isForcedEarly: true });
@@ -188,6 +202,24 @@ describe("a store that is rolled back to before the advance", () => {
       const lease = await leaseAfterSkip(world, await guardOn(world, own));
       expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));
     }
+  });
+
+  test.each([
+    ["without a checkpoint", false],
+    ["with a checkpoint that is out of date", true],
+  ])("a store without a coordinator is recovered when it is advanced %s", async (_, hasOldCheckpoint) => {
+    const bounds = { ...SHORT_BOUNDS, attendedMs: SHORT_BOUNDS.gapMs / 4 };
+    const { world, leased } = await forgetful();
+    world.clock.timeMs += bounds.attendedMs + 1;
+    const checkpointFile = memory();
+    const { storeId } = world;
+    if (hasOldCheckpoint) checkpointFile.kept = { storeId, ledgerId: 1, generation: 0, nodeCount: 1 };
+    const options = asked(world, { checkpointFile, bounds });
+    const plan = await planAdvance(options);
+    expect(plan.mayHaveRolledBack).toBe(true);
+    await advanceVersion(options, plan);
+    const lease = await leaseAfterSkip(world, await guardOn(world, bounds));
+    expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));
   });
 
   test("an advanced store is recovered when its checkpoint is corrupt", async () => {

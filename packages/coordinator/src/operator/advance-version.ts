@@ -8,7 +8,8 @@ import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
+import { DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint } from "../guard/checkpoint.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
@@ -47,22 +48,18 @@ export interface AdvancePlan {
  * @throws CoordinatorError `store_id_mismatch` when the checkpoint is of another store; `namespace_moved` when one has its move; every error of
  *   `Store.readNamespace`.
  */
-export async function planAdvance({
-  store,
-  namespace,
-  checkpointFile,
-  now = Date.now,
-}: AdvanceOptions): Promise<AdvancePlan> {
+export async function planAdvance(options: AdvanceOptions): Promise<AdvancePlan> {
+  const { store, namespace, checkpointFile, now = Date.now } = options;
   const found = await store.readNamespace(namespace);
   const checkpoint = checkpointFile.read();
   const { storeId, version, highWaterMark, generation, phase } = found;
-  const known = checkpoint === CORRUPT ? undefined : checkpoint;
-  if (known !== undefined && known.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
+  const seen = known(checkpoint);
+  if (seen !== undefined && seen.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
   const [movedTo] = checkpointFile.movesOf(storeId);
   if (movedTo !== undefined) throw refused("MOVED", movedTo, namespace);
   const { usedShare, runsLeft, callNumbersLeft, ceilingEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
-    known !== undefined && (known.ledgerId > ledgerIdOf(version, highWaterMark) || known.generation > generation);
+    seen !== undefined && (seen.ledgerId > ledgerIdOf(version, highWaterMark) || seen.generation > generation);
   return {
     namespace,
     storeId,
@@ -72,7 +69,7 @@ export async function planAdvance({
     givenUpRunCount: runsLeft,
     givenUpCallNumberCount: callNumbersLeft,
     ceilingEndsAtMs,
-    mayHaveRolledBack: phase === PHASES.claimed || checkpoint === CORRUPT || hasGoneBack,
+    mayHaveRolledBack: phase === PHASES.claimed || hasGoneBack || isUnknown({ found, checkpoint }, options),
   };
 }
 
@@ -111,8 +108,8 @@ export function refusalOf(
  */
 export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan): Promise<Outcome> {
   const { store, namespace, checkpointFile, isClockChecked } = options;
-  const { found, checkpoint } = plan;
-  const lowerBounds = lowerBoundsOf(found, checkpoint);
+  const { found } = plan;
+  const lowerBounds = lowerBoundsOf(plan, options);
   const outcome = await doStep(store, namespace, {
     step: "advance",
     storeId: plan.storeId,
@@ -125,11 +122,23 @@ export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan)
   return outcome;
 }
 
-/** A corrupt checkpoint may have known more than the store: the store may have rolled back. */
-function lowerBoundsOf(
-  { generation }: NamespaceRecord,
-  checkpoint: AdvancePlan["checkpoint"],
-): Pick<AdvanceStep, "floor" | "generationMin"> {
-  if (checkpoint === CORRUPT) return { floor: 0, generationMin: generation + 1 };
-  return { floor: checkpoint?.ledgerId ?? 0, generationMin: checkpoint?.generation ?? 0 };
+/** Where nothing is known of what the store had, it may have rolled back: its next coordinator must not take this step for another's heartbeat. */
+function lowerBoundsOf(plan: AdvancePlan, options: AdvanceOptions): Pick<AdvanceStep, "floor" | "generationMin"> {
+  const { found, checkpoint } = plan;
+  const { ledgerId: floor, generation } = known(checkpoint) ?? { ledgerId: 0, generation: 0 };
+  return { floor, generationMin: isUnknown(plan, options) ? found.generation + 1 : generation };
+}
+
+/** Whether neither a checkpoint nor another coordinator shows what the store had a moment ago, as for a coordinator that starts. */
+function isUnknown(
+  { found, checkpoint }: Pick<AdvancePlan, "found" | "checkpoint">,
+  { store, now = Date.now, bounds = DEFAULT_BOUNDS }: AdvanceOptions,
+): boolean {
+  if (checkpoint === CORRUPT) return true;
+  const isUpToDate = checkpoint !== undefined && isSameCheckpoint(checkpoint, checkpointOf(found));
+  return !store.isExclusive && !isUpToDate && !isAttended(found, now(), bounds);
+}
+
+function known(checkpoint: AdvancePlan["checkpoint"]): Checkpoint | undefined {
+  return checkpoint === CORRUPT ? undefined : checkpoint;
 }
