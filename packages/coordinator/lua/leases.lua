@@ -5,8 +5,8 @@
           3 "oldest_first" or "newest_first", then 4 ledger id; or "since", then 4 time, ms: oldest first
   Answers { leases, holders }. Leases: for each a line of its entry, "<ledger id of its last run> <runs> <time leased, ms>
           <number of its holder> <nonce>", and when it was reported on, " <runs from the reported run to the last one>
-          <last sequence + 1> <state> <time reported, ms>" behind that. Holders: each number and, behind it, the JSON; a holder
-          of many leases stands there once. Lines and not lists: others wait while the server takes an answer apart.
+          <last sequence + 1> <state> <time reported, ms>" behind that. Holders: each number and, behind it, the JSON, "" for
+          one that is lost; a holder of many leases stands there once. Lines and not lists: others wait while the server takes an answer apart.
   Refuses CORRUPT, MISUSE; with a namespace EMPTY, VERSION, FOREIGN, too.
 ]]
 if ARGV[1] ~= '' then
@@ -60,10 +60,8 @@ local function leasesAnswer(entries)
     if not count then return refuse('CORRUPT', 'entry ' .. entry[1] .. ' of the ledger is none of ours') end
     if not isListed[holder] then
       isListed[holder] = true
-      local json = redis.call('HGET', KEYS[3], holder)
-      if not json then return refuse('CORRUPT', 'holder ' .. holder .. ' is missing') end
       holders[#holders + 1] = holder
-      holders[#holders + 1] = json
+      holders[#holders + 1] = redis.call('HGET', KEYS[3], holder) or ''
     end
     local last = idOf(entry)
     local number = reportFieldOf(last)

@@ -222,7 +222,6 @@ const CHANGES: readonly Change[] = [
     () => putEntry(..."a 1 t 1 h 1 x y".split(" ")),
   ],
   ["an entry lacks a field", /^CORRUPT \S+ entry/, ["leases"], () => putEntry(..."n 1 t 1 h 1".split(" "))],
-  ["a holder is missing", /^CORRUPT \S+ holder 1/, ["leases"], () => redis.del(keys.holders)],
   [
     "a report is cut short",
     /^CORRUPT \S+ a report/,

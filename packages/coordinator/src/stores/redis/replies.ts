@@ -52,6 +52,13 @@ export function recordIn(reply: unknown): Omit<NamespaceRecord, "namespace"> | u
 
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "discarded", "skipped"];
 
+/** In place of a holder whose entry another program removed: the lease stays, and can be moved. */
+const LOST_HOLDER = holderJsonOf({
+  holder: { name: "unknown", host: "unknown", pid: 0, labels: { note: "the holder was lost by the store" } },
+  coordinator: "unknown",
+  tokenId: undefined,
+});
+
 /** The leases in a reply of lua/leases.lua. @throws CoordinatorError `store_corrupt` for any other reply. */
 export function leasesIn(reply: unknown): readonly LedgerEntry[] {
   const [lines, holders] = (Array.isArray(reply) ? reply : []).map(stringsIn);
@@ -67,7 +74,7 @@ export function leasesIn(reply: unknown): readonly LedgerEntry[] {
         lastLedgerId: Number(lastLedgerId),
         runCount: Number(runCount),
         leasedAtMs: Number(leasedAtMs),
-        holderJson: jsonOf.get(holder) ?? "",
+        holderJson: jsonOf.get(holder) || LOST_HOLDER,
         nonce,
         progress: progressIn(Number(lastLedgerId), report.map(Number)),
       };
