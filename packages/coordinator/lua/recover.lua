@@ -46,7 +46,7 @@ word, detail = checkServer(nodeCount)
 if not word then word, detail = checkClocks() end
 if word then return refuse(word, detail) end
 if kept and isMovedSeal(kept.ph) then
-  if redis.call('TTL', KEYS[1]) == -1 then return refuse('MOVED', textOfMove(kept.ph)) end
+  if redis.call('TTL', KEYS[1]) == -1 and #foreign == 0 then return refuse('MOVED', textOfMove(kept.ph)) end
   -- Moved it stays. Only what every other step refuses goes.
   kept.ep = server.epoch
   return written(kept)

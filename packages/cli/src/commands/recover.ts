@@ -12,6 +12,7 @@ import {
   refusalOfRecovery,
   type Store,
   type StoreAddress,
+  wayOfMoved,
 } from "@callnumber/coordinator/operator";
 import type { CommandOptions } from "@callnumber/protocol/operator";
 import { runNameSchema } from "@callnumber/protocol/schemas";
@@ -127,6 +128,8 @@ async function recover(options: Options, command: Command): Promise<void> {
       });
     print(shown);
     for (const key of movedAside) print(`Another program's key was in the way. It is now called ${key}`);
+    const moved = wayOfMoved(plan);
+    if (moved !== undefined) return print(`Done. The store stays as it was: ${moved}`);
     print(
       `Done: the high-water mark is run ${runName(version, highWaterMark)}. ` +
         `${store.isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
@@ -184,7 +187,9 @@ function formatFound({ found, fault }: RecoverPlan): string {
   return `damaged: ${fault.fault ?? fault.message}`;
 }
 
-function formatTarget({ version, target, skippedRunCount, nextRunInMs, nodeCount }: RecoverPlan): readonly string[] {
+function formatTarget(plan: RecoverPlan): readonly string[] {
+  const { version, target, skippedRunCount, nextRunInMs, nodeCount, movedTo } = plan;
+  if (movedTo !== undefined) return ["recovering makes the record readable. The store was moved, and leases nothing"];
   return [
     "recovering sets",
     `  high-water mark    run ${runName(version, target)}, the run ceiling: no run of this store above it was ever leased`,

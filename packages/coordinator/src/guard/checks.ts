@@ -122,7 +122,7 @@ export function checkCheckpoint(
   return undefined;
 }
 
-function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
+export function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
   if (ledger === "other") return refusal("CORRUPT", "the ledger is no stream");
   if (holders === "other") return refusal("CORRUPT", "the holders are no hash");
   return undefined;

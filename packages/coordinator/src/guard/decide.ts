@@ -21,6 +21,7 @@ import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
 import {
   checkCheckpoint,
   checkHealthy,
+  checkLedger,
   checkMovable,
   checkOwned,
   checkServer,
@@ -136,8 +137,8 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   const unfit = checkServer(context, nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   if (kept !== undefined && isMovedSeal(kept.seal)) {
-    // It stays moved. Only a time to live, which every other step refuses, is removed.
-    if (keys.expires) return { record: inEpoch(kept, context), runCount: 0 };
+    // It stays moved. Only what every other step refuses goes: a time to live, and keys of another program.
+    if (keys.expires || checkLedger(keys) !== undefined) return { record: inEpoch(kept, context), runCount: 0 };
     return refusal("MOVED", textOfMove(kept.seal));
   }
   const heartbeatFault = kept === undefined ? undefined : checkHeartbeat(context, kept, step.isSilenceAccepted);

@@ -22,7 +22,7 @@ import { moveUnfinished } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { movedSeal } from "../guard/seals.js";
+import { isMovedSeal, movedSeal, textOfMove } from "../guard/seals.js";
 import { parseStoreId } from "../guard/store-id.js";
 import { doStep } from "../guard/verify-outcome.js";
 import { type NamespaceRecord, type Outcome, type Store } from "../stores/store.js";
@@ -56,6 +56,8 @@ export interface RecoverPlan {
   readonly possibleAtMs: number | null;
   /** There was no heartbeat for 30 days, and the operator has not confirmed the clock. */
   readonly isClockUnchecked: boolean;
+  /** Where the store was moved to, as its seal has it: it leases nothing afterwards, either. */
+  readonly movedTo: string | undefined;
   readonly nodeCount: number;
   /** The command that made this plan, with further options. */
   readonly again: (more: CommandOptions) => string;
@@ -102,10 +104,11 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const unfinished = record === undefined && read === undefined ? moveUnfinished(namespace, checkpointFile) : undefined;
   if (unfinished !== undefined) throw unfinished;
   // One that is gone or can't be sealed may be made again, for a move that was cut short: no coordinator leases from it.
-  const [movedTo] = record === undefined ? [] : checkpointFile.movesOf(record.storeId);
+  const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
+  const sealed = record !== undefined && isMovedSeal(record.seal) ? [textOfMove(record.seal)] : [];
+  const [movedTo] = [...checkpointFile.movesOf(storeId), ...sealed];
   if (record !== undefined && movedTo !== undefined && (await canBeSealed(store, record)))
     throw refused("MOVED", movedTo, namespace);
-  const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
   const firstLedgerId = ledgerIdOf(id.firstVersion, id.firstRun);
@@ -145,6 +148,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     isHealthy: isSound && read !== CORRUPT && (checkpoint?.generation ?? 0) <= (record?.generation ?? 0),
     possibleAtMs: run <= target ? null : whenCeilingReaches(id, version, run) - 2 * bounds.epsMs,
     isClockUnchecked: isSilent && !options.isClockChecked,
+    movedTo,
     nodeCount: options.nodeCount ?? record?.nodeCount ?? checkpoint?.nodeCount ?? 1,
     again,
   };
@@ -204,11 +208,11 @@ async function readIfReadable(store: Store, namespace: string): Promise<FoundRec
 }
 
 /** Whether a step would find the record sound: a time to live, for one, can't be read. Tried with a seal that is always refused. */
-async function canBeSealed(store: Store, { namespace, storeId, phase }: NamespaceRecord): Promise<boolean> {
+async function canBeSealed(store: Store, { namespace, storeId }: NamespaceRecord): Promise<boolean> {
   const bounds = { isSilenceAccepted: false, floor: 0, generationMin: 0 };
   const seal = movedSeal({ storeId, place: "nowhere" });
   const refusal = await doStep(store, namespace, { step: "seal", storeId, ...bounds, seal }).catch((error) => error);
-  return phase === PHASES.sealed || (refusal as CoordinatorError).code !== "store_corrupt";
+  return (refusal as CoordinatorError).code !== "store_corrupt";
 }
 
 const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_found", "store_corrupt"]);
@@ -257,6 +261,11 @@ function agreedStoreId(
 
 function sourceOf(name: string, storeId: string | undefined): string {
   return storeId === undefined ? "" : `${name} has ${storeId}; `;
+}
+
+/** Returns what an operator does with a store that was moved, once it is recovered; undefined for one that was not. */
+export function wayOfMoved({ namespace, movedTo }: RecoverPlan): string | undefined {
+  return movedTo === undefined ? undefined : refused("MOVED", movedTo, namespace).message;
 }
 
 /** Returns why a plan can't be carried out at the run ceiling of now, and what the operator does then; undefined when it can. */
