@@ -20,8 +20,11 @@ export interface Checkpoints {
   namespaces(): ReadonlySet<string>;
   /** Returns the checkpoints by namespace. Makes nothing. */
   remembered(): ReadonlyMap<string, Checkpoint | typeof CORRUPT>;
-  /** For a place without a store. @throws CoordinatorError `store_not_found` when a checkpoint has runs of it, `namespace_moved`. */
-  mustNotBeLost(): void;
+  /**
+   * For a place without a store. @throws CoordinatorError `store_not_found` when a checkpoint has runs of it; `namespace_moved`, unless
+   * the caller is the move that may finish it.
+   */
+  mustNotBeLost(caller?: { readonly isMove?: boolean }): void;
   /** Makes the directory, before a store is made that could not be remembered. @throws CoordinatorError `checkpoint_unavailable`. */
   makeDirectory(): void;
 }
@@ -54,15 +57,20 @@ export function checkpointsOf(address: StoreAddress, directory: string): Checkpo
     namespaces: () => checkpointedNamespaces(folder, place),
     remembered,
     makeDirectory: () => makeCheckpointDirectory(folder),
-    mustNotBeLost: () => {
-      for (const [namespace, checkpoint] of remembered()) throw lost(address, namespace, checkpoint);
+    mustNotBeLost: ({ isMove = false } = {}) => {
+      for (const [namespace, checkpoint] of remembered()) throw lost(address, namespace, checkpoint, isMove);
     },
   };
 }
 
-function lost(address: StoreAddress, namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
+function lost(
+  address: StoreAddress,
+  namespace: string,
+  checkpoint: Checkpoint | typeof CORRUPT,
+  isMove: boolean,
+): CoordinatorError {
   const isDamaged = checkpoint === CORRUPT;
-  if (!isDamaged && checkpoint.movedTo !== undefined) return refused("MOVED", checkpoint.movedTo, namespace);
+  if (!isDamaged && !isMove && checkpoint.movedTo !== undefined) return refused("MOVED", checkpoint.movedTo, namespace);
   const known = isDamaged ? "a run" : `run ${nameOfLedgerId(checkpoint.ledgerId)}`;
   const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(

@@ -22,7 +22,7 @@ export interface SqliteFileOptions {
   readonly create: boolean;
   /** Called where there is no store, before anything is made. @throws when one is known to have been there. Default: nothing is known. */
   readonly mustNotBeLost?: () => void;
-  /** Opens also a copy, for an operator who states that the original is gone: every step but `recover` fails until one is done. Default false. */
+  /** Opens also a copy, for an operator who states that the original is gone: every step but `recover` and the seal of a move fails until one is done. Default false. */
   readonly acceptCopy?: boolean;
   /** An operator states that no other machine ever uses the store, although it is on a network file system. Default false. */
   readonly allowNetworkFileSystem?: boolean;

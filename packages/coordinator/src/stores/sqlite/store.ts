@@ -9,6 +9,7 @@ import type { CoordinatorError } from "../../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
 import { notLeased } from "../../guard/refusals.js";
 import type { Restart } from "../../guard/restart-decision.js";
+import { isMovedSeal } from "../../guard/seals.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "../ledger-decisions.js";
 import {
@@ -48,6 +49,11 @@ export interface SqliteStoreOptions extends Omit<SqliteFileOptions, "machine"> {
 
 const NOTHING_STORED = { id: undefined, fields: {} } as const;
 
+/** An operator who recovers a copy states that the original is gone. One that is sealed for a move leases nothing. */
+function acceptsCopy(command: StepCommand): boolean {
+  return command.step === "recover" || (command.step === "seal" && isMovedSeal(command.seal));
+}
+
 export class SqliteStore implements Store {
   readonly kind = "sqlite";
   readonly isExclusive = true;
@@ -63,9 +69,9 @@ export class SqliteStore implements Store {
   readonly #ledger: SqliteLedger;
   readonly #restart: RestartDetection;
   readonly #transactions: SqliteTransactions;
-  /** Why nothing but `recover` is done; undefined once the file is the one that the store was made in. */
+  /** Why nothing but `recover` and the seal of a move is done; undefined once the file is the one that the store was made in. */
   #copyFault: CoordinatorError | undefined;
-  /** A `recover` in the current transaction has made this file the store's. */
+  /** A step in the current transaction has made this file the store's. */
   #hasAcceptedCopy = false;
 
   /** @throws CoordinatorError as `openSqliteFile`. */
@@ -123,7 +129,7 @@ export class SqliteStore implements Store {
 
   step(namespace: string, command: StepCommand): Promise<Outcome> {
     return this.#transactions.add(() => {
-      if (command.step !== "recover") this.#mustNotBeCopy();
+      if (!acceptsCopy(command)) this.#mustNotBeCopy();
       const { id: knownId, fields } = this.#namespaces.ifThere(namespace) ?? NOTHING_STORED;
       const ledgerMark = knownId === undefined ? 0 : this.#ledger.newestId(knownId);
       const nowMs = this.#now();
@@ -133,7 +139,7 @@ export class SqliteStore implements Store {
       const saved = this.#namespaces.save(record);
       this.#restart.wrote(record, saved.fields.k);
       if (entry !== undefined) this.#ledger.add(saved.id, entry);
-      if (command.step === "recover") this.#acceptCopy();
+      if (acceptsCopy(command)) this.#acceptCopy();
       return outcome;
     });
   }
@@ -241,7 +247,7 @@ export class SqliteStore implements Store {
     if (this.#copyFault !== undefined && !this.#hasAcceptedCopy) throw this.#copyFault;
   }
 
-  /** An operator who recovers a copy states that the original is gone: from now on this file is the one that the store was made in. */
+  /** From now on this file is the one that the store was made in. */
   #acceptCopy(): void {
     if (this.#copyFault === undefined) return;
     keepIdentity(this.#file.database, this.path);
