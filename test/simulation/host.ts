@@ -117,7 +117,7 @@ export class Host {
         if (this.folder === undefined) return;
         this.folder.notes.set(this.index, checkpoint);
       },
-      movedFrom: () => undefined,
+      movesHere: () => [],
       movesOf: () => [],
       close: () => {},
     };

@@ -25,7 +25,7 @@ import { BOUNDS, NAMESPACE, type World } from "./world.js";
 const BLANK: CheckpointFile = {
   read: () => undefined,
   note: () => {},
-  movedFrom: () => undefined,
+  movesHere: () => [],
   movesOf: () => [],
   close: () => {},
 };

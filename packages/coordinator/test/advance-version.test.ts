@@ -51,7 +51,7 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
     note(checkpoint) {
       this.kept = checkpoint;
     },
-    movedFrom: () => undefined,
+    movesHere: () => [],
     movesOf: () => [],
     close: () => {},
   };

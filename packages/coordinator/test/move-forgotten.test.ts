@@ -100,8 +100,9 @@ test("a source that forgot its seal is sealed again by the same move, which goes
   expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
   const emptied = { ...(await newTarget()), place: target.place };
   world.store.restore(new Map(world.store.backup()));
-  expect(await planMove(moving(world, emptied))).toMatchObject({ stage: "begun", storeId });
-  expect(await moveNamespace(moving(world, emptied))).toMatchObject({ storeId, leaseCount: 0 });
+  const there = { ...emptied, checkpointFile: NO_CHECKPOINT_FILE };
+  expect(await planMove({ ...moving(world, emptied), target: there })).toMatchObject({ stage: "begun", storeId });
+  expect(await moveNamespace({ ...moving(world, emptied), target: there })).toMatchObject({ storeId, leaseCount: 0 });
 });
 
 test("a move whose seal was not acknowledged sets the same one at the next try, while its version may be used", async () => {
@@ -176,7 +177,7 @@ describe.each([
     await expect(planRecovery(recovering(world, there()))).rejects.toMatchObject(moved);
     const advancing = { ...commonOf(world, there()), isForcedEarly: true, isClockChecked: true };
     await expect(planAdvance(advancing)).rejects.toMatchObject(moved);
-    const checkpoints = { checkpointFileOf: there, remembered: () => new Map() };
+    const checkpoints = { checkpointFileOf: there, remembered: () => new Map(), namespaces: () => new Set<string>() };
     expect(await recordFindings(world.store, checkpoints)).toMatchObject([{ code: "namespace_moved" }]);
     const guard = await guardOn(world, { checkpointFile: there() });
     expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_moved" });

@@ -129,6 +129,7 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
     expect(await trimmed(source, directory), "the old store is left as it is").toEqual([]);
     await leaseOf(current);
     await trimmed(target, directory);
+    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "done" });
     expect(leasesInFiles(directory)).toEqual(expect.arrayContaining([...whole]));
     expect(leasesInFiles(directory)).toHaveLength(whole.length);
     expect(await ledgerOf(target)).toHaveLength(1);

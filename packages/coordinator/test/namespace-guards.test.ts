@@ -25,7 +25,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   const checkpointFileOf = (namespace: string): CheckpointFile => ({
     read: () => undefined,
     note: () => {},
-    movedFrom: () => undefined,
+    movesHere: () => [],
     movesOf: () => [],
     close: () => {
       closed.push(namespace);

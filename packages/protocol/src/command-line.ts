@@ -20,6 +20,8 @@ export type StoreVerb = (typeof STORE_VERBS)[number];
 type OtherVerb = "status" | "runs" | "token create";
 
 const TARGET_TO_FILL = new RegExp(`--to ${STORE_URL}\\b`, "g");
+/** Of a store that a message names. */
+const NAMED = /callnumber recover --store (?!STORE_URL\b)(?:'(?:[^']|'\\'')*'|\S+)/g;
 const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
 
 /** Options of a command by their names; `true` is an option without a value, undefined and `false` are none. */
@@ -51,6 +53,7 @@ export function filledCommands(text: string, { storeOption, checkpointOption }: 
   const after = checkpointOption === "" ? "" : ` ${checkpointOption}`;
   const targetOption = storeOption.replace(/^--store/, "--to");
   return text
+    .replace(NAMED, (command) => `${command}${after}`)
     .replace(TO_FILL, (_, verb: string) => `callnumber ${verb} ${storeOption}${verb === "backup" ? "" : after}`)
     .replace(TARGET_TO_FILL, () => `${targetOption}${after}`);
 }

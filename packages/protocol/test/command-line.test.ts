@@ -21,6 +21,19 @@ test("filledCommands adds the store and checkpoint options where a command takes
   );
 });
 
+test("filledCommands adds the checkpoint option to a recovery of a store that the message names", () => {
+  const context = { storeOption: "--store redis://h:1/0", checkpointOption: "--checkpoint-dir /w" };
+  for (const [store, shown] of [
+    ["redis://a:1/0", "redis://a:1/0"],
+    ["sqlite:/my store/it's.db", "'sqlite:/my store/it'\\''s.db'"],
+  ] as const) {
+    const text = `\`${commandLine("recover", "lists", { store, "min-run": 7 })}\``;
+    expect(filledCommands(text, context)).toBe(
+      `\`callnumber recover --store ${shown} --checkpoint-dir /w --namespace lists --min-run 7\``,
+    );
+  }
+});
+
 test("filledCommands fills in the store that a move goes to", () => {
   const text = commandLine("move", "lists", { store: "redis://a:1/0", to: "STORE_URL", apply: true });
   const filled = (storeOption: string, checkpointOption = "") =>

@@ -24,7 +24,6 @@ import {
   confirmClockOption,
   ignoreFindingsOption,
   nodesOption,
-  openStoreWithCheckpoints,
   persistentAddress,
   type StoreNamespaceOptions,
   urlFileOption,
@@ -155,7 +154,9 @@ async function withStores<T>(
   { create }: { readonly create: boolean },
   act: (stores: Stores) => Promise<T>,
 ): Promise<T> {
-  const { store: source } = await openStoreWithCheckpoints(from, checkpointsOf(from, checkpointDir));
+  const mustNotBeLost = () => checkpointsOf(from, checkpointDir).mustNotBeLost({ isMove: true });
+  // A copy is moved only where the move has begun: `planMove` sees to it.
+  const { store: source } = await openStore(from, { create: false, acceptCopy: true, mustNotBeLost });
   let target: Store | undefined;
   try {
     target = await openTarget(to, create);
@@ -178,7 +179,7 @@ async function openTarget(address: StoreAddress, create: boolean): Promise<Store
 
 const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
   new: "not begun",
-  begun: "begun and not finished: the old store is sealed for it; --apply continues from there",
+  begun: "begun: the old store is sealed for it, and the new one is missing; --apply continues from there",
   done: "done already: nothing is left to do",
 };
 

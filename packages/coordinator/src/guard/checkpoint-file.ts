@@ -22,7 +22,7 @@ import {
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateDirectory } from "../platform/private-file.js";
-import { type Checkpoint, type CheckpointFile, CORRUPT, mergeCheckpoints } from "./checkpoint.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, type MoveHere, mergeCheckpoints } from "./checkpoint.js";
 import { movedToIn } from "./seals.js";
 
 const SYNC_EVERY_MS = 5_000;
@@ -119,7 +119,7 @@ export function openCheckpointFile({
         write(textOf({ namespace, checkpoint, at, from: place.url }), textOfMoveIn(checkpoint) !== undefined);
       }),
     movesOf: (storeId) => usable(() => movesOf(folder, namespace, storeId)),
-    movedFrom: () => usable(() => movesTo(folder, place).find((move) => move.namespace === namespace)?.from),
+    movesHere: () => usable(() => movesTo(folder, place).filter((move) => move.namespace === namespace)),
     close: () => {
       if (!hasFile) return;
       hasFile = false;
@@ -252,17 +252,17 @@ function filesIn(folder: string, place?: StorePlace): readonly NamedFile[] {
   });
 }
 
-/** What the checkpoints of sources have of moves to a place. */
-function movesTo(
-  folder: string,
-  { url }: StorePlace,
-): readonly { readonly namespace: string; readonly from: string }[] {
+/** What the checkpoints of sources have of moves to a place. One that only began counts no more once its source has moved elsewhere. */
+function movesTo(folder: string, { url }: StorePlace): readonly (MoveHere & Pick<FileContent, "namespace">)[] {
   if (url === undefined) return [];
   return filesIn(folder).flatMap((file) => {
     const noted = contentOf(file);
     if (noted === undefined || noted === CORRUPT || noted.from === undefined) return [];
-    const place = movedToIn(textOfMoveIn(noted.checkpoint) ?? "")?.place;
-    return place === url ? [{ namespace: noted.namespace, from: noted.from }] : [];
+    const { namespace, checkpoint, from } = noted;
+    const { place, storeId } = movedToIn(textOfMoveIn(checkpoint) ?? "") ?? {};
+    if (place !== url || storeId === undefined) return [];
+    const moves = movesOf(folder, namespace, checkpoint.storeId).map((move) => movedToIn(move)?.place);
+    return moves.length > 0 && !moves.includes(url) ? [] : [{ namespace, from, storeId }];
   });
 }
 

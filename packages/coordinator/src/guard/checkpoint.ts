@@ -23,13 +23,21 @@ export interface Checkpoint {
 /** There is a checkpoint, and it can't be read: the store may have rolled back. */
 export const CORRUPT = "corrupt";
 
+/** A move to a place. */
+export interface MoveHere {
+  /** The place of the old store. */
+  readonly from: string;
+  /** The id of the new store. */
+  readonly storeId: string;
+}
+
 export interface CheckpointFile {
   /** Returns the last checkpoint of this coordinator or another one on this machine; undefined for none. */
   read(): Checkpoint | typeof CORRUPT | undefined;
   /** Writes a checkpoint, which outlives the process once this returns. */
   note(checkpoint: Checkpoint): void;
-  /** Returns the place that a move to here comes from, as the source's checkpoint has it, whether it was finished or not. */
-  movedFrom(): string | undefined;
+  /** Returns the moves to here, as the checkpoints of their sources have them, whether they were finished or not. */
+  movesHere(): readonly MoveHere[];
   /** Returns the moves of a store as its seals have them, one unless it was moved twice: noted at whatever address it had then. */
   movesOf(storeId: string): readonly string[];
   close(): void;
@@ -39,7 +47,7 @@ export interface CheckpointFile {
 export const NO_CHECKPOINT_FILE: CheckpointFile = {
   read: () => undefined,
   note: () => {},
-  movedFrom: () => undefined,
+  movesHere: () => [],
   movesOf: () => [],
   close: () => {},
 };

@@ -1,6 +1,6 @@
 /** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { STORE_URL } from "@callnumber/protocol/operator";
+import { type CommandOptions, STORE_URL } from "@callnumber/protocol/operator";
 import {
   type ErrorCode,
   type GuardStatus,
@@ -128,8 +128,15 @@ export function asNamespaceLost<E>(
   return namespaceLost(namespace, checkpoint);
 }
 
-/** The error for a namespace that has a checkpoint, and that the store does not hold; of a store that was moved, nothing is missed. */
-export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
+/**
+ * The error for a namespace that has a checkpoint, and that the store does not hold; of a store that was moved, nothing is missed.
+ * `at`: the store, for a command that was given two.
+ */
+export function namespaceLost(
+  namespace: string,
+  checkpoint: Checkpoint | typeof CORRUPT,
+  at: CommandOptions = {},
+): CoordinatorError {
   if (checkpoint === CORRUPT) {
     return new CoordinatorError(
       "namespace_lost",
@@ -144,18 +151,39 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
   return new CoordinatorError(
     "namespace_lost",
     `namespace "${namespace}" is missing, but run ${nameOfLedgerId(ledgerId)} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
-      `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": minRun })}`,
+      `Without one, ${runCommand("recover", namespace, { ...at, "store-id": storeId, "min-run": minRun })}`,
   );
 }
 
+/** Where operators read how to remove a namespace from a store. */
+export const STRAY_PAGE = 'docs/how-to/recover.md, "A new store took the place of the old one"';
+
 /** The error for a namespace that is missing because a move to here was begun and not finished; undefined for no such move. */
 export function moveUnfinished(namespace: string, checkpointFile: CheckpointFile): CoordinatorError | undefined {
-  const from = checkpointFile.movedFrom();
-  if (from === undefined) return undefined;
+  const [move] = checkpointFile.movesHere();
+  if (move === undefined) return undefined;
+  const { from } = move;
   const command = runCommand("move", namespace, { store: urlOfPlace(from), to: STORE_URL, apply: true });
   return new CoordinatorError(
     "namespace_lost",
     `namespace "${namespace}" is not here yet: a move from ${from} to this store was begun and not finished. Nothing is leased. To finish it, ${command}`,
+  );
+}
+
+/** The error for a store that was made where another one is moved to; undefined where none is. */
+export function strayStore(
+  namespace: string,
+  storeId: string,
+  checkpointFile: CheckpointFile,
+): CoordinatorError | undefined {
+  const moves = checkpointFile.movesHere();
+  const [move] = moves;
+  if (move === undefined || moves.some((one) => one.storeId === storeId)) return undefined;
+  const command = runCommand("move", namespace, { store: urlOfPlace(move.from), to: STORE_URL, apply: true });
+  return new CoordinatorError(
+    "store_id_mismatch",
+    `namespace "${namespace}" is store ${storeId} here, but store ${move.storeId} is moved here from ${move.from}. Nothing is leased. If no archive ` +
+      `has numbers of the first, remove it here (${STRAY_PAGE}), then ${command}`,
   );
 }
 

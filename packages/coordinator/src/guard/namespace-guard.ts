@@ -37,6 +37,7 @@ import {
   isRecoverable,
   RecoveryReport,
   StateMonitor,
+  strayStore,
   withCheckpoint,
 } from "./guard-state.js";
 import { ProofKey, provenRunOf } from "./lease-proof.js";
@@ -130,6 +131,9 @@ export class NamespaceGuard {
       throw known === undefined ? cause : withCheckpoint(cause, known);
     });
     if (known !== undefined && known.storeId !== record.storeId) throw refused("FOREIGN", record.storeId, namespace);
+    // Of a store that has a checkpoint here, another one is not moved here: `move` would have refused.
+    const stray = known === undefined ? strayStore(namespace, record.storeId, checkpointFile) : undefined;
+    if (stray !== undefined) throw stray;
     const found = checkpointOf(record);
     const checkpoint = withMove(known === undefined ? found : mergeCheckpoints(known, found), checkpointFile);
     const guard = new NamespaceGuard(options, checkpoint, record);

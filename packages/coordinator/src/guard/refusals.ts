@@ -73,6 +73,10 @@ export function initUnlessLost(namespace: string): string {
   );
 }
 
+function elsewhere(namespace: string): string {
+  return `continue in another store: \`${commandLine("move", namespace, { to: "NEW_STORE_URL" })}\``;
+}
+
 /** Operators do not wait so long for a clock that was ahead. */
 const LONG_WAIT_MS = 3_600_000;
 
@@ -137,7 +141,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       const moved = `namespace "${namespace}" was moved to ${place}${as}; this store leases no more. Start the coordinator with the new store (--store)`;
       if (storeId === undefined) return moved;
       const command = runCommand("move", namespace, { to: urlOfPlace(place), apply: true });
-      return `${moved}. If the namespace is missing there, the move was begun and not finished: to finish it, ${command}`;
+      return `${moved}. If the namespace is missing there, the move may be unfinished: to finish it, ${command}`;
     },
   },
   FORKED: {
@@ -154,7 +158,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       `the store's last write is ${formatDuration(Number(waitMs))} in the future: a clock was ahead, or the clocks are behind. Set them right. ` +
       (Number(waitMs) < LONG_WAIT_MS
         ? "Leasing continues when they have passed it"
-        : `If they are, continue in another store: \`${commandLine("move", namespace, { to: "NEW_STORE_URL" })}\``),
+        : `If they are, ${elsewhere(namespace)}`),
   },
   OPERATOR: {
     code: "manual_recovery_required",
@@ -164,7 +168,8 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       const then = possibleAtMs === undefined ? "" : ` before ${new Date(Number(possibleAtMs)).toISOString()}`;
       return (
         `${OPERATOR_REASONS[reason] ?? detail}. Nothing is leased in namespace "${namespace}"${then}. Check the clocks and the server, then ` +
-        runCommand("recover", namespace, { "confirm-clock": reason === "silence" })
+        runCommand("recover", namespace, { "confirm-clock": reason === "silence" }) +
+        (possibleAtMs === undefined ? "" : `. Or ${elsewhere(namespace)}`)
       );
     },
   },

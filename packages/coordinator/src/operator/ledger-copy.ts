@@ -21,23 +21,26 @@ export interface LedgerComparison {
 }
 
 /**
- * Returns how much of the source's ledger the target holds, compared lease by lease.
+ * Returns how much of the source's ledger the target holds, compared lease by lease; what it has trimmed counts. In a move that has
+ * `begun`, the target may have more: it leased, or the source came back without its last leases.
  * @throws CoordinatorError `store_id_mismatch` when the target holds anything but the source's oldest leases.
  */
-export async function compareLedgers(pair: LedgerPair): Promise<LedgerComparison> {
+export async function compareLedgers(pair: LedgerPair, begun: boolean): Promise<LedgerComparison> {
   const { namespace, source, target, pageLeaseCount } = pair;
+  const { through } = await target.readRetention(namespace);
   const copies = leasesOf(target, namespace, pageLeaseCount);
   let copy = (await copies.next()).value;
   let [leaseCount, copiedCount, copiedUpTo] = [0, 0, 0];
   for await (const lease of leasesOf(source, namespace, pageLeaseCount)) {
     leaseCount++;
-    if (copy === undefined) continue;
-    if (!isSameLease(lease, copy)) throw otherLease(namespace, copy);
+    const isTrimmed = lastLedgerIdOf(lease) <= through;
+    if (copy === undefined && !isTrimmed) continue;
+    if (copy !== undefined && !isTrimmed && !isSameLease(lease, copy)) throw otherLease(namespace, copy, begun);
     copiedCount++;
     copiedUpTo = lastLedgerIdOf(lease);
-    copy = (await copies.next()).value;
+    if (!isTrimmed) copy = (await copies.next()).value;
   }
-  if (copy !== undefined) throw otherLease(namespace, copy);
+  if (copy !== undefined && !begun) throw otherLease(namespace, copy, begun);
   return { leaseCount, copiedCount, copiedUpTo };
 }
 
@@ -88,10 +91,15 @@ async function* pagesOf(
   }
 }
 
-function otherLease(namespace: string, lease: LedgerEntry): CoordinatorError {
+function otherLease(namespace: string, lease: LedgerEntry, begun: boolean): CoordinatorError {
+  const way = begun ? COPY_MOVED : "Move to an empty place (another ?prefix=)";
   return new CoordinatorError(
     "store_id_mismatch",
     `the new store has a lease of namespace "${namespace}" that the old one lacks (run ${runsName(lease)}, leased at ` +
-      `${new Date(lease.leasedAtMs).toISOString()}): it is in use, or the old store was restored. Move to an empty place (another ?prefix=)`,
+      `${new Date(lease.leasedAtMs).toISOString()}): it is in use, or the old store was restored. ${way}`,
   );
 }
+
+/** What an operator does when the ledgers of a move that has begun disagree. */
+export const COPY_MOVED =
+  'If a copy of the old store was moved, as for a rehearsal, see docs/how-to/maintain.md, "Rehearse a move"';

@@ -27,6 +27,7 @@ import { doStep } from "../guard/verify-outcome.js";
 import type { NamespaceRecord, RecoverStep, SealStep, Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
 import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
+import { assertFree, assertHasBegun, assertNoCopy, assertWhole, movedElsewhere, ofTarget } from "./move-refusals.js";
 
 /** The store that the namespace moves to. */
 interface MoveTarget {
@@ -92,13 +93,24 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
       `the new store's address is too long to be kept in the old store's seal: ${target.place.slice(0, 60)}…`,
     );
   }
-  const found = await recordIn(target.store, namespace);
-  assertFree(options, storeId, found);
+  const found = await ofTarget(target.place, recordIn(target.store, namespace));
+  assertFree({
+    namespace,
+    storeId,
+    place: target.place,
+    found,
+    checkpoint: readIfReadable(target.checkpointFile),
+    begun,
+  });
+  if (begun === undefined) await assertNoCopy(store);
+  else if (found === undefined) assertHasBegun(namespace, storeId, (options.now ?? Date.now)());
   const plan = { namespace, source, storeId, firstVersion: fieldsOf(storeId).firstVersion };
   const isDone = found !== undefined;
-  const ledger = isDone ? undefined : await compareLedgers(ledgersOf(options));
+  const compared = await compareLedgers(ledgersOf(options), begun !== undefined);
+  if (isDone) assertWhole(namespace, compared);
+  const ledger = isDone ? undefined : compared;
   if (!isDone || source.phase !== PHASES.sealed) await assertSourceIsFit(options, source);
-  if (!isDone) await assertTargetIsFit(options, storeId);
+  if (!isDone) await ofTarget(target.place, assertTargetIsFit(options, storeId));
   return { ...plan, stage: isDone ? "done" : begun === undefined ? "new" : "begun", target: found, ledger };
 }
 
@@ -130,7 +142,7 @@ function moveBegun(
   const sealed = isMovedSeal(seal) ? [textOfMove(seal)] : [];
   const moves = [...new Set([...noted, ...sealed])];
   const another = moves.find((text) => movedToIn(text)?.place !== place) ?? moves[1];
-  if (another !== undefined) throw refused("MOVED", another, namespace);
+  if (another !== undefined) throw movedElsewhere(namespace, another);
   return movedToIn(moves[0] ?? "");
 }
 
@@ -145,7 +157,11 @@ function newStoreOf(
 ): string {
   const version = versionReached(source, known, Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs);
   const tried = movedToIn(known?.movesTo ?? "");
-  if (tried?.place === target.place && fieldsOf(tried.storeId).firstVersion > version) return tried.storeId;
+  if (tried?.place === target.place) {
+    const { firstVersion, initializedAtMs } = fieldsOf(tried.storeId);
+    // One from a clock that was ahead would lease nothing until then.
+    if (firstVersion > version && initializedAtMs <= now() + bounds.epsMs) return tried.storeId;
+  }
   if (version < VERSION_MAX) return nextStoreId(source.storeId, version + 1, now());
   throw new CoordinatorError(
     "run_space_exhausted",
@@ -182,20 +198,6 @@ function fieldsOf(storeId: string): StoreIdFields {
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
   return id;
-}
-
-/** Coordinators at the target's place would reject any other store than the one in its record or in their checkpoints. */
-function assertFree({ namespace, target }: MoveOptions, storeId: string, found: NamespaceRecord | undefined): void {
-  const known = found?.storeId ?? readIfReadable(target.checkpointFile)?.storeId;
-  if (known === undefined || known === storeId) return;
-  const kept =
-    found === undefined
-      ? `the checkpoint directory remembers store ${known} there`
-      : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
-  throw new CoordinatorError(
-    "namespace_exists",
-    `namespace "${namespace}" can't move to ${target.place}: ${kept}. Move to an empty place: another file or "?prefix="`,
-  );
 }
 
 async function recordIn(store: Store, namespace: string): Promise<NamespaceRecord | undefined> {
@@ -300,7 +302,7 @@ function readIfReadable(checkpointFile: CheckpointFile): Checkpoint | undefined 
 
 /** Returns how many leases there are. */
 async function verifyCopy(options: MoveOptions): Promise<number> {
-  const { leaseCount, copiedCount } = await compareLedgers(ledgersOf(options));
+  const { leaseCount, copiedCount } = await compareLedgers(ledgersOf(options), true);
   if (copiedCount === leaseCount) return leaseCount;
   throw new CoordinatorError(
     "store_id_mismatch",
@@ -312,17 +314,24 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
 /** At the ceiling, in case the target had leased and then lost its record: nothing that it may have leased is above. */
 async function makeRecord(options: MoveOptions, storeId: string): Promise<void> {
   const { namespace, target } = options;
-  const { after } = await doStep(target.store, namespace, recovery(options, storeId, 0));
+  const { ledgerId, generation } = readIfReadable(target.checkpointFile) ?? { ledgerId: 0, generation: 0 };
+  const step = recovery(options, storeId, ledgerId, generation);
+  const { after } = await ofTarget(target.place, doStep(target.store, namespace, step));
   target.checkpointFile.note(checkpointOf(after));
 }
 
-function recovery({ nodeCount }: MoveOptions, storeId: string, floor: number): Omit<RecoverStep, "nonce"> {
+function recovery(
+  { nodeCount }: MoveOptions,
+  storeId: string,
+  floor: number,
+  generationMin = 0,
+): Omit<RecoverStep, "nonce"> {
   return {
     step: "recover",
     storeId,
     isSilenceAccepted: false,
     floor,
-    generationMin: 0,
+    generationMin,
     nodeCount,
     proofKey: randomBytes(32).toString("hex"),
   };

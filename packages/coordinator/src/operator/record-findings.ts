@@ -5,7 +5,7 @@ import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
 import { EPS_MS } from "../guard/bounds.js";
 import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
-import { asNamespaceLost, namespaceLost } from "../guard/guard-state.js";
+import { asNamespaceLost, moveUnfinished, namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
 import { isMovedSeal } from "../guard/seals.js";
@@ -20,7 +20,7 @@ export const NO_NAMESPACE: Finding = {
 /** Examines the records, and the namespaces that only checkpoints know. Changes nothing. */
 export async function recordFindings(
   store: Store,
-  checkpoints: Pick<Checkpoints, "checkpointFileOf" | "remembered">,
+  checkpoints: Pick<Checkpoints, "checkpointFileOf" | "remembered" | "namespaces">,
 ): Promise<readonly Finding[]> {
   const remembered = checkpoints.remembered();
   const namespaces = await store.listNamespaces();
@@ -29,7 +29,13 @@ export async function recordFindings(
   );
   const lost = [...remembered].filter(([namespace]) => !namespaces.includes(namespace));
   const ofLost = lost.map(([namespace, checkpoint]) => findingOfError(namespaceLost(namespace, checkpoint), namespace));
-  return namespaces.length + lost.length > 0 ? [...findings.flat(), ...ofLost] : [NO_NAMESPACE];
+  const ofMoves = [...checkpoints.namespaces()].flatMap((namespace) => {
+    if (namespaces.includes(namespace) || remembered.has(namespace)) return [];
+    const unfinished = moveUnfinished(namespace, checkpoints.checkpointFileOf(namespace));
+    return unfinished === undefined ? [] : [findingOfError(unfinished, namespace)];
+  });
+  const all = [...findings.flat(), ...ofLost, ...ofMoves];
+  return namespaces.length + lost.length + ofMoves.length > 0 ? all : [NO_NAMESPACE];
 }
 
 async function findingsOf(

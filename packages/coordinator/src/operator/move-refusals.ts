@@ -1,0 +1,100 @@
+/** Why a move is refused for what its stores hold, and what the operator does then. */
+import { commandLine, STORE_URL, shellWord } from "@callnumber/protocol/operator";
+import { CoordinatorError } from "../errors.js";
+import { whenCeilingReaches } from "../guard/ceiling.js";
+import type { Checkpoint } from "../guard/checkpoint.js";
+import { namespaceLost, STRAY_PAGE } from "../guard/guard-state.js";
+import { refused } from "../guard/refusals.js";
+import { isMovedSeal, type MovedTo, movedToIn, urlOfPlace } from "../guard/seals.js";
+import { parseStoreId } from "../guard/store-id.js";
+import type { NamespaceRecord, Store } from "../stores/store.js";
+import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
+
+/** The place that a namespace moves to, and what is known of it. */
+interface TargetPlace {
+  readonly namespace: string;
+  /** The id of the new store. */
+  readonly storeId: string;
+  readonly place: string;
+  readonly found: NamespaceRecord | undefined;
+  readonly checkpoint: Checkpoint | undefined;
+  /** Undefined for a move that has not begun. */
+  readonly begun: MovedTo | undefined;
+}
+
+/**
+ * Coordinators at the target's place would reject any other store than the one in its record or in their checkpoints. A new store that has a
+ * checkpoint there, but no record, may run elsewhere: made again, it would run twice.
+ * @throws CoordinatorError `namespace_exists`, `namespace_lost`.
+ */
+export function assertFree({ namespace, storeId, place, found, checkpoint, begun }: TargetPlace): void {
+  if (found === undefined && checkpoint?.storeId === storeId) {
+    throw namespaceLost(namespace, checkpoint, { store: urlOfPlace(place) });
+  }
+  const known = found?.storeId ?? checkpoint?.storeId;
+  if (known === undefined || known === storeId) return;
+  const kept =
+    found === undefined
+      ? `the checkpoint directory remembers store ${known} there`
+      : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
+  const way =
+    begun === undefined
+      ? 'Move to an empty place: another file or "?prefix="'
+      : `The move has begun, and goes nowhere else. If no archive has numbers of that store, remove it there (${STRAY_PAGE}), then run the same again`;
+  throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
+}
+
+/** A copy is moved only where the move has begun: from then on it leases nothing, whichever file it is. @throws CoordinatorError `store_copied`. */
+export async function assertNoCopy(source: Store): Promise<void> {
+  // Only the store that opened a file knows.
+  const findings = source.isExclusive ? await source.preflight() : [];
+  for (const { code, what } of findings) if (code === "store_copied") throw new CoordinatorError(code, what);
+}
+
+/**
+ * A store that is made by a clock that was ahead leases nothing until then, and can't be made before.
+ * @throws CoordinatorError `manual_recovery_required`.
+ */
+export function assertHasBegun(namespace: string, storeId: string, nowMs: number): void {
+  const id = parseStoreId(storeId);
+  const freeAtMs = id === undefined ? nowMs : whenCeilingReaches(id, id.firstVersion, id.firstRun);
+  if (freeAtMs <= nowMs) return;
+  throw new CoordinatorError(
+    "manual_recovery_required",
+    `namespace "${namespace}" can't go on as store ${storeId} yet: an earlier try was made by a clock that was ahead. Set the clocks right. With ` +
+      `them as they are, run the same again after ${new Date(freeAtMs).toISOString()}`,
+  );
+}
+
+/** Makes the commands of an error of the target name the target. */
+export async function ofTarget<T>(place: string, result: Promise<T>): Promise<T> {
+  return await result.catch((error: unknown) => {
+    if (!(error instanceof CoordinatorError)) throw error;
+    const { code, reason, message } = error;
+    const named = message.replaceAll(`--store ${STORE_URL}`, `--store ${shellWord(urlOfPlace(place))}`);
+    throw new CoordinatorError(code, named, { cause: error, reason });
+  });
+}
+
+/** @throws CoordinatorError `store_id_mismatch` when the new store of a move that is done lacks leases of the old one. */
+export function assertWhole(namespace: string, { leaseCount, copiedCount }: LedgerComparison): void {
+  if (copiedCount === leaseCount) return;
+  throw new CoordinatorError(
+    "store_id_mismatch",
+    `namespace "${namespace}" was moved, but the new store has only ${copiedCount} of the ${leaseCount} leases of the old one. If it was recovered ` +
+      `without its ledger, nothing is left to do. ${COPY_MOVED}`,
+  );
+}
+
+/** The error for a store that was moved to another place than the given one, with what to do when that place is lost. */
+export function movedElsewhere(namespace: string, text: string): CoordinatorError {
+  const error = refused("MOVED", text, namespace);
+  const moved = movedToIn(text);
+  if (moved === undefined) return error;
+  const command = commandLine("recover", namespace, { store: "NEW_STORE_URL", "store-id": moved.storeId });
+  return new CoordinatorError(
+    error.code,
+    `${error.message}. If that place is lost permanently, and store ${moved.storeId} runs nowhere, continue with it in an empty place: \`${command}\``,
+    { movedTo: text },
+  );
+}

@@ -1,0 +1,347 @@
+/**
+ * A move that was cut short: whatever was lost meanwhile, it can be finished, or its refusal names the way; and it never makes the new store twice.
+ * Guarantees: G13 (docs/guarantees.md).
+ */
+import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { Redis } from "ioredis";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { folderForTest } from "../../../test/processes/command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { checkpointsOf } from "../src/checkpoints.js";
+import { type CheckpointFile, checkpointOf, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
+import { NamespaceGuard } from "../src/guard/namespace-guard.js";
+import { movedSeal } from "../src/guard/seals.js";
+import { nextStoreId } from "../src/guard/store-id.js";
+import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
+import { recordFindings } from "../src/operator/record-findings.js";
+import { planRecovery, type RecoverOptions, recoverNamespace, wayOfMoved } from "../src/operator/recover.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import { keysOf } from "../src/stores/redis/scripts.js";
+import { SqliteStore } from "../src/stores/sqlite/store.js";
+import type { Store } from "../src/stores/store.js";
+import { parseStoreUrl, placeOf } from "../src/stores/store-url.js";
+import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { embeddedPlace, redisPlace } from "./places-for-move.js";
+import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
+import { ledgerOf } from "./trims.js";
+
+const FROM = "redis://127.0.0.1:6390/0";
+const TO = "redis://127.0.0.1:6391/0";
+const THIRD = "redis://127.0.0.1:6392/0";
+let folder = "";
+
+beforeEach(async () => {
+  folder = await folderForTest();
+});
+
+function fileAt(url: string): CheckpointFile {
+  return openCheckpointFile({ folder, place: placeOf(parseStoreUrl(url)), namespace: NAMESPACE });
+}
+
+function memory(): Store {
+  return new MemoryStore({ bounds: SHORT_BOUNDS });
+}
+
+function moving(source: Store, target: Store, { from = FROM, to = TO, ...own }: MovingOptions = {}): MoveOptions {
+  const there = { store: target, place: to, checkpointFile: fileAt(to) };
+  return { store: source, namespace: NAMESPACE, checkpointFile: fileAt(from), target: there, ...OPTIONS, ...own };
+}
+
+const OPTIONS = { bounds: SHORT_BOUNDS, nodeCount: 1, pageLeaseCount: 3 };
+type MovingOptions = Partial<MoveOptions> & { readonly from?: string; readonly to?: string };
+
+function recovering(store: Store, url: string, storeId?: string): RecoverOptions {
+  const watching = { watchMs: 0, pause: async () => {}, isClockChecked: false };
+  const given = { storeId, floors: [], nodeCount: undefined };
+  return { store, namespace: NAMESPACE, checkpointFile: fileAt(url), bounds: SHORT_BOUNDS, ...watching, ...given };
+}
+
+async function recovered(options: RecoverOptions) {
+  const plan = await planRecovery(options);
+  return { plan, outcome: await recoverNamespace(options, plan) };
+}
+
+/** A source with five leases, and the id of the store that it is moved to. */
+async function sourceIn(store: Store = memory(), from = FROM) {
+  const storeId = recentStoreId();
+  await init(store, storeId);
+  for (let count = 0; count < 5; count++) await lease(store, storeId);
+  fileAt(from).note(checkpointOf(await store.readNamespace(NAMESPACE)));
+  return { store, storeId, newStoreId: nextStoreId(storeId, 1, Date.now()) };
+}
+
+/** As a move leaves it that is killed right after its seal. */
+async function sealedSource(store?: Store, from = FROM) {
+  const source = await sourceIn(store, from);
+  await seal(source.store, source.storeId, movedSeal({ storeId: source.newStoreId, place: TO }));
+  const known = checkpointOf(await source.store.readNamespace(NAMESPACE));
+  fileAt(from).note(known);
+  return source;
+}
+
+describe("a new store that has a checkpoint, and no record at its place,", () => {
+  test("is made again by no move, because it may run elsewhere; recover makes it, and the move is done", async () => {
+    const { store } = await sourceIn();
+    const { storeId } = await moveNamespace(moving(store, memory()));
+    const empty = memory();
+    for (const act of [planMove, moveNamespace]) {
+      await expect(act(moving(store, empty))).rejects.toMatchObject({
+        code: "namespace_lost",
+        message: expect.stringContaining(`callnumber recover --store ${TO} --namespace main --store-id ${storeId}`),
+      });
+    }
+    expect(await empty.listNamespaces()).toEqual([]);
+    await recovered(recovering(empty, TO));
+    expect(await empty.readNamespace(NAMESPACE)).toMatchObject({ storeId, version: 1 });
+  });
+});
+
+describe("a store that was made where another one is moved", () => {
+  async function strayWorld() {
+    const source = await sealedSource();
+    const stray = memory();
+    const strayId = recentStoreId();
+    await init(stray, strayId);
+    return { ...source, stray, strayId };
+  }
+
+  test("leases nothing to a coordinator that knows of the move, before and after it is noted", async () => {
+    const { stray, strayId, newStoreId } = await strayWorld();
+    const open = () =>
+      NamespaceGuard.open({ store: stray, namespace: NAMESPACE, checkpointFile: fileAt(TO), bounds: SHORT_BOUNDS });
+    const refusal = {
+      code: "store_id_mismatch",
+      message: expect.stringMatching(
+        `is store ${strayId} here, but store ${newStoreId} is moved here from ${FROM}.*remove it here.*callnumber move --store ${FROM}`,
+      ),
+    };
+    await expect(open()).rejects.toMatchObject(refusal);
+    await expect(open()).rejects.toMatchObject(refusal);
+  });
+
+  test("is named by the move with how to remove it, since the move goes nowhere else", async () => {
+    const { store, stray, strayId } = await strayWorld();
+    await expect(planMove(moving(store, stray))).rejects.toMatchObject({
+      code: "namespace_exists",
+      message: expect.stringMatching(
+        `it holds store ${strayId}.*goes nowhere else.*remove it there \\(docs/how-to/recover.md`,
+      ),
+    });
+    expect(await moveNamespace(moving(store, memory()))).toMatchObject({ leaseCount: 5 });
+  });
+});
+
+test("an intent to move counts no more once its source has moved elsewhere: init there succeeds, and the doctor is silent", async () => {
+  const { store, newStoreId } = await sourceIn();
+  const known = checkpointOf(await store.readNamespace(NAMESPACE));
+  fileAt(FROM).note({ ...known, movesTo: `${newStoreId}@${THIRD}` });
+  expect(fileAt(THIRD).movesHere()).toEqual([{ namespace: NAMESPACE, from: FROM, storeId: newStoreId }]);
+  const checkpoints = checkpointsOf(parseStoreUrl(THIRD), folder);
+  expect(await recordFindings(memory(), checkpoints)).toMatchObject([
+    { code: "namespace_lost", what: expect.stringContaining(`a move from ${FROM} to this store was begun`) },
+  ]);
+  await moveNamespace(moving(store, memory()));
+  expect(fileAt(THIRD).movesHere()).toEqual([]);
+  expect(fileAt(TO).movesHere()).toHaveLength(1);
+  expect(await recordFindings(memory(), checkpoints)).toMatchObject([{ code: "namespace_not_found" }]);
+});
+
+test("a source that came back without its last leases is moved to a ledger that begins with all of its own", async () => {
+  const { store, storeId, newStoreId } = await sealedSource();
+  const target = memory();
+  const whole = await ledgerOf(store);
+  await target.importLeases(NAMESPACE, whole);
+  const restored = memory();
+  await restored.importLeases(NAMESPACE, whole.slice(0, 3));
+  await recover(restored, storeId);
+  expect(await planMove(moving(restored, target))).toMatchObject({
+    stage: "begun",
+    ledger: { leaseCount: 3, copiedCount: 3 },
+  });
+  expect(await moveNamespace(moving(restored, target))).toMatchObject({ storeId: newStoreId, leaseCount: 3 });
+  expect(await ledgerOf(target)).toEqual(whole);
+  const other = memory();
+  await other.importLeases(NAMESPACE, [{ ...whole[0], nonce: "nonce-of-another-lease" } as (typeof whole)[0]]);
+  await expect(
+    planMove({
+      ...moving(restored, other),
+      target: { ...moving(restored, other).target, checkpointFile: NO_CHECKPOINT_FILE },
+    }),
+  ).rejects.toMatchObject({
+    code: "store_id_mismatch",
+  });
+});
+
+test("a move that is done fails for a source that has more leases than the new store: a copy of it was moved", async () => {
+  const { store, storeId } = await sourceIn();
+  const copy = memory();
+  await copy.importLeases(NAMESPACE, await ledgerOf(store));
+  await recover(copy, storeId);
+  const target = memory();
+  const done = await moveNamespace(moving(copy, target));
+  expect(await planMove(moving(store, target))).toMatchObject({ stage: "done" });
+  await lease(store, storeId);
+  for (const act of [planMove, moveNamespace]) {
+    await expect(act(moving(store, target))).rejects.toMatchObject({
+      code: "store_id_mismatch",
+      message: expect.stringMatching(/has only 5 of the 6 leases.*Rehearse a move/),
+    });
+  }
+  expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0 });
+  await lease(target, done.storeId).catch(() => {});
+});
+
+describe("a SQLite source whose file was put back from a copy after the seal", () => {
+  async function copied(atSeal: "before" | "after") {
+    const place = await embeddedPlace();
+    const path = place.url.slice("sqlite:".length);
+    const copy = `${path}.copy`;
+    const first = await place.open();
+    const source = await sourceIn(first, place.url);
+    const keep = async (store: Store) => {
+      await store.close();
+      copyFileSync(path, copy);
+      return place.open();
+    };
+    let store = atSeal === "before" ? await keep(first) : first;
+    await seal(store, source.storeId, movedSeal({ storeId: source.newStoreId, place: TO }));
+    const known = checkpointOf(await store.readNamespace(NAMESPACE));
+    if (atSeal === "after") store = await keep(store);
+    await store.close();
+    rmSync(path);
+    renameSync(copy, path);
+    const open = () => {
+      const opened = new SqliteStore({ path, create: false, acceptCopy: true, bounds: SHORT_BOUNDS });
+      onTestFinished(() => opened.close());
+      return opened;
+    };
+    return { ...source, from: place.url, open, known };
+  }
+
+  test.each(["before", "after"] as const)(
+    "is moved on, and is the store's file then, copied %s the seal",
+    async (when) => {
+      const { open, from, known, newStoreId } = await copied(when);
+      fileAt(from).note(known);
+      const store = open();
+      expect(await store.preflight()).toContainEqual(expect.objectContaining({ code: "store_copied" }));
+      const target = memory();
+      expect(await moveNamespace(moving(store, target, { from }))).toMatchObject({
+        storeId: newStoreId,
+        leaseCount: 5,
+      });
+      expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
+      await store.close();
+      expect((await open().preflight()).map(({ code }) => code)).not.toContain("store_copied");
+    },
+  );
+
+  test("is not moved where neither seal nor checkpoint has the move", async () => {
+    const { open, from } = await copied("before");
+    const options = { ...moving(open(), memory(), { from }), checkpointFile: NO_CHECKPOINT_FILE };
+    for (const act of [planMove, moveNamespace]) {
+      await expect(act(options)).rejects.toMatchObject({ code: "store_copied" });
+    }
+  });
+});
+
+test("a source that is lost after the seal is named to its move as lost, and to other commands as moved", async () => {
+  const { store } = await sealedSource();
+  const path = `${folder}/elsewhere/store.db`;
+  const checkpoints = checkpointsOf({ kind: "sqlite", path }, folder);
+  checkpoints.checkpointFileOf(NAMESPACE).note(checkpointOf(await store.readNamespace(NAMESPACE)));
+  expect(() => checkpoints.mustNotBeLost()).toThrow(expect.objectContaining({ code: "namespace_moved" }));
+  expect(() => checkpoints.mustNotBeLost({ isMove: true })).toThrow(
+    expect.objectContaining({ code: "store_not_found", message: expect.stringContaining("callnumber recover") }),
+  );
+});
+
+test("recover makes the record of a lost source again, says that it stays moved, and the move goes on", async () => {
+  await sealedSource();
+  const emptied = memory();
+  const { plan } = await recovered(recovering(emptied, FROM));
+  expect(wayOfMoved(plan)).toMatch(/was moved to .* as store .*: to finish it, run `callnumber move /);
+  expect(await moveNamespace(moving(emptied, memory()))).toMatchObject({ leaseCount: 0 });
+});
+
+describe("a sealed source in Redis", () => {
+  async function sealedInRedis() {
+    const place = await redisPlace();
+    const store = await place.open();
+    const source = await sealedSource(store);
+    const redis = new Redis(sharedRedis().url);
+    onTestFinished(() => redis.disconnect());
+    const prefix = new URL(place.url).searchParams.get("prefix") as string;
+    return { ...source, redis, keys: keysOf(prefix, NAMESPACE) };
+  }
+
+  test.each(["ledger", "holders"] as const)(
+    "keeps its seal when recover renames a foreign key in place of its %s",
+    async (key) => {
+      const { store, redis, keys, newStoreId } = await sealedInRedis();
+      const target = memory();
+      await redis.set(keys[key], "of another program");
+      await expect(planMove(moving(store, target))).rejects.toMatchObject({ code: "store_corrupt" });
+      const { outcome } = await recovered(recovering(store, FROM));
+      expect(outcome.movedAside).toHaveLength(1);
+      expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
+      expect(await moveNamespace(moving(store, target))).toMatchObject({ storeId: newStoreId });
+      await expect(planRecovery(recovering(store, FROM))).rejects.toMatchObject({ code: "namespace_moved" });
+    },
+  );
+
+  test("that lost its holders is moved with unknown ones", async () => {
+    const { store, redis, keys } = await sealedInRedis();
+    await redis.del(keys.holders);
+    const target = memory();
+    expect(await moveNamespace(moving(store, target))).toMatchObject({ leaseCount: 5 });
+    const [first] = await ledgerOf(target);
+    expect(first?.holder).toEqual({
+      name: "unknown",
+      host: "unknown",
+      pid: 0,
+      labels: { note: "the holder was lost by the store" },
+    });
+  });
+});
+
+describe("a new store whose id is from a clock that was ahead", () => {
+  const AHEAD_MS = 20 * 24 * 3_600_000;
+
+  test("is not used again by a move that has not begun", async () => {
+    const { store, storeId } = await sourceIn();
+    const ahead = nextStoreId(storeId, 1, Date.now() + AHEAD_MS);
+    fileAt(FROM).note({ ...checkpointOf(await store.readNamespace(NAMESPACE)), movesTo: `${ahead}@${TO}` });
+    expect((await planMove(moving(store, memory()))).storeId).not.toBe(ahead);
+  });
+
+  test("is named by a move that has begun, with the time when it can go on", async () => {
+    const { store, storeId } = await sourceIn();
+    const ahead = nextStoreId(storeId, 1, Date.now() + AHEAD_MS);
+    await seal(store, storeId, movedSeal({ storeId: ahead, place: TO }));
+    const target = memory();
+    for (const act of [planMove, moveNamespace]) {
+      await expect(act(moving(store, target))).rejects.toMatchObject({
+        code: "manual_recovery_required",
+        message: expect.stringMatching(/a clock that was ahead.*run the same again after 20/),
+      });
+    }
+    const later = moving(store, target, { now: () => Date.now() + AHEAD_MS });
+    expect(await planMove(later)).toMatchObject({ stage: "begun", storeId: ahead });
+  });
+});
+
+test("a move to another place than the one it has begun for names that one, and what to do when it is lost", async () => {
+  const { store, newStoreId } = await sealedSource();
+  await expect(planMove(moving(store, memory(), { to: THIRD }))).rejects.toMatchObject({
+    code: "namespace_moved",
+    movedTo: `${newStoreId}@${TO}`,
+    message: expect.stringContaining(
+      `callnumber recover --store NEW_STORE_URL --namespace main --store-id ${newStoreId}`,
+    ),
+  });
+  const third = memory();
+  await recovered(recovering(third, THIRD, newStoreId));
+  expect(await third.readNamespace(NAMESPACE)).toMatchObject({ storeId: newStoreId, version: 1 });
+});
