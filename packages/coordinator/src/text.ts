@@ -40,11 +40,11 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Formats a length of time in the greatest unit of which it has two or more: `90 s`, `3 h`, `3,360 days`. */
+/** Formats a length of time in the greatest unit of which it has two or more: `90 s`, `3 h`, `3,360 days`. Minutes and above are whole ones. */
 export function formatDuration(ms: number): string {
   if (ms < 2 * MINUTE_MS) return `${Math.ceil(ms / 1_000)} s`;
-  if (ms < 2 * HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`;
-  return ms < 2 * DAY_MS ? `${Math.round(ms / HOUR_MS)} h` : `${Math.round(ms / DAY_MS).toLocaleString("en-US")} days`;
+  if (ms < 2 * HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  return ms < 2 * DAY_MS ? `${Math.floor(ms / HOUR_MS)} h` : `${Math.floor(ms / DAY_MS).toLocaleString("en-US")} days`;
 }
 
 function escapeOf(character: string): string {

@@ -108,9 +108,9 @@ describe("the report of a recovery", () => {
   test.each([
     [90_000, "90 s"],
     [120_000, "2 min"],
-    [2 * 3_600_000 - 1, "120 min"],
+    [2 * 3_600_000 - 1, "119 min"],
     [2 * 3_600_000, "2 h"],
-    [2 * 86_400_000 - 1, "48 h"],
+    [2 * 86_400_000 - 1, "47 h"],
     [2 * 86_400_000, "2 days"],
   ])("the report of a recovery after %i ms of silence says %s", (idleMs, words) => {
     expect(noted("heartbeat_expired", { idleMs })).toEqual({
