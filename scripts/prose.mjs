@@ -51,7 +51,6 @@ const PATTERNS = [
 
 /** What stays although it is a hit: the file, text of the hit, and the reason. */
 const EXCEPTIONS = [
-  ["packages/coordinator/src/stores/sqlite/file.ts", "Beside", "a function for a file next to another"],
   ["packages/console/src/pages/inspect.tsx", "spelling", "a class of the style sheet"],
   ["test/console/console.slow.test.ts", "spelling", "selects by that class"],
   ["test/storing/sql-servers.ts", "nobody", "a user of Unix, which the system names"],

@@ -3,11 +3,13 @@
  * what was noted, or finds it damaged.
  * Guarantees: G8, G11 (docs/guarantees.md).
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type CheckpointFile, CORRUPT } from "../src/guard/checkpoint.js";
 import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
+import { thisMachine } from "../src/stores/sqlite/machine.js";
+import { RestartMarker } from "../src/stores/sqlite/restart-marker.js";
 import { SqliteStore } from "../src/stores/sqlite/store.js";
 import { commandsFor, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { memoryFolder, temporaryFolder } from "./embedded-place.js";
@@ -120,16 +122,20 @@ describe("the files of an embedded store", () => {
     }
     await store.close();
     const bytes = readFileSync(path);
-    const [marker = ""] = readdirSync(markers);
-    const mark = readFileSync(join(markers, marker));
+    const machine = { ...thisMachine(), markerFolders: [markers, otherMarkers] };
+    const { marks } = new RestartMarker(path, machine).found;
     /** The store as it was, in the same file. */
     const putBack = () => {
       for (const part of ["-wal", "-shm"]) rmSync(`${path}${part}`, { force: true });
       writeFileSync(path, bytes);
     };
+    /** A marker of that state, as if no process had leased since. */
     const putMarkBack = () => {
       for (const made of [markers, otherMarkers]) for (const name of readdirSync(made)) rmSync(join(made, name));
-      writeFileSync(join(markers, marker), mark, { mode: 0o600 });
+      const lockChangedNs = String(statSync(`${path}.lock`, { bigint: true }).ctimeNs);
+      const marker = new RestartMarker(path, machine);
+      marker.write(Array.from(marks.values(), (mark) => ({ ...mark, lockChangedNs })));
+      marker.close();
     };
     return { folder, markers, otherMarkers, open, putBack, putMarkBack };
   }
@@ -163,6 +169,11 @@ describe("the files of an embedded store", () => {
       return { ...traced, leased };
     };
     expect((await answered([folder], undefined)).leased.size).toBe(2);
+    putBack();
+    putMarkBack();
+    const control = open();
+    expect([...control.restarts.values()], "the control").toEqual(["unbroken", "unbroken"]);
+    await control.close();
     const faults: string[] = [];
     for (const folders of [[folder], [markers], [otherMarkers]]) {
       putBack();

@@ -23,7 +23,7 @@ const record: NamespaceState = {
   proofKey: PROOF_KEY,
   seal: "-",
 };
-const present: Present = { bootId: "boot-1", clockOffsetMs: 1_789_000_000_000 };
+const present: Present = { bootId: "boot-1", clockOffsetMs: 1_789_000_000_000, lockChangedNs: "1790000000000000001" };
 const mark = restartMarkOf(record, storedFields(record).k, present);
 
 const judged = (found: RestartMark | undefined, of = record, at: Present | undefined = present) =>
@@ -40,6 +40,7 @@ test.each<[string, Partial<Present>]>([
   ["clock_leapt", { clockOffsetMs: present.clockOffsetMs + EPS_MS + 1 }],
   ["clock_leapt", { clockOffsetMs: present.clockOffsetMs - EPS_MS - 1 }],
   ["clock_leapt", { clockOffsetMs: Number.NaN }],
+  ["lock_changed", { lockChangedNs: "1790000000000000000" }],
   ["unbroken", { clockOffsetMs: present.clockOffsetMs + EPS_MS }],
 ])("a restart is judged %s with the machine at %o", (restart, changed) => {
   expect(judged(mark, record, { ...present, ...changed })).toBe(restart);

@@ -18,20 +18,13 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { getuid } from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RestartMark } from "../src/guard/restart-decision.js";
 import { isMemoryBacked, type Machine, networkFileSystemOf, thisMachine } from "../src/stores/sqlite/machine.js";
-import { openRestartMarker, removeRestartMarker } from "../src/stores/sqlite/restart-marker.js";
+import { RestartMarker, removeRestartMarker } from "../src/stores/sqlite/restart-marker.js";
 import { NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
-import {
-  copyFiles,
-  executeSql,
-  markerOf,
-  memoryFolder,
-  newPlace,
-  type Place,
-  temporaryFolder,
-} from "./embedded-place.js";
+import { executeSql, markerOf, memoryFolder, newPlace, type Place, temporaryFolder } from "./embedded-place.js";
 import { inHand, withNamespace } from "./store-in-hand.js";
 
 let place: Place;
@@ -57,7 +50,7 @@ async function changeBit(path: string, at: number): Promise<void> {
   await writeFile(path, bytes);
 }
 
-/** How the next opening is judged. */
+/** How the next opening is judged, which leases nothing. */
 async function nextStart(options: Parameters<Place["open"]>[0] = {}): Promise<string | undefined> {
   const store = place.open(options);
   const start = store.restarts.get(NAMESPACE);
@@ -104,7 +97,7 @@ test.each<[string, string, (marker: string) => Promise<unknown>, Partial<Machine
   ["has one changed bit", "no_mark", (marker) => changeBit(marker, 200)],
   [
     "is that of another store",
-    "no_mark",
+    "mark_put_back",
     async (marker) => {
       const other = await newPlace();
       await closedStore(other);
@@ -133,27 +126,14 @@ test("the marker is kept in the next directory when its place is occupied", asyn
   const machine = { markerFolders: [place.markerFolder, second] };
   await rename(marker, `${marker}.away`);
   await mkdir(marker);
+  const alone = place.open();
+  expect(await alone.preflight()).toMatchObject([{ what: expect.stringContaining(marker) }]);
+  await alone.close();
   const store = place.open({ machine });
   expect(store.restarts.get(NAMESPACE)).toBe("no_mark");
   await settleAndClose(store);
   expect(await readdir(second)).toHaveLength(1);
   expect(await nextStart({ machine })).toBe("unbroken");
-});
-
-test("the marker in a directory that is no longer the first one is removed", async () => {
-  await closedStore();
-  const first = await temporaryFolder(memoryFolder());
-  const machine = { markerFolders: [first, place.markerFolder] };
-  expect(await nextStart({ machine })).toBe("no_mark");
-  expect(await readdir(place.markerFolder)).toEqual([]);
-  expect(await nextStart()).toBe("no_mark");
-});
-
-test("the marker is removed on a machine without a boot id", async () => {
-  await closedStore();
-  const machine = { ...place.machine, bootId: undefined as never };
-  expect(await nextStart({ machine })).toBe("no_mark");
-  expect(await readdir(place.markerFolder)).toEqual([]);
 });
 
 test("the marker of any store is removed when it was not written for 30 days, and not before", async () => {
@@ -165,7 +145,7 @@ test("the marker of any store is removed when it was not written for 30 days, an
   for (const path of files) await writeFile(path, "", { mode: 0o600 });
   const monthAgo = new Date(Date.now() - 30 * 24 * 3_600_000 - 60_000);
   for (const path of [old, another]) await utimes(path, monthAgo, monthAgo);
-  expect(await nextStart()).toBe("unbroken");
+  await settleAndClose(place.open());
   expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, another].sort());
 });
 
@@ -175,7 +155,7 @@ test("the marker does not make a restart unbroken when its directory is a copy t
   await cp(place.markerFolder, copy, { recursive: true, preserveTimestamps: true });
   await rm(place.markerFolder, { recursive: true });
   await rename(copy, place.markerFolder);
-  expect(await nextStart()).toBe("no_mark");
+  expect(await nextStart()).toBe("mark_put_back");
 });
 
 test("a marker that was put back is noticed next to a namespace whose last write is in the future", async () => {
@@ -184,10 +164,28 @@ test("a marker that was put back is noticed next to a namespace whose last write
   await future.close();
   await closedStore();
   const marker = await markerOf(place);
-  const changedAtMsOf = () => Date.now() + 2_100;
+  await delay(2_100);
   await copyFile(marker, `${place.path}.marker`);
   await copyFile(`${place.path}.marker`, marker);
-  expect(await nextStart({ machine: { ...place.machine, changedAtMsOf } })).toBe("mark_put_back");
+  expect(await nextStart()).toBe("mark_put_back");
+});
+
+test("a marker that was overwritten in place while two namespaces lease is not the marker of the idle one", async () => {
+  const store = place.open({ create: true });
+  const { lease } = await withNamespace(store);
+  const lists = await withNamespace(store, { namespace: "lists" });
+  const marker = await markerOf(place);
+  await copyFile(marker, join(place.folder, "old.restart"));
+  await lists.lease();
+  await copyFile(join(place.folder, "old.restart"), marker);
+  await lease();
+  const text = await readFile(await markerOf(place), "utf8");
+  expect(text.match(/"namespace":"[a-z]+"/g)).toEqual(['"namespace":"main"']);
+  await store.close();
+  expect([...place.open().restarts]).toEqual([
+    ["lists", "no_mark"],
+    [NAMESPACE, "unbroken"],
+  ]);
 });
 
 test("a marker that another process removed is there again after the next lease", async () => {
@@ -198,25 +196,6 @@ test("a marker that another process removed is there again after the next lease"
   await lease();
   await store.close();
   expect(await nextStart()).toBe("unbroken");
-});
-
-test("the marker of a store with another name is not found when the store is rolled back to its first name", async () => {
-  await closedStore();
-  const [old, other, another] = ["old.db", "other.db", "another.db"].map((name) => join(place.folder, name)) as [
-    string,
-    string,
-    string,
-  ];
-  const anotherStore = place.open({ path: another, create: true });
-  await withNamespace(anotherStore);
-  await anotherStore.close();
-  await copyFiles(place.path, old);
-  await rename(place.path, other);
-  expect(await nextStart({ path: other })).toBe("no_mark");
-  await copyFiles(old, other);
-  await rename(other, place.path);
-  expect(await nextStart()).toBe("no_mark");
-  expect(await nextStart({ path: another })).toBe("unbroken");
 });
 
 test("the marker is removed by `removeRestartMarker` through every link to the store, and no other is", async () => {
@@ -243,7 +222,7 @@ test("the marker is compared for each namespace, and loses those that disagree",
   executeSql(place.path, sql);
   const again = place.open();
   expect([...again.restarts]).toEqual([[NAMESPACE, "unbroken"]]);
-  await again.close();
+  await settleAndClose(again);
   const after = await readFile(await markerOf(place), "utf8");
   expect([before, after].map((text) => text.match(/"namespace":"[a-z]+"/g))).toEqual([
     ['"namespace":"main"', '"namespace":"lists"', '"namespace":"news"'],
@@ -255,6 +234,7 @@ test("the marker has a slot for each namespace that fits the longest mark", () =
   const longest = (letter: string): RestartMark => ({
     bootId: "12345678-1234-1234-1234-123456789012",
     clockOffsetMs: -1_234_567_890_123.1235,
+    lockChangedNs: "1790000000000000000",
     namespace: letter.repeat(63),
     storeId: `12345678-1234-1234-1234-123456789012.${2 ** 30 - 1}.${1e15 - 1}.16`,
     version: 7,
@@ -263,31 +243,22 @@ test("the marker has a slot for each namespace that fits the longest mark", () =
     checksum: "f".repeat(40),
   });
   const machine = { ...thisMachine(), ...place.machine };
-  const marker = openRestartMarker(place.path, machine);
+  const marker = new RestartMarker(place.path, machine);
   const marks = [longest("a"), longest("b"), longest("c")];
   marker.write(marks);
   const changed = { ...longest("b"), highWaterMark: 1 };
   marker.write([changed]);
   marker.close();
-  const again = openRestartMarker(place.path, machine);
-  expect([...again.found.values()]).toMatchObject([marks[0] as object, changed, marks[2] as object]);
-  again.close();
-  expect(openRestartMarker(`${place.path}.other`, machine).found.size).toBe(0);
-});
-
-test("a store that fails to open leaves no lock", async () => {
-  await closedStore();
-  const clockOffsetMs = () => {
-    throw new Error("no clock");
-  };
-  const refusal = expect.objectContaining({ code: "store_unavailable", message: expect.stringContaining("no clock") });
-  expect(() => place.open({ machine: { ...place.machine, clockOffsetMs } })).toThrow(refusal);
-  expect(await nextStart()).toBe("unbroken");
+  const { found } = new RestartMarker(place.path, machine);
+  expect([...found.marks.values()]).toMatchObject([marks[0] as object, changed, marks[2] as object]);
+  expect(new RestartMarker(`${place.path}.other`, machine).found.marks.size).toBe(0);
 });
 
 describe("findings", () => {
   async function findings(options: Parameters<Place["open"]>[0]): Promise<readonly (string | undefined)[]> {
-    const found = await place.open(options).preflight();
+    const store = place.open(options);
+    const found = await store.preflight();
+    await store.close();
     for (const { code } of found) expect(code).toBeUndefined();
     return found.map(({ what, override }) => override ?? what);
   }
@@ -301,6 +272,8 @@ describe("findings", () => {
     await closedStore();
     const machine = { ...place.machine, markerFolders: [place.folder] };
     expect(await findings({ machine })).toEqual(["no-restart-marker"]);
+    const notToBeListed = { ...place.machine, markerFolders: [await markerOf(place)] };
+    expect(await findings({ machine: notToBeListed })).toEqual(["no-restart-marker"]);
     const onNetwork = { ...place.machine, fileSystemTypeOf: () => 0x6969 };
     place = { ...place, path: join(place.folder, "other.db") };
     const options = { path: place.path, create: true, machine: onNetwork, allowNetworkFileSystem: true };
@@ -310,12 +283,18 @@ describe("findings", () => {
   test("findings report a store that changed while it was closed", async () => {
     await closedStore();
     const marker = await markerOf(place);
-    await copyFile(marker, join(place.folder, "old.restart"));
+    const old = join(place.folder, "old.restart");
     const store = place.open();
-    await inHand(store, await store.readNamespace(NAMESPACE)).lease();
+    const { lease } = inHand(store, await store.readNamespace(NAMESPACE));
+    await lease();
+    await copyFile(marker, old);
+    await lease();
     await store.close();
-    await copyFile(join(place.folder, "old.restart"), marker);
+    await copyFile(old, marker);
     expect(await findings({})).toEqual([expect.stringContaining("had changed when it was opened (main)")]);
+    await rm(marker);
+    await copyFile(old, marker);
+    expect(await findings({})).toEqual([expect.stringContaining("marker of the store")]);
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * Whether a store that only one process at a time has open may go on as if it had never stopped. Pure.
- * A start may be a rollback: a file that was restored in place looks as it did before. Only a mark that lies where no backup reaches, and
- * that has all that the record has, proves that nothing was forgotten in between.
+ * A start may be a rollback: a file that was restored in place looks as it did before. Only a mark that lies where no backup reaches, that
+ * has all that the record has, and since which no one else has leased, shows that nothing was forgotten in between.
  */
 import { type NamespaceState, PHASES, storedFields } from "./record.js";
 
@@ -11,6 +11,8 @@ export interface RestartMark {
   readonly bootId: string;
   /** Wall clock minus monotonic clock, ms. It leaps when a machine is put back to an earlier state of itself. */
   readonly clockOffsetMs: number;
+  /** When the store's lock file was last changed, ns: everyone who leases changes it first. */
+  readonly lockChangedNs: string;
   readonly namespace: string;
   readonly storeId: string;
   readonly version: number;
@@ -20,8 +22,8 @@ export interface RestartMark {
   readonly checksum: string;
 }
 
-/** The machine at this moment. */
-export type Present = Pick<RestartMark, "bootId" | "clockOffsetMs">;
+/** The machine and the lock file at this moment. */
+export type Present = Pick<RestartMark, "bootId" | "clockOffsetMs" | "lockChangedNs">;
 
 /** The result for a start: `unbroken`, or why the store may have rolled back. */
 export type Restart =
@@ -29,16 +31,19 @@ export type Restart =
   | "no_mark"
   | "other_boot"
   | "clock_leapt"
+  | "lock_changed"
   | "mark_put_back"
   | "other_record"
   | "not_open";
 
 /** Why a start may be a rollback, for people. */
 export const RESTART_CAUSES: Readonly<Record<Exclude<Restart, "unbroken">, string>> = {
-  no_mark: "no restart marker was found, as after a restart of the machine",
+  no_mark: "no valid restart marker was found, as after a restart of the machine",
   other_boot: "the machine was restarted",
   clock_leapt: "the clock was set, or the machine slept",
-  mark_put_back: "the restart marker was put back: it changed after its last write",
+  lock_changed:
+    "the store was used from elsewhere since the restart marker was written, or its lock file was changed or removed",
+  mark_put_back: "an older restart marker was put back, or its mode or times were changed",
   other_record: "the file is not as it was left: restored, or killed during a lease",
   not_open: "a recovery had begun",
 };
@@ -64,6 +69,7 @@ export function restartOf(
   if (found === undefined || present === undefined) return "no_mark";
   if (found.bootId !== present.bootId) return "other_boot";
   if (hasLeapt(found.clockOffsetMs, present.clockOffsetMs, epsMs)) return "clock_leapt";
+  if (found.lockChangedNs !== present.lockChangedNs) return "lock_changed";
   const expected = restartMarkOf(record, storedFields(record).k, present);
   if (SAME_RECORD.some((name) => found[name] !== expected[name])) return "other_record";
   return record.phase === PHASES.open ? "unbroken" : "not_open";

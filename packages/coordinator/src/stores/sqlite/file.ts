@@ -8,9 +8,10 @@ import { dirname } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { type CoordinatorError } from "../../errors.js";
 import { makePrivateDirectory } from "../../platform/private-file.js";
-import { isBusy, locked, lockLost, missing, notInPlace, notLocal, unusable } from "./errors.js";
+import { isBusy, locked, missing, notInPlace, notLocal, unusable } from "./errors.js";
 import { makePrivateFile, mustBeStoreFile, mustNotBeMounted, nearestThatExists, storePathOf } from "./file-checks.js";
 import { faultOfIdentity } from "./file-identity.js";
+import { LockFile } from "./lock-file.js";
 import { type Machine, networkFileSystemOf } from "./machine.js";
 import { holdsNothing, makeSchema, mustBeOurs } from "./schema.js";
 
@@ -26,11 +27,12 @@ export interface SqliteFileOptions {
   readonly acceptCopy?: boolean;
   /** An operator states that no other machine ever uses the store, although it is on a network file system. Default false. */
   readonly allowNetworkFileSystem?: boolean;
-  readonly machine: Pick<Machine, "fileSystemTypeOf">;
+  readonly machine: Pick<Machine, "fileSystemTypeOf" | "changedNsOf">;
 }
 
 export interface SqliteFile {
   readonly database: DatabaseSyncInstance;
+  readonly lock: LockFile;
   /** Absolute, for messages. */
   readonly path: string;
   /** Whether the file was made just now. */
@@ -59,7 +61,7 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     mustNotBeLost?.();
     if (!create) throw missing(path);
   };
-  let lock: DatabaseSyncInstance | undefined;
+  let lock: LockFile | undefined;
   let database: DatabaseSyncInstance | undefined;
   try {
     const stats = statSync(path, { throwIfNoEntry: false });
@@ -69,8 +71,8 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     const networkFileSystem = networkFileSystemOf(nearestThatExists(path), options.machine);
     if (networkFileSystem !== undefined && !options.allowNetworkFileSystem) throw notLocal(path, networkFileSystem);
     makePrivateDirectory(dirname(path));
-    lock = lockBeside(path);
-    const lockInode = statSync(lockPathOf(path)).ino;
+    // Two locks, because a process that opens and closes its own database file without SQLite, to copy it, drops the one on the file.
+    lock = new LockFile(path, options.machine);
     if (create) makePrivateFile(path);
     database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     lockItself(database);
@@ -86,11 +88,12 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     if (isNew) makeSchema(database, path);
     return {
       database,
+      lock,
       path,
       isNew,
       copyFault,
       networkFileSystem,
-      mustBeInPlace: mustBeInPlace(path, lockInode),
+      mustBeInPlace: mustBeInPlace(path, lock),
       close: closeBoth(database, lock),
     };
   } catch (error) {
@@ -103,7 +106,7 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
  * SQLite keeps a connection, and its lock, whose statements were not collected yet: `unlockItself` removes both log and lock, so that
  * a copy of the file alone is not an old state. The lock file goes last: until then no other process may open the store.
  */
-function closeBoth(database: DatabaseSyncInstance | undefined, lock: DatabaseSyncInstance | undefined): () => void {
+function closeBoth(database: DatabaseSyncInstance | undefined, lock: LockFile | undefined): () => void {
   return () => {
     try {
       if (database !== undefined) unlockItself(database);
@@ -122,13 +125,12 @@ function closeBoth(database: DatabaseSyncInstance | undefined, lock: DatabaseSyn
  * A file without a name is lost with this process. The log is removed by any program that closes the file last, as far as SQLite
  * can show: and it can't, once this process has opened and closed the file in another way.
  */
-function mustBeInPlace(path: string, lockInode: number): () => void {
+function mustBeInPlace(path: string, lock: LockFile): () => void {
   const logPath = `${path}-wal`;
   const inode = inodeIfThere(path);
   const logInode = inodeIfThere(logPath);
   return () => {
-    // An operator may have removed a "stale" lock file: other processes would not find this lock.
-    if (inodeIfThere(lockPathOf(path)) !== lockInode) throw lockLost(path);
+    lock.mustBeInPlace();
     if (inodeIfThere(path) !== inode) {
       throw notInPlace("store_copied", path, "See which file is the right one, then start it again");
     }
@@ -142,31 +144,8 @@ function inodeIfThere(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
-function lockPathOf(path: string): string {
-  return `${path}.lock`;
-}
-
 /**
- * Takes one of the two locks; both end with the process, however it ends. This one is a lock file next to the store, which nothing else
- * opens, so that it holds also before there is a database. The other one is SQLite's own on the file itself, by inode, so that it
- * holds for every name of the file; but a process that opens and closes its own database file without SQLite, to copy or to hash
- * it, drops it silently.
- * @throws SQLITE_BUSY when another process holds it.
- */
-function lockBeside(path: string): DatabaseSyncInstance {
-  makePrivateFile(lockPathOf(path));
-  const lock = new DatabaseSync(lockPathOf(path), { timeout: 0 });
-  try {
-    lock.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE;");
-    return lock;
-  } catch (error) {
-    lock.close();
-    throw error;
-  }
-}
-
-/**
- * Locks the file itself against every other connection. First of all: nothing may read the log before, because a log that was left
+ * Locks the file itself, by its inode, so under every name that it has, against every other connection. First of all: nothing may read the log before, because a log that was left
  * next to another name of a file in use would be written into it.
  * @throws SQLITE_BUSY when another process has the file open, by whatever name.
  */

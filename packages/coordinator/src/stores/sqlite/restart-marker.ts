@@ -1,6 +1,6 @@
 /**
  * Was the last shutdown clean? The restart marker is a small file in memory, one for each store, that describes what the store holds.
- * It is lost when the machine restarts and no backup contains it, so that only a store that was not rolled back agrees with it.
+ * It is lost when the machine restarts and no backup contains it, so that a store that was rolled back disagrees with it.
  *
  * It is written before each commit: it describes what the store is about to hold, and never less than it holds. When the process is
  * killed:
@@ -9,12 +9,15 @@
  *   during it, or between it and the commit ──▶ they disagree: the store is recovered
  *   from the commit on, its sync and its answers included ──▶ they agree, and no later step was answered: no runs are skipped
  *
- * A marker must never describe less than what was answered: a store rolled back to that state would agree with it. So a marker that
- * can't be rewritten is removed, and if that fails too, nothing is committed any more.
+ * A marker must never describe less than what was answered: a store rolled back to that state would agree with it. In this process, a
+ * marker that can't be rewritten is removed, and if that fails too, nothing is committed any more. A later process may not see the
+ * marker, or may not remove it (another /dev/shm, another user). So it changes the lock file before it leases, and the marker says when
+ * the lock file was last changed: then it is void, wherever it is.
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { hash } from "node:crypto";
 import {
+  accessSync,
   closeSync,
   constants,
   fstatSync,
@@ -26,15 +29,16 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
+import { shellWord } from "@callnumber/protocol/operator";
 import { SILENCE_MAX_MS } from "../../guard/bounds.js";
 import type { RestartMark } from "../../guard/restart-decision.js";
 import { storePathOf } from "./file-checks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";
 
-/** Each namespace has a slot, which is written as a whole. The longest mark has about 480 characters. */
-const SLOT_BYTES = 512;
+/** Each namespace has a slot, which is written as a whole. The longest mark has about 550 characters. */
+const SLOT_BYTES = 1_024;
 const SLOT_COUNT_MAX = 4_096;
 /** After so long without a heartbeat an operator decides anyway: the marker is removed, so that deleted stores leave nothing behind. */
 const ABANDONED_AFTER_MS = SILENCE_MAX_MS;
@@ -43,66 +47,123 @@ const SUFFIX = ".restart";
 /** Begins each slot. Marks in another format, of another release, are ignored. */
 const FORM = "callnumber-restart-1";
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, W_OK, X_OK } = constants;
 /** In a folder that every user may write to: no link is followed, and no pipe can make the opening wait. */
-const OPEN_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
-const CREATE_FLAGS = OPEN_FLAGS | O_CREAT | O_EXCL;
+const READ_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+const CREATE_FLAGS = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
 
 /** A mark as it was found. */
 interface FoundMark extends RestartMark {
   /** By the clock that wrote it, ms. */
   readonly writtenAtMs: number;
-}
-
-interface WrittenMark extends FoundMark {
-  /** The number of the marker's file. */
+  /** Of the file that it was written into. A copy is another one, whatever its name and its times: its folder may have been renamed. */
   readonly ino: number;
 }
 
-export interface RestartMarker {
-  /** Undefined where there is no place for one: then every start of the store is recovered. */
-  readonly path: string | undefined;
-  /** When the file was last changed before it was opened, ms; 0 for none. */
+/** What earlier processes have left. */
+export interface FoundMarker {
+  /** By namespace. */
+  readonly marks: ReadonlyMap<string, FoundMark>;
+  /** When the file was last changed, ms. */
   readonly changedAtMs: number;
-  /** The marks at the opening, by namespace. */
-  readonly found: ReadonlyMap<string, FoundMark>;
-  /** Writes these marks; those of other namespaces stay. @throws when one can't be written: then `remove`. */
-  write(marks: readonly RestartMark[]): void;
-  /** Removes all marks. @throws when the file can neither be emptied nor removed. */
-  remove(): void;
-  /**
-   * Removes the markers that this store, known by the ids of its namespaces, left when its file had another name: nothing rewrites
-   * them from now on. @throws when one of them can neither be emptied nor removed.
-   */
-  removeOthers(storeIds: ReadonlySet<string>): void;
-  close(): void;
+  readonly ino: number;
 }
 
-/**
- * Opens the marker of the store at `storePath` (a real path) in the first memory-backed folder that has a place for it.
- * Makes no file before there is something to write.
- * @throws when a marker of this store lies in another folder and can't be removed.
- */
-export function openRestartMarker(storePath: string, machine: Machine): RestartMarker {
-  const name = nameOf(storePath);
-  const folders = machine.markerFolders.filter((folder) => isMemoryBacked(folder, machine));
-  folders.forEach(removeAbandoned);
-  const opened: { path: string; file: number | undefined }[] = [];
-  try {
-    for (const folder of folders) {
-      const path = join(folder, name);
-      const file = openOwn(path);
-      if (file !== "occupied") opened.push({ path, file });
+const NOTHING_FOUND: FoundMarker = { marks: new Map(), changedAtMs: 0, ino: 0 };
+
+interface OpenMarker {
+  readonly path: string;
+  readonly file: number;
+}
+
+/** What prevents a marker, and what helps. */
+export interface MarkerFault {
+  readonly why: string;
+  readonly remedy: string;
+}
+
+const NO_FOLDER: MarkerFault = {
+  why: "this machine has no memory-backed directory for it that this user may write",
+  remedy: "a tmpfs with room at /dev/shm (Linux)",
+};
+
+/** The restart marker of the store at `storePath`, a real path. Until `begin`, nothing is changed: a process that only reads leaves no trace. */
+export class RestartMarker {
+  readonly found: FoundMarker;
+  readonly #machine: Machine;
+  readonly #folders: readonly string[];
+  /** Where it may be, the best first. */
+  readonly #paths: readonly string[];
+  /** Made by this process; undefined while there is none. */
+  #open: OpenMarker | undefined;
+  /** When this process last wrote the file, by the file's own time. */
+  #changedNs: bigint | undefined;
+  readonly #slots = new Map<string, number>();
+
+  constructor(storePath: string, machine: Machine) {
+    this.#machine = machine;
+    this.#folders = machine.markerFolders.filter((folder) => isMemoryBacked(folder, machine));
+    this.#paths = this.#folders.map((folder) => join(folder, nameOf(storePath)));
+    const found = this.#paths.map((path) => readIfOwn(path, machine)).filter((marker) => marker !== undefined);
+    // Of several, one at least is out of date.
+    const [only = NOTHING_FOUND, ...others] = found;
+    this.found = others.length === 0 ? only : NOTHING_FOUND;
+  }
+
+  /** Why no marker can be kept, as far as can be seen; undefined when there is a place for one. */
+  get fault(): MarkerFault | undefined {
+    if (this.#open !== undefined || this.#paths.some(isFree)) return undefined;
+    const taken = this.#paths.find((path) => isAccessible(dirname(path)));
+    if (taken === undefined) return NO_FOLDER;
+    const why = `${taken} has the name of its marker, and this user can't remove it`;
+    return { why, remedy: `rm ${shellWord(taken)}, as its owner or root` };
+  }
+
+  /**
+   * Removes what earlier processes have left: the markers of this store, known by the ids of its namespaces, also under another name of
+   * its file, and abandoned ones. What can't be removed is void all the same.
+   */
+  begin(storeIds: ReadonlySet<string>): void {
+    for (const path of [...this.#paths, ...this.#folders.flatMap(markersIn)]) {
+      try {
+        if (this.#paths.includes(path) || isOutdated(path, storeIds, this.#machine)) unlinkSync(path);
+      } catch {
+        // It is not there, or another user's.
+      }
     }
-    const [first, ...others] = opened;
-    // Written by an earlier start that chose another folder: nothing rewrites it from now on.
-    for (const { path, file } of others) voidMarker(path, file);
-    const changedAtMs = first?.file === undefined ? 0 : machine.changedAtMsOf(first.file);
-    const marker = { ...markerAt(first?.path, first?.file, folders), changedAtMs };
-    opened.shift();
-    return marker;
-  } finally {
-    for (const { file } of opened) if (file !== undefined) closeOnce(file);
+  }
+
+  /** Writes these marks; those of other namespaces stay. @throws when one can't be written: then `remove`. */
+  write(marks: readonly RestartMark[]): void {
+    // Another process changed, moved or removed it. What is not written again is recovered at the next start.
+    if (this.#open !== undefined && this.#stateOf(this.#open.file) !== this.#changedNs) this.remove();
+    this.#open ??= created(this.#paths);
+    const { file } = this.#open;
+    for (const mark of marks) {
+      const slot = this.#slots.get(mark.namespace) ?? this.#slots.size;
+      this.#slots.set(mark.namespace, slot);
+      writeSlot(file, slot, mark);
+    }
+    this.#changedNs = this.#stateOf(file);
+  }
+
+  /** Removes all marks that this process wrote. @throws when the file can neither be emptied nor removed. */
+  remove(): void {
+    if (this.#open === undefined) return;
+    voidMarker(this.#open);
+    this.#slots.clear();
+    this.close();
+  }
+
+  close(): void {
+    if (this.#open !== undefined) closeOnce(this.#open.file);
+    this.#open = undefined;
+  }
+
+  /** Undefined for a file without a name, which no start would find. */
+  #stateOf(file: number): bigint | undefined {
+    const { nlink, ctimeNs } = fstatSync(file, { bigint: true });
+    return nlink === 1n ? ctimeNs : undefined;
   }
 }
 
@@ -122,81 +183,52 @@ function nameOf(storePath: string): string {
   return `${PREFIX}${hash("sha256", storePath).slice(0, 32)}${SUFFIX}`;
 }
 
-function markerAt(
-  path: string | undefined,
-  opened: number | undefined,
-  folders: readonly string[],
-): Omit<RestartMarker, "changedAtMs"> {
-  let file = opened;
-  const slots = new Map<string, number>();
-  const found = new Map<string, FoundMark>();
-  if (file !== undefined) {
-    const { ino } = fstatSync(file);
-    for (const [slot, written] of marksIn(readFileSync(file, "latin1")).entries()) {
-      slots.set(written?.namespace ?? `damaged slot ${slot}`, slot);
-      if (written === undefined) continue;
-      const { ino: inoWritten, ...mark } = written;
-      // A copy is another file, whatever its name and its time: its directory may have been renamed.
-      if (inoWritten === ino) found.set(mark.namespace, mark);
-    }
-  }
-
-  return {
-    path,
-    found,
-    write(marks) {
-      if (path === undefined) return;
-      // Another process, whose clock may be wrong, took it for abandoned. What is not written again is recovered at the next start.
-      if (file !== undefined && fstatSync(file).nlink === 0) {
-        slots.clear();
-        this.close();
-      }
-      file ??= openSync(path, CREATE_FLAGS, 0o600);
-      for (const mark of marks) {
-        const slot = slots.get(mark.namespace) ?? slots.size;
-        slots.set(mark.namespace, slot);
-        writeSlot(file, slot, mark);
-      }
-    },
-    remove() {
-      if (path === undefined) return;
-      slots.clear();
-      try {
-        voidMarker(path, file);
-      } finally {
-        this.close();
-      }
-    },
-    removeOthers(storeIds) {
-      for (const other of folders.flatMap(markersIn)) if (other !== path) removeIfOf(storeIds, other);
-    },
-    close() {
-      if (file !== undefined) closeOnce(file);
-      file = undefined;
-    },
-  };
+/** Whether a marker can be made there, after what this user may remove is removed. */
+function isFree(path: string): boolean {
+  if (!isAccessible(dirname(path))) return false;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  const euid = process.geteuid?.();
+  return found === undefined || (!found.isDirectory() && (euid === 0 || found.uid === euid));
 }
 
-/**
- * Opens the marker at a path, when it is a file of this user alone; `occupied` when something else is there that can't be removed.
- * @throws when it is our own and can neither be opened nor removed: nothing would rewrite it, and a later start would trust it.
- */
-function openOwn(path: string): number | undefined | "occupied" {
-  let file: number | undefined;
+function isAccessible(folder: string): boolean {
   try {
-    file = openSync(path, OPEN_FLAGS);
-    if (isOwn(file)) return file;
-  } catch (error) {
-    if (file === undefined && (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    accessSync(folder, W_OK | X_OK);
+    return true;
+  } catch {
+    return false;
   }
-  if (file !== undefined) closeOnce(file);
+}
+
+/** @throws the last error. */
+function created(paths: readonly string[]): OpenMarker {
+  let reason: unknown = new Error(NO_FOLDER.why);
+  for (const path of paths) {
+    try {
+      return { path, file: openSync(path, CREATE_FLAGS, 0o600) };
+    } catch (error) {
+      reason = error;
+    }
+  }
+  throw reason;
+}
+
+/** The marks in a marker; undefined where there is none that is a file of this user alone. */
+function readIfOwn(path: string, { changedNsOf }: Pick<Machine, "changedNsOf">): FoundMarker | undefined {
+  let file: number;
   try {
-    unlinkSync(path);
+    file = openSync(path, READ_FLAGS);
+  } catch {
     return undefined;
-  } catch (error) {
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    if (found?.isFile() && found.uid === process.geteuid?.()) throw error;
-    return "occupied";
+  }
+  try {
+    if (!isOwn(file)) return undefined;
+    const marks = new Map(marksIn(readFileSync(file, "latin1")).map((mark) => [mark.namespace, mark]));
+    return { marks, changedAtMs: Number(changedNsOf(file) / 1_000_000n), ino: fstatSync(file).ino };
+  } catch {
+    return undefined;
+  } finally {
+    closeOnce(file);
   }
 }
 
@@ -216,47 +248,28 @@ function isOwn(file: number): boolean {
 }
 
 function markersIn(folder: string): readonly string[] {
-  return readdirSync(folder)
-    .filter((name) => name.startsWith(PREFIX) && name.endsWith(SUFFIX))
-    .map((name) => join(folder, name));
-}
-
-/** Files of other users, and files that are no markers, stay: they are ignored. */
-function removeIfOf(storeIds: ReadonlySet<string>, path: string): void {
-  let file: number;
   try {
-    file = openSync(path, OPEN_FLAGS);
+    const names = readdirSync(folder).filter((name) => name.startsWith(PREFIX) && name.endsWith(SUFFIX));
+    return names.map((name) => join(folder, name));
   } catch {
-    return;
-  }
-  try {
-    const isOfStore =
-      isOwn(file) && marksIn(readFileSync(file, "latin1")).some((mark) => mark && storeIds.has(mark.storeId));
-    if (isOfStore) voidMarker(path, file);
-  } finally {
-    closeOnce(file);
+    return [];
   }
 }
 
-/** Files of other users stay. */
-function removeAbandoned(folder: string): void {
-  const writtenBeforeMs = Date.now() - ABANDONED_AFTER_MS;
-  for (const path of markersIn(folder)) {
-    try {
-      const { uid, mtimeMs } = lstatSync(path);
-      if (uid === process.geteuid?.() && mtimeMs < writtenBeforeMs) unlinkSync(path);
-    } catch {
-      // Another process was faster, or it is no file.
-    }
-  }
+/** Whether nothing rewrites the marker any more: one of this store by another name of its file, or abandoned. */
+function isOutdated(path: string, storeIds: ReadonlySet<string>, machine: Machine): boolean {
+  const { uid, mtimeMs } = lstatSync(path);
+  if (uid === process.geteuid?.() && mtimeMs < Date.now() - ABANDONED_AFTER_MS) return true;
+  const marks = [...(readIfOwn(path, machine)?.marks.values() ?? [])];
+  return marks.some(({ storeId }) => storeIds.has(storeId));
 }
 
 /** Either half is enough: an empty marker has no marks, and one without a name is not found. */
-function voidMarker(path: string, file: number | undefined): void {
+function voidMarker({ path, file }: OpenMarker): void {
   let isEmpty = false;
   try {
-    if (file !== undefined) ftruncateSync(file, 0);
-    isEmpty = file !== undefined;
+    ftruncateSync(file, 0);
+    isEmpty = true;
   } catch {
     // Its name is removed next.
   }
@@ -269,7 +282,7 @@ function voidMarker(path: string, file: number | undefined): void {
 
 function writeSlot(file: number, slot: number, mark: RestartMark): void {
   if (slot >= SLOT_COUNT_MAX) throw new RangeError(`a restart marker holds ${SLOT_COUNT_MAX} namespaces`);
-  const json = JSON.stringify({ ...mark, writtenAtMs: Date.now(), ino: fstatSync(file).ino } satisfies WrittenMark);
+  const json = JSON.stringify({ ...mark, writtenAtMs: Date.now(), ino: fstatSync(file).ino } satisfies FoundMark);
   const text = `${FORM} ${sumOf(json)} ${json}`.padEnd(SLOT_BYTES - 1);
   const bytes = Buffer.from(`${text}\n`, "latin1");
   if (bytes.length !== SLOT_BYTES)
@@ -279,12 +292,12 @@ function writeSlot(file: number, slot: number, mark: RestartMark): void {
     throw new Error(`only ${written} of ${SLOT_BYTES} bytes of the restart marker were written`);
 }
 
-/** By slot; undefined for one that is damaged. */
-function marksIn(text: string): (WrittenMark | undefined)[] {
+/** Without damaged ones. */
+function marksIn(text: string): readonly FoundMark[] {
   const slots = text.match(new RegExp(`[^]{1,${SLOT_BYTES}}`, "g")) ?? [];
-  return slots.map((slot) => {
+  return slots.flatMap((slot) => {
     const [, form, sum, json = ""] = /^(\S+) ([0-9a-f]{40}) (\{.*\}) *\n$/.exec(slot) ?? [];
-    return form === FORM && sum === sumOf(json) ? (JSON.parse(json) as WrittenMark) : undefined;
+    return form === FORM && sum === sumOf(json) ? [JSON.parse(json) as FoundMark] : [];
   });
 }
 

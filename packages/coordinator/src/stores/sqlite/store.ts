@@ -33,7 +33,7 @@ import { keepIdentity } from "./file-identity.js";
 import { sqliteFindings } from "./findings.js";
 import { type Machine, thisMachine } from "./machine.js";
 import { RestartDetection } from "./restart-detection.js";
-import { openRestartMarker, type RestartMarker } from "./restart-marker.js";
+import { RestartMarker } from "./restart-marker.js";
 import { SqliteLedger, SqliteNamespaces } from "./tables.js";
 import { SqliteTransactions } from "./transactions.js";
 
@@ -85,7 +85,6 @@ export class SqliteStore implements Store {
     this.#copyFault = this.#file.copyFault;
     this.#now = now ?? Date.now;
     this.#bounds = bounds;
-    let marker: RestartMarker | undefined;
     try {
       this.#transactions = new SqliteTransactions(this.#file, {
         committing: () => {
@@ -107,16 +106,15 @@ export class SqliteStore implements Store {
       });
       this.#namespaces = new SqliteNamespaces(this.#file.database);
       this.#ledger = new SqliteLedger(this.#file.database);
-      marker = openRestartMarker(this.path, machine);
       this.#restart = new RestartDetection({
         machine,
-        marker,
+        marker: new RestartMarker(this.path, machine),
+        lock: this.#file.lock,
         epsMs: bounds.epsMs,
         records: this.#namespaces.all(),
         isCopy: this.#copyFault !== undefined,
       });
     } catch (error) {
-      marker?.close();
       this.#file.close();
       throw unusable(error, this.path);
     }
@@ -177,12 +175,14 @@ export class SqliteStore implements Store {
 
   async preflight(): Promise<readonly Finding[]> {
     const { path, networkFileSystem } = this.#file;
-    const { isMarking, restarts } = this.#restart;
+    const { markerFault, restarts } = this.#restart;
     const mode = fileModeOf(path);
     const fault = this.#copyFault;
     const remedy = `\`${commandLine("recover", undefined)}\``;
     const ofCopy: readonly Finding[] = fault === undefined ? [] : [{ code: fault.code, what: fault.message, remedy }];
-    const found = this.#transactions.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
+    const found = this.#transactions.read(() =>
+      sqliteFindings({ path, mode, networkFileSystem, markerFault, restarts }),
+    );
     return [...ofCopy, ...(await found)];
   }
 
