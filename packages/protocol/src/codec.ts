@@ -96,7 +96,19 @@ export function decodeCallNumber(text: string): CallNumberParts {
  * @throws CallNumberError and TypeError as `decodeCallNumber`.
  */
 export function toNumber(text: string): number {
-  if (typeof text !== "string" || text.length !== LENGTH) throw decodingError(text);
+  const number = numberIn(text);
+  if (number === NONE) throw decodingError(text);
+  return number;
+}
+
+/** Whether `text` encodes a call number; not whether it was ever issued. */
+export function isCallNumber(text: unknown): text is CallNumber {
+  return numberIn(text) !== NONE;
+}
+
+/** The plain number of a text, or `NONE`. An error is made only for a caller that throws it, because its stack takes microseconds. */
+function numberIn(text: unknown): number {
+  if (typeof text !== "string" || text.length !== LENGTH) return NONE;
   const digits = digitOfCode;
   const base = DIGIT_COUNT;
   const digit0 = digits[text.charCodeAt(0)] as number;
@@ -108,12 +120,11 @@ export function toNumber(text: string): number {
   const digit6 = digits[text.charCodeAt(6)] as number;
   const digit7 = digits[text.charCodeAt(7)] as number;
   // One check for all eight: the union of their bits shows whether one of them is no digit.
-  if ((digit0 | digit1 | digit2 | digit3 | digit4 | digit5 | digit6 | digit7) === NO_DIGIT) throw decodingError(text);
+  if ((digit0 | digit1 | digit2 | digit3 | digit4 | digit5 | digit6 | digit7) === NO_DIGIT) return NONE;
   const firstHalf = ((digit0 * base + digit1) * base + digit2) * base + digit3;
   const secondHalf = ((digit4 * base + digit5) * base + digit6) * base + digit7;
   const number = firstHalf * HALF_COUNT + secondHalf;
-  if (number > GREATEST) throw decodingError(text);
-  return number;
+  return number > GREATEST ? NONE : number;
 }
 
 /**
@@ -125,26 +136,14 @@ export function runInBytes(bytes: Uint8Array, offset: number): number {
   for (let position = offset; position < offset + LENGTH; position++) {
     // Past the end of the bytes there is no code.
     const digit = digitOfCode[bytes[position] ?? 0] as number;
-    if (digit === NO_DIGIT) return NO_RUN;
+    if (digit === NO_DIGIT) return NONE;
     number = number * DIGIT_COUNT + digit;
   }
-  return number > GREATEST ? NO_RUN : Math.floor(unshuffle(number) / SEQUENCE_WEIGHT);
+  return number > GREATEST ? NONE : Math.floor(unshuffle(number) / SEQUENCE_WEIGHT);
 }
 
-/** Whether `text` encodes a call number; not whether it was ever issued. */
-export function isCallNumber(text: unknown): text is CallNumber {
-  if (typeof text !== "string") return false;
-  try {
-    toNumber(text);
-    return true;
-  } catch (error) {
-    if (error instanceof CallNumberError) return false;
-    throw error;
-  }
-}
-
-/** What `runInBytes` returns where no call number is encoded. */
-const NO_RUN = -1;
+/** In place of a number or run, where no call number is encoded. */
+const NONE = -1;
 
 const LENGTH = CALL_NUMBER_LENGTH;
 const GREATEST = NUMBER_MAX;

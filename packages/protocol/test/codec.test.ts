@@ -231,6 +231,23 @@ test("the codec rejects what is no text", () => {
   }
 });
 
+test("isCallNumber rejects a text about as fast as it accepts one, because it makes no error", () => {
+  const accepted = fastestMs("2VznWE2i");
+  for (const text of ["2VznWE2", "2VznWE2-", "zzzzzzzz"]) {
+    expect(fastestMs(text), text).toBeLessThan(50 * accepted);
+  }
+});
+
+/** Of 2,000 answers, so short that other load misses some of the rounds. */
+function fastestMs(text: string): number {
+  const rounds = Array.from({ length: 20 }, () => {
+    const startMs = performance.now();
+    for (let answer = 0; answer < 2_000; answer++) isCallNumber(text);
+    return performance.now() - startMs;
+  });
+  return Math.min(...rounds);
+}
+
 function refusalOf(text: string): CallNumberError {
   try {
     decodeCallNumber(text);
