@@ -6,6 +6,8 @@ import { type Holder, runName } from "@callnumber/protocol/wire";
 import { type CommandIo, invocation } from "./invocation.js";
 import { redactSecrets } from "./redact-secrets.js";
 
+export { formatCount } from "@callnumber/protocol/operator";
+
 export function print(text: string): void {
   printPainted(escapeLines(withContext(text)));
 }
@@ -111,10 +113,6 @@ export function formatLabels({ labels }: Pick<Holder, "labels">): string {
   return Object.entries(labels)
     .map(([name, value]) => `${name}=${BLANK.test(value) ? JSON.stringify(value) : value}`)
     .join(" ");
-}
-
-export function formatCount(value: number): string {
-  return value.toLocaleString("en-US");
 }
 
 export function formatTime(timeMs: number): string {

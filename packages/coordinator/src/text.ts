@@ -2,6 +2,7 @@
  * Makes text that clients or stores chose safe for logs, terminals and responses: nothing that acts on a terminal, hides or
  * reverses text, and a bounded length. Text that is safe already stays as it is. Also formats lengths of time. Pure.
  */
+import { formatCount } from "@callnumber/protocol/operator";
 
 const SHOWN_LENGTH_MAX = 512;
 /** Of a whole message: our longest one, with text of a store in it, has half of this. */
@@ -44,7 +45,7 @@ const DAY_MS = 24 * HOUR_MS;
 export function formatDuration(ms: number): string {
   if (ms < 2 * MINUTE_MS) return `${Math.ceil(ms / 1_000)} s`;
   if (ms < 2 * HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
-  return ms < 2 * DAY_MS ? `${Math.floor(ms / HOUR_MS)} h` : `${Math.floor(ms / DAY_MS).toLocaleString("en-US")} days`;
+  return ms < 2 * DAY_MS ? `${Math.floor(ms / HOUR_MS)} h` : `${formatCount(Math.floor(ms / DAY_MS))} days`;
 }
 
 function escapeOf(character: string): string {

@@ -1,6 +1,6 @@
 /** Which digits of a message get separators: amounts, and nothing that is a name or is copied. */
 import { expect, test } from "vitest";
-import { withSeparators } from "../src/message-numbers.js";
+import { formatCount, withSeparators } from "../src/message-numbers.js";
 
 test.each([
   ["65735 runs were leased", "65,735 runs were leased"],
@@ -21,4 +21,18 @@ test.each([
   "its mode is 0604",
 ])("the message %j has only names, and is shown as it is", (message) => {
   expect(withSeparators(message)).toBe(message);
+});
+
+test.each([
+  [0, "0"],
+  [-1, "-1"],
+  [999, "999"],
+  [1_000, "1,000"],
+  [16_384, "16,384"],
+  [-123_456, "-123,456"],
+  [1_073_741_823, "1,073,741,823"],
+  [12_345.6789, "12,345.6789"],
+  [2n ** 64n, "18,446,744,073,709,551,616"],
+])("formatCount(%s) is %s", (count, shown) => {
+  expect(formatCount(count)).toBe(shown);
 });

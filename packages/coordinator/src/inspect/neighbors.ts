@@ -2,6 +2,7 @@
  * The leases that the same process got before and after a lease: what an operator asks for next. Reads a bounded part of the ledger on each
  * side. Knows the ledger only as a port.
  */
+import { formatCount } from "@callnumber/protocol/operator";
 import { type Holder, type LeaseNeighbors, type LedgerEntry, runsName } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { leasesInSteps } from "../ledger/read-ledger.js";
@@ -56,5 +57,5 @@ function formatSide({ neighbor, isComplete }: Side, side: "before" | "after", cu
   if (neighbor !== null)
     return `${neighbor.runCount === 1 ? "run" : "runs"} ${runsName(neighbor, currentVersion)} ${side} it`;
   if (isComplete) return `nothing ${side} it`;
-  return `none of the ${NEIGHBOR_SCAN_MAX.toLocaleString("en-US")} leases ${side} it (farther ones were not read)`;
+  return `none of the ${formatCount(NEIGHBOR_SCAN_MAX)} leases ${side} it (farther ones were not read)`;
 }
