@@ -11,8 +11,10 @@
  */
 import { CALL_NUMBER_LENGTH, DIGITS, encodeCallNumber, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 
-/** The most numbers that one text holds: larger ones are slower, because they leave the nearest cache. */
-export const TEXT_COUNT_MAX = 2_048;
+/** The numbers that one text holds. Every client keeps a text: a larger one takes more memory, and is no faster. */
+export const TEXT_COUNT_MAX = 512;
+/** The most numbers that are encoded at a time: more are slower, because they leave the nearest cache. */
+const ENCODED_COUNT_MAX = 2_048;
 
 const PAIR_COUNT = DIGITS.length ** 2;
 const HALF_COUNT = DIGITS.length ** 4;
@@ -56,7 +58,7 @@ const NO_DIGIT = 0x2d;
 const upperWords = new Int32Array(2 * UPPER_COUNT);
 const lowerHalves = new Int32Array(UPPER_COUNT);
 /** A text ends with its last number, so there is room for a whole text before the first; and its ends may be within pieces. */
-const encoded = new Int32Array(WORDS_PER_NUMBER * (2 * TEXT_COUNT_MAX + PIECE_COUNT));
+const encoded = new Int32Array(WORDS_PER_NUMBER * (TEXT_COUNT_MAX + ENCODED_COUNT_MAX + PIECE_COUNT));
 const encodedBytes = Buffer.from(encoded.buffer);
 
 export class RunNumbers {
@@ -92,8 +94,8 @@ export class RunNumbers {
 
   /** Writes the call numbers from sequence `from` to before `to`, eight ASCII characters each. @throws when they do not fit. */
   writeBytes(target: Uint8Array, offset: number, from: number, to: number): void {
-    for (let begin = from; begin < to; begin += TEXT_COUNT_MAX) {
-      const end = Math.min(begin + TEXT_COUNT_MAX, to);
+    for (let begin = from; begin < to; begin += ENCODED_COUNT_MAX) {
+      const end = Math.min(begin + ENCODED_COUNT_MAX, to);
       const first = this.#encode(begin, end);
       const bytes = encodedBytes.subarray(first * CALL_NUMBER_LENGTH, (first + end - begin) * CALL_NUMBER_LENGTH);
       target.set(bytes, offset + (begin - from) * CALL_NUMBER_LENGTH);
@@ -110,7 +112,7 @@ export class RunNumbers {
   }
 
   /**
-   * Encodes at least the numbers from sequence `from` to before `to`, at most `TEXT_COUNT_MAX`: whole pieces, because a loop that always
+   * Encodes at least the numbers from sequence `from` to before `to`, at most `ENCODED_COUNT_MAX`: whole pieces, because a loop that always
    * runs the same way is the fastest. Returns the place of the first one in `encoded`, in numbers.
    */
   #encode(from: number, to: number): number {
