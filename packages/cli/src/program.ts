@@ -143,7 +143,7 @@ Exit codes: 0 done, 1 failed or the answer is no, 2 misused. status --check has
 its own.`,
     );
   for (const [name, { group, summary, load }] of Object.entries(COMMANDS)) {
-    const command = names.includes(name) ? await load() : new Command(name);
+    const command = names.includes(name) ? (await load()).makeCommand() : new Command(name);
     command.summary(summary).helpGroup(group);
     for (const one of withSubCommands(command)) {
       one

@@ -28,7 +28,7 @@ interface Options extends StoreNamespaceOptions {
   readonly apply?: boolean;
 }
 
-export function advanceVersionCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("advance-version")
     .description(
       "Ends the version that a namespace leases from, permanently, and continues at run 1 of the next one: there are eight, 0 to 7. Prints " +

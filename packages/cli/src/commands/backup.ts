@@ -11,7 +11,7 @@ interface Options {
   readonly json?: boolean;
 }
 
-export function backupCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("backup")
     .description(
       "Copies the embedded store, as it is at one moment, into a new file, with the ledger. No coordinator leases from a copy: run " +

@@ -3,7 +3,7 @@ import { Argument, Command } from "commander";
 import { completionScript, SHELLS, type Shell } from "../completion.js";
 import { printJson, printPainted } from "../output.js";
 
-export function completeCommand(): Command {
+export function makeCommand(): Command {
   return new Command("complete")
     .description(
       "Prints a script that completes commands, options and their values in your shell. Let the shell read it at its start. For bash, the " +

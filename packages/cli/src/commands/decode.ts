@@ -7,7 +7,7 @@ import { answerLines } from "../input.js";
 import { invocation } from "../invocation.js";
 import { failureLine, print } from "../output.js";
 
-export function decodeCommand(): Command {
+export function makeCommand(): Command {
   return new Command("decode")
     .description(
       "Prints version,run,sequence for each call number, also in a link or sentence that has one. Needs no coordinator. Reports a text without one on standard " +

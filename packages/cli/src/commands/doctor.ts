@@ -21,7 +21,7 @@ import { addStoreOptions, checkpointDirOption, openStoreWithCheckpoints, type St
 
 type Options = StoreOptions & CoordinatorOptions;
 
-export function doctorCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("doctor")
     .description(
       "Examines the servers and records of a store. Shows what ends leasing (the exit code is then 1), what is unwise, and the line of " +

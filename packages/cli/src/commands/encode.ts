@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { answerLines } from "../input.js";
 import { print } from "../output.js";
 
-export function encodeCommand(): Command {
+export function makeCommand(): Command {
   return new Command("encode")
     .description(
       "Prints the call number of a version (0-7), run (0-1073741823) and sequence (0-16383). Needs no coordinator.",

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { errorEntries } from "../error-reference.js";
 import { print, printJson } from "../output.js";
 
-export function explainCommand(): Command {
+export function makeCommand(): Command {
   return new Command("explain")
     .description(
       "Prints what causes an error and how to fix it. The code stands in parentheses at the end of a message, and in the field code of JSON.",

@@ -27,7 +27,7 @@ interface Options extends FilterOptions, NamespaceOptions {
 /** More than the end of an export takes. */
 const TAIL_BYTES = 256;
 
-export function exportCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("export")
     .description(
       "Writes leases to standard output as NDJSON, oldest first: a lease on each line, and a last line that marks a complete export. With " +

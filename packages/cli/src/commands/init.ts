@@ -27,7 +27,7 @@ const firstRunSchema = runNameSchema
   .refine(({ version = 0, run }) => version === 0 && run >= 1, `must be a whole number from 1 to ${RUN_MAX}`)
   .transform(({ run }) => run);
 
-export function initCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("init")
     .description(
       "Makes a namespace: once for each, before the first lease, in a new store or in one that has others. Acts on the store itself; an " +

@@ -19,7 +19,7 @@ interface Options extends NamespaceOptions {
 /** Requests in flight for standard input. A coordinator allows a client four times as many, so that the token can read meanwhile. */
 const CONCURRENT_REQUESTS = 4;
 
-export function inspectCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("inspect")
     .description(
       "Asks the coordinator about call numbers, also in links and sentences that have one. Suggests which number a text may have been " +

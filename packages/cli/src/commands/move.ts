@@ -39,7 +39,7 @@ interface Options extends StoreNamespaceOptions {
 
 const ALL = "all";
 
-export function moveCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("move")
     .description(
       "Moves namespaces from one store to another, such as from the embedded store to Redis, with the ledger. The new store has a " +

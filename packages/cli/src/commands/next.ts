@@ -18,7 +18,7 @@ import { bearerToken, RequestError } from "../requests.js";
 const WAIT_TIMEOUT_MS = 10_000;
 const NUMBERS_PER_RUN = 16_384;
 
-export function nextCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("next")
     .description(
       "Leases a run, makes call numbers from it and prints them, one a line. What is left of the run is given up: each call " +

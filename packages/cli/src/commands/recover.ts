@@ -44,7 +44,7 @@ interface Options extends StoreNamespaceOptions {
 /** A coordinator that still leases writes to the record in this time. */
 const WATCH_MS = 2 * HEARTBEAT_EVERY_MS + 1_000;
 
-export function recoverCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("recover")
     .description(
       "Watches a namespace of a store for some seconds, and prints what it found, what recovering would set, and what that costs. Changes " +

@@ -13,7 +13,7 @@ interface Options extends StoreNamespaceOptions {
   readonly keepAll?: boolean;
 }
 
-export function retentionCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("retention")
     .description(
       "Prints for how long the leases of a namespace stay in the store, and which were trimmed; with --days or --keep-all, sets it. " +

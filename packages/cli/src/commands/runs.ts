@@ -52,7 +52,7 @@ interface Options extends FilterOptions, NamespaceOptions {
 
 const LIMIT_MAX = 100_000;
 
-export function runsCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("runs")
     .description(
       "Lists leases, newest first. STATE is what the holder reported: the last sequence it used (- for none) and of which run, and whether the " +

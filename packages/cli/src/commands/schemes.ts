@@ -1,6 +1,6 @@
 /** `schemes`: the commands of packages/schemes, which print and fail as all others do. */
 import { escapeLines } from "@callnumber/coordinator/internal/text";
-import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
+import { schemesCommand } from "@callnumber/schemes/commands";
 import type { Command } from "commander";
 import { answerLines } from "../input.js";
 import { invocation } from "../invocation.js";
@@ -10,9 +10,9 @@ import { terminalTable } from "../table.js";
 /** Moves the cursor there, and erases the line. */
 const START_OF_LINE = "\r\u001b[K";
 
-export function schemesCommand(): Command {
+export function makeCommand(): Command {
   const call = invocation();
-  return mountedCommand({
+  return schemesCommand({
     call,
     print,
     printPainted,

@@ -24,7 +24,7 @@ import { addStoreOptions, checkpointDirOption, commandContextOf, ignoreFindingsO
 
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
-export function serveCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("serve")
     .description(
       "Leases runs to importers over HTTP until it is stopped (Ctrl-C, SIGTERM). Messages for people go to standard error, the log " +

@@ -45,7 +45,7 @@ interface Options extends NamespaceOptions {
   readonly watch?: boolean;
 }
 
-export function statusCommand(): Command {
+export function makeCommand(): Command {
   const command = new Command("status")
     .description(
       "Shows the state of a namespace: what is used and left, at which rate and until when, and alarms with what to do. With --check: one " +

@@ -50,7 +50,7 @@ const OPEN_TO_OTHERS =
 /** The time in which `serve` reads a changed file (../serve/tokens-file.ts). */
 const RELOAD = "within five seconds, or at once on SIGHUP";
 
-export function tokenCommand(): Command {
+export function makeCommand(): Command {
   return new Command("token")
     .description(
       "Changes a file of tokens. A coordinator that runs with the same file (serve --tokens-file) reads it again " +
