@@ -219,7 +219,7 @@ describe("the architecture", () => {
     const command = sources.filter(({ path }) => /^packages\/(cli\/src|schemes\/src\/commands)\//.test(path));
     const found = command.filter(({ text }) => OWN_PROCESS.test(text)).map(({ path }) => path);
     // The library of completion prints on the console: what it prints is taken there.
-    expect(found.sort()).toEqual(["packages/cli/src/completion.ts", "packages/cli/src/main.ts"]);
+    expect(found.sort()).toEqual(["packages/cli/src/commands/complete.ts", "packages/cli/src/main.ts"]);
   });
 
   test("a reader of responses loads no zod: wire.ts and operator.ts take types only from the schemas", () => {

@@ -46,7 +46,7 @@ export async function runProgram(words: readonly string[]): Promise<void> {
   const [name = "", ...rest] = words;
   // From the script of `complete`: nothing of it is an option.
   if (name === "complete" && rest[0] === "--") {
-    const { completionsFor } = await import("./completion.js");
+    const { completionsFor } = await import("./commands/complete.js");
     const typed = rest.slice(1);
     return void stdout.write(completionsFor(await programNaming(typed), typed));
   }

@@ -7,7 +7,6 @@ import { filledPath, type LedgerEntry } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { batchesOf } from "../input.js";
 import { invocation } from "../invocation.js";
-import { CSV_HEADING, csvLine } from "../lease-csv.js";
 import {
   addOptions,
   choiceOption,
@@ -18,11 +17,35 @@ import {
   type NamespaceOptions,
   namespaceOption,
 } from "../options.js";
+import { formatLabels, formatTime } from "../output.js";
 import { RequestError, requestStream } from "../requests.js";
 
 interface Options extends FilterOptions, NamespaceOptions {
   readonly format: string;
 }
+
+/** Of a line of CSV (RFC 4180, but lines end as on Unix), for spreadsheets and databases. */
+type Cell = string | number | null | undefined;
+
+const COLUMNS: Readonly<Record<string, (lease: LedgerEntry) => Cell>> = {
+  version: ({ version }) => version,
+  firstRun: ({ firstRun }) => firstRun,
+  runCount: ({ runCount }) => runCount,
+  leasedAt: ({ leasedAtMs }) => formatTime(leasedAtMs),
+  holder: ({ holder }) => holder.name,
+  host: ({ holder }) => holder.host,
+  pid: ({ holder }) => holder.pid,
+  labels: ({ holder }) => formatLabels(holder),
+  coordinator: ({ coordinator }) => coordinator,
+  tokenId: ({ tokenId }) => tokenId,
+  state: ({ progress }) => progress?.state ?? "unreported",
+  lastRun: ({ progress }) => progress?.run,
+  lastSequence: ({ progress }) => progress?.lastSequence,
+  reportedAt: ({ progress }) => progress && formatTime(progress.reportedAtMs),
+};
+
+/** The names of the columns, without a line end. */
+const CSV_HEADING = Object.keys(COLUMNS).join(",");
 
 /** More than the end of an export takes. */
 const TAIL_BYTES = 256;
@@ -112,4 +135,18 @@ function incomplete(cause: unknown): RequestError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   const message = `the export was broken off: ${reason}. What came is a part of it only`;
   return new RequestError("export_incomplete", message, { cause });
+}
+
+/** Returns the line of a lease, without a line end. */
+function csvLine(lease: LedgerEntry): string {
+  return Object.values(COLUMNS)
+    .map((cellOf) => quoted(cellOf(lease)))
+    .join(",");
+}
+
+/** Importers choose names: one that begins like a formula gets an apostrophe, so that no spreadsheet runs it. */
+function quoted(cell: Cell): string {
+  if (typeof cell !== "string") return String(cell ?? "");
+  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
