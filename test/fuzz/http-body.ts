@@ -11,12 +11,14 @@ import { type Draw, type FuzzTarget, mutated } from "./inputs.js";
 const NONCE = "nonce-0123456789";
 const HOLDER = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
 const LEASE = { runCount: 2, nonce: NONCE, holder: HOLDER, lastRun: null, proof: null, sentAtMs: 1_700_000_000_000 };
+const REPORT = { nonce: NONCE, lastSequence: 7, state: "open" };
 const NAMESPACE = "/v1/namespaces/main";
 /** The first one more often: it moves the high-water mark. */
 const REQUESTS = [
   { path: `${NAMESPACE}/leases`, body: LEASE },
   { path: `${NAMESPACE}/leases`, body: { ...LEASE, runCount: 64, lastRun: 1, spareRunCount: 0 } },
-  { path: `${NAMESPACE}/runs/1/report`, body: { nonce: NONCE, lastSequence: 7, state: "open" } },
+  { path: `${NAMESPACE}/leases`, body: { ...LEASE, report: { run: 1, ...REPORT } } },
+  { path: `${NAMESPACE}/runs/1/report`, body: REPORT },
 ];
 
 export const httpBody: FuzzTarget = {

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { RUN_MAX, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { Alarm, NamespaceDescription } from "@callnumber/protocol/operator";
 import {
   type InspectResponse,
@@ -46,7 +46,7 @@ import { CapacityReader } from "./status/capacity-reader.js";
 import { type Observation, observe, type Readiness, readinessOf, storeProbe } from "./status/readiness.js";
 import { describeNamespace, type StatusSources, statusOf } from "./status/status.js";
 import { type Finding, type NamespaceRecord, type Store } from "./stores/store.js";
-import { assertLedgerId, assertNamespace, assertNonce, assertWithin } from "./validate.js";
+import { assertLedgerId, assertNamespace, assertNonce, assertReport, assertWithin } from "./validate.js";
 
 /** What a coordinator is made of; all but store and name have a default. */
 export interface CoordinatorOptions {
@@ -90,8 +90,6 @@ export interface InitOptions {
   /** How many data nodes could be promoted, 1 to 99, default 1. */
   readonly nodeCount?: number;
 }
-
-const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
 
 /** Leases the runs of one store, and answers what is known of them. It has the shape of the client's `LeaseSource`. */
 export class Coordinator {
@@ -185,13 +183,14 @@ export class Coordinator {
   /**
    * Leases 1 to 64 fresh, contiguous runs; fewer than requested when the run space or the headroom below the run ceiling is scarce.
    * A run is never leased twice. If this rejects, runs may already be discarded; no other holder gets them.
+   * The report of a request is recorded in the background, and logged if that fails.
    * @throws CoordinatorError: every refusal of docs/reference/errors.md. RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest, options: LeaseOptions = {}): Promise<Lease> {
     const startedMs = performance.now();
     assertNamespace(namespace);
     assertWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
-    const { runCount, nonce, holder, lastRun, proof, sentAtMs, spareRunCount } = request;
+    const { runCount, nonce, holder, lastRun, proof, sentAtMs, spareRunCount, report } = request;
     assertNonce(nonce);
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
@@ -200,7 +199,13 @@ export class Coordinator {
     const guard = await this.#guards.of(namespace);
     const tokenId = options.tokenId ?? undefined;
     const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, proof };
-    const { proof: newProof, ...granted } = await guard.lease(asked);
+    const granting = guard.lease(asked);
+    if (report) {
+      this.report(namespace, report.run, report).catch(({ message: reason }: Error) => {
+        this.#log.debug({ namespace, ...runOfLedgerId(report.run), reason }, "report_not_recorded");
+      });
+    }
+    const { proof: newProof, ...granted } = await granting;
     const lease = { namespace, ...granted, nonce };
     this.#log.info({ ...lease, holder, tokenId, spareRunCount, durationMs: msSince(startedMs) }, "lease");
     return { ...lease, proof: newProof };
@@ -239,12 +244,8 @@ export class Coordinator {
    * @throws CoordinatorError `run_not_leased`, `holder_mismatch`, `report_expired`.
    */
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
-    assertLedgerId(ledgerId);
     assertNamespace(namespace);
-    assertNonce(nonce);
-    if (lastSequence !== null) assertWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
-    if (!STATES.has(state))
-      throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
+    assertReport(ledgerId, { nonce, lastSequence, state });
     await reportInTime(this.#ledger, namespace, ledgerId, { nonce, lastSequence, state });
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }

@@ -1,5 +1,8 @@
 /** Checks arguments that only a wrong program passes: they throw TypeError or RangeError before anything is sent to the store. */
-import { LEDGER_ID_MAX, NAMESPACE_PATTERN, NONCE_PATTERN } from "@callnumber/protocol/wire";
+import { SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { LEDGER_ID_MAX, NAMESPACE_PATTERN, NONCE_PATTERN, type ReportRequest } from "@callnumber/protocol/wire";
+
+const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
 
 export function assertNamespace(namespace: string): void {
   if (!NAMESPACE_PATTERN.test(namespace)) {
@@ -19,6 +22,14 @@ export function assertNonce(nonce: string): void {
 
 export function assertLedgerId(ledgerId: number): void {
   assertWithin("run", ledgerId, 0, LEDGER_ID_MAX);
+}
+
+export function assertReport(ledgerId: number, { nonce, lastSequence, state }: ReportRequest): void {
+  assertLedgerId(ledgerId);
+  assertNonce(nonce);
+  if (lastSequence !== null) assertWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
+  if (!STATES.has(state))
+    throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
 }
 
 export function assertWithin(name: string, value: number, min: number, max: number): void {

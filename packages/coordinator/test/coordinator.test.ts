@@ -81,6 +81,44 @@ test("a coordinator rejects a malformed namespace, a late sequence, an unknown s
   await expect(coordinator.run(NAMESPACE, -1)).rejects.toThrow(RangeError);
 });
 
+describe("the report of a lease request", () => {
+  const nonce = "nonce-of-the-first-lease";
+  const report = { run: 1, nonce, lastSequence: 16_383, state: "exhausted" } as const;
+
+  test("a coordinator records it as a report by a request of its own", async () => {
+    const { coordinator, eventNames } = await coordinatorOn(new MemoryStore());
+    await coordinator.lease(NAMESPACE, leaseRequest({ nonce }));
+    await coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 1, report }));
+    await expect.poll(eventNames).toContain("report");
+    expect(await coordinator.run(NAMESPACE, 1)).toMatchObject({ state: "exhausted", lastSequence: 16_383 });
+  });
+
+  test.each<[string, object]>([
+    ["of another's lease", { nonce: "nonce-of-another" }],
+    ["of a run that was never leased", { run: 9 }],
+    ["of no known state", { state: "shut" }],
+    ["of a run that is none", { run: undefined }],
+  ])("a report %s is logged, and the lease granted", async (_, own) => {
+    const { coordinator, eventNames } = await coordinatorOn(new MemoryStore());
+    await coordinator.lease(NAMESPACE, leaseRequest({ nonce }));
+    const wrong = { ...report, ...own } as typeof report;
+    expect(await coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 1, report: wrong }))).toMatchObject({
+      firstRun: 2,
+    });
+    await expect.poll(eventNames).toContain("report_not_recorded");
+    expect(await coordinator.run(NAMESPACE, 1)).toMatchObject({ state: "unreported" });
+  });
+
+  test("a lease does not wait for it", async () => {
+    class Stalling extends MemoryStore {
+      override report = () => new Promise<never>(() => {});
+    }
+    const { coordinator } = await coordinatorOn(new Stalling());
+    await coordinator.lease(NAMESPACE, leaseRequest({ nonce }));
+    expect(await coordinator.lease(NAMESPACE, leaseRequest({ lastRun: 1, report }))).toMatchObject({ firstRun: 2 });
+  });
+});
+
 describe("the clock of a holder", () => {
   const timeMs = Date.now();
   const now = () => timeMs;

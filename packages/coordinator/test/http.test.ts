@@ -115,6 +115,14 @@ describe("POST …/runs/{run}/report", () => {
   });
 });
 
+test("the lease route takes a report of an earlier lease, and grants no lease where that is malformed", async () => {
+  await lease();
+  const report = { run: 1, nonce: LEASE_NONCE, lastSequence: 16_383, state: "exhausted" };
+  expect((await lease({ lastRun: 1, report: { ...report, lastSequence: 1 } })).body.code).toBe("invalid_request");
+  expect((await lease({ lastRun: 1, report })).body.firstRun).toBe(2);
+  await expect.poll(async () => (await get("/v1/namespaces/main/runs/1")).body.state).toBe("exhausted");
+});
+
 test("readiness names the namespaces that lease, and not those without a record", async () => {
   expect((await get("/healthz")).body).toEqual({ healthy: true });
   const ready = { ready: true, namespaces: ["main"], unavailable: [] };

@@ -115,6 +115,8 @@ export interface LeaseRequest {
   readonly sentAtMs: number;
   /** How many leased runs the client has buffered; for operators, and not sent by older clients. */
   readonly spareRunCount?: number | undefined;
+  /** What a report request would say of an earlier lease: recorded if it can be, whatever becomes of this request. */
+  readonly report?: RunReport | undefined;
 }
 
 /** One run or a contiguous range of runs, granted to one holder. */
@@ -141,6 +143,12 @@ export interface ReportRequest {
   /** The last sequence used in the run; null when none was. */
   readonly lastSequence: number | null;
   readonly state: RunState;
+}
+
+/** A report in a lease request. */
+export interface RunReport extends ReportRequest {
+  /** Ledger id of the run. */
+  readonly run: number;
 }
 
 /** The body of every error. The code is stable, the message is not. */

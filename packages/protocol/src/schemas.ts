@@ -65,42 +65,38 @@ export const holderSchema = z.strictObject({
     .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`),
 }) satisfies z.ZodType<Holder>;
 
-const leaseRequestFields = z.strictObject({
-  runCount,
-  nonce: z.string().regex(NONCE_PATTERN, "a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore"),
-  holder: holderSchema,
-  lastRun: ledgerIdSchema.nullable(),
-  proof: proof.nullable(),
-  sentAtMs: anyTimeMs,
-  spareRunCount: z.int().min(0).optional(),
-});
+const nonce = z.string().regex(NONCE_PATTERN, "a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore");
+const runState = z.enum(["open", "exhausted", "closed"]);
 
-export const leaseRequestSchema = leaseRequestFields.refine(
-  ({ lastRun, proof }) => lastRun !== null || proof === null,
-  {
+export const reportRequestSchema = z
+  .strictObject({ nonce, lastSequence: sequence.nullable(), state: runState })
+  .refine((report) => report.state !== "exhausted" || report.lastSequence === SEQUENCE_MAX, {
+    path: ["lastSequence"],
+    message: `an exhausted run has lastSequence ${SEQUENCE_MAX}`,
+  }) satisfies z.ZodType<ReportRequest>;
+
+export const leaseRequestSchema = z
+  .strictObject({
+    runCount,
+    nonce,
+    holder: holderSchema,
+    lastRun: ledgerIdSchema.nullable(),
+    proof: proof.nullable(),
+    sentAtMs: anyTimeMs,
+    spareRunCount: z.int().min(0).optional(),
+    report: reportRequestSchema.safeExtend({ run: ledgerIdSchema }).optional(),
+  })
+  .refine(({ lastRun, proof }) => lastRun !== null || proof === null, {
     path: ["proof"],
     message: "a lease proof is about lastRun, which is missing",
-  },
-) satisfies z.ZodType<LeaseRequest>;
+  }) satisfies z.ZodType<LeaseRequest>;
 
-const runState = z.enum(["open", "exhausted", "closed"]);
 /** `discarded`: leased and never handed out, as a coordinator reports; a report of the holder replaces it. `skipped`: by a recovery, never leased. */
 const notedState = z.enum([...runState.options, "discarded", "skipped"]);
 export type NotedState = z.infer<typeof notedState>;
 /** `unreported`: leased, and not reported since. */
 const knownRunState = z.enum([...notedState.options, "unreported"]);
 export type KnownRunState = z.infer<typeof knownRunState>;
-
-export const reportRequestSchema = z
-  .strictObject({
-    nonce: leaseRequestFields.shape.nonce,
-    lastSequence: sequence.nullable(),
-    state: runState,
-  })
-  .refine((report) => report.state !== "exhausted" || report.lastSequence === SEQUENCE_MAX, {
-    path: ["lastSequence"],
-    message: `an exhausted run has lastSequence ${SEQUENCE_MAX}`,
-  }) satisfies z.ZodType<ReportRequest>;
 
 export const leaseSchema = z.object({
   namespace: namespaceSchema,

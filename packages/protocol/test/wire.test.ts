@@ -83,8 +83,12 @@ test("callNumberSchema takes a call number and nothing else", () => {
   for (const text of ["2VznWE2", "zzzzzzzz", 7, null]) expect(callNumberSchema.safeParse(text).success).toBe(false);
 });
 
+const exhausted = { run: 7, nonce: request.nonce, lastSequence: 16_383, state: "exhausted" };
+
 test("a valid lease request passes as it is", () => {
   expect(leaseRequestSchema.parse(request)).toEqual(request);
+  const reporting = { ...request, report: { run: 7, nonce: request.nonce, lastSequence: null, state: "closed" } };
+  expect(leaseRequestSchema.parse(reporting)).toEqual(reporting);
   expect(leaseRequestSchema.parse({ ...request, runCount: 64, lastRun: 2 ** 33 - 1 }).runCount).toBe(64);
 });
 
@@ -107,6 +111,9 @@ test.each([
   ["a clock with half milliseconds", { ...request, sentAtMs: 1.5 }],
   ["a clock before 1970", { ...request, sentAtMs: -1 }],
   ["fewer spare runs than none", { ...request, spareRunCount: -1 }],
+  ["a report without a run", { ...request, report: { nonce: request.nonce, lastSequence: 1, state: "open" } }],
+  ["a report of a used-up run before its end", { ...request, report: { ...exhausted, lastSequence: 1 } }],
+  ["an unknown key in the report", { ...request, report: { ...exhausted, extra: 1 } }],
   ["half a spare run", { ...request, spareRunCount: 0.5 }],
   ["a clock that is text", { ...request, sentAtMs: "1795000000000" }],
   ["a clock beyond what a number holds", { ...request, sentAtMs: 2 ** 53 }],
