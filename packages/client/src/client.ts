@@ -8,15 +8,14 @@
  * Guarantees: G9 (docs/guarantees.md).
  */
 import process from "node:process";
-import { CALL_NUMBER_LENGTH, type CallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { CALL_NUMBER_LENGTH, type CallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/http-api";
 import { assertCount, bytesTarget, numbersTarget, type Target } from "./call-arguments.js";
-import { ClientError, closedError, copiedError, exhaustedError } from "./client-error.js";
-import { LeaseBuffer } from "./lease-buffer.js";
+import { ClientError, copiedError, exhaustedError } from "./client-error.js";
+import { type HeldRun, LeaseBuffer } from "./lease-buffer.js";
 import { beforeSnapshot } from "./node-process.js";
 import { type ClientOptions, type Settings, settingsOf } from "./options.js";
 import { RunNumbers, TEXT_COUNT_MAX } from "./run-numbers.js";
-import type { HeldRun } from "./run-stock.js";
 
 // Constants of this module: the compiler of Node 20 does not treat imports as constant, and these are on the hottest path.
 const LENGTH = CALL_NUMBER_LENGTH;
@@ -55,7 +54,6 @@ export class Client {
   #hasSpentRun = false;
   /** Ledger id of the last run: a final check against a run that comes twice, for any reason. */
   #lastRun = -1;
-  #isClosed = false;
   #closing: Promise<void> | undefined;
 
   /** Use `createClient`. */
@@ -90,8 +88,8 @@ export class Client {
    *   `coordinator_unreachable` or `wait_timeout`. The client stays usable.
    */
   async next(): Promise<CallNumber> {
-    // Other callers may use up the run between the moment it arrives and the moment this caller goes on: check again.
-    while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForNumber(1);
+    // Other callers may use up the text between the moment it is there and the moment this caller goes on: check again.
+    while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForText(1);
     this.#assertUsable();
     return this.nextSync();
   }
@@ -107,7 +105,7 @@ export class Client {
     const callNumbers = new Array<CallNumber>(count);
     this.#requestFor(count);
     for (let taken = 0; taken < count; ) {
-      while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForNumber(count - taken);
+      while (this.#position === TEXT_END && !this.#encodeNow()) await this.#waitForText(count - taken);
       this.#assertUsable();
       taken = this.#takeFromText(callNumbers, taken);
     }
@@ -170,7 +168,6 @@ export class Client {
       const used = this.#usedCount();
       const lastSequence = used === 0 ? null : used - 1;
       // First of all no more numbers; then the rest of the close.
-      this.#isClosed = true;
       this.#stopMinting();
       this.#closing = this.#buffer.close(held, lastSequence);
     }
@@ -205,7 +202,10 @@ export class Client {
   async #fill(target: Target): Promise<void> {
     this.#requestFor(target.count);
     for (let taken = 0; taken < target.count; ) {
-      while (this.#buffer.isTurnDue || !this.#ensureRun()) await this.#waitForNumber(target.count - taken);
+      while (this.#buffer.isTurnDue || !this.#ensureRun()) {
+        const missing = runsFor(target.count - taken);
+        await this.#buffer.waitForRuns(() => (this.#ensureRun() ? 0 : missing), missing);
+      }
       const from = this.#usedCount();
       const to = Math.min(from + target.count - taken, this.#nextStop(from));
       this.#useUpTo(to);
@@ -220,15 +220,16 @@ export class Client {
     if (missing > 0 && !this.#settings.stopWhenExhausted) this.#buffer.refill(missing);
   }
 
-  /** Resolves when there is a number, the first of `count`. Another caller may have used it by the time this one goes on. */
-  async #waitForNumber(count: number): Promise<void> {
-    await this.#buffer.waitForRuns(() => (this.#ensureRun() ? 0 : Math.ceil(count / SEQUENCE_COUNT)));
+  /** Resolves when there is a text, with the first of `count` numbers. Another caller may have used it by the time this one goes on. */
+  async #waitForText(count: number): Promise<void> {
+    const missing = runsFor(count);
+    await this.#buffer.waitForRuns(() => (this.#encodeAhead() ? 0 : missing), missing);
   }
 
   /** How many runs the next `count` numbers need in addition to those at hand. @throws ClientError when none can be made, for any wait. */
   #missingRunCount(count: number): number {
     this.#assertUsable();
-    return Math.ceil((count - this.#heldCount()) / SEQUENCE_COUNT) - this.#buffer.runCount;
+    return runsFor(count - this.#heldCount()) - this.#buffer.runCount;
   }
 
   /** @throws ClientError when a client that takes no further run has fewer numbers than `count`. */
@@ -238,9 +239,12 @@ export class Client {
     if (count > countMax) throw exhaustedError(countMax);
   }
 
-  /** How many numbers of the run in use are left. */
+  /** How many numbers of the run in use are left. With none it is finished. */
   #heldCount(): number {
-    return this.#held === undefined ? 0 : SEQUENCE_COUNT - this.#usedCount();
+    if (this.#held === undefined) return 0;
+    const count = SEQUENCE_COUNT - this.#usedCount();
+    if (count === 0) this.#finishRun(this.#held);
+    return count;
   }
 
   /** Whether there is a text now, without a turn of the event loop that is due. */
@@ -251,6 +255,8 @@ export class Client {
   /** Whether there is a text now with a number left. @throws ClientError when none can be made, for any wait. */
   #encodeAhead(): boolean {
     if (!this.#ensureRun()) return false;
+    // Another caller's, who waited for the same run.
+    if (this.#position < TEXT_END) return true;
     const from = this.#encodedThrough;
     const to = Math.min(from + TEXT_COUNT_MAX, this.#nextStop(from));
     this.#encodedThrough = to;
@@ -263,8 +269,7 @@ export class Client {
   #ensureRun(): boolean {
     this.#assertUsable();
     if (this.#position < TEXT_END) return true;
-    if (this.#held !== undefined && this.#usedCount() === SEQUENCE_COUNT) this.#finishRun(this.#held);
-    if (this.#held === undefined && !this.#startRun()) return false;
+    if (this.#heldCount() === 0 && !this.#startRun()) return false;
     if (this.#encodedThrough >= this.#refillAt) {
       this.#refillAt = SEQUENCE_COUNT;
       this.#buffer.refill();
@@ -290,10 +295,7 @@ export class Client {
   }
 
   #finishRun(held: HeldRun): void {
-    const { firstRun, runCount } = held.lease;
-    if (held.run === firstRun + runCount - 1) {
-      this.#buffer.report(held, { lastSequence: SEQUENCE_MAX, state: "exhausted" });
-    }
+    this.#buffer.finish(held);
     this.#hasSpentRun = true;
     this.#stopMinting();
   }
@@ -309,24 +311,14 @@ export class Client {
     this.#lastRun = ledgerId;
     this.#held = held;
     this.#numbers = new RunNumbers(held.lease.version, held.run);
-    this.#refillAt = this.#refillSequence();
+    this.#refillAt = this.#buffer.refillAt();
     return true;
-  }
-
-  /** The first sequence at which the buffer wants to refill. */
-  #refillSequence(): number {
-    if (this.#settings.stopWhenExhausted) return SEQUENCE_COUNT;
-    const sequence = Math.floor(SEQUENCE_COUNT - this.#buffer.refillBelow()) + 1;
-    return Math.min(Math.max(sequence, 0), SEQUENCE_COUNT);
   }
 
   /** Not in every `nextSync`, where it would cost more than the number: nothing in Node changes the pid of a running client. */
   #assertUsable(): void {
-    if (this.#isClosed) throw closedError();
-    if (!this.#isCopy()) return;
-    const error = copiedError();
-    this.#buffer.stop(error);
-    throw error;
+    if (this.#isCopy()) this.#buffer.stop(copiedError());
+    this.#buffer.assertUsable();
   }
 
   #isCopy(): boolean {
@@ -341,6 +333,11 @@ export class Client {
     this.#held = undefined;
     this.#numbers = undefined;
   }
+}
+
+/** How many runs have `count` numbers. */
+function runsFor(count: number): number {
+  return Math.ceil(count / SEQUENCE_COUNT);
 }
 
 function yielded(value: CallNumber): IteratorResult<CallNumber, never> {

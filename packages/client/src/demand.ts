@@ -50,16 +50,17 @@ export class Demand {
     this.#starvedAtMs = undefined;
   }
 
-  /** It is time to refill when fewer numbers than this are left in the run in use. */
-  refillBelow(bufferedRunCount: number): number {
-    const { maxRunsPerLease, prefetch, spareRuns } = this.#settings;
-    if (!prefetch) return 0;
-    if (bufferedRunCount < spareRuns) return Number.POSITIVE_INFINITY;
+  /** From this sequence of the run in use on it is time to refill; `SEQUENCE_COUNT` for never. */
+  refillAt(bufferedRunCount: number): number {
+    const { maxRunsPerLease, prefetch, spareRuns, stopWhenExhausted } = this.#settings;
+    if (!prefetch || stopWhenExhausted) return SEQUENCE_COUNT;
+    if (bufferedRunCount < spareRuns) return 0;
     // None while the coordinator leases less than requested: scarce runs are not hoarded.
     const beyondLargest = this.#lastLeaseRunCount < maxRunsPerLease ? 0 : Math.max(this.#runCount - maxRunsPerLease, 0);
     // Half of a lease, but of a single run a quarter: an importer of fewer than 12,000 numbers needs no second one.
     const lead = (Math.min(this.#runCount, this.#lastLeaseRunCount) - 0.5 + beyondLargest) / 2;
-    return (lead - bufferedRunCount) * SEQUENCE_COUNT;
+    const sequence = Math.floor((1 - lead + bufferedRunCount) * SEQUENCE_COUNT) + 1;
+    return Math.min(Math.max(sequence, 0), SEQUENCE_COUNT);
   }
 
   /** `neededRunCount`: how many runs callers miss now, in addition to the buffered ones. */

@@ -7,23 +7,23 @@
  *                   error       ▼    │
  *                               pausing            an error that no retry fixes ──▶ idle, callers get it
  *
- *   any state ── close() ──▶ closed: nothing is requested or handed out any more
+ *   any state ── close() ──▶ over: nothing is requested or handed out any more, and every caller gets the reason
  *   any state ── stop(): another store, one that has lost runs, a copy of one; or this process is a copy
- *             ──▶ stopped: the same, the alarm is raised, and every caller gets the reason
+ *             ──▶ over, and the alarm is raised
  *
  * However many callers wait, one request is in flight. Its size and its moment are the demand's (demand.ts).
  * A request whose response is lost, late or invalid is never repeated with the same nonce: its runs are discarded.
  */
 import process from "node:process";
-import { type ClientErrorCode, type Lease, ledgerIdOf, type ReportRequest } from "@callnumber/protocol/http-api";
+import { SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { type ClientErrorCode, type Lease, ledgerIdOf, type RunReport } from "@callnumber/protocol/http-api";
 import { ClientError, closedError } from "./client-error.js";
 import { Demand } from "./demand.js";
 import { checkedLease } from "./lease-check.js";
 import type { CallOptions } from "./lease-source.js";
-import { EventLoop, timers } from "./node-process.js";
+import { timers } from "./node-process.js";
 import type { ClientHooks, Settings } from "./options.js";
 import { asClientError, isRetryable, newNonce, retryDelayMs, withTimeout } from "./requests.js";
-import { type HeldRun, RunStock } from "./run-stock.js";
 import { Waiters } from "./waiters.js";
 
 /** After so long without a response a client without a hook for it warns. */
@@ -31,6 +31,11 @@ const WARNING_AFTER_MS = 2_000;
 const NO_RESPONSE = "the coordinator has not answered yet";
 /** How long a close waits for the response to a lease request in flight. */
 const CLOSE_GRACE_MS = 1_000;
+/**
+ * A caller that only awaits buffered numbers would block the event loop, and with it the response to a refill, until the last run is used up.
+ * So many runs take some ten milliseconds at full speed, well below what half of the largest lease lasts; a turn costs a thousandth of that.
+ */
+const RUNS_WITHOUT_TURN_MAX = 8;
 
 /**
  * Errors after which the buffered runs must not be used any more either: the store is not the one that leased them, or has lost them, or
@@ -44,20 +49,26 @@ const STOPPING_CODES: ReadonlySet<ClientErrorCode> = new Set([
   "store_forked",
 ]);
 
+/** One run that a lease holds. */
+export interface HeldRun {
+  readonly lease: Lease;
+  readonly run: number;
+}
+
 export class LeaseBuffer {
   readonly #settings: Settings;
   readonly #onStopped: () => void;
   readonly #demand: Demand;
-  readonly #loop = new EventLoop();
-  readonly #stock = new RunStock();
+  /** Lowest first. A run leaves it once and never comes back. */
+  #stock: HeldRun[] = [];
   readonly #waiters = new Waiters();
   readonly #reports = new Set<Promise<void>>();
 
   #isRequesting = false;
   /** Settles when no request is in flight and none will be retried. */
   #requested: Promise<void> = Promise.resolve();
-  #closed = false;
-  #stoppedBy: ClientError | undefined;
+  /** Why nothing is requested or handed out any more. The first reason stays. */
+  #endedBy: ClientError | undefined;
   #lastFailure: ClientError | undefined;
   #endPause: (() => void) | undefined;
   /** Of the lease request in flight. */
@@ -67,6 +78,10 @@ export class LeaseBuffer {
   #lastRun: number | null = null;
   /** Of the lease that `#lastRun` came with. */
   #proof: string | null = null;
+  /** Of leases that are used up: the first goes with the next lease request. */
+  #spent: RunReport[] = [];
+  /** Runs begun since the event loop turned. */
+  #runsWithoutTurn = 0;
   #hasWarned = false;
 
   /** `onStopped` is called once, when the run in use must not be used any more either. */
@@ -84,33 +99,37 @@ export class LeaseBuffer {
 
   /** Buffered runs, without the one in use. */
   get runCount(): number {
-    return this.#stock.runCount;
+    return this.#stock.length;
   }
 
   /** Whether callers must let the event loop turn, because the response to a request can't come in otherwise. */
   get isTurnDue(): boolean {
-    return this.#isRequesting && this.#loop.isTurnDue;
+    return this.#isRequesting && this.#runsWithoutTurn >= RUNS_WITHOUT_TURN_MAX;
+  }
+
+  /** @throws ClientError why nothing is handed out any more. */
+  assertUsable(): void {
+    if (this.#endedBy) throw this.#endedBy;
   }
 
   /** Returns the next run, or undefined when none is buffered: the caller then requests one. */
   take(): HeldRun | undefined {
-    this.#assertUsable();
-    const held = this.#stock.take();
+    const held = this.#stock.shift();
     if (held !== undefined) {
       this.#demand.runStarted();
-      this.#loop.runStarted();
+      this.#runsWithoutTurn++;
     } else if (this.#demand.starved()) this.#call("onStall");
     return held;
   }
 
-  /** It is time to refill when fewer numbers than this are left in the run in use. */
-  refillBelow(): number {
-    return this.#demand.refillBelow(this.#stock.runCount);
+  /** From this sequence of the run in use on it is time to refill. */
+  refillAt(): number {
+    return this.#demand.refillAt(this.#stock.length);
   }
 
   /** Requests runs in the background, unless a request is already in flight: the demand, or more that a call needs now. */
   refill(neededRunCount = 0): void {
-    if (this.#isRequesting || this.#isOver) return;
+    if (this.#isRequesting || this.#endedBy) return;
     this.#isRequesting = true;
     this.#lastFailure = undefined;
     const timer = timers.setTimeout(() => this.#warn(), WARNING_AFTER_MS);
@@ -120,42 +139,48 @@ export class LeaseBuffer {
 
   /**
    * Resolves when no run is missing, as `missingRunCount` says; another caller may have taken them by the time this one goes on.
+   * `missingRunCount` throws what `assertUsable` does. `missing`: what it said just now.
    * @throws ClientError the coordinator's error, when no retry fixes it; `waitTimeoutMs` after the last run that helped, the last failure or
    *   `wait_timeout`.
    */
-  async waitForRuns(missingRunCount: () => number): Promise<void> {
-    if (this.isTurnDue) await this.#loop.turn();
+  async waitForRuns(missingRunCount: () => number, missing = missingRunCount()): Promise<void> {
+    if (this.isTurnDue) {
+      await new Promise((resolve) => timers.setImmediate(resolve));
+      this.#runsWithoutTurn = 0;
+      missing = missingRunCount();
+    }
     let fewestMissing = Number.POSITIVE_INFINITY;
     let deadlineMs = 0;
-    for (let missing = missingRunCount(); missing > 0; missing = missingRunCount()) {
+    for (; missing > 0; missing = missingRunCount()) {
       // Runs that other callers use up do not prolong the wait: it would have no end.
       if (missing < fewestMissing) {
         fewestMissing = missing;
         deadlineMs = performance.now() + this.#settings.waitTimeoutMs;
       }
-      this.#assertUsable();
       const waitMs = Math.max(deadlineMs - performance.now(), 0);
       const arrived = this.#waiters.wait(missing, waitMs, () => this.#waitTimeoutError());
       // Only now: the waiters decide how large the request is.
       this.refill();
       await arrived;
-      this.#loop.hasTurned();
+      this.#runsWithoutTurn = 0;
     }
   }
 
-  /** Reports in the background how far a run got. */
-  report({ lease, run }: HeldRun, progress: Omit<ReportRequest, "nonce">): void {
-    const report = this.#send(lease, run, progress).finally(() => this.#reports.delete(report));
-    this.#reports.add(report);
+  /** The run is used up. With the last one of a lease, that is reported: in the next lease request, if there is one. */
+  finish({ lease, run }: HeldRun): void {
+    if (run < lease.firstRun + lease.runCount - 1) return;
+    this.#spent.push(reportOn(lease, run, SEQUENCE_MAX, "exhausted"));
+    if (this.#settings.stopWhenExhausted) this.#reportSpent();
   }
 
   /** Hands out no more runs and discards those buffered, without a report: another holder may have them. The first reason stays. */
   stop(reason: ClientError): void {
-    if (this.#isOver) return;
-    this.#stoppedBy = reason;
+    if (this.#endedBy) return;
+    this.#endedBy = reason;
     // Node 22 aborts while it writes an error into a startup snapshot whose stack nothing has read.
     void reason.stack;
-    this.#stock.clear();
+    this.#stock = [];
+    this.#spent = [];
     this.#onStopped();
     this.#endPause?.();
     this.#waiters.rejectAll(reason);
@@ -167,37 +192,27 @@ export class LeaseBuffer {
    * or failed.
    */
   async close(held: HeldRun | undefined, lastSequence: number | null): Promise<void> {
-    this.#closed = true;
-    if (held !== undefined) this.report(held, { lastSequence, state: "closed" });
+    this.#endedBy ??= closedError();
+    if (held !== undefined) this.#report(reportOn(held.lease, held.run, lastSequence, "closed"));
     this.#endPause?.();
-    this.#waiters.rejectAll(closedError());
-    for (const lease of this.#stock.clear()) {
-      this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
-    }
+    this.#waiters.rejectAll(this.#endedBy);
+    for (const { lease, run } of this.#stock) if (run === lease.firstRun) this.#reportUnused(lease);
+    this.#stock = [];
     // A lease of this moment would stay open in the ledger forever: its response is worth a short wait.
     const timer = timers.setTimeout(() => this.#abort.abort(), CLOSE_GRACE_MS);
     await this.#requested;
     timers.clearTimeout(timer);
+    this.#reportSpent();
     await Promise.all(this.#reports);
   }
 
-  get #isOver(): boolean {
-    return this.#closed || this.#stoppedBy !== undefined;
-  }
-
-  #assertUsable(): void {
-    if (this.#closed) throw closedError();
-    if (this.#stoppedBy) throw this.#stoppedBy;
-  }
-
   async #requestUntilLeased(neededRunCount: number): Promise<void> {
-    for (let attempt = 1; !this.#isOver; attempt++) {
+    for (let attempt = 1; !this.#endedBy; attempt++) {
       try {
         const lease = await this.#leaseOnce(neededRunCount);
-        if (this.#stoppedBy) break;
-        if (this.#closed) {
-          // Too late to be used: discarded, and reported so.
-          this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
+        if (this.#endedBy) {
+          // Too late to be used: discarded.
+          this.#reportUnused(lease);
           break;
         }
         this.#isRequesting = false;
@@ -206,7 +221,7 @@ export class LeaseBuffer {
         return;
       } catch (thrown) {
         const error = asClientError(thrown);
-        if (this.#isOver) break;
+        if (this.#endedBy) break;
         this.#lastFailure = error;
         if (!isRetryable(error)) {
           this.#isRequesting = false;
@@ -223,29 +238,34 @@ export class LeaseBuffer {
   }
 
   async #leaseOnce(neededRunCount: number): Promise<Lease> {
-    const { source, namespace, holder, requestTimeoutMs } = this.#settings;
+    const { source, namespace, holder } = this.#settings;
     const nonce = newNonce();
     const evidence = { lastRun: this.#lastRun, proof: this.#proof };
-    const spareRunCount = this.#stock.runCount;
+    const spareRunCount = this.#stock.length;
     const missing = Math.max(neededRunCount, this.#waiters.runCount);
     const runCount = this.#demand.runCountToRequest(missing, spareRunCount);
-    const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now(), spareRunCount };
+    const [report] = this.#spent;
+    const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now(), spareRunCount, report };
     this.#abort = new AbortController();
     const send = (options: CallOptions) => source.lease(namespace, request, options);
-    const response = await withTimeout(send, requestTimeoutMs, this.#abort);
+    const response = await withTimeout(send, this.#settings.requestTimeoutMs, this.#abort);
     const expected = { namespace, nonce, runCountMax: runCount, storeId: this.#storeId, lastRun: this.#lastRun };
-    return checkedLease(response, expected);
+    const lease = checkedLease(response, expected);
+    if (report) this.#spent.shift();
+    // More came together while no lease did: the next request has room for one.
+    this.#reportSpent(1);
+    return lease;
   }
 
   #accept(lease: Lease): void {
-    this.#stock.add(lease);
+    for (let index = 0; index < lease.runCount; index++) this.#stock.push({ lease, run: lease.firstRun + index });
     this.#storeId = lease.storeId;
     this.#lastRun = ledgerIdOf(lease.version, lease.firstRun + lease.runCount - 1);
     this.#proof = lease.proof;
     this.#demand.leased(lease.runCount);
     this.#waiters.resolveAll();
     this.#call("onLease", lease);
-    if (this.#stock.runCount < this.#settings.spareRuns) this.refill();
+    if (this.#stock.length < this.#settings.spareRuns) this.refill();
   }
 
   /** Once: otherwise an operator sees nothing of an outage but a program that hangs. */
@@ -271,15 +291,24 @@ export class LeaseBuffer {
     this.#endPause = undefined;
   }
 
-  async #send({ nonce, version }: Lease, run: number, progress: Omit<ReportRequest, "nonce">): Promise<void> {
+  /** Unless this client has stopped: another holder may have the lease, or this process is a copy. */
+  #reportUnused(lease: Lease): void {
+    if (this.#endedBy?.code === "client_closed") this.#report(reportOn(lease, lease.firstRun, null, "closed"));
+  }
+
+  /** By requests of their own, but the last `keptCount`. */
+  #reportSpent(keptCount = 0): void {
+    while (this.#spent.length > keptCount) this.#report(this.#spent.shift() as RunReport);
+  }
+
+  /** Reports in the background, by a request of its own. */
+  #report({ run, ...report }: RunReport): void {
     const { source, namespace, requestTimeoutMs } = this.#settings;
-    const send = (options: CallOptions) =>
-      source.report(namespace, ledgerIdOf(version, run), { nonce, ...progress }, options);
-    try {
-      await withTimeout(send, requestTimeoutMs);
-    } catch (error) {
-      this.#call("onReportFailed", asClientError(error));
-    }
+    const send = (options: CallOptions) => source.report(namespace, run, report, options);
+    const sent = withTimeout(send, requestTimeoutMs)
+      .catch((error) => this.#call("onReportFailed", asClientError(error)))
+      .then(() => void this.#reports.delete(sent));
+    this.#reports.add(sent);
   }
 
   #waitTimeoutError(): ClientError {
@@ -294,4 +323,13 @@ export class LeaseBuffer {
     const hook = this.#settings.hooks[name] as ((...parameters: unknown[]) => void) | undefined;
     if (hook !== undefined) queueMicrotask(() => hook(...parameters));
   }
+}
+
+function reportOn(
+  { version, nonce }: Lease,
+  run: number,
+  lastSequence: number | null,
+  state: RunReport["state"],
+): RunReport {
+  return { run: ledgerIdOf(version, run), nonce, lastSequence, state };
 }

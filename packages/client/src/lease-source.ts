@@ -14,7 +14,10 @@ export interface CallOptions {
  * After a rejected `lease` runs may already be discarded; the source never hands them out again.
  */
 export interface LeaseSource {
-  /** Leases 1 to `request.runCount` contiguous runs; echoes the nonce. Never uses a cache, never sends a request twice. */
+  /**
+   * Leases 1 to `request.runCount` contiguous runs; echoes the nonce. Never uses a cache, never sends a request twice.
+   * Passes `request.report` on, as `report` would: the client sends it nowhere else.
+   */
   lease(namespace: string, request: LeaseRequest, options?: CallOptions): Promise<Lease>;
 
   /** Reports how far the holder got in a run, named by its ledger id. Safe to repeat; progress never goes back. */

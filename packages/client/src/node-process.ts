@@ -1,4 +1,4 @@
-/** What a client has to know of its Node process: startup snapshots, which copy it, timers, and turns of the event loop. */
+/** What a client has to know of its Node process: startup snapshots, which copy it, and timers. */
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { startupSnapshot } from "node:v8";
 
@@ -22,33 +22,4 @@ export const timers = { clearTimeout, setImmediate, setTimeout };
  */
 export function beforeSnapshot(callback: () => void): void {
   if (startupSnapshot.isBuildingSnapshot()) startupSnapshot.addSerializeCallback(callback);
-}
-
-/** Some ten milliseconds at full speed: well below what half of the largest lease lasts; a turn costs a thousandth of that. */
-const RUNS_WITHOUT_TURN_MAX = 8;
-
-/**
- * Lets the event loop turn now and then. A caller that only awaits buffered numbers would block it, and with it the response to a refill, until
- * the last run is used up and every caller waits.
- */
-export class EventLoop {
-  #runsWithoutTurn = 0;
-
-  get isTurnDue(): boolean {
-    return this.#runsWithoutTurn >= RUNS_WITHOUT_TURN_MAX;
-  }
-
-  runStarted(): void {
-    this.#runsWithoutTurn++;
-  }
-
-  async turn(): Promise<void> {
-    await new Promise((resolve) => timers.setImmediate(resolve));
-    this.hasTurned();
-  }
-
-  /** To be called after a wait for the network, too: the loop has turned then. */
-  hasTurned(): void {
-    this.#runsWithoutTurn = 0;
-  }
 }

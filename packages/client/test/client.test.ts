@@ -310,6 +310,63 @@ test("the client reports a lease that is used up once, with its last run", async
   expect(source.reports).toEqual([expect.objectContaining({ run: 4, lastSequence: SEQUENCE_MAX, state: "exhausted" })]);
 });
 
+describe("the report of a lease that is used up", () => {
+  const exhausted = (run: number) => expect.objectContaining({ run, lastSequence: SEQUENCE_MAX, state: "exhausted" });
+
+  test("the next lease request has it, once, and no request of its own is sent", async () => {
+    const source = new ScriptedSource();
+    const report = vi.spyOn(source, "report");
+    const client = clientOn(source, { prefetch: false });
+    for (let run = 0; run < 3; run++) await client.take(SEQUENCE_COUNT);
+    await client.next();
+    expect(source.requests.map((request) => request.report)).toEqual([
+      undefined,
+      exhausted(1),
+      exhausted(2),
+      exhausted(3),
+    ]);
+    expect(source.requests[1]?.report?.nonce).toBe(source.requests[0]?.nonce);
+    expect(report).not.toHaveBeenCalled();
+  });
+
+  test("each attempt has it until one succeeds", async () => {
+    const source = new ScriptedSource().answer((lease) => lease, refusal("store_unavailable"), refusal("overloaded"));
+    const client = clientOn(source, { prefetch: false });
+    await client.take(SEQUENCE_COUNT);
+    await client.next();
+    const [, ...repeated] = source.requests.map((request) => request.report);
+    expect(repeated).toEqual([exhausted(1), exhausted(1), exhausted(1)]);
+  });
+
+  test("it is sent by a request of its own when more than one waited for a lease", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { spareRuns: 2, maxRunsPerLease: 1 });
+    await client.next();
+    await expect.poll(() => source.mark).toBe(3);
+    source.always(refusal("store_unavailable", 20));
+    await client.take(3 * SEQUENCE_COUNT - 1);
+    const report = vi.spyOn(source, "report");
+    expect(() => client.nextSync()).toThrow(code("no_run_available"));
+    expect(report).not.toHaveBeenCalled();
+    source.always((lease) => lease);
+    await client.next();
+    expect(report.mock.calls.map(([, run]) => run)).toEqual([2]);
+    await client.close();
+    expect(new Set(source.reports.map(({ run }) => run))).toEqual(new Set([1, 2, 3, source.mark - 1, source.mark]));
+  });
+
+  test("close() sends it when no lease request has", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    await client.take((SEQUENCE_COUNT * 3) / 4 + 2);
+    await expect.poll(() => source.mark).toBe(2);
+    await client.take(SEQUENCE_COUNT / 4);
+    expect(source.reports).toEqual([]);
+    await client.close();
+    expect(source.reports).toEqual([expect.objectContaining({ run: 2, state: "closed" }), exhausted(1)]);
+  });
+});
+
 test("close() reports leases that were never begun", async () => {
   const source = new ScriptedSource();
   const client = clientOn(source);

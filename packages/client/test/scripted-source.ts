@@ -1,12 +1,13 @@
 /** A lease source that a test plays: leases rise from 1; a test may hold, break or forge single answers. */
-import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/wire";
+import type { Lease, LeaseRequest, ReportRequest, RunReport } from "@callnumber/protocol/wire";
 import type { CallOptions, LeaseSource } from "../src/lease-source.js";
 
 export type Answer = (lease: Lease, request: LeaseRequest, options: CallOptions | undefined) => unknown;
 
 export class ScriptedSource implements LeaseSource {
   readonly requests: LeaseRequest[] = [];
-  readonly reports: (ReportRequest & { readonly run: number })[] = [];
+  /** Those in lease requests, too. */
+  readonly reports: RunReport[] = [];
   /** Requests in flight at the same time, at the most. */
   greatestConcurrency = 0;
   storeId = "store-1";
@@ -32,6 +33,7 @@ export class ScriptedSource implements LeaseSource {
 
   async lease(namespace: string, request: LeaseRequest, options?: CallOptions): Promise<Lease> {
     this.requests.push(request);
+    if (request.report) this.reports.push(request.report);
     this.#inFlight++;
     this.greatestConcurrency = Math.max(this.greatestConcurrency, this.#inFlight);
     try {
