@@ -23,7 +23,7 @@ import { checkedLease } from "./lease-check.js";
 import type { CallOptions } from "./lease-source.js";
 import { timers } from "./node-process.js";
 import type { ClientHooks, Settings } from "./options.js";
-import { asClientError, isRetryable, newNonce, retryDelayMs, withTimeout } from "./requests.js";
+import { asClientError, isRetryable, newNonce, requestTimeout, retryDelayMs, withTimeout } from "./requests.js";
 import { Waiters } from "./waiters.js";
 
 /** After so long without a response a client without a hook for it warns. */
@@ -209,7 +209,7 @@ export class LeaseBuffer {
   async #requestUntilLeased(neededRunCount: number): Promise<void> {
     for (let attempt = 1; !this.#endedBy; attempt++) {
       try {
-        const lease = await this.#leaseOnce(neededRunCount);
+        const lease = await this.#leaseOnce(neededRunCount, attempt);
         if (this.#endedBy) {
           // Too late to be used: discarded.
           this.#reportUnused(lease);
@@ -237,7 +237,7 @@ export class LeaseBuffer {
     this.#isRequesting = false;
   }
 
-  async #leaseOnce(neededRunCount: number): Promise<Lease> {
+  async #leaseOnce(neededRunCount: number, attempt: number): Promise<Lease> {
     const { source, namespace, holder } = this.#settings;
     const nonce = newNonce();
     const evidence = { lastRun: this.#lastRun, proof: this.#proof };
@@ -248,7 +248,7 @@ export class LeaseBuffer {
     const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now(), spareRunCount, report };
     this.#abort = new AbortController();
     const send = (options: CallOptions) => source.lease(namespace, request, options);
-    const response = await withTimeout(send, this.#settings.requestTimeoutMs, this.#abort);
+    const response = await withTimeout(send, requestTimeout(this.#settings, attempt), this.#abort);
     const expected = { namespace, nonce, runCountMax: runCount, storeId: this.#storeId, lastRun: this.#lastRun };
     const lease = checkedLease(response, expected);
     if (report) this.#spent.shift();

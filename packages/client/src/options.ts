@@ -75,7 +75,10 @@ export interface ClientOptions {
   readonly onExhausted?: "lease" | "stop" | undefined;
   /** How long `next()`, `take()` and `ready()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
   readonly waitTimeoutMs?: number | undefined;
-  /** How long one request may take, to the end of its response: 1 to 600,000 ms. Default 5,000. A later lease is discarded. */
+  /**
+   * How long one request may take, to the end of its response: 1 to 600,000 ms. Default 5,000. A later lease is discarded. Each further
+   * attempt to lease may take twice as long as the one before, up to eight times and within `waitTimeoutMs`, until one succeeds.
+   */
   readonly requestTimeoutMs?: number | undefined;
   readonly hooks?: ClientHooks | undefined;
 }

@@ -3,10 +3,26 @@ import { ERROR_RULES, isErrorCode } from "@callnumber/protocol/http-api";
 import { ClientError } from "./client-error.js";
 import type { CallOptions } from "./lease-source.js";
 import { timers } from "./node-process.js";
+import type { Settings } from "./options.js";
 
 /** 96 random bits in 16 characters: the ledger stores one for each lease, so it is short. */
 export function newNonce(): string {
   return Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(12))).toString("base64url");
+}
+
+/** The time limit doubles as often as this. */
+const DOUBLINGS_MAX = 3;
+
+/**
+ * Returns the time limit of an attempt (1, 2, …) to lease, ms. It grows, because a coordinator with a queue longer than the limit would lease
+ * to clients that have left, and serve none.
+ */
+export function requestTimeout(
+  { requestTimeoutMs, waitTimeoutMs }: Pick<Settings, "requestTimeoutMs" | "waitTimeoutMs">,
+  attempt: number,
+): number {
+  const grownMs = requestTimeoutMs * 2 ** Math.min(attempt - 1, DOUBLINGS_MAX);
+  return Math.min(grownMs, Math.max(requestTimeoutMs, waitTimeoutMs));
 }
 
 /** Sends one request with a time limit, also for a source that ignores the signal. */

@@ -2,6 +2,7 @@
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ClientError } from "../src/index.js";
+import type { ClientOptions } from "../src/options.js";
 import { retryDelayMs } from "../src/requests.js";
 import { clientsForTest, code, holdTimers, never, runsOf } from "./clients-for-test.js";
 import { type Answer, refusal, ScriptedSource } from "./scripted-source.js";
@@ -168,6 +169,59 @@ describe("rejections and outages", () => {
     made.push(...(await client.take(3 * SEQUENCE_COUNT)));
     expect(runsOf(made)).not.toContain(1);
     expect(source.requests[1]?.nonce).not.toBe(source.requests[0]?.nonce);
+  });
+
+  describe("the time limit of a request", () => {
+    /** Lets the client's time pass, and sources answer in between. */
+    async function pass(seconds: number): Promise<void> {
+      for (let second = 0; second <= seconds; second++) {
+        for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+        if (second < seconds) await vi.advanceTimersByTimeAsync(1_000);
+      }
+    }
+
+    /** A client, and the time limits of its attempts so far, in seconds. */
+    function limitedOn(source: ScriptedSource, options: Partial<ClientOptions>) {
+      const limits: number[] = [];
+      const onRetry = ({ error }: { error: ClientError }) =>
+        void limits.push(Number(/did not answer within (\d+)000 ms/.exec(error.message)?.[1]));
+      return { client: clientOn(source, { ...options, hooks: { onRetry } }), limits };
+    }
+
+    test("next() returns a number from a source that answers after 6 s, at the second attempt", async () => {
+      holdTimers();
+      const after6s: Answer = (lease) => new Promise((resolve) => setTimeout(() => resolve(lease), 6_000));
+      const source = new ScriptedSource().always(after6s);
+      const number = clientOn(source).next();
+      await pass(12);
+      expect(runsOf([await number])).toEqual([2]);
+      expect(source.requests).toHaveLength(2);
+    });
+
+    test.each([
+      ["within a wait of 30 s", {}, [5, 10, 20, 30, 30]],
+      ["up to eight times", { waitTimeoutMs: 600_000 }, [5, 10, 20, 40, 40]],
+      ["not beyond a wait that is shorter than the first one", { waitTimeoutMs: 1 }, [5, 5, 5]],
+      ["from the one that was given", { requestTimeoutMs: 2_000 }, [2, 4, 8, 16]],
+    ])("the time limit doubles with each attempt, %s", async (_, options, seconds) => {
+      holdTimers();
+      const { client, limits } = limitedOn(new ScriptedSource().always(never), options);
+      client.next().catch(() => {});
+      await pass(seconds.reduce((sum, one) => sum + one, 1));
+      expect(limits).toEqual(seconds);
+    });
+
+    test("the time limit begins again after a lease", async () => {
+      holdTimers();
+      const source = new ScriptedSource().answer(never, never, (lease) => lease).always(never);
+      const { client, limits } = limitedOn(source, { prefetch: false });
+      const made = client.take(SEQUENCE_COUNT);
+      await pass(16);
+      await made;
+      client.next().catch(() => {});
+      await pass(16);
+      expect(limits).toEqual([5, 10, 5, 10]);
+    });
   });
 
   test("an outage in the background keeps no process alive", async () => {
