@@ -55,6 +55,9 @@ export interface HeldRun {
   readonly run: number;
 }
 
+/** Whether a client of this process has warned. */
+export const warned = { once: false };
+
 export class LeaseBuffer {
   readonly #settings: Settings;
   readonly #onStopped: () => void;
@@ -82,7 +85,6 @@ export class LeaseBuffer {
   #spent: RunReport[] = [];
   /** Runs begun since the event loop turned. */
   #runsWithoutTurn = 0;
-  #hasWarned = false;
 
   /** `onStopped` is called once, when the run in use must not be used any more either. */
   constructor(settings: Settings, onStopped: () => void) {
@@ -268,12 +270,12 @@ export class LeaseBuffer {
     if (this.#stock.length < this.#settings.spareRuns) this.refill();
   }
 
-  /** Once: otherwise an operator sees nothing of an outage but a program that hangs. */
+  /** Once a process: otherwise an operator sees nothing of an outage but a program that hangs. */
   #warn(): void {
     const { code, message } = this.#lastFailure ?? {};
     const isAnswered = code !== undefined && code !== "coordinator_unreachable";
-    if (this.#hasWarned || isAnswered || this.#settings.hooks.onRetry !== undefined) return;
-    this.#hasWarned = true;
+    if (warned.once || isAnswered || this.#settings.hooks.onRetry !== undefined) return;
+    warned.once = true;
     const text = `no run came within ${WARNING_AFTER_MS} ms: ${message ?? NO_RESPONSE}; the client keeps trying`;
     // Not every platform that has `fetch` has it.
     process.emitWarning?.(text, "CallnumberWarning");

@@ -27,8 +27,8 @@ export interface ClientHooks {
   /** The buffered numbers ran out before the next run arrived: a caller waits. Not for the first run. */
   readonly onStall?: (() => void) | undefined;
   /**
-   * A request for a lease failed and will be repeated in `retryInMs`, a whole number. Without this hook, a client that has had no response
-   * for two seconds warns once by `process.emitWarning`.
+   * A request for a lease failed and will be repeated in `retryInMs`, a whole number. Without this hook, the first client of a process that
+   * has had no response for two seconds warns by `process.emitWarning`.
    */
   readonly onRetry?:
     | ((away: { readonly error: ClientError; readonly attempt: number; readonly retryInMs: number }) => void)

@@ -2,6 +2,7 @@
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ClientError } from "../src/index.js";
+import { warned } from "../src/lease-buffer.js";
 import type { ClientOptions } from "../src/options.js";
 import { retryDelayMs } from "../src/requests.js";
 import { clientsForTest, code, holdTimers, never, runsOf } from "./clients-for-test.js";
@@ -102,6 +103,7 @@ describe("rejections and outages", () => {
   });
 
   describe("the warning", () => {
+    beforeEach(() => void (warned.once = false));
     const unreachable = () => {
       throw new ClientError("coordinator_unreachable", "connection refused");
     };
@@ -125,10 +127,15 @@ describe("rejections and outages", () => {
     });
   });
 
-  test("the warning is not emitted again in a second outage", async () => {
+  test("fifty clients of a process emit one warning, and none in a second outage", async () => {
+    warned.once = false;
     holdTimers();
     const emitted = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     onTestFinished(() => emitted.mockRestore());
+    for (let count = 1; count < 50; count++) {
+      const other = clientOn(new ScriptedSource().always(never));
+      other.next().catch(() => {});
+    }
     const source = new ScriptedSource().answer(never, (lease) => lease).always(never);
     const client = clientOn(source, { prefetch: false });
     const made = client.take(SEQUENCE_COUNT);
