@@ -25,7 +25,10 @@ export function requestTimeout(
   return Math.min(grownMs, Math.max(requestTimeoutMs, waitTimeoutMs));
 }
 
-/** Sends one request with a time limit, also for a source that ignores the signal. */
+/**
+ * Sends one request with a time limit, also for a source that ignores the signal. The limit begins again when its end comes half of it too
+ * late or more: then this process had no time to read a response, as on a machine where both it and its coordinator wait for the processor.
+ */
 export async function withTimeout<T>(
   send: (options: CallOptions) => Promise<T>,
   timeoutMs: number,
@@ -33,10 +36,15 @@ export async function withTimeout<T>(
 ): Promise<T> {
   const { signal } = controller;
   const message = `the coordinator did not answer within ${timeoutMs} ms`;
-  const timer = timers.setTimeout(
-    () => controller.abort(new ClientError("coordinator_unreachable", message)),
-    timeoutMs,
-  );
+  let timer: NodeJS.Timeout | undefined;
+  const limit = () => {
+    const lateMs = performance.now() + 1.5 * timeoutMs;
+    timer = timers.setTimeout(() => {
+      if (performance.now() >= lateMs) limit();
+      else controller.abort(new ClientError("coordinator_unreachable", message));
+    }, timeoutMs);
+  };
+  limit();
   try {
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });

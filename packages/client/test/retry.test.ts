@@ -218,6 +218,24 @@ describe("rejections and outages", () => {
       expect(limits).toEqual(seconds);
     });
 
+    test.each([
+      ["counts again", 7_500, 1],
+      ["ends the request", 7_499, 2],
+    ])("a time limit of 5 s %s when the process comes to its end after %i ms", async (_, nowMs, requestCount) => {
+      holdTimers();
+      const now = vi.spyOn(performance, "now").mockReturnValue(0);
+      const source = new ScriptedSource().always(never);
+      clientOn(source)
+        .next()
+        .catch(() => {});
+      await pass(0);
+      now.mockReturnValue(nowMs);
+      await pass(6);
+      expect(source.requests).toHaveLength(requestCount);
+      await pass(5);
+      expect(source.requests).toHaveLength(2);
+    });
+
     test("the time limit begins again after a lease", async () => {
       holdTimers();
       const source = new ScriptedSource().answer(never, never, (lease) => lease).always(never);
