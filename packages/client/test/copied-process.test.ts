@@ -77,6 +77,17 @@ test("close() reports nothing in a copied process: the current run is the origin
   expect(source.reports).toEqual([]);
 });
 
+test("close() does not report a used-up lease in a copied process either", async () => {
+  const source = new ScriptedSource();
+  const client = clientOn(source);
+  await client.take((SEQUENCE_COUNT * 3) / 4 + 2);
+  await expect.poll(() => source.mark).toBe(2);
+  await client.take(SEQUENCE_COUNT / 4);
+  becomeCopy();
+  await client.close();
+  expect(source.reports).toEqual([]);
+});
+
 test("a copied process rejects waiting callers at once, requests nothing more, and calls onStopped once", async () => {
   const onStopped = vi.fn();
   const source = new ScriptedSource().always(refusal("store_unavailable", 1));
