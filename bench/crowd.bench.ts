@@ -1,6 +1,6 @@
 /**
- * Whether a crowd is served: a thousand importers that start within a second, beside other programs that want the processors; and importers
- * that wait for a coordinator that stalls. A lease to a client that has left wastes its runs. Targets: all have a number within 60 s beside 24
+ * Whether a crowd is served: a thousand importers that start within a second, next to other programs that want the processors; and importers
+ * that wait for a coordinator that stalls. A lease to a client that has left wastes its runs. Targets: all have a number within 60 s next to 24
  * loops, with at most 1.1 runs leased for each; a stall of 8 s wastes at most 10 %.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -26,7 +26,7 @@ const LOOP_COUNTS = [0, 8, 24].map((count) => size(count, count / 8));
 const STALLED_CLIENT_COUNT = size(300, 40);
 const STALL_MS = size(8_000, 6_000);
 
-const COLUMNS = ["store", "beside", "have a number", "p50, ms", "p99, ms", "runs leased a client", "wasted, %"];
+const COLUMNS = ["store", "next to", "have a number", "p50, ms", "p99, ms", "runs leased a client", "wasted, %"];
 
 interface Crowd {
   /** How long each client waited that has a number, ms. */
@@ -61,7 +61,7 @@ test("a crowd of importers", async () => {
   publish("crowd", {
     heading: "A crowd of importers",
     sentences: [
-      `${describeMachine()} ${CLIENT_COUNT} clients in ${PROCESS_COUNT} processes start within ${START_MS / 1000} s and want one number each, beside programs that only loop; or ${STALLED_CLIENT_COUNT} clients while \`callnumber serve\` is stopped. A client counts if it has a number after ${END_MS / 1000} s; percentiles of those that have. A run is wasted when no client makes a number of it. One run of each.`,
+      `${describeMachine()} ${CLIENT_COUNT} clients in ${PROCESS_COUNT} processes start within ${START_MS / 1000} s and want one number each, next to programs that only loop; or ${STALLED_CLIENT_COUNT} clients while \`callnumber serve\` is stopped. A client counts if it has a number after ${END_MS / 1000} s; percentiles of those that have. A run is wasted when no client makes a number of it. One run of each.`,
     ],
     table: { columns: COLUMNS, rows },
   });
@@ -82,7 +82,7 @@ async function startCrowd(coordinator: ServingProcess, clientCount: number, befo
   return {
     async end(): Promise<Crowd> {
       const waitsMs = (await Promise.all(finished)).flatMap(([waits]) => waits);
-      // What is under way is leased, too.
+      // What is in flight is leased, too.
       await sleep(START_MS);
       for (const importer of importers) importer.disconnect();
       return { waitsMs, leasedRunCount: (await leasedRunCountOf(coordinator)) - leasedBefore };
