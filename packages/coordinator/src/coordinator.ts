@@ -78,8 +78,8 @@ export interface CoordinatorOptions {
 export interface LeaseOptions {
   /** Id of the request's token, for ledger and log; null or undefined without authentication. */
   readonly tokenId?: string | null;
-  /** A client passes it to every source. Ignored: once a lease is requested, its step is done. */
-  readonly signal?: unknown;
+  /** Looked at before the step: an aborted request leases nothing. Once the step is sent, it has no effect. */
+  readonly signal?: Pick<AbortSignal, "throwIfAborted"> | undefined;
 }
 
 export interface InitOptions {
@@ -197,6 +197,7 @@ export class Coordinator {
     this.#assertClock(namespace, sentAtMs, request);
     await this.#preflight.assertPassed(namespace);
     const guard = await this.#guards.of(namespace);
+    options.signal?.throwIfAborted();
     const tokenId = options.tokenId ?? undefined;
     const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, proof };
     const granting = guard.lease(asked);
@@ -205,10 +206,10 @@ export class Coordinator {
         this.#log.debug({ namespace, ...runOfLedgerId(report.run), reason }, "report_not_recorded");
       });
     }
-    const { proof: newProof, ...granted } = await granting;
-    const lease = { namespace, ...granted, nonce };
+    const { storeId, version, firstRun, leasedAtMs, ...granted } = await granting;
+    const lease = { namespace, storeId, version, firstRun, runCount: granted.runCount, leasedAtMs, nonce };
     this.#log.info({ ...lease, holder, tokenId, spareRunCount, durationMs: msSince(startedMs) }, "lease");
-    return { ...lease, proof: newProof };
+    return { ...lease, proof: granted.proof };
   }
 
   /**

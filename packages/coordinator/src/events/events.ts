@@ -51,6 +51,7 @@ export const CALLER_EVENTS: ReadonlySet<string> = new Set([
   "clock_skew",
   "run_above_high_water_mark",
   "discarded",
+  "requester_gone",
   "internal_error",
 ]);
 

@@ -1,16 +1,12 @@
-/** The web framework, set up for unauthenticated clients: small bodies of JSON in UTF-8, checked by zod schemas. */
-import { isUtf8 } from "node:buffer";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+/** The web framework, set up for unauthenticated clients: routes that read, whose parameters are checked by zod schemas. */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import { ROUTES } from "@callnumber/protocol/wire";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import type * as z from "zod";
 import { CoordinatorError } from "../errors.js";
-import { errorResponse, type LogError, SAME_ORIGIN_HEADERS, shownPath } from "./error-response.js";
-import type { NodeServers } from "./node-servers.js";
-
-/** Larger than any request of ours. */
-const BODY_BYTES_MAX = 4096;
+import { errorResponse, invalidRequest, type LogError, shownPath } from "./error-response.js";
 
 /** A request line holds a namespace and a typed call number. */
 const PARAMETER_LENGTH_MAX = 256;
@@ -24,7 +20,8 @@ export type TypedApp = FastifyInstance<
   ZodTypeProvider
 >;
 
-export function newApp(logError: LogError, servers: NodeServers): TypedApp {
+/** `newServer` makes a server of Node for the listener. */
+export function newApp(logError: LogError, newServer: (listener: RequestListener) => Server | HttpsServer): TypedApp {
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, headers, body } = errorResponse(logError(error, request));
     reply.code(status).headers(headers).send(body);
@@ -32,28 +29,22 @@ export function newApp(logError: LogError, servers: NodeServers): TypedApp {
   const app = Fastify({
     // The log has our events, each under its own name; a line for every request would drown them.
     logger: false,
-    serverFactory: servers.create,
+    serverFactory: newServer,
     // HEAD would do all the work of GET for no response body: only a route where that is nothing allows it.
     exposeHeadRoutes: false,
     // The servers respond to malformed requests.
     clientErrorHandler: () => {},
-    bodyLimit: BODY_BYTES_MAX,
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     // Our own hook responds with a code that clients know.
     return503OnClosing: false,
     requestIdHeader: false,
-    // What the framework rejects before any route, such as a URL that can't be decoded. No hook has run.
-    frameworkErrors: (error, request, reply) =>
-      sendError(error, request, reply.headers({ ...SAME_ORIGIN_HEADERS, "cache-control": "no-store" }) as never),
+    // What the framework rejects before any route, such as a URL that can't be decoded.
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply as never),
   }).withTypeProvider<ZodTypeProvider>();
-  // JSON in UTF-8 and nothing else: the framework would also accept plain text, and replace broken bytes.
-  const parse = app.getDefaultJsonParser("error", "error");
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
-    if (isUtf8(body as Buffer)) parse(request, body.toString(), done);
-    else done(new CoordinatorError("invalid_request", "the body is not UTF-8"));
+  app.setValidatorCompiler(({ schema, httpPart = "" }) => (value) => {
+    const { data, error } = (schema as z.ZodType).safeParse(value);
+    return error === undefined ? { value: data } : { error: invalidRequest(httpPart, error) };
   });
-  app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
   return app;

@@ -1,8 +1,9 @@
 /**
  * Authentication and permissions. Every route names the permission that it needs. A request is checked when its head has arrived, before
- * anything else of it is read, and again when its body is there.
+ * anything else of it is read.
  * A path with `:namespace` is about that namespace, every other path is about all of them.
  */
+import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { CoordinatorError } from "../errors.js";
 import type { TypedApp } from "./app.js";
@@ -39,7 +40,8 @@ export const UNRESTRICTED: Principal = {
   namespaces: "all",
 };
 
-const ANONYMOUS: Principal = { tokenId: null, permissions: new Set(["public"]), namespaces: new Set() };
+/** A client without a valid token. */
+export const ANONYMOUS: Principal = { tokenId: null, permissions: new Set(["public"]), namespaces: new Set() };
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -56,11 +58,8 @@ declare module "fastify" {
 /** Decides which requests are from whom, and what they may do. */
 export interface Authenticator {
   /** Returns undefined for a request without exactly one valid token. */
-  authenticate(request: FastifyRequest): Principal | undefined;
-  /**
-   * Returns whether a principal of before would still be authenticated. Called when the whole request is there, and before each write to an
-   * event stream.
-   */
+  authenticate(request: IncomingMessage): Principal | undefined;
+  /** Returns whether a principal of before would still be authenticated. Called when a body is there, and before each write to an event stream. */
   isValid(principal: Principal): boolean;
 }
 
@@ -81,14 +80,12 @@ export function registerAuth(
     if (config?.permission === undefined) throw new Error(`broken invariant: ${method} ${url} names no permission`);
   });
   app.addHook("onRequest", (request, reply, done) => {
-    const rejection = rejectionOf(request, authenticator);
-    if (rejection === undefined && permissionFor(request) !== "public") onGranted(request, reply as never);
+    const { permission = "public", isFiltered } = request.routeOptions.config;
+    const { namespace } = (request.params ?? {}) as { namespace?: string };
+    request.principal = authenticator.authenticate(request.raw) ?? ANONYMOUS;
+    const rejection = rejectionOf(request.principal, { permission, namespace, isFiltered });
+    if (rejection === undefined && permission !== "public") onGranted(request, reply as never);
     done(rejection);
-  });
-  // A body may arrive long after its head, and a token may be revoked in between.
-  app.addHook("preHandler", (request, _reply, done) => {
-    const isAllowed = permissionFor(request) === "public" || authenticator.isValid(request.principal);
-    done(isAllowed ? undefined : unauthorized());
   });
 }
 
@@ -106,23 +103,23 @@ export function forbidden(): CoordinatorError {
   return new CoordinatorError("forbidden", message);
 }
 
-function unauthorized(): CoordinatorError {
+export function unauthorized(): CoordinatorError {
   return new CoordinatorError("unauthorized", "the request needs a token that this coordinator accepts");
 }
 
-function permissionFor({ routeOptions }: FastifyRequest): Permission {
-  return routeOptions.config.permission ?? "public";
+/** What a request is about. */
+interface Wanted {
+  readonly permission: Permission;
+  /** Undefined: all of them. */
+  readonly namespace: string | undefined;
+  readonly isFiltered?: boolean | undefined;
 }
 
-/** Sets the principal of the request. Undefined for a request that its permission allows. */
-function rejectionOf(request: FastifyRequest, authenticator: Authenticator): CoordinatorError | undefined {
-  const permission = permissionFor(request);
-  const principal = authenticator.authenticate(request);
-  request.principal = principal ?? ANONYMOUS;
+/** Returns why the client may not have it; undefined when it may. */
+export function rejectionOf(principal: Principal, wanted: Wanted): CoordinatorError | undefined {
+  const { permission, namespace, isFiltered = false } = wanted;
   if (permission === "public") return undefined;
-  if (principal === undefined) return unauthorized();
-  const { isFiltered = false } = request.routeOptions.config;
-  const { namespace } = (request.params ?? {}) as { namespace?: string };
+  if (principal === ANONYMOUS) return unauthorized();
   const isInReach =
     namespace === undefined ? isFiltered || principal.namespaces === "all" : canRead(principal, namespace);
   return isInReach && principal.permissions.has(permission) ? undefined : forbidden();

@@ -2,17 +2,17 @@
  * Rejects requests that a browser sends for a page of another site. A browser has whatever access its machine has: where no token is
  * required, that is all. Programs send none of the headers below.
  */
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import type { FastifyRequest } from "fastify";
 import { CoordinatorError } from "../errors.js";
 import { isLoopback } from "../platform/index.js";
-import type { TypedApp } from "./app.js";
 import { WAYS_TO_CONSOLE } from "./console.js";
 
 /** With a slash at its end. */
 const CONSOLE = OPERATOR_ROUTES.console;
+
+const OTHER_SITE = "requests of pages of other sites are rejected";
 
 /** The hosts under which requests are answered. */
 export interface HostNames {
@@ -28,21 +28,20 @@ const ALLOWED_HOSTS: Readonly<Record<HostNames["addresses"], string>> = {
 };
 
 /**
- * Call it before routes are registered. A page may also give its own name our address, and then send requests as if it were ours (DNS rebinding).
- * They carry that name as their host: only addresses, which no page can have as its name, and known names are accepted. With tokens this is not
- * needed, and `hostNames` undefined.
+ * Makes a function that returns why a request is rejected, or undefined. A page may also give its own name our address, and then send requests as
+ * if it were ours (DNS rebinding). They carry that name as their host: only addresses, which no page can have as its name, and known names are
+ * accepted. With tokens this is not needed, and `hostNames` undefined.
  */
-export function rejectOtherSites(app: TypedApp, hostNames: HostNames | undefined): void {
-  const otherSite = "requests of pages of other sites are rejected";
+export function otherSiteRejection(hostNames: HostNames | undefined) {
   const otherHost =
     hostNames &&
     `without tokens a request must name one of these hosts: ${ALLOWED_HOSTS[hostNames.addresses]}, or one of serve --allow-host. ` +
       "Let a proxy send one of them, or use tokens (serve --tokens-file)";
-  app.addHook("onRequest", (request, _reply, done) => {
-    const isOtherHost = hostNames !== undefined && !isAllowedHost(request.headers.host, hostNames);
-    const message = isFromOtherSite(request) ? otherSite : isOtherHost ? otherHost : undefined;
-    done(message === undefined ? undefined : new CoordinatorError("forbidden", message));
-  });
+  return (request: IncomingMessage): CoordinatorError | undefined => {
+    if (isFromOtherSite(request)) return new CoordinatorError("forbidden", OTHER_SITE);
+    if (hostNames === undefined || isAllowedHost(request.headers.host, hostNames)) return undefined;
+    return new CoordinatorError("forbidden", otherHost as string);
+  };
 }
 
 /** Returns whether a `Host` header, with any port, is one of them. */
@@ -53,16 +52,16 @@ export function isAllowedHost(host: string | undefined, { addresses, names }: Ho
 }
 
 /** By headers that browsers set and that a page can't change. Browsers send `Sec-Fetch-Site` over TLS and on loopback. */
-function isFromOtherSite(request: FastifyRequest): boolean {
+function isFromOtherSite(request: IncomingMessage): boolean {
   const { origin, "sec-fetch-site": site } = request.headers;
   if (site !== undefined) return site !== "none" && site !== "same-origin" && !isLinkToConsole(request);
   // Scripts and styles carry `Origin` also for a page of their own site. They are the same in every copy of a release.
-  const isAsset = request.method === "GET" && request.url.startsWith(`${CONSOLE}assets/`);
+  const isAsset = request.method === "GET" && request.url?.startsWith(`${CONSOLE}assets/`);
   return origin !== undefined && !isAsset && !isOwnOrigin(origin, request.headers);
 }
 
 /** A person follows a link to the console, which reads nothing but its page. */
-function isLinkToConsole({ method, url, headers }: FastifyRequest): boolean {
+function isLinkToConsole({ method, url = "", headers }: IncomingMessage): boolean {
   const [path = ""] = url.split("?");
   const isPage = method === "GET" && (path === CONSOLE || WAYS_TO_CONSOLE.includes(path));
   return isPage && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";

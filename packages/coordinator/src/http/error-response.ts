@@ -2,6 +2,7 @@
  * From an error to its response: body, status and headers, by the tables of the protocol. Each rejection is logged once. Unauthenticated
  * clients read these bodies, so a bug is `internal_error` and nothing more; the log has the rest.
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import {
   ERROR_RULES,
@@ -11,8 +12,6 @@ import {
   HOST_LENGTH_MAX,
   NAMESPACE_PATTERN,
 } from "@callnumber/protocol/wire";
-import type { FastifyRequest } from "fastify";
-import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { CoordinatorError } from "../errors.js";
 import type { RejectedClient } from "../events/events.js";
@@ -22,20 +21,23 @@ import { escapeAndShorten } from "../text.js";
 /** How errors look in OpenAPI: one shape for all. */
 export const errorResponses = { "4xx": errorResponseSchema, "5xx": errorResponseSchema } as const;
 
-/** On every response: no page of another site may load it as anything, and no browser may take it for another type. */
-export const SAME_ORIGIN_HEADERS = {
+/** On every response: no page of another site may load it as anything, no browser may take it for another type, and none is kept. */
+export const COMMON_HEADERS = {
   "x-content-type-options": "nosniff",
   "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
 } as const;
+
+const JSON_HEADERS = { ...COMMON_HEADERS, "content-type": "application/json; charset=utf-8" } as const;
+
+/** Sends a response; what was set as a header before is kept. */
+export function sendJson(response: ServerResponse, status: number, json: string): void {
+  response.writeHead(status, { ...JSON_HEADERS, "content-length": Buffer.byteLength(json) }).end(json);
+}
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
-/** fastify's own codes for requests that never reach a route. */
-const FASTIFY_CODES: ReadonlyMap<unknown, ErrorCode> = new Map([
-  ["FST_ERR_CTP_BODY_TOO_LARGE", "body_too_large"],
-  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", "unsupported_media_type"],
-]);
-/** Its message for this code quotes the path. */
+/** fastify's message for this code quotes the path. */
 const BAD_URL = "FST_ERR_BAD_URL";
 
 /** Logged as `debug`: scanners would fill the log with these. */
@@ -71,7 +73,16 @@ function decoded(segment: string): string {
 
 export type Rejection = ErrorResponse & { readonly code: ErrorCode };
 
-export type LogError = (error: unknown, request: FastifyRequest) => Rejection;
+/** What is logged of a request that is rejected. */
+export interface RejectedRequest {
+  readonly raw: IncomingMessage;
+  /** As far as it was read. */
+  readonly body?: unknown;
+  /** Unset before authentication. */
+  readonly principal?: { readonly tokenId: string | null } | null;
+}
+
+export type LogError = (error: unknown, request: RejectedRequest) => Rejection;
 
 /** Makes a function that logs the error of a request, and returns what a client may know of it. */
 export function errorLogger(log: Log): LogError {
@@ -104,39 +115,39 @@ function rejectionOf(error: unknown): Rejection {
     const { code, reason, message, retryAfterMs } = error;
     return { code, message, ...(reason && { reason }), ...(retryAfterMs !== undefined && { retryAfterMs }) };
   }
-  if (hasZodFastifySchemaValidationErrors(error)) {
-    const problems = error.validation.map(({ instancePath, message }) => `${fieldName(instancePath)}: ${message}`);
-    return { code: "invalid_request", message: escapeAndShorten(`${error.validationContext}: ${problems.join("; ")}`) };
-  }
-  const {
-    code,
-    statusCode = 500,
-    message = "",
-  } = (error ?? {}) as Partial<Error> & { code?: string; statusCode?: number };
+  const { code, statusCode = 500, message = "" } = (error ?? {}) as Partial<FrameworkError>;
   if (code === BAD_URL) return { code: "invalid_request", message: "the path of the request can't be decoded" };
-  if (statusCode >= 400 && statusCode < 500)
-    return { code: FASTIFY_CODES.get(code) ?? "invalid_request", message: escapeAndShorten(message) };
+  if (statusCode >= 400 && statusCode < 500) return { code: "invalid_request", message: escapeAndShorten(message) };
   return { code: "internal_error", message: "internal error; the log of the coordinator has the details" };
 }
 
-function fieldName(instancePath: string): string {
-  return instancePath.replace(/^\//, "").replaceAll("/", ".") || "the whole";
+interface FrameworkError extends Error {
+  readonly code: string;
+  readonly statusCode: number;
+}
+
+/** Returns the rejection of what does not fit its schema; `part`: of the request. */
+export function invalidRequest(part: string, { issues }: z.core.$ZodError): CoordinatorError {
+  const problems = issues.map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);
+  return new CoordinatorError("invalid_request", escapeAndShorten(`${part}: ${problems.join("; ")}`));
 }
 
 /** From any body, which may be rejected for what it contains. */
 const holderSchema = z.object({ holder: z.object({ name: z.string(), host: z.string().optional().catch(undefined) }) });
 
+const NAMESPACE_IN_PATH = /^\/v1\/namespaces\/([^/?]+)/;
+
 /** What an operator needs to find the client, as far as it is known. Never a token. */
-function clientOf(request: FastifyRequest): RejectedClient & { readonly [field: string]: unknown } {
-  const { ip: remoteAddress, body, url, params } = request;
-  const { namespace = "" } = (params ?? {}) as { namespace?: string };
+function clientOf({ raw, body, principal }: RejectedRequest): RejectedClient & { readonly [field: string]: unknown } {
+  const { url = "", socket } = raw;
+  const [, namespace = ""] = NAMESPACE_IN_PATH.exec(url) ?? [];
   const { holder } = holderSchema.safeParse(body).data ?? {};
   return {
     // Whether or not it exists.
     namespace: NAMESPACE_PATTERN.test(namespace) ? namespace : undefined,
     path: shownPath(url),
-    tokenId: (request.principal as typeof request.principal | null | undefined)?.tokenId ?? undefined,
-    remoteAddress,
+    tokenId: principal?.tokenId ?? undefined,
+    remoteAddress: socket.remoteAddress,
     holder: holder && {
       name: loggedName(holder.name, HOLDER_NAME_LENGTH_MAX),
       host: holder.host === undefined ? undefined : loggedName(holder.host, HOST_LENGTH_MAX),
@@ -145,7 +156,7 @@ function clientOf(request: FastifyRequest): RejectedClient & { readonly [field: 
 }
 
 /** The client died in the middle of its request. */
-function isCutOff({ raw }: FastifyRequest): boolean {
+function isCutOff({ raw }: RejectedRequest): boolean {
   return raw.destroyed && !raw.complete;
 }
 

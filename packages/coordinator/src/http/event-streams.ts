@@ -9,7 +9,7 @@ import * as z from "zod";
 import type { RecentEvents } from "../events/recent-events.js";
 import type { TypedApp } from "./app.js";
 import { type Authenticator, canRead, canReadSettings, forbidden, type Principal } from "./auth.js";
-import { errorResponses, SAME_ORIGIN_HEADERS } from "./error-response.js";
+import { errorResponses } from "./error-response.js";
 
 /** Holds all events that are kept for a new stream. */
 const WAITING_BYTES_MAX = 1024 * 1024;
@@ -38,9 +38,7 @@ export function eventsRoute(app: TypedApp, streams: EventStreams, authenticator:
       if (namespace !== undefined && !canRead(principal, namespace)) throw forbidden();
       reply.hijack();
       reply.raw.writeHead(200, {
-        ...SAME_ORIGIN_HEADERS,
         "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-store",
         // A proxy that waits for the end of the response would wait without end.
         "x-accel-buffering": "no",
       });

@@ -18,7 +18,7 @@ export const STREAM_COUNT_MAX = 64;
 
 const RETRY_AFTER_MS = 1_000;
 
-function newLimits(maxConcurrentLeases: number) {
+export function newLimits(maxConcurrentLeases: number) {
   return {
     leases: new ConcurrencyLimit(maxConcurrentLeases, "leases and reports"),
     // More than a browser has connections. A read of the ledger may hold up a lease for one step of its way.
@@ -30,7 +30,8 @@ function newLimits(maxConcurrentLeases: number) {
   };
 }
 
-type Kind = keyof ReturnType<typeof newLimits>;
+type Limits = ReturnType<typeof newLimits>;
+type Kind = keyof Limits;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -39,18 +40,16 @@ declare module "fastify" {
   }
 }
 
-/** Public requests cost the store little or nothing, where the route does not name another kind. */
+/** Public requests cost the store little or nothing, where the route does not name another kind. Leases take their slots themselves. */
 const KIND_OF: Readonly<Record<Permission, Kind | undefined>> = {
   public: undefined,
-  lease: "leases",
+  lease: undefined,
   read: "reads",
   settings: "reads",
 };
 
 /** Rejects what exceeds the limits. A request frees its slot when its response is closed. Call it after `registerAuth`. */
-export function limitConcurrency(app: TypedApp, maxConcurrentLeases: number): void {
-  const limits = newLimits(maxConcurrentLeases);
-  // When the body is there: a client that sends it slowly would hold a slot.
+export function limitConcurrency(app: TypedApp, limits: Limits): void {
   app.addHook("preHandler", (request, reply, done) => {
     const { permission = "public", slots = KIND_OF[permission] } = request.routeOptions.config;
     let free = () => {};

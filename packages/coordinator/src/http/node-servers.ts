@@ -16,7 +16,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { Log } from "../log.js";
 import { Connections } from "./connections.js";
-import { errorResponse, SAME_ORIGIN_HEADERS } from "./error-response.js";
+import { COMMON_HEADERS, errorResponse } from "./error-response.js";
 import { contextOf, type TlsMaterial } from "./tls.js";
 
 const HTTP_OPTIONS = {
@@ -66,8 +66,12 @@ export class NodeServers {
   readonly #log: Log;
   readonly #maxConnections: number;
   readonly #servers = new Map<Server | TlsServer, Connections>();
-  readonly #requests = new Set<IncomingMessage>();
+  readonly #inFlight = new Set<ServerResponse>();
+  /** One listener for all of them. */
+  readonly #end = endOf(this.#inFlight);
+  readonly #known = new WeakSet<Socket>();
   #tls: TlsMaterial | undefined;
+  #isStopping = false;
   #isClosed = false;
 
   constructor({ tls, maxConnections = CONNECTIONS_DEFAULT, log }: NodeServersOptions) {
@@ -81,11 +85,20 @@ export class NodeServers {
     return this.#tls;
   }
 
-  readonly create = (handler: RequestListener): Server | TlsServer => {
-    const server = this.#tls
-      ? createTlsServer({ ...HTTP_OPTIONS, ...contextOf(this.#tls), handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler)
-      : createServer(HTTP_OPTIONS, handler);
+  /** Whether `close` was called. */
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  create(handler: RequestListener): Server | TlsServer {
     const connections = new Connections({ countMax: this.#maxConnections, log: this.#log });
+    const listener: RequestListener = (request, response) => {
+      this.#begin(response, connections);
+      handler(request, response);
+    };
+    const server = this.#tls
+      ? createTlsServer({ ...HTTP_OPTIONS, ...contextOf(this.#tls), handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, listener)
+      : createServer(HTTP_OPTIONS, listener);
     server.maxConnections = this.#maxConnections;
     server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX;
     server.setTimeout(SOCKET_TIMEOUT_MS);
@@ -94,17 +107,6 @@ export class NodeServers {
       connections.add(socket);
     });
     server.on("drop", (dropped) => connections.noteDropped(dropped?.remoteAddress));
-    // Before the handler, which may send the response at once.
-    server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
-      const { socket } = request;
-      this.#requests.add(request);
-      response.once("close", () => this.#requests.delete(request));
-      if (!connections.isUnknown(socket)) return;
-      response.setHeader(KEEP_ALIVE, `timeout=${UNKNOWN_KEEP_ALIVE_S}`);
-      response.once("finish", () => {
-        if (connections.isUnknown(socket)) socket.setTimeout(1_000 * UNKNOWN_KEEP_ALIVE_S);
-      });
-    });
     server.on("clientError", (error, socket) => this.#rejectMalformed(error, socket as Socket));
     // Node would pass it on as `clientError`, and be sent a response that the client can't read.
     server.removeAllListeners("tlsClientError");
@@ -114,10 +116,12 @@ export class NodeServers {
     });
     this.#servers.set(server, connections);
     return server;
-  };
+  }
 
   /** The request needed a permission and got it: from now on its connection is kept as long as any. */
   know({ socket }: IncomingMessage, response: ServerResponse): void {
+    if (this.#known.has(socket)) return;
+    this.#known.add(socket);
     for (const connections of this.#servers.values()) connections.know(socket);
     response.removeHeader(KEEP_ALIVE);
   }
@@ -139,15 +143,29 @@ export class NodeServers {
    * now on. A request that has not arrived whole after one second is cut off: nothing was begun for it, and a slow client would hold up the stop.
    */
   async close(): Promise<void> {
+    this.#isStopping = true;
+    for (const response of this.#inFlight) if (!response.headersSent) response.setHeader("connection", "close");
     const startedMs = performance.now();
-    for (let waitedMs = 0; this.#requests.size > 0 && waitedMs < DRAIN_TIMEOUT_MS; ) {
+    for (let waitedMs = 0; this.#inFlight.size > 0 && waitedMs < DRAIN_TIMEOUT_MS; ) {
       await delay(DRAIN_POLL_MS);
       waitedMs = performance.now() - startedMs;
       if (waitedMs < ARRIVAL_TIMEOUT_MS) continue;
-      for (const request of this.#requests) if (!request.complete) request.destroy();
+      for (const { req } of this.#inFlight) if (!req.complete) req.destroy();
     }
     this.#isClosed = true;
     for (const connections of this.#servers.values()) connections.end();
+  }
+
+  #begin(response: ServerResponse, connections: Connections): void {
+    const { socket } = response.req;
+    this.#inFlight.add(response);
+    response.on("close", this.#end);
+    if (this.#isStopping) response.setHeader("connection", "close");
+    if (this.#known.has(socket) || !connections.isUnknown(socket)) return;
+    response.setHeader(KEEP_ALIVE, `timeout=${UNKNOWN_KEEP_ALIVE_S}`);
+    response.once("finish", () => {
+      if (connections.isUnknown(socket)) socket.setTimeout(1_000 * UNKNOWN_KEEP_ALIVE_S);
+    });
   }
 
   #rejectMalformed({ code: nodeCode }: NodeJS.ErrnoException, socket: Socket): void {
@@ -164,13 +182,18 @@ export class NodeServers {
     const { status, headers, body } = errorResponse(rejection);
     const text = JSON.stringify(body);
     const lines = Object.entries({
-      ...SAME_ORIGIN_HEADERS,
+      ...COMMON_HEADERS,
       ...headers,
       "content-type": "application/json; charset=utf-8",
-      "cache-control": "no-store",
       "content-length": Buffer.byteLength(text),
       connection: "close",
     }).map(([name, value]) => `${name}: ${value}\r\n`);
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
   }
+}
+
+function endOf(inFlight: Set<ServerResponse>): (this: ServerResponse) => void {
+  return function () {
+    inFlight.delete(this);
+  };
 }

@@ -2,6 +2,7 @@
  * The HTTP server of a coordinator: it puts the routes together, responds to errors with the protocol's error bodies, and stops gracefully.
  * Knows the coordinator, and nothing of stores.
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { filledJson, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { ROUTES } from "@callnumber/protocol/wire";
 import swagger from "@fastify/swagger";
@@ -15,13 +16,14 @@ import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
 import { isLoopback } from "../platform/index.js";
 import { newApp, rejectUnknownQueries, routeThatIsOff, unknownRouteRejection } from "./app.js";
-import { type Authenticator, canReadSettings, NO_AUTH, registerAuth } from "./auth.js";
-import { type HostNames, rejectOtherSites } from "./browser-requests.js";
+import { type Authenticator, canReadSettings, NO_AUTH, type Principal, registerAuth } from "./auth.js";
+import { type HostNames, otherSiteRejection } from "./browser-requests.js";
 import { registerConsole } from "./console.js";
-import { errorLogger, SAME_ORIGIN_HEADERS } from "./error-response.js";
+import { COMMON_HEADERS, errorLogger, errorResponse, type RejectedRequest, sendJson } from "./error-response.js";
 import { EventStreams, eventsRoute } from "./event-streams.js";
-import { CONCURRENT_LEASES_DEFAULT, limitConcurrency } from "./in-flight-limits.js";
+import { CONCURRENT_LEASES_DEFAULT, limitConcurrency, newLimits } from "./in-flight-limits.js";
 import { NodeServers } from "./node-servers.js";
+import { PostRequests } from "./post-requests.js";
 import { exportRoute } from "./routes/export.js";
 import { healthRoutes, metricsRoute, openApiRoute, type StartedWith, settingsRoute } from "./routes/health.js";
 import { leaseRoutes } from "./routes/leases.js";
@@ -85,20 +87,35 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const { limits = new LeaseLimits(), maxConcurrentLeases = CONCURRENT_LEASES_DEFAULT } = options;
   const logError = errorLogger(events);
   const servers = new NodeServers({ tls, maxConnections, log: events });
-  const app = newApp(logError, servers);
   const metrics = new Metrics({ coordinator, events, release, servers });
   const streams = new EventStreams(recentEvents, startedWith?.commands);
-  let isStopping = false;
-  // With callbacks: a promise for each hook of each request costs time.
-  app.addHook("onRequest", (request, reply, done) => {
-    reply.headers(SAME_ORIGIN_HEADERS).header("cache-control", "no-store");
-    if (!isStopping || request.url === ROUTES.health) done();
-    else done(new CoordinatorError("shutting_down", "this coordinator is stopping; try again in a moment"));
-  });
-  app.addHook("onSend", (request, reply, payload, done) => {
-    if (isStopping) reply.header("connection", "close");
-    const isFilled = startedWith !== undefined && typeof payload === "string" && canReadSettings(request.principal);
-    done(null, isFilled ? filledJson(payload, startedWith.commands) : payload);
+  const filled = (json: string, principal: Principal | null | undefined) =>
+    startedWith !== undefined && canReadSettings(principal) ? filledJson(json, startedWith.commands) : json;
+  const sendError = (error: unknown, request: RejectedCall, response: ServerResponse) => {
+    const { status, headers, body } = errorResponse(logError(error, request));
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    sendJson(response, status, filled(JSON.stringify(body), request.principal));
+  };
+  const siteRejection = otherSiteRejection(hostNamesOf(options));
+  const rejectionOf = (request: IncomingMessage) =>
+    servers.isStopping && request.url !== ROUTES.health
+      ? new CoordinatorError("shutting_down", "this coordinator is stopping; try again in a moment")
+      : siteRejection(request);
+  // What holds for every request is checked here, once. Leases and reports go their own way, all others to the framework.
+  const app = newApp(logError, (framework) =>
+    servers.create((request, response) => {
+      const rejection = rejectionOf(request);
+      if (rejection !== undefined) sendError(rejection, { raw: request }, response);
+      else if (!posts.take(request, response)) {
+        for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
+        framework(request, response);
+      }
+    }),
+  );
+  const inFlight = newLimits(maxConcurrentLeases);
+  const posts = new PostRequests(app, { authenticator, servers, slots: inFlight.leases, log: events, sendError });
+  app.addHook("onSend", (request, _reply, payload, done) => {
+    done(null, typeof payload === "string" ? filled(payload, request.principal) : payload);
   });
 
   await app.register(swagger, {
@@ -112,17 +129,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     },
     transform: jsonSchemaTransform,
   });
-  rejectOtherSites(app, hostNamesOf(options));
   const rejectUnknownRoutes = unknownRouteRejection(app);
   // Before the hooks below, which don't run for it.
   await app.register(registerConsole);
   rejectUnknownQueries(app);
   registerAuth(app, authenticator, (request, reply) => servers.know(request.raw, reply.raw));
-  limitConcurrency(app, maxConcurrentLeases);
+  limitConcurrency(app, inFlight);
   rejectUnknownRoutes();
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
-    leaseRoutes(routes, coordinator, limits);
+    leaseRoutes(routes, posts, coordinator, limits);
     namespacesRoutes(routes, coordinator, release);
     exportRoute(routes, coordinator, logError);
     if (options.publicInspect) publicCallNumberRoute(routes, coordinator);
@@ -149,7 +165,6 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     },
     useTls: (material) => servers.useTls(material),
     async stop() {
-      isStopping = true;
       // A stream has no end of its own to wait for.
       streams.close();
       await servers.close();
@@ -158,6 +173,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     },
   };
 }
+
+type RejectedCall = RejectedRequest & { readonly principal?: Principal };
 
 const PUBLIC_INSPECT_IS_OFF =
   "this coordinator does not say without a token whether a call number can exist. Start it with `serve --public-inspect`";

@@ -20,6 +20,7 @@ const COUNTERS = {
   heartbeat_rejections_total: ["Heartbeats rejected, by code.", "namespace", "code"],
   heartbeat_failures_total: ["Rounds of heartbeats that failed."],
   rejected_requests_total: ["Requests rejected over HTTP, by code.", "namespace", "code"],
+  requesters_gone_total: ["Leases and reports for which nothing was done, since their client had left."],
   recoveries_total: ["Completed recoveries, by their reason.", "namespace", "reason"],
   interruptions_total: ["Interruptions of leasing, by cause.", "namespace", "cause"],
   stops_total: ["Times that leasing was stopped, by code.", "namespace", "code"],
@@ -83,6 +84,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     counts.discard(namespace, "skipped", amount(mark) - amount(before));
   },
   request_rejected: (counts, { code }, namespace) => counts.addCode("rejected_requests_total", namespace, code),
+  requester_gone: (counts) => counts.add("requesters_gone_total", {}),
   internal_error: (counts, _, namespace) => counts.addCode("rejected_requests_total", namespace, "internal_error"),
   heartbeat: (counts, { durationMs }, namespace) => counts.observe("heartbeat_duration_seconds", namespace, durationMs),
   // Heartbeats go to what the store lists and to opened namespaces: these names may be labels.

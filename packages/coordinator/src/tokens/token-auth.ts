@@ -3,7 +3,7 @@
  * revoked one and none are the same.
  */
 import { timingSafeEqual } from "node:crypto";
-import type { FastifyRequest } from "fastify";
+import type { IncomingMessage } from "node:http";
 import { type Authenticator, PERMISSIONS_OF, type Principal } from "../http/auth.js";
 import { digestOf, TOKEN_PATTERN, type TokenRecord } from "./token.js";
 
@@ -28,8 +28,8 @@ export class TokenAuthenticator implements Authenticator {
     this.replace(records);
   }
 
-  authenticate({ raw }: FastifyRequest): Principal | undefined {
-    const token = bearerTokenIn(raw.rawHeaders);
+  authenticate({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): Principal | undefined {
+    const token = bearerTokenIn(rawHeaders);
     return token === undefined ? undefined : this.principalOf(token);
   }
 

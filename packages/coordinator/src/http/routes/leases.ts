@@ -9,58 +9,49 @@ import type { Coordinator } from "../../coordinator.js";
 import type { LeaseLimits } from "../../limits/lease-limits.js";
 import type { TypedApp } from "../app.js";
 import { errorResponses } from "../error-response.js";
-import { described, inNamespace, ofRun } from "./route-parts.js";
+import type { PostCall, PostRequests } from "../post-requests.js";
+import { inNamespace, ofRun } from "./route-parts.js";
 
-export function leaseRoutes(app: TypedApp, coordinator: Coordinator, limits: LeaseLimits): void {
-  app.post(
-    ROUTES.leases,
-    {
-      config: { permission: "lease" },
-      schema: {
-        summary: "Lease 1 to 64 contiguous runs",
-        params: inNamespace,
-        body: leaseRequestSchema,
-        response: { 201: leaseSchema, ...errorResponses },
-      },
+export function leaseRoutes(app: TypedApp, posts: PostRequests, coordinator: Coordinator, limits: LeaseLimits): void {
+  posts.add(app, {
+    path: ROUTES.leases,
+    schema: { summary: "Lease 1 to 64 contiguous runs", response: { 201: leaseSchema, ...errorResponses } },
+    params: inNamespace,
+    body: leaseRequestSchema,
+    status: 201,
+    act: (call, { namespace }, body) => leaseWithin(limits, coordinator, call, namespace, body),
+    undo: (lease: Lease) => coordinator.discard(lease, "requester_gone"),
+  });
+  posts.add(app, {
+    path: ROUTES.report,
+    schema: {
+      summary: "Report the last sequence used in a run",
+      response: { 200: z.object({ noted: z.literal(true) }), ...errorResponses },
     },
-    async ({ principal, params, body, raw }, reply) => {
-      const lease = await leaseWithin(limits, coordinator, principal.tokenId, params.namespace, body);
-      // Before the first byte of the response: no client has the lease, and it is sent to none.
-      if (raw.socket.destroyed || raw.socket.writableEnded) {
-        reply.hijack();
-        reply.raw.destroy();
-        coordinator.discard(lease, "requester_gone");
-      } else reply.code(201);
-      return lease;
+    params: ofRun,
+    body: reportRequestSchema,
+    status: 200,
+    async act({ principal }, { namespace, run }, body) {
+      await coordinator.report(namespace, run, body);
+      limits.reported(principal.tokenId, namespace, body);
+      return { noted: true };
     },
-  );
-  app.post(
-    ROUTES.report,
-    described(
-      "lease",
-      "Report the last sequence used in a run",
-      { params: ofRun, body: reportRequestSchema },
-      z.object({ noted: z.literal(true) }),
-    ),
-    async ({ principal, params, body }) => {
-      await coordinator.report(params.namespace, params.run, body);
-      limits.reported(principal.tokenId, params.namespace, body);
-      return { noted: true as const };
-    },
-  );
+  });
 }
 
 async function leaseWithin(
   limits: LeaseLimits,
   coordinator: Coordinator,
-  tokenId: string | null,
+  signal: PostCall,
   namespace: string,
   body: LeaseRequest,
 ): Promise<Lease> {
+  const { tokenId } = signal.principal;
   const { runCount, end } = limits.admit(tokenId, namespace, body);
   let lease: Lease | undefined;
   try {
-    lease = await coordinator.lease(namespace, { ...body, runCount }, { tokenId });
+    const request = runCount === body.runCount ? body : { ...body, runCount };
+    lease = await coordinator.lease(namespace, request, { tokenId, signal });
     return lease;
   } finally {
     end(lease);

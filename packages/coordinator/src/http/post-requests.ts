@@ -1,0 +1,193 @@
+/**
+ * `POST` with a body of JSON: leases and reports, from their head to their response, without the web framework, which would take half of what a
+ * lease costs. What holds for every request was checked before (server.ts).
+ */
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { setImmediate as endOfTurn } from "node:timers/promises";
+import type { FastifySchema } from "fastify";
+import type * as z from "zod";
+import { CoordinatorError } from "../errors.js";
+import type { Log } from "../log.js";
+import type { TypedApp } from "./app.js";
+import { ANONYMOUS, type Authenticator, type Principal, rejectionOf, unauthorized } from "./auth.js";
+import { invalidRequest, type RejectedRequest, sendJson } from "./error-response.js";
+import type { ConcurrencyLimit } from "./in-flight-limits.js";
+import type { NodeServers } from "./node-servers.js";
+
+/** Larger than any request of ours. */
+const BODY_BYTES_MAX = 4096;
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
+
+/** What a route takes and does. It needs the permission `lease`. */
+export interface PostRoute<Params, Body> {
+  readonly path: string;
+  /** Of the route, for OpenAPI: all but what it takes. */
+  readonly schema: FastifySchema;
+  readonly params: z.ZodType<Params>;
+  readonly body: z.ZodType<Body>;
+  /** Of a success. */
+  readonly status: number;
+  readonly act: (call: PostCall, params: Params, body: Body) => Promise<object>;
+  /** The client left before the first byte of the response: nobody has the result, and nobody gets it. */
+  readonly undo?: (result: never) => void;
+}
+
+/** A request from its head to its response. Has the part of an AbortSignal that a lease looks at. */
+export class PostCall implements RejectedRequest {
+  principal: Principal = ANONYMOUS;
+  body: unknown;
+
+  constructor(readonly raw: IncomingMessage) {}
+
+  /** The client has closed the connection, or its half of it: no response reaches it. */
+  get isAbandoned(): boolean {
+    const { socket } = this.raw;
+    return socket.destroyed || socket.writableEnded;
+  }
+
+  /** @throws RequesterGone when no response reaches the client. */
+  throwIfAborted(): void {
+    if (this.isAbandoned) throw new RequesterGone();
+  }
+}
+
+/** Nothing was done for a request, since nobody waits for its response. */
+class RequesterGone extends Error {}
+
+export interface PostOptions {
+  readonly authenticator: Authenticator;
+  readonly servers: NodeServers;
+  readonly slots: ConcurrencyLimit;
+  readonly log: Log;
+  readonly sendError: (error: unknown, call: PostCall, response: ServerResponse) => void;
+}
+
+/** Any of them: each checks what it takes itself. */
+// biome-ignore lint/suspicious/noExplicitAny: a route is added with its own types
+type AnyRoute = PostRoute<any, any>;
+
+type ParseJson = (request: never, body: string, done: (error: Error | null, value?: unknown) => void) => unknown;
+
+export class PostRequests {
+  readonly #options: PostOptions;
+  readonly #parse: ParseJson;
+  #looked: Promise<void> | undefined;
+  readonly #routes: { readonly pattern: RegExp; readonly route: AnyRoute }[] = [];
+
+  constructor(app: TypedApp, options: PostOptions) {
+    this.#options = options;
+    this.#parse = app.getDefaultJsonParser("error", "error") as ParseJson;
+  }
+
+  /** The framework describes the route, and hands over requests whose path is written in another way than our clients do. */
+  add<Params, Body>(app: TypedApp, route: PostRoute<Params, Body>): void {
+    const { path, schema, params, body } = route;
+    this.#routes.push({ pattern: new RegExp(`^${path.replace(/:(\w+)/g, "(?<$1>[^/?%]+)")}$`), route });
+    app.post(path, {
+      config: { permission: "lease" },
+      schema: { ...schema, params, body },
+      onRequest: (request, reply, _done) => {
+        reply.hijack();
+        void this.#answer(route, request.raw, reply.raw, request.params);
+      },
+      handler: async () => {},
+    });
+  }
+
+  /** Takes the request, and returns true, if it is for one of the routes. */
+  take(request: IncomingMessage, response: ServerResponse): boolean {
+    if (request.method !== "POST") return false;
+    for (const { pattern, route } of this.#routes) {
+      const params = pattern.exec(request.url as string)?.groups;
+      if (params === undefined) continue;
+      void this.#answer(route, request, response, params);
+      return true;
+    }
+    return false;
+  }
+
+  async #answer(route: AnyRoute, request: IncomingMessage, response: ServerResponse, params: unknown): Promise<void> {
+    const { authenticator, servers, slots, log, sendError } = this.#options;
+    const call = new PostCall(request);
+    try {
+      call.principal = authenticator.authenticate(request) ?? ANONYMOUS;
+      const { namespace } = params as { readonly namespace: string };
+      const rejection = rejectionOf(call.principal, { permission: "lease", namespace });
+      if (rejection !== undefined) throw rejection;
+      servers.know(request, response);
+      call.body = this.#parsed(await bodyOf(request, response));
+      const [ofPath, body] = [checked("params", route.params, params), checked("body", route.body, call.body)];
+      await this.#untilLooked();
+      call.throwIfAborted();
+      // The body may arrive long after the head, and a token may be revoked in between.
+      if (!authenticator.isValid(call.principal)) throw unauthorized();
+      // Not before the body is there: a client that sends it slowly would hold a slot.
+      const free = slots.take(call.principal.tokenId ?? request.socket.remoteAddress ?? "");
+      try {
+        const result = await route.act(call, ofPath, body);
+        if (!call.isAbandoned) sendJson(response, route.status, JSON.stringify(result));
+        else {
+          route.undo?.(result as never);
+          response.destroy();
+        }
+      } finally {
+        free();
+      }
+    } catch (error) {
+      if (!(error instanceof RequesterGone)) return sendError(error, call, response);
+      log.debug({ path: route.path, remoteAddress: request.socket.remoteAddress }, "requester_gone");
+      response.destroy();
+    }
+  }
+
+  /**
+   * Resolves after the next turn of the event loop. A client that gave up has closed its connection, but Node reads that one turn after its
+   * request. Without the wait, a coordinator that was stopped or starved would lease for clients that have left, while others wait.
+   */
+  #untilLooked(): Promise<void> {
+    this.#looked ??= endOfTurn().then(() => {
+      this.#looked = undefined;
+      return endOfTurn();
+    });
+    return this.#looked;
+  }
+
+  #parsed(body: Buffer): unknown {
+    if (!isUtf8(body)) throw new CoordinatorError("invalid_request", "the body is not UTF-8");
+    let parsed: unknown;
+    this.#parse(undefined as never, body.toString(), (error, value) => {
+      if (error) throw error;
+      parsed = value;
+    });
+    return parsed;
+  }
+}
+
+/** Resolves to the body: JSON by its type, and no larger than allowed. The connection of a larger one ends, since the rest of it may come. */
+function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+  const { "content-type": type = "", "content-length": length } = request.headers;
+  if (!JSON_TYPE.test(type)) throw new CoordinatorError("unsupported_media_type", "the body must be application/json");
+  return new Promise((resolve, reject) => {
+    const rejectLarge = () => {
+      response.setHeader("connection", "close");
+      reject(new CoordinatorError("body_too_large", `the body may have ${BODY_BYTES_MAX} bytes`));
+    };
+    if (Number(length) > BODY_BYTES_MAX) return rejectLarge();
+    const chunks: Buffer[] = [];
+    let byteCount = 0;
+    request.on("data", (chunk: Buffer) => {
+      byteCount += chunk.length;
+      if (byteCount > BODY_BYTES_MAX) rejectLarge();
+      else chunks.push(chunk);
+    });
+    request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    request.on("error", () => reject(new CoordinatorError("invalid_request", "the request broke off")));
+  });
+}
+
+function checked<Value>(part: string, schema: z.ZodType<Value>, value: unknown): Value {
+  const { success, data, error } = schema.safeParse(value);
+  if (!success) throw invalidRequest(part, error);
+  return data;
+}
