@@ -213,9 +213,8 @@ export class Coordinator {
   }
 
   /**
-   * Writes a heartbeat into the record of every namespace that is served, now and every `heartbeatEveryMs`, until `stopHeartbeat`: then no gap
-   * arises while this coordinator runs, and a namespace is recovered before a request waits for it. Also checks the store's servers, before
-   * it leases anything and each minute, and the alarms.
+   * Writes a heartbeat into the record of every namespace that is served, now and every `heartbeatEveryMs`, until `stopHeartbeat`: no gap arises,
+   * and a namespace is recovered before a request waits for it. Also checks the store's servers, first and each minute, and the alarms.
    */
   startHeartbeat(): void {
     this.#preflight.start();

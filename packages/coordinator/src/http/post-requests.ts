@@ -29,7 +29,7 @@ export interface PostRoute<Params, Body> {
   /** Of a success. */
   readonly status: number;
   readonly act: (call: PostCall, params: Params, body: Body) => Promise<object>;
-  /** The client left before the first byte of the response: nobody has the result, and nobody gets it. */
+  /** The client left before the first byte of the response: the result reaches no client. */
   readonly undo?: (result: never) => void;
 }
 
@@ -52,7 +52,7 @@ export class PostCall implements RejectedRequest {
   }
 }
 
-/** Nothing was done for a request, since nobody waits for its response. */
+/** Nothing was done for a request whose client had left. */
 class RequesterGone extends Error {}
 
 export interface PostOptions {
