@@ -74,10 +74,10 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "stores know the port, the store id, errors, safe texts, paths, private files and the guard's decisions: the rules above them may change without them",
+      "stores know the port, what a step compares, the store id, errors, safe texts, paths and private files, and no rule of a step",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(bounds|checks|decide|record|refusals|restart-decision|seals|store-id|verify-outcome))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(bounds|checks|record|refusals|restart-decision|seals|step-store|store-id|verify-outcome))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:

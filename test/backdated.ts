@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { CoordinatorError } from "../packages/coordinator/src/errors.js";
 import { newStoreId } from "../packages/coordinator/src/guard/store-id.js";
 import type { Store } from "../packages/coordinator/src/stores/store.js";
+import { stepOn } from "../packages/coordinator/test/steps-for-test.js";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -24,10 +25,9 @@ export async function initBackdated(
 ): Promise<string> {
   const storeId = newStoreId({ firstRun, initializedAtMs: Date.now() - ageDays * DAY_MS, rate: 16 });
   const init = () =>
-    store.step(namespace, {
+    stepOn(store, namespace, {
       step: "init",
       storeId,
-      nonce: randomBytes(12).toString("base64url"),
       isSilenceAccepted: false,
       nodeCount,
       proofKey: randomBytes(32).toString("hex"),

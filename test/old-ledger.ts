@@ -3,6 +3,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { openStore } from "../packages/coordinator/src/stores/open-store.js";
 import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "../packages/coordinator/test/commands-for-test.js";
+import { stepOn } from "../packages/coordinator/test/steps-for-test.js";
 
 const DAY_MS = 24 * 3_600_000;
 const RETENTION_DAYS = 8;
@@ -30,7 +31,7 @@ export async function makeOldLedger(storeUrl: string, leaseCount: number): Promi
   const { store } = await openStore(parseStoreUrl(storeUrl), { create: true });
   try {
     await store.importLeases(NAMESPACE, old);
-    await store.step(NAMESPACE, commandsFor(storeId).recover({ floor: leaseCount, nodeCount: 1 }));
+    await stepOn(store, NAMESPACE, commandsFor(storeId).recover({ floor: leaseCount, nodeCount: 1 }));
     await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
   } finally {
     await store.close();

@@ -24,8 +24,8 @@ const log = { debug: () => {}, info: report, warn: report, error: report };
 
 async function open() {
   const address = parseStoreUrl(storeUrl);
-  if (address.kind !== "sqlite") return (await openStore(address, { create: false, now, bounds })).store;
-  return new SqliteStore({ path: address.path, create: false, bounds, machine: { markerFolders: [markerFolder] } });
+  if (address.kind !== "sqlite") return (await openStore(address, { create: false, now })).store;
+  return new SqliteStore({ path: address.path, create: false, machine: { markerFolders: [markerFolder] } });
 }
 
 async function serve() {

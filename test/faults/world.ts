@@ -68,7 +68,7 @@ export abstract class World {
 
   /** Uses the store as an operator's command does. */
   async onStore<T>(act: (store: Store) => Promise<T>, storeUrl = this.storeUrl): Promise<T> {
-    const { store } = await openStore(parseStoreUrl(asOperator(storeUrl)), { create: false, bounds: this.#bounds });
+    const { store } = await openStore(parseStoreUrl(asOperator(storeUrl)), { create: false });
     try {
       return await act(store);
     } finally {

@@ -12,6 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { type NamespacesResponse, OPERATOR_ROUTES, shellWord } from "@callnumber/protocol/operator";
 import { type ErrorResponse, pathOf } from "@callnumber/protocol/wire";
+import { stepOn } from "../../packages/coordinator/test/steps-for-test.js";
 import { removeWithMarkers } from "../markers-of-stores.js";
 import { PATH_WITH_COMMAND } from "../processes/command.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
@@ -71,7 +72,7 @@ export class OperatorWorld {
         continue;
       }
       const base = { storeId, nonce: randomBytes(12).toString("base64url"), isSilenceAccepted: false };
-      await store.step(namespace, {
+      await stepOn(store, namespace, {
         ...base,
         step: "init",
         nodeCount: 1,

@@ -10,6 +10,7 @@ import { COMMAND, folderForTest, startOnTerminal } from "../../../test/processes
 import { newStoreId } from "../../coordinator/src/guard/store-id.js";
 import { thisMachine } from "../../coordinator/src/stores/sqlite/machine.js";
 import { SqliteStore } from "../../coordinator/src/stores/sqlite/store.js";
+import { stepOn } from "../../coordinator/test/steps-for-test.js";
 import { done, jsonLines } from "./commands-for-test.js";
 
 const LEASE_COUNT = 300;
@@ -83,10 +84,9 @@ async function idleStore(path: string, idleMs: number): Promise<void> {
   // Its clock is behind, and no clock was set.
   const { clockOffsetMs } = thisMachine();
   const store = new SqliteStore({ path, create: true, now, machine: { clockOffsetMs } });
-  const initialized = store.step("main", {
+  const initialized = stepOn(store, "main", {
     step: "init",
     storeId: newStoreId({ firstRun: 1, initializedAtMs: now(), rate: 2 }),
-    nonce: randomBytes(12).toString("base64url"),
     isSilenceAccepted: false,
     nodeCount: 1,
     proofKey: randomBytes(32).toString("hex"),

@@ -25,11 +25,13 @@ import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 import { moveUnfinished, namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
+import { doStep } from "./guard/namespace-steps.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
-import { NODE_COUNT_MAX } from "./guard/record.js";
+import { type NamespaceRecord, NODE_COUNT_MAX } from "./guard/record.js";
 import { type ServedLedger, servedLedger } from "./guard/served-ledger.js";
+import type { Finding } from "./guard/step-store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
-import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
+import { recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
 import {
   type ExportStep,
@@ -45,7 +47,7 @@ import { reportInTime } from "./retention/trimmed-leases.js";
 import { CapacityReader } from "./status/capacity-reader.js";
 import { type Observation, observe, type Readiness, readinessOf, storeProbe } from "./status/readiness.js";
 import { describeNamespace, type StatusSources, statusOf } from "./status/status.js";
-import { type Finding, type NamespaceRecord, type Store } from "./stores/store.js";
+import { type Store } from "./stores/store.js";
 import { assertLedgerId, assertNamespace, assertNonce, assertReport, assertWithin } from "./validate.js";
 
 /** What a coordinator is made of; all but store and name have a default. */
@@ -98,8 +100,7 @@ export class Coordinator {
   readonly capacity: CapacityReader;
   readonly #store: Store;
   readonly #log: Log;
-  readonly #now: () => number;
-  readonly #bounds: Bounds;
+  readonly #clock: { readonly now: () => number; readonly bounds: Bounds };
   readonly #checkpointFileOf: (namespace: string) => CheckpointFile;
   readonly #guards: NamespaceGuards;
   readonly #ledger: ServedLedger;
@@ -126,9 +127,8 @@ export class Coordinator {
     this.name = name;
     this.#store = store;
     this.#log = log;
-    this.#now = now;
+    this.#clock = { now, bounds };
     this.#checkpointFileOf = checkpointFileOf;
-    this.#bounds = bounds;
     const guarded = { store, coordinator: name, bounds, now, log, pause, random, checkpointed: checkpointedNamespaces };
     this.#guards = new NamespaceGuards(guarded, checkpointFileOf);
     this.#ledger = servedLedger(store, this.#guards);
@@ -170,12 +170,13 @@ export class Coordinator {
     const checkpointFile = this.#checkpointFileOf(namespace);
     const checkpoint = checkpointFile.read();
     checkpointFile.close();
-    if (checkpoint !== undefined) throw namespaceLost(namespace, checkpoint);
-    const unfinished = moveUnfinished(namespace, checkpointFile);
-    if (unfinished !== undefined) throw unfinished;
-    const storeId = newStoreId({ firstRun, initializedAtMs: this.#now(), rate });
+    const lost =
+      checkpoint === undefined ? moveUnfinished(namespace, checkpointFile) : namespaceLost(namespace, checkpoint);
+    if (lost !== undefined) throw lost;
+    const storeId = newStoreId({ firstRun, initializedAtMs: this.#clock.now(), rate });
     const proofKey = randomBytes(32).toString("hex");
-    await doStep(this.#store, namespace, { step: "init", storeId, isSilenceAccepted: false, nodeCount, proofKey });
+    const init = { step: "init", storeId, isSilenceAccepted: false, nodeCount, proofKey } as const;
+    await doStep(this.#store, namespace, init, this.#clock);
     this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
     return await this.#store.readNamespace(namespace);
   }
@@ -192,8 +193,7 @@ export class Coordinator {
     assertWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
     const { runCount, nonce, holder, lastRun, proof, sentAtMs, spareRunCount, report } = request;
     assertNonce(nonce);
-    if (typeof holder !== "object" || holder === null)
-      throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
+    if (typeof (holder ?? 0) !== "object") throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
     this.#assertClock(namespace, sentAtMs, request);
     await this.#preflight.assertPassed(namespace);
     const guard = await this.#guards.of(namespace);
@@ -222,7 +222,7 @@ export class Coordinator {
     const beat = () => {
       this.#heartbeat = this.#guards.heartbeatAll();
     };
-    this.#heartbeatTimer ??= setInterval(beat, this.#bounds.heartbeatEveryMs);
+    this.#heartbeatTimer ??= setInterval(beat, this.#clock.bounds.heartbeatEveryMs);
     beat();
   }
 
@@ -304,7 +304,7 @@ export class Coordinator {
       this.capacity.capacity(namespace, found),
     ]);
     return {
-      ...statusOf(record, newest, this.#now()),
+      ...statusOf(record, newest, this.#clock.now()),
       rates,
       guard: { ...guard.answer(record), ...this.#preflight.effectiveState(namespace, guard.state) },
       store: this.#store.kind,
@@ -326,7 +326,7 @@ export class Coordinator {
   }
 
   get #sources(): StatusSources {
-    return { guards: this.#guards, preflight: this.#preflight, now: this.#now };
+    return { guards: this.#guards, preflight: this.#preflight, now: this.#clock.now };
   }
 
   async #read(namespace: string) {
@@ -339,8 +339,8 @@ export class Coordinator {
   /** A store on the coordinator's host shares its clock: only a holder can show that this clock is wrong. */
   #assertClock(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
     assertWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
-    const aheadMs = sentAtMs - this.#now();
-    if (aheadMs <= this.#bounds.epsMs) return;
+    const aheadMs = sentAtMs - this.#clock.now();
+    if (aheadMs <= this.#clock.bounds.epsMs) return;
     this.#log.warn({ namespace, aheadMs, holder }, "clock_skew");
     throw new CoordinatorError(
       "clock_skew",

@@ -3,6 +3,9 @@ export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
 export { EventHub } from "./events/events.js";
 export { RecentEvents } from "./events/recent-events.js";
+export type { Outcome, StepCommand } from "./guard/commands.js";
+export type { NamespaceRecord } from "./guard/record.js";
+export type { Finding } from "./guard/step-store.js";
 export { type Authenticator, NO_AUTH } from "./http/auth.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls.js";
@@ -12,14 +15,7 @@ export { type Log, SILENT_LOG } from "./log.js";
 export { LedgerFiles, LedgerTrimmer } from "./retention/ledger-trimmer.js";
 export { ProcessAlarms } from "./status/process-alarms.js";
 export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
-export type {
-  Finding,
-  NamespaceRecord,
-  Outcome,
-  ReportCommand,
-  StepCommand,
-  Store,
-} from "./stores/store.js";
+export type { ReportCommand, Store } from "./stores/store.js";
 export { describeStore, parseStoreUrl, type StoreAddress } from "./stores/store-url.js";
 export type { TokenRecord } from "./tokens/token.js";
 export { TokenAuthenticator } from "./tokens/token-auth.js";

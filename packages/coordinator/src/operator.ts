@@ -5,6 +5,8 @@ export { type Checkpoints, checkpointsOf } from "./checkpoints.js";
 export { Coordinator } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
 export { HEARTBEAT_EVERY_MS } from "./guard/bounds.js";
+export type { NamespaceRecord } from "./guard/record.js";
+export type { Finding } from "./guard/step-store.js";
 export {
   type AdvancePlan,
   advanceVersion,
@@ -15,7 +17,7 @@ export { type Moved, type MovePlan, moveNamespace, planMove } from "./operator/m
 export type { Floor, RecoverPlan } from "./operator/recover.js";
 export { planRecovery, recoverNamespace, refusalOf as refusalOfRecovery, wayOfMoved } from "./operator/recover.js";
 export { type OpenStore, openStore } from "./stores/open-store.js";
-export type { Finding, NamespaceRecord, Retention, Store } from "./stores/store.js";
+export type { Retention, Store } from "./stores/store.js";
 export { describeStore, parseStoreUrl, placeOf, type StoreAddress } from "./stores/store-url.js";
 
 /** Writes a backup of an embedded store into a new file, as `stores/sqlite/backup.ts` does. Loads SQLite when it is called. */

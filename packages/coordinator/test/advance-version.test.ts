@@ -15,6 +15,7 @@ import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 import { SettableStore } from "./settable-store.js";
+import { stepOn } from "./steps-for-test.js";
 
 /** From here on the ceiling of a new store has passed the end of the run space. */
 const PAST_THE_END = RUN_MAX - BURST_RUNS;
@@ -22,7 +23,7 @@ const LATER_MS = 60_000;
 
 function asked({ store, clock }: World, own: Partial<AdvanceOptions> = {}): AdvanceOptions {
   const common = { store, namespace: NAMESPACE, checkpointFile: NO_CHECKPOINT_FILE, now: clock.now };
-  return { ...common, bounds: SHORT_BOUNDS, isForcedEarly: false, isClockChecked: false, ...own };
+  return { ...common, bounds: store.boundsOf(), isForcedEarly: false, isClockChecked: false, ...own };
 }
 
 /** As the command does. */
@@ -119,9 +120,9 @@ test("advance-version shows the version when it is run again, and changes nothin
 
 test("advance-version whose response is lost was done, and shows so when it is run again", async () => {
   const world = await endedWorld();
-  world.store.alter = (outcome, { step }) => {
-    if (step === "advance") throw new CoordinatorError("store_unavailable", "the connection broke");
-    return outcome;
+  world.store.alter = (applied, command) => {
+    if (command?.step === "advance") throw new CoordinatorError("store_unavailable", "the connection broke");
+    return applied;
   };
   await expect(advance(world)).rejects.toMatchObject({ code: "store_unavailable" });
   await expect(advance(world)).rejects.toMatchObject({ message: expect.stringContaining("version 1 already") });
@@ -143,7 +144,7 @@ test("advance-version is rejected in the last version, for a sealed store, and b
   const other = await newWorld();
   checkpointFile.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
   await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "store_id_mismatch" });
-  await world.store.step(NAMESPACE, commandsFor(world.storeId).seal(FORKED_SEAL));
+  await stepOn(world.store, NAMESPACE, commandsFor(world.storeId).seal(FORKED_SEAL));
   await expect(advance(world)).rejects.toMatchObject({ code: "store_forked" });
   expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
 });

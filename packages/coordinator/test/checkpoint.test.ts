@@ -29,6 +29,7 @@ import type { StoredFields } from "../src/guard/record.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { stepOn } from "./steps-for-test.js";
 
 let folder: string;
 const open: CheckpointFile[] = [];
@@ -297,7 +298,7 @@ describe("another store in the place of one", () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
     const otherId = storeIdFrom(1);
-    await world.store.step(NAMESPACE, commandsFor(otherId).init());
+    await stepOn(world.store, NAMESPACE, commandsFor(otherId).init());
     world.store.stepNames();
     return { world, otherId };
   }

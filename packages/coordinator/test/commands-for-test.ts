@@ -1,7 +1,5 @@
-/** Commands of the port, as a coordinator makes them that remembers nothing: with a nonce of their own, for one store. */
-import { randomUUID } from "node:crypto";
+/** Commands of the port, as a coordinator makes them that remembers nothing: for one store. */
 import type { Bounds } from "../src/guard/bounds.js";
-import { newStoreId } from "../src/guard/store-id.js";
 import type {
   AdvanceStep,
   ClaimStep,
@@ -10,10 +8,11 @@ import type {
   InitStep,
   LeaseStep,
   RecoverStep,
-  ReportCommand,
   SealStep,
   StepCommand,
-} from "../src/stores/store.js";
+} from "../src/guard/commands.js";
+import { newStoreId } from "../src/guard/store-id.js";
+import type { ReportCommand } from "../src/stores/store.js";
 
 export const NAMESPACE = "main";
 export const PROOF_KEY = "5a".repeat(32);
@@ -40,7 +39,7 @@ type Own<S extends StepCommand> = Partial<Omit<S, "step">>;
 
 /** Each function makes one command; what it is given stands in place of the default. */
 export function commandsFor(storeId: string) {
-  const base = () => ({ storeId, nonce: randomUUID(), isSilenceAccepted: false });
+  const base = () => ({ storeId, isSilenceAccepted: false });
   const remembered = { floor: 0, generationMin: 0 };
   return {
     init: (own: Own<InitStep> = {}): InitStep => {

@@ -13,6 +13,7 @@ import type { Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { leaseRequest } from "./served.js";
 import { Clock, SettableStore } from "./settable-store.js";
+import { stepOn } from "./steps-for-test.js";
 
 async function coordinatorOn(store: Store, options: Partial<CoordinatorOptions> = {}) {
   const logged: { event: string; fields: object }[] = [];
@@ -150,7 +151,7 @@ describe("a coordinator that heartbeats", () => {
     const { coordinator } = await coordinatorOn(store, {
       now,
       pause,
-      bounds: { ...SHORT_BOUNDS, heartbeatEveryMs: 5 },
+      bounds: store.boundsOf({ ...SHORT_BOUNDS, heartbeatEveryMs: 5 }),
     });
     coordinator.startHeartbeat();
     /** The code that readiness fails with; undefined when it does not. */
@@ -212,7 +213,7 @@ describe("a coordinator that heartbeats", () => {
     Object.assign(store.server, { role: "master" });
     await expect.poll(readiness).toBeUndefined();
     const { storeId } = await store.readNamespace(NAMESPACE);
-    await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
+    await stepOn(store, NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
     await expect.poll(readiness).toBe("store_forked");
     await coordinator.stopHeartbeat();
   });
@@ -244,7 +245,7 @@ test("the status shows why nothing is leased, since when, and the command that f
   const store = new MemoryStore();
   const { coordinator } = await coordinatorOn(store);
   const { storeId } = await store.readNamespace(NAMESPACE);
-  await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
+  await stepOn(store, NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
   const beforeMs = Date.now();
   const code = "store_forked";
   await expect(coordinator.lease(NAMESPACE, leaseRequest())).rejects.toMatchObject({ code });

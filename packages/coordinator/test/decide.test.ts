@@ -9,7 +9,8 @@ import { describe, expect, test } from "vitest";
 import { BURST_RUNS, DEFAULT_BOUNDS, GAP_MS, RELEASED_AT_MS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import type { ObservedKeys, ObservedServer, StepContext } from "../src/guard/checks.js";
-import { decide, isOfAnyStore, type Written } from "../src/guard/decide.js";
+import type { StepCommand } from "../src/guard/commands.js";
+import { decide, type Written } from "../src/guard/decide.js";
 import {
   checksumOf,
   FORKED_SEAL,
@@ -23,7 +24,6 @@ import {
 import { isRefusal } from "../src/guard/refusals.js";
 import { movedSeal } from "../src/guard/seals.js";
 import { newStoreId, parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
-import type { StepCommand } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, PROOF_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const NOW_MS = RELEASED_AT_MS + 1_000_000_000;
@@ -297,6 +297,14 @@ describe("a recovery", () => {
     expect(written(commands.recover({ nodeCount: 2 }), { keys: { record: "none" } }).nodeCount).toBe(2);
   });
 
+  test("a recovery moves fields aside that name no store, and keys of another type", () => {
+    const asideOf = (keys: Partial<ObservedKeys>) => (decided(commands.recover(), { keys }) as Written).movesAside;
+    for (const fields of [{}, { sid: "x" }, { v: "2", sid: "x" }]) expect(asideOf({ fields })).toEqual(["record"]);
+    expect(asideOf({ fields: { v: "2", sid: storeId } })).toEqual([]);
+    expect(asideOf({ record: "none", fields: {}, ledger: "other", holders: "other" })).toEqual(["ledger", "holders"]);
+    expect(asideOf({ record: "other", fields: {} })).toEqual(["record"]);
+  });
+
   test("a recovery is rejected for another store or schema, an unfit server, or a gap that no operator accepts", () => {
     const other = storeIdFrom(2);
     expect(decided(commands.recover({ storeId: "none" }))).toBe("MISUSE not a store id");
@@ -319,6 +327,9 @@ describe("a recovery", () => {
     expect(decided(commands.recover(), { ...moved, keys: { expires: true } })).toEqual({
       record: { ...record, ...moved.record },
       runCount: 0,
+      movesAside: [],
+      persists: true,
+      acceptsCopy: true,
     });
   });
 
@@ -448,10 +459,5 @@ describe("a record", () => {
     const late = storeIdFrom(9);
     expect(changed({ sid: late, c: "7" })).toBe("CORRUPT the mark is below the first run");
     expect(changed({ sid: late, c: "8" })).toBeTypeOf("object");
-    expect([isOfAnyStore({}), isOfAnyStore({ sid: "x" }), isOfAnyStore({ sid: storeId })]).toEqual([
-      false,
-      false,
-      true,
-    ]);
   });
 });

@@ -4,24 +4,29 @@ import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import { type Applied, type Change, type Expected, isApplied, type Observed } from "../src/guard/step-store.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import type { Outcome, ReportCommand, StepCommand } from "../src/stores/store.js";
+import type { ReportCommand } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 
-type Alter = (outcome: Outcome) => Outcome;
+type Alter = (applied: Applied) => Applied;
 
-/** A store whose answers to leases can be altered after they were done, and delayed. */
+/** A store of two nodes whose answers to leases can be altered after they were done, and delayed. */
 class AlteringStore extends MemoryStore {
-  alter: Alter = (outcome) => outcome;
+  alter: Alter = (applied) => applied;
   gate: Promise<unknown> = Promise.resolve();
   isReporting = true;
   readonly reports: ReportCommand[] = [];
-  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    if (command.step !== "lease") return await super.step(namespace, command);
-    await this.gate;
-    return this.alter(await super.step(namespace, command));
+  override async apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
+    const isLease = change.leases.length > 0;
+    if (isLease) await this.gate;
+    const answer = await super.apply(namespace, expected, change);
+    if (!isApplied(answer)) return answer;
+    const { epoch, generation } = change.record;
+    const applied = { ...answer, acknowledgedCount: 1, check: { role: "master", epoch, generation } };
+    return isLease ? this.alter(applied) : applied;
   }
   override async report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
     this.reports.push(command);
@@ -40,7 +45,7 @@ async function coordinatorOn(store: AlteringStore) {
   const note = (fields: object, event: string) => void logged.push([event, fields]);
   const log: Log = { debug: note, info: note, warn: note, error: note };
   const coordinator = new Coordinator({ store, name: "test", log });
-  await coordinator.initNamespace(NAMESPACE);
+  await coordinator.initNamespace(NAMESPACE, { nodeCount: 2 });
   const discarded = () => logged.filter(([event]) => event === "discarded").map(([, fields]) => fields);
   return { coordinator, logged, discarded };
 }
@@ -56,8 +61,11 @@ async function statesIn(coordinator: Coordinator): Promise<readonly (string | un
   return leases.map(({ progress }: LedgerEntry) => progress?.state).reverse();
 }
 
-const unacknowledged: Alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, nodeCount: 2 } });
-const restarted: Alter = ({ check, ...outcome }) => ({ ...outcome, check: { ...check, epoch: "another:life:0" } });
+const unacknowledged: Alter = (applied) => ({ ...applied, acknowledgedCount: 0 });
+const restarted: Alter = (applied) => ({
+  ...applied,
+  check: { role: "master", epoch: "another:life:0", generation: 0 },
+});
 
 test.each([
   ["quorum_missing", unacknowledged],
@@ -105,15 +113,7 @@ test("a discard is not recorded when the runs were leased before: another holder
   const store = new AlteringStore();
   const { coordinator, discarded } = await coordinatorOn(store);
   await coordinator.lease(NAMESPACE, request(10));
-  store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, highWaterMark: 10 } });
-  await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
-  expect([discarded(), store.reports]).toEqual([[], []]);
-});
-
-test("a discard is not recorded when the response belongs to another step: its runs are another holder's", async () => {
-  const store = new AlteringStore();
-  const { coordinator, discarded } = await coordinatorOn(store);
-  store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, nonce: "of-another-step" } });
+  store.alter = (applied) => ({ ...applied, highWaterMark: 10 });
   await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_discarded" });
   expect([discarded(), store.reports]).toEqual([[], []]);
 });
@@ -134,10 +134,10 @@ describe("over HTTP", () => {
     let arrived = () => {};
     const hasArrived = new Promise<void>((resolve) => (arrived = resolve));
     store.gate = new Promise<void>((resolve) => (open = resolve));
-    const step = store.step.bind(store);
-    store.step = (namespace, command) => {
-      if (command.step === "lease") arrived();
-      return step(namespace, command);
+    const apply = store.apply.bind(store);
+    store.apply = (namespace, expected, change) => {
+      arrived();
+      return apply(namespace, expected, change);
     };
     const body = JSON.stringify(request(2));
     const socket = connect({ host: "127.0.0.1", port: Number(new URL(base).port) });

@@ -77,7 +77,7 @@ export function memoryFolder(): string {
 }
 
 function opened(options: Partial<SqliteStoreOptions> & { path: string }): SqliteStore {
-  const store = new SqliteStore({ create: false, bounds: EMBEDDED_BOUNDS, ...options });
+  const store = new SqliteStore({ create: false, epsMs: EMBEDDED_BOUNDS.epsMs, ...options });
   onTestFinished(() => store.close());
   return store;
 }

@@ -14,6 +14,7 @@ import { SqliteStore } from "../src/stores/sqlite/store.js";
 import { commandsFor, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { memoryFolder, temporaryFolder } from "./embedded-place.js";
 import { type Fault, faultsOf, withFault } from "./faulty-fs.js";
+import { stepOn } from "./steps-for-test.js";
 
 function refusalOf(act: () => void): unknown {
   try {
@@ -111,14 +112,14 @@ describe("the files of an embedded store", () => {
     const [markers = "", otherMarkers = ""] = ["markers", "other-markers"].map((name) => join(folder, name));
     const path = join(folder, "store", "store.db");
     const open = () => {
-      const bounds = { ...SMALL_BOUNDS, gapMs: 3_600_000 };
-      return new SqliteStore({ path, create: true, bounds, machine: { markerFolders: [markers, otherMarkers] } });
+      const { epsMs } = SMALL_BOUNDS;
+      return new SqliteStore({ path, create: true, epsMs, machine: { markerFolders: [markers, otherMarkers] } });
     };
     for (const made of [markers, otherMarkers]) mkdirSync(made);
     const store = open();
     for (const namespace of NAMESPACES) {
-      await store.step(namespace, commands.init());
-      await store.step(namespace, commands.lease());
+      await stepOn(store, namespace, commands.init());
+      await stepOn(store, namespace, commands.lease());
     }
     await store.close();
     const bytes = readFileSync(path);
@@ -143,11 +144,11 @@ describe("the files of an embedded store", () => {
   /** Raises the mark in any case: after a skip the next lease would have to wait. */
   async function leaseOrSkip(store: SqliteStore, namespace: string): Promise<void> {
     try {
-      await store.step(namespace, commands.lease());
+      await stepOn(store, namespace, commands.lease());
     } catch {
       const { generation } = await store.readNamespace(namespace);
-      await store.step(namespace, commands.claim(generation));
-      await store.step(namespace, commands.confirm(generation + 1));
+      await stepOn(store, namespace, commands.claim(generation));
+      await stepOn(store, namespace, commands.confirm(generation + 1));
     }
   }
 

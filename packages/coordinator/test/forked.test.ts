@@ -8,6 +8,7 @@ import type { Log } from "../src/log.js";
 import { commandsFor, NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, newWorld, type World } from "./guard-in-hand.js";
 import { SettableStore } from "./settable-store.js";
+import { stepOn } from "./steps-for-test.js";
 
 /** A store, a copy of it that lives on its own, and a holder of run 10 of the first; the copy has leased up to 5. */
 async function twoCopies() {
@@ -70,7 +71,7 @@ test("a forked store leases again when an operator has recovered it, above the r
   const { copy, held } = await twoCopies();
   const guard = await guardOn(copy);
   await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
-  const { after } = await copy.store.step(NAMESPACE, commandsFor(copy.storeId).recover({ floor: held.lastRun }));
+  const { after } = await stepOn(copy.store, NAMESPACE, commandsFor(copy.storeId).recover({ floor: held.lastRun }));
   const lease = await leaseAfterSkip(copy, guard, held);
   expect(lease.firstRun).toBeGreaterThan(after.highWaterMark);
   expect(guard.state).toMatchObject({ state: "active" });

@@ -1,17 +1,18 @@
 /** A store in memory that counts what is asked of it, and whose responses can wait: for tests of what happens meanwhile. */
+
+import type { Applied, Change, Expected, Observed } from "../src/guard/step-store.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import type { Outcome, StepCommand } from "../src/stores/store.js";
 
 export class GatedStore extends MemoryStore {
   /** Leases wait for it. */
   gate: Promise<unknown> = Promise.resolve();
   leaseCount = 0;
-  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    if (command.step === "lease") {
+  override async apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
+    if (change.leases.length > 0) {
       this.leaseCount++;
       await this.gate;
     }
-    return super.step(namespace, command);
+    return super.apply(namespace, expected, change);
   }
 
   /** Leases wait from now on, until the returned function is called. */

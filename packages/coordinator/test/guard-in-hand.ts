@@ -8,6 +8,7 @@ import type { Log } from "../src/log.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, holder, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { Clock, SettableStore } from "./settable-store.js";
+import { stepOn } from "./steps-for-test.js";
 
 export interface Request {
   readonly runCount?: number;
@@ -33,7 +34,7 @@ export async function newWorld({ nodeCount = 1, firstRun = 1 } = {}): Promise<Wo
   const store = new SettableStore(clock);
   store.acknowledgedCount = nodeCount - 1;
   const storeId = storeIdFrom(firstRun, { initializedAtMs: clock.timeMs, rate: 16 });
-  await store.step(NAMESPACE, commandsFor(storeId).init({ nodeCount }));
+  await stepOn(store, NAMESPACE, commandsFor(storeId).init({ nodeCount }));
   store.steps.length = 0;
   return { clock, store, storeId };
 }
@@ -47,7 +48,7 @@ export async function guardOn(
   const common = {
     store,
     namespace: NAMESPACE,
-    bounds: { ...SHORT_BOUNDS, attendedMs },
+    bounds: store.boundsOf({ ...SHORT_BOUNDS, attendedMs }),
     now,
     pause,
     random: () => 0.75,

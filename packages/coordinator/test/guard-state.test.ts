@@ -2,8 +2,8 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
+import type { RecordAfter } from "../src/guard/commands.js";
 import { StateMonitor } from "../src/guard/guard-state.js";
-import type { RecordAfter } from "../src/stores/store.js";
 
 function monitorOn() {
   const clock = { timeMs: 1_000 };

@@ -1,6 +1,6 @@
 /** Limits over real sockets: what is rejected is neither leased nor written, and other clients are not affected. */
 import { capacityResponseSchema } from "@callnumber/protocol/operator-schemas";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Authenticator, UNRESTRICTED } from "../src/http/auth.js";
 import type { ServerOptions } from "../src/http/server.js";
 import { LeaseLimits, type LeaseLimitsOptions } from "../src/limits/lease-limits.js";
@@ -122,10 +122,11 @@ test("a holder that starts repeatedly waits and raises an alarm until one of its
 });
 
 test("leases beyond a client's limit fail with overloaded while reads are answered; later leases succeed", async () => {
-  const { lease, get, store, mark } = await served({}, { maxConcurrentLeases: 2 });
+  const { lease, get, store, mark, coordinator } = await served({}, { maxConcurrentLeases: 2 });
+  const { mock } = vi.spyOn(coordinator, "lease");
   const open = store.closeGate();
   const admitted = [lease({ pid: 1 }), lease({ pid: 2 })];
-  await expect.poll(() => store.leaseCount).toBe(2);
+  await expect.poll(() => mock.calls.length).toBe(2);
   for (const { status, headers, body } of await Promise.all(Array.from({ length: 40 }, () => lease()))) {
     expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
     expect(body).toMatchObject({ code: "overloaded", retryAfterMs: 1_000 });
@@ -133,7 +134,7 @@ test("leases beyond a client's limit fail with overloaded while reads are answer
   for (const path of ["/healthz", "/v1/namespaces/main/status", "/v1/namespaces", "/metrics"]) {
     expect((await get(path)).status, path).toBe(200);
   }
-  expect([store.leaseCount, await mark()]).toEqual([2, 0]);
+  expect([mock.calls.length, await mark()]).toEqual([2, 0]);
   open();
   for (const { status } of await Promise.all(admitted)) expect(status).toBe(201);
   expect((await lease()).status).toBe(201);
@@ -143,13 +144,14 @@ test("leases beyond a client's limit fail with overloaded while reads are answer
 });
 
 test("leases beyond a client's limit leave slots for the clients of another token", async () => {
-  const { lease, store } = await served({}, { maxConcurrentLeases: 2 });
+  const { lease, store, coordinator } = await served({}, { maxConcurrentLeases: 2 });
+  const { mock } = vi.spyOn(coordinator, "lease");
   const open = store.closeGate();
   const admitted = [lease({ token: "aa" }), lease({ token: "aa" })];
-  await expect.poll(() => store.leaseCount).toBe(2);
+  await expect.poll(() => mock.calls.length).toBe(2);
   expect((await lease({ token: "aa" })).status).toBe(503);
   admitted.push(lease({ token: "bb" }));
-  await expect.poll(() => store.leaseCount).toBe(3);
+  await expect.poll(() => mock.calls.length).toBe(3);
   open();
   for (const { status } of await Promise.all(admitted)) expect(status).toBe(201);
 });

@@ -7,6 +7,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { createServer } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import { commandsFor } from "./commands-for-test.js";
+import { stepOn } from "./steps-for-test.js";
 
 /** As in node-servers.ts. */
 const REQUESTS_PER_CONNECTION_MAX = 10_000;
@@ -38,7 +39,7 @@ async function opened(onFinished: (end: () => Promise<void>) => void, leaseCount
   const { storeId } = await coordinator.initNamespace("main");
   const holder = { name: "importer", host: "mail-1", pid: 1, labels: LABELS };
   const { lease } = commandsFor(storeId);
-  for (let run = 1; run <= leaseCount; run++) await store.step("main", lease({ holder }));
+  for (let run = 1; run <= leaseCount; run++) await stepOn(store, "main", lease({ holder }));
   const server = await createServer({ coordinator, release: "0" });
   onFinished(() => server.stop());
   const { port } = new URL(await server.listen({ host: "127.0.0.1", port: 0 }));

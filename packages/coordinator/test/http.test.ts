@@ -7,6 +7,7 @@ import { ProofKey } from "../src/guard/lease-proof.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { commandsFor, holder, LEASE_NONCE } from "./commands-for-test.js";
 import { leaseRequest, served } from "./served.js";
+import { stepOn } from "./steps-for-test.js";
 
 type Served = Awaited<ReturnType<typeof served>>;
 
@@ -77,8 +78,8 @@ test("the lease route checks lease proofs: with a valid one, a run above the mar
 
 test("a lease above the run ceiling is rejected with the time to wait, in milliseconds and in a header in seconds", async () => {
   const { claim, confirm } = commandsFor((await store.readNamespace("main")).storeId);
-  await store.step("main", claim(0));
-  await store.step("main", confirm(1));
+  await stepOn(store, "main", claim(0));
+  await stepOn(store, "main", confirm(1));
   const { status, body, headers } = await lease();
   expect([status, body.code]).toEqual([503, "run_ceiling_reached"]);
   expect(body.retryAfterMs).toBeGreaterThan(0);
@@ -142,7 +143,7 @@ test("readiness fails when there is no namespace, and when the record of the onl
 
 test("readiness fails while the only namespace is stopped, and shows the command", async () => {
   const { storeId } = await store.readNamespace("main");
-  await store.step("main", commandsFor(storeId).seal(FORKED_SEAL));
+  await stepOn(store, "main", commandsFor(storeId).seal(FORKED_SEAL));
   expect((await lease()).body.code).toBe("store_forked");
   const message = expect.stringContaining("callnumber recover");
   expect(await get("/readyz")).toMatchObject({ status: 503, body: { code: "store_forked", message } });

@@ -205,7 +205,7 @@ describe("a call number can exist", () => {
   test("a call number can exist above the mark while the store may have rolled back, also in a later version", async () => {
     await lease(importer, 3);
     expect(await canExist(number(93, 0))).toBe(false);
-    store.step = async () => {
+    store.apply = async () => {
       const why = { reason: "epoch_changed", generation: 0 } as const;
       throw new CoordinatorError("store_recovering", "the store was restarted", why);
     };

@@ -94,7 +94,7 @@ export async function readServer(redis: Redis): Promise<ObservedServer> {
   };
 }
 
-export async function readClock(redis: Redis): Promise<number> {
+async function readClock(redis: Redis): Promise<number> {
   return timeMsIn(await redis.time());
 }
 

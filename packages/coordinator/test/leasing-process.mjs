@@ -26,7 +26,7 @@ const request = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null,
 
 try {
   const create = initRate !== undefined;
-  const store = new SqliteStore({ path, create, bounds, machine });
+  const store = new SqliteStore({ path, create, machine });
   const coordinator = new Coordinator({ store, name: "leasing-process", bounds });
   if (create) print(`made ${(await coordinator.initNamespace("main", { rate: initRate })).storeId}`);
   print(`open ${store.restarts.get("main")}`);

@@ -1,9 +1,9 @@
 /** A ledger as a list of leases, for what is computed from it: so that each instant can be chosen. */
 import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { NamespaceRecord } from "../src/guard/record.js";
 import { newStoreId } from "../src/guard/store-id.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { type CapacityLedger } from "../src/status/capacity.js";
-import type { NamespaceRecord } from "../src/stores/store.js";
 
 export const NOW_MS = 1_800_000_000_000;
 export const MINUTE_MS = 60_000;

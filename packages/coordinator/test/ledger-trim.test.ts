@@ -11,6 +11,7 @@ import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/stores/store.js";
 import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { stepOn } from "./steps-for-test.js";
 import { withNamespace } from "./store-in-hand.js";
 import { HAS_REDIS, opened, redisAddressForTest, STORES } from "./stores-for-test.js";
 import { ledgerOf } from "./trims.js";
@@ -140,7 +141,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     ["while it is sealed as moved", MOVED_SEAL, "namespace_moved"],
   ])("a trim removes nothing %s", async (_, seal, code) => {
     const { store, storeId, commands, leases } = await leased(4);
-    if (seal !== undefined) await store.step(NAMESPACE, commands.seal(seal));
+    if (seal !== undefined) await stepOn(store, NAMESPACE, commands.seal(seal));
     const trim = { trimmedThrough: 0, through: 2, leasedAtMs: 0, leases: named(leases, [2]) };
     const own = { ...trim, storeId: seal === undefined ? storeIdFrom(1) : storeId };
     await expect(store.trimLedger(NAMESPACE, own)).rejects.toMatchObject({ code });
@@ -159,7 +160,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     }
     expect(await ledgerOf(store)).toEqual(leases.slice(3));
     expect(await store.listNamespaces()).toEqual([]);
-    await store.step("empty", commandsFor(storeIdFrom(1)).init());
+    await stepOn(store, "empty", commandsFor(storeIdFrom(1)).init());
     expect(await store.readRetention("empty")).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
   });
 

@@ -15,6 +15,7 @@ import { MemoryStore } from "../src/stores/memory.js";
 import { LEDGER_TRIM_LEASES_MAX } from "../src/stores/store.js";
 import { holder, LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
 import { recentStoreId, recover } from "./steps-for-move.js";
+import { stepOn } from "./steps-for-test.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 import {
   DAY_MS,
@@ -191,9 +192,9 @@ test.each([
 
 test("the trimmer trims nothing of a namespace that is sealed or recovering", async () => {
   const { store, commands } = await leased(5);
-  await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
+  await stepOn(store, NAMESPACE, commands.seal(FORKED_SEAL));
   expect(await trimmed(store, directory)).toEqual([]);
-  await store.step(NAMESPACE, commands.recover());
+  await stepOn(store, NAMESPACE, commands.recover());
   expect(await trimmed(store, directory)).toEqual([]);
   expect(await ledgerOf(store)).toHaveLength(5);
 });

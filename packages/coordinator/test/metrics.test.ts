@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { SpareRuns } from "../src/metrics/spare-runs.js";
-import { holder, SHORT_BOUNDS } from "./commands-for-test.js";
+import { holder } from "./commands-for-test.js";
 import { gatedMethod, notingStore } from "./gated-store.js";
 import { metricNamesIn, samplesIn } from "./metrics-text.js";
 import { opened } from "./raw-client.js";
@@ -219,15 +219,15 @@ describe("discarded runs", () => {
     const clock = new Clock();
     const settable = new SettableStore(clock);
     const { now, pause } = clock;
-    const other = await served({ own: { store: settable, now, pause, bounds: SHORT_BOUNDS } });
+    const other = await served({ own: { store: settable, now, pause, bounds: settable.boundsOf() } });
     await act(settable, other.coordinator);
     return (await scrape(other)).value;
   }
 
   test("discarded runs include those of a lease that was granted and not verified", async () => {
     const value = await valuesAfter(async (settable, one) => {
-      settable.alter = (outcome, { step }) =>
-        step === "lease" ? { ...outcome, check: { ...outcome.check, role: "slave" } } : outcome;
+      settable.alter = (applied, command) =>
+        command?.step === "lease" ? { ...applied, check: { role: "slave", epoch: "", generation: 0 } } : applied;
       const request = leaseRequest({ runCount: 3 });
       await expect(one.lease("main", request)).rejects.toMatchObject({ code: "lease_discarded" });
     });

@@ -16,6 +16,7 @@ import type { Store } from "../src/stores/store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { coordinatorOf, leaseOf } from "./places-for-move.js";
 import { Clock, SettableStore } from "./settable-store.js";
+import { stepOn } from "./steps-for-test.js";
 import { withNamespace } from "./store-in-hand.js";
 
 const DAY_MS = 24 * 3_600_000;
@@ -27,7 +28,8 @@ interface StoreClock {
 }
 
 function storeWith(clock: StoreClock): Store {
-  return new MemoryStore({ bounds: SHORT_BOUNDS, now: () => Date.now() + clock.aheadMs });
+  const now = () => Date.now() + clock.aheadMs;
+  return Object.assign(new MemoryStore({ now }), { now });
 }
 
 function moving(
@@ -108,7 +110,7 @@ test.each<[string, string, () => Promise<MoveOptions>]>([
     "store_forked",
     async () => {
       const { store, commands } = await afterClockAhead(0);
-      await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
+      await stepOn(store, NAMESPACE, commands.seal(FORKED_SEAL));
       return moving(store);
     },
   ],

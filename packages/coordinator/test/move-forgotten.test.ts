@@ -11,8 +11,8 @@ import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
 import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { openCheckpointFile, type StorePlace } from "../src/guard/checkpoint-file.js";
+import { doStep } from "../src/guard/namespace-steps.js";
 import { MOVED_TEXT_LENGTH_MAX, movedSeal, movedToIn } from "../src/guard/seals.js";
-import { doStep } from "../src/guard/verify-outcome.js";
 import { planAdvance } from "../src/operator/advance-version.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
 import { recordFindings } from "../src/operator/record-findings.js";
@@ -137,8 +137,7 @@ test("no step leases from a source that forgot its seal while a checkpoint has t
   await expect(planAdvance({ ...commonOf(world), isForcedEarly: true, isClockChecked: true })).rejects.toMatchObject(
     moved,
   );
-  // Tried by `recover`, and refused.
-  expect(store.stepNames()).toEqual(["seal"]);
+  expect(store.stepNames()).toEqual([]);
   store.restore(new Map());
   await expect(guardOn(world, { checkpointFile: fileAt() })).rejects.toMatchObject(moved);
   const coordinator = new Coordinator({ store, name: "init", checkpointFileOf: () => fileAt() });
@@ -261,7 +260,7 @@ test("the checkpoint has the move on the disk before the record of the new store
   const target = await newTarget();
   const seen: unknown[] = [];
   const inodes: number[] = [];
-  const { step } = target.store;
+  const { apply } = target.store;
   const checkpointFile = fileAt();
   checkpointFile.note({ storeId: world.storeId, ledgerId: 0, generation: 0, nodeCount: 1 });
   const inode = () => inodes.push(statSync(join(folder, readdirSync(folder)[0] as string)).ino);
@@ -269,12 +268,10 @@ test("the checkpoint has the move on the disk before the record of the new store
   // Held open: no later file gets its inode.
   const held = openSync(join(folder, readdirSync(folder)[0] as string), "r");
   onTestFinished(() => closeSync(held));
-  target.store.step = (namespace, command) => {
-    if (command.step === "recover" && command.floor === 0) {
-      seen.push(fileAt().read());
-      inode();
-    }
-    return step.call(target.store, namespace, command);
+  target.store.apply = (namespace, expected, change) => {
+    seen.push(fileAt().read());
+    inode();
+    return apply.call(target.store, namespace, expected, change);
   };
   const { storeId } = await moveNamespace(moving(world, target, checkpointFile));
   expect(seen).toEqual([expect.objectContaining({ movedTo: `${storeId}@${target.place}` })]);

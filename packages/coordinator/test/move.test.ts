@@ -12,6 +12,7 @@ import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replica
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import type { NamespaceRecord } from "../src/guard/record.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { movedSeal } from "../src/guard/seals.js";
 import { newStoreId } from "../src/guard/store-id.js";
@@ -19,7 +20,7 @@ import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import type { NamespaceRecord, Store } from "../src/stores/store.js";
+import type { Store } from "../src/stores/store.js";
 import { holder, NAMESPACE, PROOF_KEY, SHORT_BOUNDS, SMALL_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,
@@ -258,8 +259,12 @@ describe("a move is rejected, with both stores as they were,", () => {
   });
 
   test("a move is rejected before the seal when the clocks of the target and of this machine disagree", async () => {
-    const { source, to } = await pair();
-    const target = await to.open({ now: () => Date.now() + 10_000 });
+    const { source, to, target } = await pair();
+    const { read } = target;
+    target.read = async (namespace) => {
+      const { keys, server } = await read.call(target, namespace);
+      return { keys, server: { ...server, timeMs: server.timeMs + 10_000 } };
+    };
     expect(await refusal({ source, to, target })).toMatchObject({ code: "clock_skew" });
   });
 
@@ -327,10 +332,10 @@ test("two moves at once to two places move it to one, and reject the other with 
 describe("after a move", () => {
   const bounds = SMALL_BOUNDS;
   const quickPlace: MakePlace = async () => {
-    const store = new MemoryStore({ bounds });
+    const store = emptyStore();
     return { url: "memory:", place: `memory:${randomUUID()}`, open: async () => store };
   };
-  const emptyStore = () => new MemoryStore({ bounds });
+  const emptyStore = () => Object.assign(new MemoryStore(), { bounds });
   const leaseQuickly = (store: Store) => leaseOf(coordinatorOf(store, { bounds }));
 
   test("an old store that forgot a move leases no number of the new one, and can't be moved to its place", async () => {

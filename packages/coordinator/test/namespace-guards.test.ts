@@ -4,14 +4,15 @@ import { CoordinatorError } from "../src/errors.js";
 import type { CheckpointFile } from "../src/guard/checkpoint.js";
 import { NamespaceGuards } from "../src/guard/namespace-guards.js";
 import type { Log } from "../src/log.js";
-import { commandsFor, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { commandsFor, storeIdFrom } from "./commands-for-test.js";
 import { Clock, SettableStore } from "./settable-store.js";
+import { stepOn } from "./steps-for-test.js";
 
 async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string[] } = {}) {
   const clock = new Clock();
   const store = new SettableStore(clock);
   for (const name of names) {
-    await store.step(name, commandsFor(storeIdFrom(1, { initializedAtMs: clock.timeMs, rate: 16 })).init());
+    await stepOn(store, name, commandsFor(storeIdFrom(1, { initializedAtMs: clock.timeMs, rate: 16 })).init());
   }
   store.steps.length = 0;
   const logged: unknown[][] = [];
@@ -35,7 +36,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   const common = {
     store,
     coordinator: "one",
-    bounds: SHORT_BOUNDS,
+    bounds: store.boundsOf(),
     now: clock.now,
     log,
     pause: clock.pause,
@@ -60,7 +61,7 @@ test("a namespace without a record has no guard until it has one, and its checkp
   const { guards, store, closed } = await guardsOn();
   await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_found" });
   expect([await guards.ifInitialized("c"), closed]).toEqual([undefined, ["c", "c"]]);
-  await store.step("c", commandsFor(storeIdFrom(1)).init());
+  await stepOn(store, "c", commandsFor(storeIdFrom(1)).init());
   expect((await guards.ifInitialized("c"))?.namespace).toBe("c");
   store.readNamespace = () => Promise.reject(new CoordinatorError("store_unavailable", "away"));
   await expect(guards.ifInitialized("b")).rejects.toMatchObject({ code: "store_unavailable" });

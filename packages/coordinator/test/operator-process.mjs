@@ -68,7 +68,7 @@ function tear(before) {
 }
 
 async function open(url) {
-  return (await openStore(parseStoreUrl(url), { create: true, bounds })).store;
+  return (await openStore(parseStoreUrl(url), { create: true })).store;
 }
 
 function checkpointFileOf(url, folder) {

@@ -22,7 +22,7 @@ const LEASE_TRIES_MAX = 200;
 
 export interface PlaceOptions {
   readonly bounds?: Bounds;
-  /** The clock of the coordinator that opens the store. */
+  /** The clock of the coordinator that opens the store; an embedded store has no other. */
   readonly now?: () => number;
 }
 
@@ -37,7 +37,7 @@ export interface Place {
 export type MakePlace = () => Promise<Place>;
 
 export const memoryPlace: MakePlace = async () => {
-  const store = new MemoryStore({ bounds: SHORT_BOUNDS });
+  const store = new MemoryStore();
   return { url: "memory:", place: `memory:${randomUUID()}`, open: async () => store };
 };
 
@@ -45,8 +45,8 @@ export const embeddedPlace: MakePlace = async () => {
   const folder = await mkdtemp(join(tmpdir(), "callnumber-test-"));
   onTestFinished(() => removeWithMarkers(folder));
   const path = join(folder, "store.db");
-  const open = async (options?: PlaceOptions) =>
-    closedAtEnd(new SqliteStore({ path, create: true, bounds: SHORT_BOUNDS, ...options }));
+  const open = async ({ bounds: { epsMs } = SHORT_BOUNDS, ...options }: PlaceOptions = {}) =>
+    closedAtEnd(new SqliteStore({ path, create: true, epsMs, ...options }));
   return { url: `sqlite:${path}`, place: `sqlite:${path}`, open };
 };
 
@@ -60,8 +60,7 @@ export function redisPlaceAt(serverUrl: string): Place {
 function placeAt(url: string): Place {
   const address = parseStoreUrl(url);
   if (address.kind !== "redis") throw new Error(`${url} is no Redis`);
-  const open = async (options?: PlaceOptions) =>
-    closedAtEnd(await RedisStore.open({ ...address, bounds: SHORT_BOUNDS, quorumTimeoutMs: 2_000, ...options }));
+  const open = async () => closedAtEnd(await RedisStore.open({ ...address, quorumTimeoutMs: 2_000 }));
   return { url, place: describeStore(address), open };
 }
 

@@ -3,8 +3,8 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { activeSince, type GuardState } from "../src/guard/guard-state.js";
 import { PreflightWatch } from "../src/guard/preflight.js";
+import type { Finding } from "../src/guard/step-store.js";
 import type { Log } from "../src/log.js";
-import type { Finding } from "../src/stores/store.js";
 
 const EVERY_MS = 50;
 const ACTIVE = activeSince(0);

@@ -8,15 +8,15 @@ import fc from "fast-check";
 import { type Bounds, BURST_RUNS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import type { ObservedServer } from "../src/guard/checks.js";
+import type { StepCommand } from "../src/guard/commands.js";
 import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
 import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/seals.js";
 import { newStoreId, type StoreIdFields } from "../src/guard/store-id.js";
-import type { StepCommand } from "../src/stores/store.js";
 import { commandsFor, holder, NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
 import type { KeptState } from "./kept-state.js";
 
 /** A situation to play: the state, the step, and the coordinator's clock. */
-export interface Play {
+interface Play {
   readonly state: KeptState;
   readonly command: StepCommand;
   readonly nowMs: number;
@@ -35,8 +35,8 @@ const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
 /** Numbers that `tonumber` takes, or JavaScript does, and that no field may hold; and some that it may. */
-const BAD_WORDS = [..."|x|NaN|nan|inf|1e3|-1|+1|0x10| 1|1 |1.0|٣|007|0000000000000007".split("|"), "1\n"];
-const BIG_WORDS = "9007199254740993 1000000000000000 999999999999999 1073741823 1073741824 8 3 100".split(" ");
+export const BAD_WORDS = [..."|x|NaN|nan|inf|1e3|-1|+1|0x10| 1|1 |1.0|٣|007|0000000000000007".split("|"), "1\n"];
+export const BIG_WORDS = "9007199254740993 1000000000000000 999999999999999 1073741823 1073741824 8 3 100".split(" ");
 const ODD_TEXTS = [
   ..."moved|moved |moved to there|forked|-|a:b|a:b:c|é|x y|\n".split("|"),
   `moved ${"a".repeat(MOVED_TEXT_LENGTH_MAX)}`,
@@ -45,7 +45,7 @@ const ODD_TEXTS = [
   "F".repeat(64),
   "a".repeat(129),
 ];
-const FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"] as const;
+export const FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"] as const;
 
 /** Near a threshold, far from it, or on it. The server's clock runs on while a step is played: hence the spread. */
 const offset = fc.oneof(
@@ -147,7 +147,7 @@ const recordRecipe = fc.record({
     { weight: 6, arbitrary: fc.constantFrom<readonly number[]>([], [0], [-1], [-7, -3]) },
     { weight: 1, arbitrary: fc.constantFrom<readonly number[]>([1], [0, 5], [RUN_COUNT]) },
   ),
-  holders: seldom<KeptState["holders"]>("none", "hash", "list"),
+  holders: seldom<KeptState["holders"]>("hash", "none", "none", "list"),
 });
 type RecordRecipe = typeof recordRecipe extends fc.Arbitrary<infer T> ? T : never;
 
@@ -327,3 +327,57 @@ function commandOf(
   };
   return made[name];
 }
+
+/** A step of a history: made when it is known what the steps before it left. */
+export interface HistoryStep {
+  readonly name: StepName;
+  readonly isSilenceAccepted: boolean;
+  make(known: KnownState): StepCommand;
+  /** How far the coordinator's clock is from the server's, ms. */
+  aheadMs(bounds: Bounds): number;
+}
+
+interface KnownState {
+  readonly storeId: string;
+  readonly markId: number;
+  readonly version: number;
+  readonly generation: number;
+}
+
+export interface History {
+  begin(server: ObservedServer, bounds: Bounds): { readonly state: KeptState; readonly known: KnownState };
+  readonly steps: readonly HistoryStep[];
+}
+
+/** Sound steps of a coordinator are the most: what only edits and bugs bring about is in the state that it begins with. */
+const historyStep = fc
+  .tuple(
+    fc.constantFrom(...STEPS, "lease" as const, "lease" as const, "confirm" as const, "claim" as const),
+    stepRecipe,
+  )
+  .map(
+    ([name, recipe]): HistoryStep => ({
+      name,
+      isSilenceAccepted: recipe.isSilenceAccepted,
+      make: (known) => commandOf([name, recipe], known),
+      aheadMs: (bounds) => distanceMs(recipe.clock, bounds),
+    }),
+  );
+
+/** A state, and steps one after the other. */
+export const randomHistories: fc.Arbitrary<History> = fc
+  .tuple(
+    recordRecipe,
+    fc.tuple(fc.constantFrom(...STEPS), stepRecipe),
+    fc.array(historyStep, { minLength: 4, maxLength: 12 }),
+  )
+  .map(([record, first, steps]) => ({
+    begin(server, bounds) {
+      const { state } = cooked(record, first, server, bounds);
+      const { version, ...rest } = record.identity;
+      const id = idOf(rest, version, server.timeMs);
+      const markId = ledgerIdOf(version, runOf(record.mark, id, version, server.timeMs, bounds));
+      return { state, known: { storeId: storeIdOf(id), markId, version, generation: record.generation } };
+    },
+    steps,
+  }));

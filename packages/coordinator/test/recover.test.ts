@@ -15,6 +15,7 @@ import type { Floor } from "../src/operator/recover.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { stepOn } from "./steps-for-test.js";
 
 const AHEAD_MS = 3 * 3_600_000;
 
@@ -138,7 +139,7 @@ describe("a healthy store", () => {
   test.each<[what: string, arise: (world: World) => unknown, own?: Partial<RecoverOptions>]>([
     ["has no heartbeat for more than 30 days", ({ clock }) => void (clock.timeMs += 31 * 86_400_000)],
     ["is lost", ({ store }) => store.restore(new Map())],
-    ["is sealed", ({ store, storeId }) => store.step(NAMESPACE, commandsFor(storeId).seal("forked"))],
+    ["is sealed", ({ store, storeId }) => stepOn(store, NAMESPACE, commandsFor(storeId).seal("forked"))],
     ["was leased from beyond what it has", () => {}, { floors: archiveWith(6) }],
     ["has a corrupt checkpoint", () => {}, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
     [
@@ -193,7 +194,7 @@ describe("a store whose version has ended", () => {
     ],
     [
       "sealed as one of two copies",
-      ({ store, storeId }) => store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL)),
+      ({ store, storeId }) => stepOn(store, NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL)),
     ],
   ])(
     "a store whose version has ended continues with the rejection's floor when its record is %s",

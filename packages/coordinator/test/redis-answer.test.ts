@@ -1,37 +1,41 @@
 /**
- * Malformed replies: another shape, another step's nonce, an error. The step fails, what it leased is discarded, and it is never a lease.
+ * Malformed replies: another shape, another script's nonce, an error. The step fails, what it leased is discarded, and it is never a lease.
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { beforeEach, expect, test } from "vitest";
-import { leasesIn, recordIn } from "../src/stores/redis/replies.js";
-import { stepRepliesIn } from "../src/stores/redis/step-calls.js";
-import { commandsFor, NAMESPACE, PROOF_KEY, storeIdFrom } from "./commands-for-test.js";
+import { appliedIn, observedIn } from "../src/stores/redis/changes.js";
+import { leasesIn } from "../src/stores/redis/replies.js";
+import { scriptNamed } from "../src/stores/redis/scripts.js";
+import { commandsFor, PROOF_KEY, storeIdFrom } from "./commands-for-test.js";
 import { needsOwnServer, throughProxy, untilDone } from "./redis-for-test.js";
+import { withNamespace } from "./store-in-hand.js";
 
 beforeEach(needsOwnServer);
 
-const LEASE = /^evalsha \S+ 3 /i;
-const CHECK = /^evalsha \S+ 1 /i;
+const [APPLY, READ] = (["apply", "read"] as const).map(
+  (name) => new RegExp(`^evalsha ${scriptNamed(name).sha1} `, "i"),
+);
+/** The nonce, as the first of a list. */
+const NONCE = /(?<=^\*\d+\r\n\$16\r\n)[\w-]{16}/;
+const OTHER_NONCE = "n".repeat(16);
 
-test.each<[string, RegExp, (reply: string) => string]>([
-  ["nothing", LEASE, () => "$-1\r\n"],
-  ["a number", LEASE, () => ":2\r\n"],
-  ["an empty list", LEASE, () => "*0\r\n"],
-  ["a mark that is no number", LEASE, (reply) => reply.replace(" 2 1\r\n", " x 1\r\n")],
-  ["another step's nonce", LEASE, (reply) => reply.replace(/[\w-]{36}(?= 2 1\r\n)/, "n".repeat(36))],
-  ["an error of the server", LEASE, () => "-ERR it broke\r\n"],
-  ["another step's refusal", LEASE, () => "-AHEAD nonce-of-another 7\r\n"],
-  ["nothing to its check", CHECK, () => "$-1\r\n"],
-  ["another check's nonce", CHECK, (reply) => reply.replace(/(?<=^\*4\r\n\$16\r\n)[\w-]{16}/, "n".repeat(16))],
-  ["an error to its check", CHECK, () => "-ERR it broke\r\n"],
-])("a lease fails and its run is discarded when the reply is %s", async (_, command, fault) => {
+test.each<[string, (reply: string) => string]>([
+  ["nothing", () => "$-1\r\n"],
+  ["a number", () => ":2\r\n"],
+  ["an empty list", () => "*0\r\n"],
+  ["a mark that is no number", (reply) => reply.replace("done\r\n$1\r\n2\r\n", "done\r\n$1\r\nx\r\n")],
+  ["another script's nonce", (reply) => reply.replace(NONCE, OTHER_NONCE)],
+  ["neither done nor found", (reply) => reply.replace("\r\ndone\r\n", "\r\ngone\r\n")],
+  ["what was found, without all that it has", (reply) => reply.replace("\r\n$4\r\ndone\r\n", "\r\n$5\r\nfound\r\n")],
+  ["an error of the server", () => "-ERR it broke\r\n"],
+])("a lease fails and its run is discarded when the reply is %s", async (_, fault) => {
   const { lease, proxy, direct } = await throughProxy();
   expect((await lease()).firstRun).toBe(1);
   const replies: string[] = [];
   const { struck } = proxy.strikeNext((reply) => {
     replies.push(reply, fault(reply));
     return replies[1] as string;
-  }, command);
+  }, APPLY);
   await expect(lease()).rejects.toMatchObject({ code: "store_unavailable" });
   await struck;
   expect(replies[1]).not.toBe(replies[0]);
@@ -39,51 +43,86 @@ test.each<[string, RegExp, (reply: string) => string]>([
   expect((await untilDone(lease)).firstRun).toBe(3);
 });
 
-test.each(["$-1\r\n", "$1\r\n1\r\n", ":-1\r\n"])(
-  "a lease fails when the count of its acknowledgements is %j",
-  async (count) => {
-    const { proxy, store } = await throughProxy({ quorumTimeoutMs: 20 });
-    const commands = commandsFor(storeIdFrom(1));
-    await store.step("two-nodes", commands.init({ nodeCount: 2 }));
-    const lease = () => store.step("two-nodes", commands.lease());
-    expect((await lease()).acknowledgedCount).toBe(0);
-    const { struck } = proxy.strikeNext(() => count, /^wait /i);
-    await expect(lease()).rejects.toMatchObject({ code: "store_unavailable" });
-    await struck;
-    expect((await untilDone(lease)).acknowledgedCount).toBe(0);
-  },
-);
+test.each<[string, RegExp | undefined, (reply: string) => string]>([
+  ["its acknowledgements are nothing", /^wait /i, () => "$-1\r\n"],
+  ["its acknowledgements are a text", /^wait /i, () => "$1\r\n1\r\n"],
+  ["its acknowledgements are less than none", /^wait /i, () => ":-1\r\n"],
+  ["there is no reply to its check", READ, () => "$-1\r\n"],
+  ["its check has another script's nonce", READ, (reply) => reply.replace(NONCE, OTHER_NONCE)],
+  ["its check is an error", READ, () => "-ERR it broke\r\n"],
+])("a lease that waits for other nodes fails when %s", async (_, command, fault) => {
+  const { proxy, store } = await throughProxy({ quorumTimeoutMs: 20 });
+  const storeId = storeIdFrom(1);
+  const commands = commandsFor(storeId);
+  const one = await withNamespace(store, { storeId, namespace: "counts-two", nodeCount: 2 });
+  const lease = () => one.step(commands.lease());
+  expect((await lease()).acknowledgedCount).toBe(0);
+  const { struck } = proxy.strikeNext(fault, command);
+  await expect(lease()).rejects.toMatchObject({ code: "store_unavailable" });
+  await struck;
+  expect(await untilDone(lease)).toMatchObject({ acknowledgedCount: 0, after: { highWaterMark: 3 } });
+});
 
-const storeId = storeIdFrom(1);
+const NUMBERS_OF_OTHERS = ["", "-", "NaN", "1e1", "0x7", "+7", "007", "7.0", "7\n", "9".repeat(20)];
 
-test("the reply to a lease is rejected unless every part of it has its form", () => {
-  const command = commandsFor(storeId).lease({ nonce: "nonce-of-the-step", runCount: 2 });
-  const head = [storeId, "0", "1700000000000", "e:r:0:0", "0", "1"];
-  const read = (...parts: readonly unknown[]) => stepRepliesIn(parts, [{ namespace: NAMESPACE, command }]);
-  expect(read(...head, `${command.nonce} 7 2`)).toMatchObject([{ after: { highWaterMark: 7 }, runCount: 2 }]);
-  expect(read(...head.with(2, ""), `${command.nonce} EXHAUSTED 0`)).toMatchObject([{ code: "EXHAUSTED" }]);
+test("the reply to a change is rejected unless every part of it has its form", () => {
+  const parts = ["nonce-1", "done", "7", "1700000000000"];
+  expect(appliedIn(parts, "nonce-1")).toEqual({ highWaterMark: 7, changedAtMs: 1_700_000_000_000 });
   // JavaScript would make a number of most of them.
-  const noMarks = ["", "-", "NaN", "1e1", "0x7", "+7", "007", "7.0", "7\n", "1073741824", "9".repeat(20)];
-  for (const mark of noMarks) expect(read(...head, `${command.nonce} ${mark} 2`), mark).toBeUndefined();
-  for (const at of [1, 2, 5]) expect(read(...head.with(at, "x"), `${command.nonce} 7 2`)).toBeUndefined();
-  for (const line of ["nonce-of-another 7 2", `${command.nonce} 7`, `${command.nonce} 7 2 7`])
-    expect(read(...head, line)).toBeUndefined();
+  for (const text of [...NUMBERS_OF_OTHERS, "1073741824"])
+    expect(appliedIn(parts.with(2, text), "nonce-1"), text).toBeUndefined();
+  for (const text of NUMBERS_OF_OTHERS) expect(appliedIn(parts.with(3, text), "nonce-1"), text).toBeUndefined();
+  for (const other of [null, 0, "OK", [], [null], [parts], parts.slice(0, 3), [...parts, "7"], parts.with(1, "Done")])
+    expect(appliedIn(other, "nonce-1")).toBeUndefined();
+  expect(appliedIn(parts, "nonce-2")).toBeUndefined();
 });
 
-test("the reply to another step is rejected unless every part of it has its form", () => {
-  const command = commandsFor(storeId).heartbeat({ nonce: "nonce-of-the-step" });
-  const parts = [command.nonce, storeId, "0", "7", "1700000000000", "e", "0", "1", "0"];
-  const read = (reply: unknown) => stepRepliesIn(reply, [{ namespace: NAMESPACE, command }]);
-  expect(read(parts)).toMatchObject([{ after: { highWaterMark: 7, nodeCount: 1 }, runCount: 0 }]);
-  for (const at of [0, 2, 3, 4, 6, 7, 8]) expect(read(parts.with(at, "x"))).toBeUndefined();
-  for (const other of [null, 0, "OK", [], [null], [parts]]) expect(read(other)).toBeUndefined();
+test("the reply with what was found is rejected unless every part of it has its form", () => {
+  const storeId = storeIdFrom(1);
+  const fields = ["2", "main", storeId, "0", "7", "1", "r:i:1:2", "3", "0", "1", PROOF_KEY, "-", "k"];
+  const parts = [
+    "nonce-1",
+    "found",
+    "1700000000000",
+    "hash",
+    "stream",
+    "none",
+    "0",
+    "7",
+    "master",
+    "r",
+    "i",
+    "1",
+    "2",
+    "0",
+    "fingerprint",
+    ...fields,
+  ];
+  const read = (reply: unknown) => observedIn(reply, "nonce-1");
+  expect(read(parts)).toMatchObject({
+    keys: {
+      record: "hash",
+      fields: { c: "7", k: "k" },
+      expires: false,
+      ledger: "stream",
+      ledgerMark: 7,
+      holders: "none",
+    },
+    server: { timeMs: 1_700_000_000_000, role: "master", epoch: "r:i:1:2", connectedReplicas: 0 },
+  });
+  for (const at of [0, 1, 2, 7]) expect(read(parts.with(at, "x"))).toBeUndefined();
+  for (const other of [null, "OK", [], parts.slice(1), [...parts, "x"], [parts]]) expect(read(other)).toBeUndefined();
+  // What the server does not report is not known, and nothing is leased without it.
+  for (let at = 8; at < 14; at++) expect(read(parts.with(at, null as never))?.server.epoch).toBeUndefined();
+  expect(read(parts.with(6, "1"))?.keys.expires).toBe(true);
+  for (const at of [3, 4, 5]) {
+    const { record, ledger, holders } = read(parts.with(at, "zset"))?.keys ?? {};
+    expect([record, ledger, holders].indexOf("other")).toBe(at - 3);
+  }
+  expect("c" in (read(parts.with(19, null as never))?.keys.fields ?? { c: "" })).toBe(false);
 });
 
-test("the reply to a read is rejected unless every part of it has its form", () => {
-  const parts = [storeId, "0", "7", "1700000000000", "3", "0", "1", PROOF_KEY, "-"];
-  expect(recordIn(parts)).toMatchObject({ storeId, firstRun: 1, highWaterMark: 7, generation: 3, seal: "-" });
-  for (let at = 0; at < parts.length - 1; at++) expect(recordIn(parts.with(at, "x"))).toBeUndefined();
-  expect(recordIn(parts.slice(0, 8))).toBeUndefined();
+test("the reply to a query of leases is rejected unless it is lists of leases and holders", () => {
   for (const other of [null, "OK", [], ["", ""], [["1 1 1 1 n"], [7]]])
     expect(() => leasesIn(other)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
   expect(leasesIn([[], []])).toEqual([]);

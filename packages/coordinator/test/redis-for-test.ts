@@ -9,7 +9,7 @@ import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import { keptLog, SHORT_BOUNDS } from "./leasing-crowd.js";
-import { leaseFrom, type StoreInHand, withNamespace } from "./store-in-hand.js";
+import { type InHandOptions, inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 /** For `beforeEach`: skips tests that start servers where none can be started. */
 export function needsOwnServer({ skip }: TestContext): void {
@@ -17,7 +17,7 @@ export function needsOwnServer({ skip }: TestContext): void {
   skip(reason !== undefined, reason);
 }
 
-type StoreTiming = Partial<Pick<RedisStoreOptions, "now" | "bounds" | "quorumTimeoutMs">>;
+type StoreTiming = Partial<Pick<RedisStoreOptions, "quorumTimeoutMs">>;
 
 /** A store on a server, a Sentinel group or a Cluster. For a tester's URL it logs in as the user that we ship for it. */
 export async function storeAt(url: string, options: StoreTiming = {}): Promise<RedisStore> {
@@ -28,13 +28,13 @@ export async function storeAt(url: string, options: StoreTiming = {}): Promise<R
   return store;
 }
 
-export async function newStoreAt(url: string, options?: StoreTiming): Promise<StoreInHand> {
-  return withNamespace(await storeAt(url, options));
+export async function newStoreAt(url: string, options?: InHandOptions): Promise<StoreInHand> {
+  return withNamespace(await storeAt(url), options);
 }
 
 /** A coordinator with short bounds, which gives heartbeats from the start. */
 export async function redisCoordinatorAt(url: string, options: Partial<CoordinatorOptions> = {}) {
-  const store = await storeAt(url, { bounds: SHORT_BOUNDS });
+  const store = await storeAt(url);
   const { log, events } = keptLog();
   const coordinator = new Coordinator({ store, name: "test", bounds: SHORT_BOUNDS, log, ...options });
   onTestFinished(() => coordinator.stopHeartbeat());
@@ -74,7 +74,7 @@ export async function throughProxy(options?: StoreTiming) {
   onTestFinished(() => proxy.close());
   const direct = await newStoreAt(server.url);
   const store = await storeAt(storeUrlAt("127.0.0.1", proxy.port), options);
-  const lease: StoreInHand["lease"] = (own = {}) => leaseFrom(store, direct.commands.lease(own));
+  const { lease } = inHand(store, { storeId: direct.storeId });
   return { server, proxy, direct, store, lease };
 }
 

@@ -1,44 +1,30 @@
 /**
- * What the scripts of lua/ reject before they change anything: parameters that no caller of ours sends, keys and records that no script of
- * ours wrote. And what an operator's `recover` makes of such keys.
+ * What the scripts of the ledger (lua/) reject before they change anything: parameters that no caller of ours sends, keys and records that
+ * no script of ours wrote. And what an operator's `recover` makes of such keys. For the script that writes records see apply.test.ts.
  */
-import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { Redis } from "ioredis";
 import { beforeEach, expect, test } from "vitest";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis, usersUnavailable } from "../../../test/redis/test-redis.js";
-import { checksumOf, readRecord, storedFields } from "../src/guard/record.js";
-import { isRefusal } from "../src/guard/refusals.js";
+import { checksumOf } from "../src/guard/record.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import { keysOf, type NamespaceKeys, type ScriptName, scriptNamed } from "../src/stores/redis/scripts.js";
 import type { Store } from "../src/stores/store.js";
-import { LEASE_NONCE, NAMESPACE, PROOF_KEY, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, storeAt } from "./redis-for-test.js";
+import { stepOn } from "./steps-for-test.js";
 import { type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 const STORE_ID = storeIdFrom(1);
 const TOO_GREAT = "9".repeat(16);
 const NO_NUMBERS = ["", "x", " 1", "-1", "1.5", "1e3", "0x10", "NaN", "inf", TOO_GREAT];
-const LEDGER_ID_MAX = RUN_COUNT * VERSION_COUNT;
 
 /** A sound value, and bad ones. The bad ones of a number are `NO_NUMBERS`, too. */
 type Parameter = readonly [sound: string | number, ...bad: (string | number)[]];
 type ScriptParameters = Partial<Record<ScriptName, readonly Parameter[]>>;
 
-const STEPS: ScriptParameters = {
-  heartbeat: [[0, LEDGER_ID_MAX + 1], [0]],
-  claim: [[0], [0]],
-  confirm: [[0], [0, LEDGER_ID_MAX + 1]],
-  seal: [[0], [0], ["forked", "sealed", "-", "", "f".repeat(40)]],
-  recover: [[0], [0], [1, 100], [PROOF_KEY, "b", "F".repeat(64)]],
-  init: [
-    [1, 0, 100],
-    [PROOF_KEY, "x"],
-  ],
-  advance: [[0], [0], [0]],
-  lease: [[`nonce-1 0 0 1 0 ${LEASE_NONCE} {}`]],
-};
-const OTHERS: ScriptParameters = {
+const SCRIPTS: ScriptParameters = {
   leases: [[NAMESPACE], [1], ["newest_first", "newest"], [10]],
   report: [[NAMESPACE], [1], [LEASE_NONCE], [1, 16_385], [0, 4]],
   trim: [[NAMESPACE], [1], [STORE_ID], [0], [5], [0], [5], [0]],
@@ -65,18 +51,12 @@ beforeEach(async () => {
 
 function keysFor(name: ScriptName): readonly string[] {
   const { record, ledger, holders, reports, retention } = keys;
-  if (name === "read") return [record];
   if (name === "report") return [record, ledger, reports];
-  if (name === "trim") return [record, ledger, reports, retention];
-  return name in OTHERS
-    ? [record, ledger, holders, reports]
-    : [record, ledger, holders, "aside-1", "aside-2", "aside-3"];
+  return name === "trim" ? [record, ledger, reports, retention] : [record, ledger, holders, reports];
 }
 
 function soundWords(name: ScriptName): readonly (string | number)[] {
-  const common = name in STEPS ? [NAMESPACE, "nonce-1", STORE_ID, Date.now(), 2_000, 300_000, 0] : [];
-  const own = STEPS[name] ?? OTHERS[name] ?? [[NAMESPACE]];
-  return [...common, ...own.map(([sound]) => sound)];
+  return (SCRIPTS[name] ?? []).map(([sound]) => sound);
 }
 
 /** Everything under the keys of the namespace. */
@@ -96,21 +76,7 @@ async function expectRejected(name: ScriptName, words: readonly (string | number
   expect(await contents()).toEqual(before);
 }
 
-test("advance.lua rejects a record whose server has followed another one", async () => {
-  const { storeUrl } = sharedRedis();
-  keys = keysOf(new URL(storeUrl).searchParams.get("prefix") as string, NAMESPACE);
-  // With the greatest rate, its run ceiling has passed the last run of version 0.
-  const storeId = storeIdFrom(1, { rate: 16 });
-  await withNamespace(await storeAt(storeUrl), { storeId });
-  const record = readRecord(await redis.hgetall(keys.record), NAMESPACE);
-  if (isRefusal(record)) expect.fail(record.detail);
-  const epoch = record.epoch.replace(/:[^:]*:/, ":another:");
-  await redis.hset(keys.record, storedFields({ ...record, epoch }));
-  const words = [NAMESPACE, "nonce-1", storeId, Date.now(), 2_000, 300_000, 0, 0, 0, 0];
-  await expectRejected("advance", words, /^OPERATOR nonce-1 epoch/);
-});
-
-test.each(Object.entries({ ...STEPS, ...OTHERS }) as [ScriptName, readonly Parameter[]][])(
+test.each(Object.entries(SCRIPTS) as [ScriptName, readonly Parameter[]][])(
   "%s.lua rejects parameters that only a bug of its caller can send",
   async (name, parameters) => {
     const words = soundWords(name);
@@ -121,38 +87,9 @@ test.each(Object.entries({ ...STEPS, ...OTHERS }) as [ScriptName, readonly Param
   },
 );
 
-test("every step rejects the common parameters that only a bug of its caller can send", async () => {
-  const words = soundWords("heartbeat");
-  for (const at of [3, 4, 5, 6])
-    for (const word of at === 6 ? [...NO_NUMBERS, 2] : NO_NUMBERS)
-      await expectRejected("heartbeat", words.with(at, word), /^MISUSE nonce-1 every step/);
-  for (const name of ["init", "recover"] as const)
-    await expectRejected(name, soundWords(name).with(2, "none"), /^MISUSE nonce-1 not a store id/);
-});
-
 test("import.lua rejects a lease that lacks a field", async () => {
   const unreported = [...soundWords("import").slice(0, -4), "-", "-", "-"];
   await expectRejected("import", unreported, /^MISUSE \S+ import takes nine fields/);
-});
-
-test("lease.lua rejects one wrong lease of several", async () => {
-  const words = soundWords("lease");
-  const sound = String(words.at(-1)).split(" ");
-  const bad = [
-    ...[1, 2, 3, 4].flatMap((at) => NO_NUMBERS.map((text) => sound.with(at, text))),
-    sound.with(1, String(LEDGER_ID_MAX + 1)),
-    sound.with(3, "0"),
-    sound.with(3, String(RUN_MAX + 1)),
-    sound.with(5, "two words"),
-    sound.slice(0, 6),
-    [],
-  ];
-  for (const word of bad) await expectRejected("lease", [...words, word.join(" ")], /^MISUSE nonce-1 /);
-});
-
-test("the store reports wrong parameters of a script as an internal error", async () => {
-  const internal = { code: "internal_error", message: expect.stringContaining("broken invariant") };
-  await expect(inHand.lease({ runCount: 0 })).rejects.toMatchObject(internal);
 });
 
 /** As a program would that knows the checksum: what is wrong is the field alone. */
@@ -174,8 +111,7 @@ async function putEntry(...fields: readonly string[]): Promise<void> {
   await redis.xadd(keys.ledger, "5-0", ...fields);
 }
 
-const ALL_STEPS = ["lease", "heartbeat", "claim", "confirm", "seal", "advance"] as const;
-const OF_A_NAMESPACE = [...ALL_STEPS, "read", "report", "leases"] as const;
+const OF_A_NAMESPACE = ["report", "leases"] as const;
 const OF_A_RECORD = [...OF_A_NAMESPACE, "trim"] as const;
 
 const NO_RUNS = ["x", "nan", "0x10", "1e3", "-1", String(RUN_MAX + 1), undefined];
@@ -192,7 +128,7 @@ const BAD_FIELDS: readonly [name: string, text: string | undefined, reply: RegEx
   ["ns", "other", /^FOREIGN /],
 ];
 
-test.each(BAD_FIELDS)("every script rejects a record whose %s is %s: %s", async (field, text, reply) => {
+test.each(BAD_FIELDS)("every script of the ledger rejects a record whose %s is %s: %s", async (field, text, reply) => {
   await edit(field, text);
   for (const name of OF_A_RECORD) await expectRejected(name, soundWords(name), reply);
 });
@@ -205,13 +141,8 @@ const CHANGES: readonly Change[] = [
   ["the checksum is wrong", /^CORRUPT \S+ the checksum/, OF_A_RECORD, () => redis.hset(keys.record, "c", "9")],
   ["the record expires", /^CORRUPT \S+ the record has a time/, OF_A_RECORD, () => redis.expire(keys.record, 1_000)],
   ["the record is a string", /^CORRUPT /, [...OF_A_RECORD, "import"], () => redis.set(keys.record, "x")],
-  [
-    "the ledger is a string",
-    /^CORRUPT /,
-    [...ALL_STEPS, "leases", "report", "trim", "import"],
-    () => redis.set(keys.ledger, "x"),
-  ],
-  ["the holders are a string", /^CORRUPT /, [...ALL_STEPS, "leases", "import"], () => redis.set(keys.holders, "x")],
+  ["the ledger is a string", /^CORRUPT /, ["leases", "report", "trim", "import"], () => redis.set(keys.ledger, "x")],
+  ["the holders are a string", /^CORRUPT /, ["leases", "import"], () => redis.set(keys.holders, "x")],
   ["the reports are a string", /^CORRUPT /, ["leases", "report", "trim", "import"], () => redis.set(keys.reports, "x")],
   ["the retention is a string", /^CORRUPT /, ["trim"], () => redis.set(keys.retention, "x")],
   ["the retention has no number", /^CORRUPT \S+ where it/, ["trim"], () => redis.hset(keys.retention, "through", "x")],
@@ -228,11 +159,9 @@ const CHANGES: readonly Change[] = [
     ["leases", "trim", "report"],
     () => redis.hset(keys.reports, "0", "short"),
   ],
-  ["the store is another", /^FOREIGN /, [...ALL_STEPS, "trim"], () => edit("sid", storeIdFrom(2))],
-  ["the store has moved", /^MOVED /, ["heartbeat", "lease", "trim"], () => seal("moved")],
-  ["the store is one of two copies", /^FORKED /, ["heartbeat", "lease", "trim"], () => seal("forked")],
-  ["the mark is below the ledger", /^ROLLBACK /, ["heartbeat"], () => edit("c", "4")],
-  ["the ledger has lost its record", /^CORRUPT /, ["init"], () => redis.del(keys.record)],
+  ["the store is another", /^FOREIGN /, ["trim"], () => edit("sid", storeIdFrom(2))],
+  ["the store has moved", /^MOVED /, ["trim"], () => seal("moved")],
+  ["the store is one of two copies", /^FORKED /, ["trim"], () => seal("forked")],
 ];
 
 test.each(CHANGES)("scripts reject keys that another program has changed: %s", async (_, reply, names, change) => {
@@ -247,30 +176,21 @@ test("a mark below a ledger that was trimmed is a rollback, since the newest lea
   await expect(inHand.lease()).rejects.toMatchObject({ reason: "rolled_back" });
 });
 
-test("a step rejects clocks that agree when both show a time before the release", async () => {
-  const releasedAt = /local RELEASED_AT_MS = \d+/;
-  const { text } = scriptNamed("heartbeat");
-  expect(text).toMatch(releasedAt);
-  const later = text.replace(releasedAt, `local RELEASED_AT_MS = ${Date.now() + 3_600_000}`);
-  const call = redis.eval(later, 3, ...keysFor("heartbeat").slice(0, 3), ...soundWords("heartbeat"));
-  await expect(call).rejects.toThrow(/^CLOCK nonce-1 0$/);
-});
-
 test("recover keeps the store id of an edited record, and rejects another one", async () => {
   await redis.hset(keys.record, "c", "3");
   const { commands } = inHand;
   const foreign = { ...commands.recover(), storeId: storeIdFrom(2) };
-  await expect(operators.step(NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_id_mismatch" });
-  await operators.step(NAMESPACE, commands.recover());
+  await expect(stepOn(operators, NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_id_mismatch" });
+  await stepOn(operators, NAMESPACE, commands.recover());
   expect(await store.readNamespace(NAMESPACE)).toMatchObject({ storeId: STORE_ID, phase: 1 });
   expect(await inHand.skipAhead()).toBeGreaterThan(6);
 });
 
 test("recover removes the time to live of a moved record, which stays moved", async () => {
-  await store.step(NAMESPACE, inHand.commands.seal("moved"));
+  await stepOn(store, NAMESPACE, inHand.commands.seal("moved"));
   await redis.expire(keys.record, 1_000);
   await expect(inHand.lease()).rejects.toMatchObject({ code: "store_corrupt" });
-  await operators.step(NAMESPACE, inHand.commands.recover());
+  await stepOn(operators, NAMESPACE, inHand.commands.recover());
   expect(await redis.ttl(keys.record)).toBe(-1);
   await expect(inHand.lease()).rejects.toMatchObject({ code: "namespace_moved" });
 });
@@ -282,12 +202,12 @@ test.for(["record", "ledger", "holders"] as const)(
     await redis.set(keys[name], "kept");
     const before = await contents();
     const recover = () => inHand.commands.recover({ floor: 6 });
-    await expect(store.step(NAMESPACE, recover())).rejects.toMatchObject({
+    await expect(stepOn(store, NAMESPACE, recover())).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("operator's user"),
     });
     expect(await contents()).toEqual(before);
-    const { movedAside = [] } = await operators.step(NAMESPACE, recover());
+    const { movedAside = [] } = await stepOn(operators, NAMESPACE, recover());
     expect(movedAside).toEqual([expect.stringContaining(`${keys[name]}:foreign:`)]);
     expect(await redis.get(movedAside[0] ?? "")).toBe("kept");
     expect(await inHand.skipAhead()).toBeGreaterThan(6);

@@ -16,6 +16,7 @@ import { slotOf } from "../src/stores/redis/discovery.js";
 import { commandsFor } from "./commands-for-test.js";
 import { expectNoRunTwice, RATE, startCrowd } from "./leasing-crowd.js";
 import { expectUsers, needsOwnServer, redisCoordinatorAt, storeAt, untilDone } from "./redis-for-test.js";
+import { stepOn } from "./steps-for-test.js";
 
 /** A master and its replica: a step counts when both have it. */
 const INIT = { nodeCount: 2, rate: RATE };
@@ -136,7 +137,7 @@ test("a step is not sent to the node that its slot has moved to: it fails, and n
   const from = await cluster.masterOf(`{${name}}`);
   const to = cluster.nodes.slice(0, 3).find((node) => node !== from) as RedisServer;
   const { storeId, generation } = await store.readNamespace(name);
-  const claim = () => store.step(name, commandsFor(storeId).claim(generation, { generationMin: generation }));
+  const claim = () => stepOn(store, name, commandsFor(storeId).claim(generation, { generationMin: generation }));
   await moveSlot(`{${name}}`, from, to, async () => {});
   const marks = () => command(to, "HMGET", `callnumber:{${name}}:record`, "c", "g");
   const before = await marks();

@@ -70,8 +70,7 @@ describe.each(STORES)("the seal of a moved store, in the %s store", (_, open) =>
     const { store, storeId, reopen } = await sealed();
     const before = await store.readNamespace(NAMESPACE);
     const again = store.kind === "memory" ? store : await reopen();
-    const { after, check } = await seal(again, storeId, sealOf(PLACE));
-    expect(check).toMatchObject({ role: "master", epoch: after.epoch, generation: before.generation });
+    const { after } = await seal(again, storeId, sealOf(PLACE));
     const { changedAtMs } = after;
     expect(await again.readNamespace(NAMESPACE)).toEqual({ ...before, changedAtMs });
   });

@@ -1,21 +1,25 @@
 /**
  * A store in memory whose server, clock and past are set by hand: for what a guard does when a store forgets, is restarted,
- * answers for another, or is not alone. It decides as every store does; reports and the ledger are not its business.
+ * answers for another, or is not alone. It compares and writes as every store does; reports and the ledger are not its business.
  */
-import { type ObservedServer } from "../src/guard/checks.js";
+
+import type { Bounds } from "../src/guard/bounds.js";
+import type { ObservedServer } from "../src/guard/checks.js";
+import { namespaceRecordIn } from "../src/guard/checks.js";
+import type { StepCommand } from "../src/guard/commands.js";
 import { decide } from "../src/guard/decide.js";
-import { type StoredFields, storedFields } from "../src/guard/record.js";
-import { isRefusal, namespaceNotFound, refused } from "../src/guard/refusals.js";
+import type { ReplaceableBounds } from "../src/guard/namespace-steps.js";
+import type { NamespaceRecord, StoredFields } from "../src/guard/record.js";
+import { storedFields } from "../src/guard/record.js";
 import {
+  type Applied,
+  type Change,
+  type Expected,
   type Finding,
-  type NamespaceRecord,
-  NO_RETENTION,
-  type Outcome,
-  type Retention,
-  type StepCommand,
-  type Store,
-} from "../src/stores/store.js";
-import { namespaceRecordIn, recordAfter } from "../src/stores/stored-shapes.js";
+  type Observed,
+  recordToWrite,
+} from "../src/guard/step-store.js";
+import { NO_RETENTION, type Retention, type Store } from "../src/stores/store.js";
 import { SHORT_BOUNDS } from "./commands-for-test.js";
 
 /** One clock for all, which runs when a caller waits for it. */
@@ -32,6 +36,7 @@ export class Clock {
 
 export class SettableStore implements Store {
   readonly kind = "settable";
+  readonly bounds = SHORT_BOUNDS;
   isExclusive = false;
   readonly server: Omit<ObservedServer, "timeMs"> & { epoch: string } = {
     role: "master",
@@ -43,19 +48,33 @@ export class SettableStore implements Store {
   /** How far the coordinator's clock is behind the store's, ms. */
   behindMs = 0;
   acknowledgedCount = 0;
-  /** The steps that were asked for, in their order. */
+  /** The steps that were asked for, in their order; those of guards with `boundsOf`. */
   readonly steps: StepCommand[] = [];
   /** Changes what is answered, after it was done. */
-  alter: (outcome: Outcome, command: StepCommand) => Outcome = (outcome) => outcome;
-  /** Before each step. */
+  alter: (applied: Applied, command: StepCommand | undefined) => Applied = (applied) => applied;
+  /** Before each step of guards with `boundsOf` that is about to be done. */
   before: (command: StepCommand) => unknown = () => {};
   #records = new Map<string, StoredFields>();
+  /** A step may be decided more than once. */
+  readonly #asked = new WeakSet<StepCommand>();
+  #decided: StepCommand | undefined;
 
   constructor(private readonly clock: Clock) {}
 
-  async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    this.steps.push(command);
-    await this.before(command);
+  /** For a guard whose steps are noted here. */
+  boundsOf(bounds: Bounds = SHORT_BOUNDS): ReplaceableBounds {
+    return {
+      ...bounds,
+      decide: (context, command) => {
+        if (!this.#asked.has(command)) this.steps.push(command);
+        this.#asked.add(command);
+        this.#decided = command;
+        return decide(context, command);
+      },
+    };
+  }
+
+  async read(namespace: string): Promise<Observed> {
     const fields = this.#records.get(namespace);
     const keys = {
       record: fields === undefined ? "none" : "hash",
@@ -65,21 +84,32 @@ export class SettableStore implements Store {
       ledgerMark: 0,
       holders: "none",
     } as const;
-    const { timeMs } = this.clock;
-    const server = { ...this.server, timeMs };
-    const written = decide({ namespace, keys, server, nowMs: timeMs - this.behindMs, bounds: SHORT_BOUNDS }, command);
-    if (isRefusal(written)) throw refused(written.code, written.detail, namespace);
-    this.#records.set(namespace, storedFields(written.record));
-    const after = recordAfter(written.record, command.nonce);
+    return { keys, server: { ...this.server, timeMs: this.clock.timeMs } };
+  }
+
+  async apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
+    const command = this.#decided;
+    this.#decided = undefined;
+    if (command !== undefined) await this.before(command);
+    const found = await this.read(namespace);
+    const { found: seen } = expected;
+    // No ledger is kept: none is missed.
+    const ledgerless = {
+      ...expected,
+      found: { ...seen, keys: { ...seen.keys, ledger: "none", holders: "none" } as const },
+    };
+    const record = recordToWrite(found, ledgerless, change);
+    if (record === undefined) return found;
+    this.#records.set(namespace, storedFields(record));
     const { role, epoch } = this.server;
-    const check = { nonce: command.nonce, role, epoch, generation: after.generation };
-    return this.alter({ after, runCount: written.runCount, acknowledgedCount: this.acknowledgedCount, check }, command);
+    const { highWaterMark, changedAtMs, generation, nodeCount } = record;
+    const check = nodeCount === 1 ? undefined : { role, epoch, generation };
+    const { acknowledgedCount } = this;
+    return this.alter({ highWaterMark, changedAtMs, acknowledgedCount, check, movedAside: [] }, command);
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    const fields = this.#records.get(namespace);
-    if (fields === undefined) throw namespaceNotFound(namespace);
-    return namespaceRecordIn(fields, namespace);
+    return namespaceRecordIn(await this.read(namespace), namespace);
   }
 
   async listNamespaces(): Promise<readonly string[]> {

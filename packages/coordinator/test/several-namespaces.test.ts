@@ -87,7 +87,7 @@ async function sqlitePlace(): Promise<Place> {
 }
 
 async function opened({ bounds, url }: Pick<Place, "bounds" | "url">): Promise<Store> {
-  const { store } = await openStore(parseStoreUrl(url), { create: true, bounds });
+  const { store } = await openStore(parseStoreUrl(url), { create: true, epsMs: bounds.epsMs });
   onTestFinished(() => store.close());
   return store;
 }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
 import { isSameFile, steadyBirthNs } from "../src/stores/sqlite/file-identity.js";
-import { commandsFor, NAMESPACE } from "./commands-for-test.js";
+import { commandsFor, NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOn,
   copyFiles,
@@ -23,6 +23,7 @@ import {
   newStore,
   temporaryFolder,
 } from "./embedded-place.js";
+import { stepOn } from "./steps-for-test.js";
 
 const copied = expect.objectContaining({ code: "store_copied", message: expect.stringContaining("recover") });
 
@@ -114,7 +115,7 @@ test("a backup is made while a coordinator leases, has one moment of it, and is 
   await rm(`${store.path}-wal`);
   expect(() => store.open()).toThrow(copied);
   const restored = store.open({ acceptCopy: true });
-  await restored.step(NAMESPACE, commandsFor(store.storeId).recover());
+  await stepOn(restored, NAMESPACE, commandsFor(store.storeId).recover(), { bounds: SMALL_BOUNDS });
   await restored.close();
   const { run } = await startOf(store);
   expect(run).toBeGreaterThan(Math.max(...life.runs));

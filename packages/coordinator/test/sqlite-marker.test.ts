@@ -159,8 +159,9 @@ test("the marker does not make a restart unbroken when its directory is a copy t
 });
 
 test("a marker that was put back is noticed next to a namespace whose last write is in the future", async () => {
-  const future = place.open({ create: true, now: () => Date.now() + 600_000 });
-  await withNamespace(future, { namespace: "ahead" });
+  const now = () => Date.now() + 600_000;
+  const future = place.open({ create: true, now });
+  await withNamespace(future, { namespace: "ahead", now });
   await future.close();
   await closedStore();
   const marker = await markerOf(place);

@@ -1,7 +1,8 @@
 /**
  * What every store must do with the steps of the guard: what each changes, that a rejection changes nothing and has its code. A part of
  * the definition of a store (store-contract.ts). The rules themselves are tested in decide.test.ts, from both sides of each limit;
- * scripts-and-decisions.test.ts compares the scripts of Redis with them in random states.
+ * apply.test.ts shows in random states
+ * that a store writes nothing that they would refuse.
  * Guarantees: G1, G2, G12 (docs/guarantees.md).
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
@@ -9,22 +10,25 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, EPS_MS, GAP_MS } from "../src/guard/bounds.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
+import type { StepCommand } from "../src/guard/commands.js";
 import { FORKED_SEAL, PHASES } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { findLease } from "../src/ledger/read-ledger.js";
-import type { StepCommand, Store } from "../src/stores/store.js";
+import type { Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { stepOn } from "./steps-for-test.js";
 import type { OpenOptions, StoreTraits } from "./store-contract.js";
-import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
+import { type InHandOptions, inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 type Open = (options?: OpenOptions) => Promise<{ readonly store: Store }>;
 
 export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
-  async function storeFrom(firstRun = 1, options: OpenOptions & Partial<StoreIdFields> = {}): Promise<StoreInHand> {
+  async function storeFrom(firstRun = 1, options: InHandOptions & Partial<StoreIdFields> = {}): Promise<StoreInHand> {
     const { now, bounds, ...id } = options;
-    const { store } = await open({ ...(now ? { now } : {}), ...(bounds ? { bounds } : {}) });
-    return withNamespace(store, { storeId: storeIdFrom(firstRun, id) });
+    const { store } = await open(now ? { now } : {});
+    const own = { ...(now ? { now } : {}), ...(bounds ? { bounds } : {}) };
+    return withNamespace(store, { storeId: storeIdFrom(firstRun, id), ...own });
   }
 
   /** Whose version 0 can be left: its ceiling has passed the last run. */
@@ -32,8 +36,11 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     storeFrom(firstRun, { initializedAtMs: Date.now() - 2 * EPS_MS, rate: 1 });
 
   const nothing = async () => {};
-  const claimed = ({ store, commands }: StoreInHand) => store.step(NAMESPACE, commands.claim(0));
-  const sealed = (seal: string) => (one: StoreInHand) => one.store.step(NAMESPACE, one.commands.seal(seal));
+  const claimed = ({ step, commands }: StoreInHand) => step(commands.claim(0));
+  const sealed =
+    (seal: string) =>
+    ({ step, commands }: StoreInHand) =>
+      step(commands.seal(seal));
   const leased = ({ lease }: StoreInHand) => lease({ runCount: 3 });
 
   test.each<[string, (store: StoreInHand) => Promise<unknown>, (commands: Commands) => readonly StepCommand[], object]>(
@@ -67,7 +74,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
         "lease, heartbeat, seal and the earlier claim, after a second claim",
         async (one) => {
           await claimed(one);
-          await one.store.step(NAMESPACE, one.commands.claim(1));
+          await one.step(one.commands.claim(1));
         },
         ({ lease, heartbeat, seal }) => [lease(), heartbeat(), seal(FORKED_SEAL)],
         { reason: "claimed", generation: 2 },
@@ -95,29 +102,28 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
   )("a store rejects %s", async (_, prepare, steps, error) => {
     const one = await storeFrom();
     await prepare(one);
-    for (const command of steps(one.commands)) await refusesAndKeeps(one.store, command, error);
+    for (const command of steps(one.commands)) await refusesAndKeeps(one, command, error);
   });
 
-  test("every step returns its nonce, the record as it left it, and a check that agrees", async () => {
-    const { store, storeId, commands } = await storeFrom(10);
-    const command = commands.lease({ runCount: 3 });
-    const { after, runCount, acknowledgedCount, check } = await store.step(NAMESPACE, command);
-    expect({ runCount, acknowledgedCount }).toEqual({ runCount: 3, acknowledgedCount: 0 });
-    expect(after).toMatchObject({ nonce: command.nonce, storeId, version: 0, highWaterMark: 12, generation: 0 });
-    expect(check).toEqual({ nonce: command.nonce, role: "master", epoch: after.epoch, generation: 0 });
+  test("every step returns the record as it left it, and on one node nothing is waited for or checked", async () => {
+    const { step, storeId, commands } = await storeFrom(10);
+    const { after, runCount, acknowledgedCount, check } = await step(commands.lease({ runCount: 3 }));
+    expect({ runCount, acknowledgedCount, check }).toEqual({ runCount: 3, acknowledgedCount: 0, check: undefined });
+    expect(after).toMatchObject({ storeId, version: 0, highWaterMark: 12, generation: 0, nodeCount: 1 });
   });
 
   test("every step is rejected for another store's id, with the id of this store", async () => {
-    const { store, storeId } = await storeFrom();
+    const one = await storeFrom();
+    const { storeId } = one;
     const foreign = { code: "store_id_mismatch", message: expect.stringContaining(storeId) };
-    for (const command of everyStepOf(commandsFor(storeIdFrom(1)))) await refusesAndKeeps(store, command, foreign);
+    for (const command of everyStepOf(commandsFor(storeIdFrom(1)))) await refusesAndKeeps(one, command, foreign);
   });
 
   test("a step that makes a record rejects an invalid store id", async () => {
     const { store } = await open();
     const { init, recover } = commandsFor("no-store-id");
     for (const command of [init(), recover()]) {
-      await expect(store.step(NAMESPACE, command)).rejects.toMatchObject({ code: "internal_error" });
+      await expect(stepOn(store, NAMESPACE, command)).rejects.toMatchObject({ code: "internal_error" });
     }
     await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
   });
@@ -126,7 +132,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     const { store, commands, lease, read } = await storeFrom();
     await lease({ runCount: 3 });
     const before = await read();
-    const { after, runCount } = await store.step(NAMESPACE, commands.heartbeat({ floor: 3 }));
+    const { after, runCount } = await stepOn(store, NAMESPACE, commands.heartbeat({ floor: 3 }));
     expect(runCount).toBe(0);
     expect(await read()).toEqual({ ...before, changedAtMs: after.changedAtMs });
     expect(after.changedAtMs).toBeGreaterThanOrEqual(before.changedAtMs);
@@ -136,7 +142,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     const { store, commands, lease, read } = await storeFrom();
     await lease({ runCount: 3 });
     const before = await read();
-    const { after } = await store.step(NAMESPACE, commands.claim(0, { generationMin: 7 }));
+    const { after } = await stepOn(store, NAMESPACE, commands.claim(0, { generationMin: 7 }));
     const { changedAtMs } = after;
     expect(await read()).toEqual({ ...before, changedAtMs, generation: 8, phase: PHASES.claimed });
   });
@@ -176,7 +182,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
   test.each([MOVED_SEAL, FORKED_SEAL])("a seal of %s keeps high-water mark and generation", async (seal) => {
     const { store, commands, lease, read } = await storeFrom();
     await lease({ runCount: 3 });
-    await store.step(NAMESPACE, commands.seal(seal));
+    await stepOn(store, NAMESPACE, commands.seal(seal));
     expect(await read()).toMatchObject({ phase: PHASES.sealed, seal, highWaterMark: 3, generation: 0 });
   });
 
@@ -190,11 +196,11 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     await lease({ runCount: 3 });
     await prepare(one);
     const [before, beforeMs] = [await read(), Date.now()];
-    const { after } = await store.step(NAMESPACE, commands.recover({ proofKey: "0f".repeat(32) }));
+    const { after } = await stepOn(store, NAMESPACE, commands.recover({ proofKey: "0f".repeat(32) }));
     expect(after.highWaterMark).toBeGreaterThanOrEqual(ceilingOf(storeId, beforeMs + 2 * EPS_MS));
     expect(after.generation).toBeGreaterThanOrEqual(beforeMs);
     expect(await read()).toMatchObject({ phase: PHASES.claimed, proofKey: before.proofKey, nodeCount: 1 });
-    await refusesAndKeeps(store, commands.lease(), { reason: "claimed", generation: after.generation });
+    await refusesAndKeeps(one, commands.lease(), { reason: "claimed", generation: after.generation });
     expect(await skipAhead()).toBeGreaterThanOrEqual(after.highWaterMark);
     expect(await findLease(store, NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
   });
@@ -204,7 +210,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     const storeId = storeIdFrom(1, { initializedAtMs: Date.now() - 10_000, rate: 16 });
     const { commands, read, skipAhead } = inHand(store, { storeId });
     const proofKey = "0f".repeat(32);
-    await store.step(NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, proofKey }));
+    await stepOn(store, NAMESPACE, commands.recover({ floor: 90, nodeCount: 1, generationMin: 5, proofKey }));
     expect(await read()).toMatchObject({ storeId, firstRun: 1, phase: PHASES.claimed, proofKey, nodeCount: 1 });
     expect(await store.listNamespaces()).toEqual([NAMESPACE]);
     expect(await skipAhead()).toBeGreaterThan(90);
@@ -214,7 +220,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     const { store, commands, lease, read } = await endingStoreFrom(RUN_MAX - 1);
     await lease({ runCount: 2 });
     await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
-    const { after, runCount } = await store.step(NAMESPACE, commands.advance(0));
+    const { after, runCount } = await stepOn(store, NAMESPACE, commands.advance(0));
     expect(runCount).toBe(0);
     expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
     expect(await read()).toMatchObject({ version: 1, highWaterMark: 0, generation: 1, phase: PHASES.open });
@@ -232,13 +238,14 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
   });
 
   test("advance is rejected for another version than the current one, and before its ceiling has reached the end", async () => {
-    const { store, commands } = await endingStoreFrom(RUN_MAX);
-    await store.step(NAMESPACE, commands.advance(0));
+    const one = await endingStoreFrom(RUN_MAX);
+    const { store, commands } = one;
+    await stepOn(store, NAMESPACE, commands.advance(0));
     for (const version of [0, 2]) {
-      await refusesAndKeeps(store, commands.advance(version), { reason: "conflict", generation: 1 });
+      await refusesAndKeeps(one, commands.advance(version), { reason: "conflict", generation: 1 });
     }
     const early = { code: "version_still_active", retryAfterMs: expect.any(Number) };
-    await refusesAndKeeps(store, commands.advance(1), early);
+    await refusesAndKeeps(one, commands.advance(1), early);
   });
 
   test.each<[string, (store: StoreInHand) => Promise<unknown>, Parameters<Commands["advance"]>[1]]>([
@@ -251,11 +258,11 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const one = await endingStoreFrom(RUN_MAX - BURST_RUNS + 10);
       const { store, storeId, commands, skipAhead, read } = one;
       await prepare(one);
-      const { after } = await store.step(NAMESPACE, commands.advance(0, own));
+      const { after } = await stepOn(store, NAMESPACE, commands.advance(0, own));
       expect(after).toMatchObject({ version: 1, highWaterMark: 0 });
       expect(after.generation).toBeGreaterThan(0);
       expect((await read()).phase).toBe(PHASES.claimed);
-      await refusesAndKeeps(store, commands.lease(), { reason: "claimed" });
+      await refusesAndKeeps(one, commands.lease(), { reason: "claimed" });
       expect(await skipAhead()).toBeGreaterThanOrEqual(ceilingOf(storeId, Date.now(), 1));
     },
   );
@@ -263,24 +270,25 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
   test("advance of a store that forgot one lets it continue above everything that was leased before", async () => {
     // The same store a second time: a copy that was put back to a moment before the advance.
     const { store, storeId, commands, lease } = await endingStoreFrom(RUN_MAX);
-    await store.step(NAMESPACE, commands.advance(0));
+    await stepOn(store, NAMESPACE, commands.advance(0));
     const { firstRun, runCount } = await lease({ runCount: 64 });
     const again = await withNamespace((await open()).store, { storeId });
     await claimed(again);
     for (const floor of [0, RUN_MAX, ledgerIdOf(1, 5), ledgerIdOf(2, 1)]) {
-      await refusesAndKeeps(again.store, commands.confirm(1, { floor }), { code: "run_space_exhausted" });
+      await refusesAndKeeps(again, commands.confirm(1, { floor }), { code: "run_space_exhausted" });
     }
-    await again.store.step(NAMESPACE, commands.advance(0));
+    await stepOn(again.store, NAMESPACE, commands.advance(0));
     expect(await again.skipAhead()).toBeGreaterThanOrEqual(firstRun + runCount);
   });
 
   test.skipIf(sharesClock).each([1, -1])("clocks that differ by more than eps end every step (%i)", async (sign) => {
     let offsetMs = 0;
-    const { store, commands, lease } = await storeFrom(1, { now: () => Date.now() + offsetMs });
+    const one = await storeFrom(1, { now: () => Date.now() + offsetMs });
+    const { commands, lease } = one;
     offsetMs = sign * (EPS_MS + 1_000);
     const message = expect.stringMatching(sign < 0 ? /is \d+ ms ahead of/ : /is \d+ ms behind/);
     for (const command of everyStepOf(commands)) {
-      await refusesAndKeeps(store, command, { code: "clock_skew", message });
+      await refusesAndKeeps(one, command, { code: "clock_skew", message });
     }
     offsetMs = 0;
     expect((await lease()).firstRun).toBe(1);
@@ -295,22 +303,24 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     }
 
     test("a clock that moved backward by more than eps ends every step until it has passed the last write", async () => {
-      const { store, commands, lease, clock } = await withClock();
+      const one = await withClock();
+      const { commands, lease, clock } = one;
       clock.timeMs -= EPS_MS + 1;
       for (const command of everyStepOf(commands)) {
-        await refusesAndKeeps(store, command, { code: "clock_moved_backward", retryAfterMs: 1 });
+        await refusesAndKeeps(one, command, { code: "clock_moved_backward", retryAfterMs: 1 });
       }
       clock.timeMs += 1;
       expect((await lease()).firstRun).toBe(1);
     });
 
     test("a clock that shows a heartbeat gap longer than the limit makes a recovery necessary", async () => {
-      const { store, commands, lease, skipAhead, clock } = await withClock();
+      const one = await withClock();
+      const { commands, lease, skipAhead, clock } = one;
       clock.timeMs += GAP_MS;
       await lease();
       clock.timeMs += GAP_MS + 1;
       for (const command of [commands.lease(), commands.heartbeat(), commands.seal(FORKED_SEAL)]) {
-        await refusesAndKeeps(store, command, { reason: "heartbeat_expired", generation: 0 });
+        await refusesAndKeeps(one, command, { reason: "heartbeat_expired", generation: 0 });
       }
       expect(await skipAhead()).toBeGreaterThan(1);
       await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
@@ -324,9 +334,9 @@ function everyStepOf(commands: Commands): StepCommand[] {
   return [lease(), heartbeat(), claim(0), confirm(0), seal(FORKED_SEAL), recover(), advance(0)];
 }
 
-async function refusesAndKeeps(store: Store, command: StepCommand, expected: object): Promise<void> {
+async function refusesAndKeeps({ store, step }: StoreInHand, command: StepCommand, expected: object): Promise<void> {
   const before = await stateOf(store);
-  await expect(store.step(NAMESPACE, command), command.step).rejects.toMatchObject(expected);
+  await expect(step(command), command.step).rejects.toMatchObject(expected);
   expect(await stateOf(store)).toEqual(before);
 }
 

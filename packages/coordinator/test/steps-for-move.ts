@@ -1,8 +1,11 @@
 /** The steps that tests of moving a store begin with, on the namespace that most tests use. */
+
+import type { LeaseStep, Outcome } from "../src/guard/commands.js";
 import { movedSeal } from "../src/guard/seals.js";
 import { nextStoreId } from "../src/guard/store-id.js";
-import type { LeaseStep, Outcome, Store } from "../src/stores/store.js";
+import type { Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
+import { stepOn } from "./steps-for-test.js";
 
 /** A store that began an hour ago: its line lies close above what a test leases, and rises fast. */
 export function recentStoreId(): string {
@@ -10,15 +13,15 @@ export function recentStoreId(): string {
 }
 
 export function init(store: Store, storeId: string, { nodeCount = 1 } = {}): Promise<Outcome> {
-  return store.step(NAMESPACE, commandsFor(storeId).init({ nodeCount }));
+  return stepOn(store, NAMESPACE, commandsFor(storeId).init({ nodeCount }));
 }
 
 export function lease(store: Store, storeId: string, own: Partial<LeaseStep> = {}): Promise<Outcome> {
-  return store.step(NAMESPACE, commandsFor(storeId).lease(own));
+  return stepOn(store, NAMESPACE, commandsFor(storeId).lease(own));
 }
 
 export function seal(store: Store, storeId: string, text: string): Promise<Outcome> {
-  return store.step(NAMESPACE, commandsFor(storeId).seal(text));
+  return stepOn(store, NAMESPACE, commandsFor(storeId).seal(text));
 }
 
 /** The seal of a store of that id in version 0 that is moved to a place. */
@@ -27,10 +30,10 @@ export function sealTo(storeId: string, place: string): string {
 }
 
 export function recover(store: Store, storeId: string, { floor = 0 } = {}): Promise<Outcome> {
-  return store.step(NAMESPACE, commandsFor(storeId).recover({ floor, nodeCount: 1 }));
+  return stepOn(store, NAMESPACE, commandsFor(storeId).recover({ floor, nodeCount: 1 }));
 }
 
 export async function claim(store: Store, storeId: string): Promise<Outcome> {
   const { generation } = await store.readNamespace(NAMESPACE);
-  return store.step(NAMESPACE, commandsFor(storeId).claim(generation));
+  return stepOn(store, NAMESPACE, commandsFor(storeId).claim(generation));
 }

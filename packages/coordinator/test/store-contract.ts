@@ -6,7 +6,7 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
+import { EPS_MS } from "../src/guard/bounds.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
 import type { LeaseQuery, ReportCommand, Store } from "../src/stores/store.js";
 import {
@@ -19,13 +19,13 @@ import {
   storeIdFrom,
 } from "./commands-for-test.js";
 import { describeSteps } from "./step-contract.js";
+import { stepOn } from "./steps-for-test.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 import { opened as openedForTest } from "./stores-for-test.js";
 
 export interface OpenOptions {
   /** The coordinator's clock; a store within the process has no other. */
   readonly now?: () => number;
-  readonly bounds?: Bounds;
 }
 
 interface StoreForTest {
@@ -51,7 +51,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
 
     async function storeFrom(firstRun = 1, options: OpenOptions = {}): Promise<StoreInHand> {
       const { store } = await opened(options);
-      return withNamespace(store, { storeId: storeIdFrom(firstRun) });
+      return withNamespace(store, { storeId: storeIdFrom(firstRun), ...options });
     }
 
     describe("namespaces", () => {
@@ -59,7 +59,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const { store } = await opened();
         const storeId = storeIdFrom(100);
         const before = Date.now();
-        const { after } = await store.step(NAMESPACE, commandsFor(storeId).init({ nodeCount: 1 }));
+        const { after } = await stepOn(store, NAMESPACE, commandsFor(storeId).init({ nodeCount: 1 }));
         const record = await store.readNamespace(NAMESPACE);
         expect(record).toEqual({
           namespace: NAMESPACE,
@@ -84,7 +84,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         await lease({ runCount: 5 });
         const before = await store.readNamespace(NAMESPACE);
         for (const id of [storeId, storeIdFrom(1)]) {
-          await expect(store.step(NAMESPACE, commandsFor(id).init())).rejects.toMatchObject({
+          await expect(stepOn(store, NAMESPACE, commandsFor(id).init())).rejects.toMatchObject({
             code: "namespace_exists",
           });
         }
@@ -96,12 +96,12 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const { store, commands } = await storeFrom();
         const operations = [
           () => store.readNamespace("other"),
-          () => store.step("other", commands.lease()),
-          () => store.step("other", commands.heartbeat()),
-          () => store.step("other", commands.claim(0)),
-          () => store.step("other", commands.confirm(0)),
-          () => store.step("other", commands.seal("moved")),
-          () => store.step("other", commands.advance(0)),
+          () => stepOn(store, "other", commands.lease()),
+          () => stepOn(store, "other", commands.heartbeat()),
+          () => stepOn(store, "other", commands.claim(0)),
+          () => stepOn(store, "other", commands.confirm(0)),
+          () => stepOn(store, "other", commands.seal("moved")),
+          () => stepOn(store, "other", commands.advance(0)),
           () => store.report("other", 1, reportCommand()),
           () => findLease(store, "other", 1),
           () => store.leases("other", { direction: "newest_first", limit: 10 }),
@@ -166,7 +166,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
       });
 
       test("concurrent leases are each decided and written as if they had come one after the other", async () => {
-        const { store, lease, commands, read } = await storeFrom();
+        const { store, step, lease, commands, read } = await storeFrom();
         const other = { name: "other", host: "h", pid: 1, labels: {} };
         const outcomes = await Promise.allSettled([
           lease({ runCount: 3 }),
@@ -194,22 +194,20 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         // Each under the nonce of its own request.
         await store.report(NAMESPACE, 4, reportCommand({ nonce: "nonce-of-the-other" }));
         await expect(store.report(NAMESPACE, 5, reportCommand({ nonce: "nonce-of-the-other" }))).rejects.toThrow();
-        // Each response has the nonce and the mark of its own step.
+        // Each response has the mark of its own step.
         const steps = [1, 5, 2].map((runCount) => commands.lease({ floor: 68, runCount }));
-        const taken = await Promise.all(steps.map((step) => store.step(NAMESPACE, step)));
-        expect(taken.map(({ after, check }) => [after.nonce, check.nonce, after.highWaterMark])).toEqual(
-          steps.map(({ nonce }, index) => [nonce, nonce, [69, 74, 76][index]]),
-        );
+        const taken = await Promise.all(steps.map(step));
+        expect(taken.map(({ after }) => after.highWaterMark)).toEqual([69, 74, 76]);
       });
 
       test("concurrent leases keep their order with other steps", async () => {
-        const { store, lease, commands } = await storeFrom();
+        const { step, lease, commands } = await storeFrom();
         const outcomes = await Promise.allSettled([
           lease({ runCount: 2 }),
           lease(),
-          store.step(NAMESPACE, commands.claim(0)),
+          step(commands.claim(0)),
           lease(),
-          store.step(NAMESPACE, commands.heartbeat()),
+          step(commands.heartbeat()),
         ]);
         expect(outcomes).toMatchObject([
           { value: { firstRun: 1 } },

@@ -1,19 +1,32 @@
 /** A store with one namespace, and the few things that most tests do with it. */
-import type { LeaseStep, NamespaceRecord, Store } from "../src/stores/store.js";
+import type { LeaseStep, Outcome, StepCommand } from "../src/guard/commands.js";
+import type { NamespaceStepsOptions } from "../src/guard/namespace-steps.js";
+import type { NamespaceRecord } from "../src/guard/record.js";
+import type { Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
+import { stepsOn } from "./steps-for-test.js";
 
 /** Runs as a step granted them. */
-export interface Granted {
+interface Granted {
   readonly version: number;
   readonly firstRun: number;
   readonly runCount: number;
   readonly leasedAtMs: number;
 }
 
+/** The coordinator's clock, default the machine's, and its bounds. */
+export interface InHandOptions extends Partial<Pick<NamespaceStepsOptions, "now" | "bounds">> {
+  readonly storeId?: string;
+  readonly namespace?: string;
+  readonly nodeCount?: number;
+}
+
 export interface StoreInHand {
   readonly store: Store;
   readonly storeId: string;
   readonly commands: Commands;
+  /** Does a step as one coordinator, which knows what its steps before have left. */
+  step(command: StepCommand): Promise<Outcome>;
   lease(own?: Partial<LeaseStep>): Promise<Granted>;
   read(): Promise<NamespaceRecord>;
   /** Claims and confirms, as a recovering coordinator does; answers the mark that it skipped to. */
@@ -23,33 +36,38 @@ export interface StoreInHand {
 /** Makes the namespace. */
 export async function withNamespace(
   store: Store,
-  { storeId = storeIdFrom(1), namespace = NAMESPACE } = {},
+  { storeId = storeIdFrom(1), nodeCount = 1, ...options }: InHandOptions = {},
 ): Promise<StoreInHand> {
-  await store.step(namespace, commandsFor(storeId).init());
-  return inHand(store, { storeId, namespace });
+  const one = inHand(store, { ...options, storeId });
+  await one.step(one.commands.init({ nodeCount }));
+  return one;
 }
 
 /** For a namespace that is made already. */
-export function inHand(store: Store, { storeId, namespace = NAMESPACE }: { storeId: string; namespace?: string }) {
+export function inHand(
+  store: Store,
+  { storeId, namespace = NAMESPACE, ...options }: InHandOptions & { readonly storeId: string },
+): StoreInHand {
   const commands = commandsFor(storeId);
   const read = () => store.readNamespace(namespace);
+  const step = stepsOn(store, namespace, options);
   return {
     store,
     storeId,
     commands,
     read,
-    lease: (own: Partial<LeaseStep> = {}) => leaseFrom(store, commands.lease(own), namespace),
+    step,
+    lease: async (own = {}) => grantedIn(await step(commands.lease(own))),
     async skipAhead() {
       const { generation } = await read();
-      const claimed = await store.step(namespace, commands.claim(generation));
-      const confirmed = await store.step(namespace, commands.confirm(claimed.after.generation));
+      const claimed = await step(commands.claim(generation));
+      const confirmed = await step(commands.confirm(claimed.after.generation));
       return confirmed.after.highWaterMark;
     },
   };
 }
 
-export async function leaseFrom(store: Store, command: LeaseStep, namespace = NAMESPACE): Promise<Granted> {
-  const { after, runCount } = await store.step(namespace, command);
+function grantedIn({ after, runCount }: Outcome): Granted {
   const { version, highWaterMark, changedAtMs: leasedAtMs } = after;
   return { version, firstRun: highWaterMark - runCount + 1, runCount, leasedAtMs };
 }

@@ -14,7 +14,7 @@ import type { Store } from "../src/stores/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import type { OpenForTest, OpenOptions } from "./store-contract.js";
 
-export const openMemory: OpenForTest = async (options) => ({
+export const openMemory: OpenForTest = async (options = {}) => ({
   store: new MemoryStore(options),
   reopen: () => Promise.reject(new Error("a memory store ends with its process")),
   remove: async () => {},
@@ -47,10 +47,10 @@ export function redisAddressForTest(url = sharedRedis().storeUrl): RedisStoreOpt
 }
 
 /** A coordinator's store, which an operator's stands in for where a record is recovered: a coordinator's user may not do that. */
-export const openRedis: OpenForTest = async (options) => {
+export const openRedis: OpenForTest = async () => {
   const url = sharedRedis().storeUrl;
   // No replica follows the test Redis: waiting for acknowledgements would only take time.
-  const open = (as: string) => RedisStore.open({ ...redisAddressForTest(as), quorumTimeoutMs: 20, ...options });
+  const open = (as: string) => RedisStore.open({ ...redisAddressForTest(as), quorumTimeoutMs: 20 });
   const operators = await open(asOperator(url));
   let own = await open(url);
   return {
@@ -78,11 +78,11 @@ export const STORES: readonly [name: string, open: OpenForTest][] = [
 ];
 
 function recoveredBy(operators: Store, own: Store): Store {
-  const step: Store["step"] = (namespace, command) =>
-    (command.step === "recover" ? operators : own).step(namespace, command);
+  const apply: Store["apply"] = (namespace, expected, change) =>
+    (change.acceptsCopy ? operators : own).apply(namespace, expected, change);
   return new Proxy(own, {
     get(store, name) {
-      if (name === "step") return step;
+      if (name === "apply") return apply;
       const value: unknown = Reflect.get(store, name);
       return typeof value === "function" ? value.bind(store) : value;
     },

@@ -11,6 +11,7 @@ import type { CoordinatorError } from "../src/errors.js";
 import type { Store } from "../src/stores/store.js";
 import { commandsFor, storeIdFrom } from "./commands-for-test.js";
 import { type Play, randomScript, type StoreIds, scriptOfRefusals } from "./random-scripts.js";
+import { stepOn } from "./steps-for-test.js";
 import { openMemory, STORES } from "./stores-for-test.js";
 
 const SCRIPTS = sized(15, 50);
@@ -54,8 +55,8 @@ describe.each(STORES.slice(1))("the %s store and the memory store", (_, open) =>
             none: storeIdFrom(9, options),
           };
           for (const name of ["main", "end"] as const) {
-            await reference.store.step(name, commandsFor(ids[name]).init());
-            await other.store.step(name, commandsFor(ids[name]).init());
+            await stepOn(reference.store, name, commandsFor(ids[name]).init());
+            await stepOn(other.store, name, commandsFor(ids[name]).init());
           }
           const played: string[] = [];
           for (const play of script) {

@@ -15,7 +15,7 @@ import { Control, sqliteCounter } from "../control.js";
 import type { CoordinatorProcess, SpawnProgram } from "../coordinator-process.js";
 import { type Fault, type FaultSettings, faultOf } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
-import { BOUNDS, copyFolder, NAMESPACE, World } from "../world.js";
+import { copyFolder, NAMESPACE, World } from "../world.js";
 
 /** What strace makes fail. */
 const CALLS = ["openat", "pread64", "pwrite64", "fsync", "fdatasync", "ftruncate", "fcntl", "fstat", "mmap", "unlink"];
@@ -182,7 +182,7 @@ class EmbeddedWorld extends World {
 
   async #using<T>(how: { create: boolean; acceptCopy?: boolean }, act: (store: Store) => Promise<T>): Promise<T> {
     const machine = { markerFolders: [this.#markerFolder] };
-    const store = new SqliteStore({ path: this.path, bounds: BOUNDS, machine, ...how });
+    const store = new SqliteStore({ path: this.path, machine, ...how });
     try {
       return await act(store);
     } finally {

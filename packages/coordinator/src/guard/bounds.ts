@@ -1,6 +1,4 @@
 /** The bounds of the guard. Those that belong to the schema are constants; tests may set the others. */
-import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 
 /** How far two clocks may differ before neither is believed, ms. */
 export const EPS_MS = 2_000;
@@ -19,9 +17,6 @@ export const BURST_RUNS = 65_536;
 export const ROOM_SHARE = 64;
 /** A clock that shows an earlier time than this release is wrong. */
 export const RELEASED_AT_MS = Date.UTC(2026, 10, 1);
-
-/** Ledger id above every run ceiling: a recovery above it is always refused, and only tests whether it would be for another reason. */
-export const ABOVE_EVERY_CEILING = ledgerIdOf(VERSION_MAX, RUN_MAX);
 
 export interface Bounds {
   /** Default 2,000. */

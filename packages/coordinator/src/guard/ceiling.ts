@@ -1,6 +1,6 @@
 /**
  * The run ceiling of a store: no run above it is ever leased, so everything leased so far is below it, whatever the store lost. It follows
- * from the store id and a clock: no store is needed to compute it. lua/guard.lua computes the same for Redis.
+ * from the store id and a clock: no store is needed to compute it.
  * Guarantees: G2 (docs/guarantees.md).
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";

@@ -3,8 +3,8 @@
  * moves a counter.
  */
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
-import type { NamespaceRecord } from "../stores/store.js";
 import type { Bounds } from "./bounds.js";
+import type { NamespaceRecord } from "./record.js";
 import { isMovedSeal, textOfMove } from "./seals.js";
 
 export interface Checkpoint {

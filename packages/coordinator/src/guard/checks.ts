@@ -1,20 +1,29 @@
 /**
  * The checks that every step of the guard begins with, in the order in which they refuse: whether the record is ours, whether the clocks
- * agree (clocks.ts), and whether the store may have rolled back. Pure; lua/guard.lua does the same for Redis.
+ * agree (clocks.ts), and whether the store may have rolled back. Pure.
  * Guarantees: G3, G6 (docs/guarantees.md).
  */
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
-import type { Bounds } from "./bounds.js";
+import { type Bounds, SILENCE_MAX_MS } from "./bounds.js";
+import { ceilingAt } from "./ceiling.js";
 import { checkClockOfMove, checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
-import { type NamespaceState, type ObservedFields, PHASES, readRecord } from "./record.js";
-import { isRefusal, type Refusal, refusal } from "./refusals.js";
+import type { StepCommand } from "./commands.js";
+import { type NamespaceRecord, type NamespaceState, type ObservedFields, PHASES, readRecord } from "./record.js";
+import { isRefusal, type Refusal, refusal, refused } from "./refusals.js";
 import { isMovedSeal, textOfMove } from "./seals.js";
+
+/** The keys that a step concerns. */
+export const KEY_NAMES = ["record", "ledger", "holders"] as const;
+export type KeyName = (typeof KEY_NAMES)[number];
 
 /** The keys of a namespace, as a step finds them. */
 export interface ObservedKeys {
   /** `other`: a key of a type that is not ours. */
   readonly record: "none" | "hash" | "other";
   readonly fields: ObservedFields;
+  /** Where the fields need not be text: what the store recognizes them by. */
+  readonly fingerprint?: string | undefined;
   /** The record has a time to live. */
   readonly expires: boolean;
   readonly ledger: "none" | "stream" | "other";
@@ -42,6 +51,31 @@ export interface StepContext {
   /** The coordinator's clock. */
   readonly nowMs: number;
   readonly bounds: Pick<Bounds, "epsMs" | "gapMs">;
+  /** The record, where it is known to be what the fields hold. */
+  readonly record?: NamespaceState | undefined;
+}
+
+/** Bounds for a mark and a time that may have risen. */
+export interface RisingMark {
+  /** The later of this and the store's clock is the time of the write. */
+  readonly nowMs: number;
+  /** From the last write to this one; negative where the last write is in the future. */
+  readonly ageMinMs: number;
+  readonly ageMaxMs: number;
+  /** Ledger id that the mark has reached. */
+  readonly markIdMin: number;
+  /** Whether it has reached the newest ledger entry, too. */
+  readonly isLedgerReached: boolean;
+  /** The greatest mark that the change may leave. */
+  readonly highWaterMarkMax: number;
+}
+
+/** What may differ from the context when a decision is carried out, and the decision would be the same. */
+export interface Rest {
+  /** How far the store's clock may be ahead of the coordinator's. */
+  readonly storeAheadMaxMs: number;
+  /** Undefined: nothing else. */
+  readonly rising: Omit<RisingMark, "nowMs"> | undefined;
 }
 
 /** Returns the record if it is of the expected store, on a master, not sealed, and the clocks agree. */
@@ -72,14 +106,30 @@ export function checkMovable(
   return record.phase === PHASES.sealed && record.seal !== step.seal ? refuseSealed(record) : record;
 }
 
-/** Returns the record if it is of the expected store, and on a master. */
-function checkPlace(context: StepContext, storeId: string): NamespaceState | Refusal {
-  const { keys, namespace } = context;
+function recordIn(keys: ObservedKeys, namespace: string): NamespaceState | Refusal {
   if (keys.record === "none") return refusal("EMPTY", "no record");
   if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
   const record = readRecord(keys.fields, namespace);
   if (isRefusal(record)) return record;
-  if (keys.expires) return refusal("CORRUPT", "the record has a time to live");
+  return keys.expires ? refusal("CORRUPT", "the record has a time to live") : record;
+}
+
+/**
+ * Returns the record as a store found it.
+ * @throws CoordinatorError `namespace_not_found`, `store_corrupt`, `store_schema_unsupported`, `store_id_mismatch` for what is no record of ours.
+ */
+export function namespaceRecordIn({ keys }: { readonly keys: ObservedKeys }, namespace: string): NamespaceRecord {
+  const record = recordIn(keys, namespace);
+  if (isRefusal(record)) throw refused(record.code, record.detail, namespace);
+  const { id, epoch: _, ...others } = record;
+  return { ...others, firstVersion: id.firstVersion, firstRun: id.firstRun };
+}
+
+/** Returns the record if it is of the expected store, and on a master. */
+function checkPlace(context: StepContext, storeId: string): NamespaceState | Refusal {
+  const { keys, namespace } = context;
+  const record = context.record ?? recordIn(keys, namespace);
+  if (isRefusal(record)) return record;
   const ledgerFault = checkLedger(keys);
   if (ledgerFault !== undefined) return ledgerFault;
   if (record.storeId !== storeId) return refusal("FOREIGN", record.storeId);
@@ -152,4 +202,44 @@ function syncsOf(epoch: string): string {
 
 export function markIdOf({ version, highWaterMark }: NamespaceState): number {
   return ledgerIdOf(version, highWaterMark);
+}
+
+const ANY_MS = Number.MAX_SAFE_INTEGER;
+
+/** Returns what a step that was granted rests on, besides all that no lease changes: the checks above, as bounds. */
+export function restsOn(context: StepContext, record: NamespaceState, step: StepCommand): Rest {
+  const { epsMs, gapMs } = context.bounds;
+  const { firstVersion, firstRun } = record.id;
+  // A mark below its first run is no record of ours.
+  const markIdMin = ledgerIdOf(firstVersion, firstRun) - 1;
+  const sound = { markIdMin, isLedgerReached: false, highWaterMarkMax: RUN_MAX };
+  const healthy = { ...sound, ageMinMs: -epsMs, ageMaxMs: gapMs, isLedgerReached: true };
+  switch (step.step) {
+    case "lease": {
+      const ceiling = ceilingAt(record.id, record.version, clocksOf(context).earliestMs);
+      const known = Math.max(markIdMin, step.floor, step.provenRun);
+      return {
+        storeAheadMaxMs: epsMs,
+        rising: { ...healthy, markIdMin: known, highWaterMarkMax: Math.min(ceiling, RUN_MAX) },
+      };
+    }
+    case "heartbeat":
+      return { storeAheadMaxMs: epsMs, rising: { ...healthy, markIdMin: Math.max(markIdMin, step.floor) } };
+    case "seal":
+      if (isMovedSeal(step.seal)) {
+        // A ledger that is above the mark may name a version that the new store leases: then nothing at all may have changed.
+        const anyAge = { ...sound, ageMinMs: -ANY_MS, ageMaxMs: ANY_MS, isLedgerReached: true };
+        return {
+          storeAheadMaxMs: ANY_MS,
+          rising: context.keys.ledgerMark > markIdOf(record) ? undefined : anyAge,
+        };
+      }
+      return { storeAheadMaxMs: epsMs, rising: { ...healthy, markIdMin: Math.max(markIdMin, step.floor) } };
+    case "claim": {
+      const ageMaxMs = step.isSilenceAccepted ? ANY_MS : SILENCE_MAX_MS;
+      return { storeAheadMaxMs: epsMs, rising: { ...sound, ageMinMs: -epsMs, ageMaxMs } };
+    }
+    default:
+      return { storeAheadMaxMs: epsMs, rising: undefined };
+  }
 }

@@ -1,6 +1,6 @@
 /**
  * The clocks of store and coordinator, which every step compares: with each other, with the time of the release, and with the time of the last
- * write. Pure; lua/guard.lua does the same for Redis. The clock of a holder is checked in coordinator.ts.
+ * write. Pure. The clock of a holder is checked in coordinator.ts.
  * Guarantees: G6 (docs/guarantees.md).
  */
 import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";

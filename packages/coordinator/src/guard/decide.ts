@@ -1,10 +1,24 @@
 /**
- * What a store decides about a step, as pure functions: read here why nothing was leased. Every refusal comes before anything is written.
- * The memory and the embedded store call these; the scripts of lua/ do the same for Redis, and tests compare both on random states.
+ * What a step does, as pure functions: read here why nothing was leased. The only place where a rule stands; no store knows one.
  * Guarantees: G1, G12, G13 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { ROOM_SHARE } from "./bounds.js";
+import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
+import {
+  checkCheckpoint,
+  checkHealthy,
+  checkMovable,
+  checkOwned,
+  checkServer,
+  KEY_NAMES,
+  type KeyName,
+  markIdOf,
+  type ObservedKeys,
+  type StepContext,
+} from "./checks.js";
+import { checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
 import type {
   AdvanceStep,
   ClaimStep,
@@ -15,20 +29,7 @@ import type {
   RecoverStep,
   SealStep,
   StepCommand,
-} from "../stores/store.js";
-import { ROOM_SHARE } from "./bounds.js";
-import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
-import {
-  checkCheckpoint,
-  checkHealthy,
-  checkLedger,
-  checkMovable,
-  checkOwned,
-  checkServer,
-  markIdOf,
-  type StepContext,
-} from "./checks.js";
-import { checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
+} from "./commands.js";
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal, movedToIn, textOfMove } from "./seals.js";
@@ -38,13 +39,19 @@ import { parseStoreId, type StoreIdFields } from "./store-id.js";
 export interface Written {
   readonly record: NamespaceState;
   readonly runCount: number;
+  /** Keys of another program in the place of ours, which are renamed first. */
+  readonly movesAside?: readonly KeyName[];
+  /** A time to live is removed, as only an operator's user may do. */
+  readonly persists?: boolean;
+  /** It is done in a copy, too, which is the store from then on: an operator states that the original is gone, or it leases no more. */
+  readonly acceptsCopy?: boolean;
 }
 
-type Decide<S extends StepCommand> = (context: StepContext, step: S) => Written | Refusal;
+export type Decide<S extends StepCommand = StepCommand> = (context: StepContext, step: S) => Written | Refusal;
 
 /** Decides on any step. */
 export function decide(context: StepContext, step: StepCommand): Written | Refusal {
-  return (DECISIONS[step.step] as Decide<StepCommand>)(context, step);
+  return (DECISIONS[step.step] as Decide)(context, step);
 }
 
 const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
@@ -63,6 +70,7 @@ const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
  * otherwise begin below the mark.
  */
 function decideLease(context: StepContext, step: LeaseStep): Written | Refusal {
+  if (step.runCount < 1) return refusal("MISUSE", "a lease of no runs");
   const record = checkHealthy(context, step);
   if (isRefusal(record)) return record;
   if (markIdOf(record) < step.provenRun) return refusal("FORKED", step.provenRun);
@@ -123,7 +131,11 @@ function decideMove(context: StepContext, step: SealStep): Written | Refusal {
   if (record.phase !== PHASES.sealed && firstVersion <= runOfLedgerId(known).version) {
     return refusal("RACED", record.generation);
   }
-  return { record: { ...inEpoch(record, context), phase: PHASES.sealed, seal: step.seal }, runCount: 0 };
+  return {
+    record: { ...inEpoch(record, context), phase: PHASES.sealed, seal: step.seal },
+    runCount: 0,
+    acceptsCopy: true,
+  };
 }
 
 /** What an operator does when nothing else helps: makes the record again at the ceiling, to be claimed. */
@@ -134,11 +146,14 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   const kept = recordToKeep(context, step.storeId);
   if (kept !== undefined && isRefusal(kept)) return kept;
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
+  const movesAside = foreignKeys(keys, kept);
   const unfit = checkServer(context, nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   if (kept !== undefined && isMovedSeal(kept.seal)) {
     // It stays moved. Only what every other step refuses goes: a time to live, and keys of another program.
-    if (keys.expires || checkLedger(keys) !== undefined) return { record: inEpoch(kept, context), runCount: 0 };
+    if (keys.expires || movesAside.length > 0) {
+      return { record: inEpoch(kept, context), runCount: 0, movesAside, persists: true, acceptsCopy: true };
+    }
     return refusal("MOVED", textOfMove(kept.seal));
   }
   const heartbeatFault = kept === undefined ? undefined : checkHeartbeat(context, kept, step.isSilenceAccepted);
@@ -154,7 +169,23 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   const generation = Math.max(base.generation + 1, step.generationMin + 1, clocksOf(context).latestMs);
   if (generation > GENERATION_MAX) return refuseGeneration();
   const recovered = { version, highWaterMark, generation, phase: PHASES.claimed, nodeCount, seal: NO_SEAL };
-  return { record: { ...inEpoch(base, context), ...recovered }, runCount: 0 };
+  return {
+    record: { ...inEpoch(base, context), ...recovered },
+    runCount: 0,
+    movesAside,
+    persists: true,
+    acceptsCopy: true,
+  };
+}
+
+/** Keys of another type are another program's, and so are fields that name no store. */
+function foreignKeys({ record, fields, ledger, holders }: ObservedKeys, kept: NamespaceState | undefined): KeyName[] {
+  const isForeign = {
+    record: record === "other" || (record === "hash" && kept === undefined && !isOfAnyStore(fields)),
+    ledger: ledger === "other",
+    holders: holders === "other",
+  };
+  return KEY_NAMES.filter((name) => isForeign[name]);
 }
 
 /** Returns the record that a recovery keeps, or undefined where it makes a new one: there is none, or it can't be read. */
@@ -193,7 +224,7 @@ function lostRecord(
 }
 
 /** Whether the fields in place of a record name a store. Else they may belong to another program, and are renamed as a key of another type. */
-export function isOfAnyStore(fields: ObservedFields): boolean {
+function isOfAnyStore(fields: ObservedFields): boolean {
   return parseStoreId(fields["sid"] ?? "") !== undefined;
 }
 

@@ -3,8 +3,8 @@
  * Guarantees: G8, G13 (docs/guarantees.md).
  */
 import type { CoordinatorError } from "../errors.js";
-import type { RecordAfter } from "../stores/store.js";
 import { type Checkpoint, type CheckpointFile, checkpointOf, mergeCheckpoints } from "./checkpoint.js";
+import type { RecordAfter } from "./commands.js";
 import { refused } from "./refusals.js";
 
 export class GuardMemory {

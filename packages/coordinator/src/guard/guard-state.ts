@@ -10,11 +10,12 @@ import {
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import type { RecordAfter, Store } from "../stores/store.js";
+import type { Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
 import type { Bounds } from "./bounds.js";
 import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT } from "./checkpoint.js";
+import type { RecordAfter } from "./commands.js";
 import { refused, runCommand } from "./refusals.js";
 import { urlOfPlace } from "./seals.js";
 
@@ -155,8 +156,8 @@ export function namespaceLost(
   );
 }
 
-/** Where operators read how to remove a namespace from a store. */
-export const STRAY_PAGE = 'docs/how-to/recover.md, "A new store took the place of the old one"';
+/** The command that shows operators how to remove a namespace from a store. */
+export const STRAY_HELP = "`callnumber explain store_id_mismatch`";
 
 /** The error for a namespace that is missing because a move to here was begun and not finished; undefined for no such move. */
 export function moveUnfinished(namespace: string, checkpointFile: CheckpointFile): CoordinatorError | undefined {
@@ -183,7 +184,7 @@ export function strayStore(
   return new CoordinatorError(
     "store_id_mismatch",
     `namespace "${namespace}" is store ${storeId} here, but store ${move.storeId} is moved here from ${move.from}. Nothing is leased. If no archive ` +
-      `has numbers of the first, remove it here (${STRAY_PAGE}), then ${command}`,
+      `has numbers of the first, remove it here (${STRAY_HELP}), then ${command}`,
   );
 }
 

@@ -6,8 +6,8 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "no
 import { type Holder, ledgerIdOf, runName, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import type { NamespaceRecord } from "../stores/store.js";
 import type { Checkpoint } from "./checkpoint.js";
+import type { NamespaceRecord } from "./record.js";
 
 /**
  * Makes lease proofs: evidence that this store leased a run. A run without one is a claim that any client could make, and would let it stop all

@@ -15,7 +15,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type GuardStatus, type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Log, SILENT_LOG } from "../log.js";
-import { type LeaseStep, type NamespaceRecord, type Outcome, type StepCommand, type Store } from "../stores/store.js";
+import { type Store } from "../stores/store.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./bounds.js";
 import { CeilingMonitor } from "./ceiling.js";
 import {
@@ -29,6 +29,7 @@ import {
   mergeCheckpoints,
   withMove,
 } from "./checkpoint.js";
+import type { LeaseStep, Outcome, StepCommand } from "./commands.js";
 import { GuardMemory } from "./guard-memory.js";
 import {
   asMoveUnfinished,
@@ -41,9 +42,10 @@ import {
   withCheckpoint,
 } from "./guard-state.js";
 import { ProofKey, provenRunOf } from "./lease-proof.js";
-import { FORKED_SEAL } from "./record.js";
+import { NamespaceSteps } from "./namespace-steps.js";
+import { FORKED_SEAL, type NamespaceRecord } from "./record.js";
 import { refused } from "./refusals.js";
-import { freshNonce, verifyOrDiscard } from "./verify-outcome.js";
+import { verifyOrDiscard } from "./verify-outcome.js";
 
 export interface NamespaceGuardOptions {
   readonly store: Store;
@@ -75,11 +77,12 @@ const CLAIM_PATIENCE_MS = 100;
 
 /** A step without what every step of this guard carries. */
 type OwnStep = {
-  readonly [S in StepCommand as S["step"]]: Omit<S, "storeId" | "nonce" | "isSilenceAccepted">;
+  readonly [S in StepCommand as S["step"]]: Omit<S, "storeId" | "isSilenceAccepted">;
 }[StepCommand["step"]];
 
 export class NamespaceGuard {
   readonly #options: Required<NamespaceGuardOptions>;
+  readonly #steps: NamespaceSteps;
   readonly ceiling: CeilingMonitor;
   readonly #monitor: StateMonitor;
   readonly #recoveryReport: RecoveryReport;
@@ -98,6 +101,7 @@ export class NamespaceGuard {
 
   private constructor(options: Required<NamespaceGuardOptions>, checkpoint: Checkpoint, record: NamespaceRecord) {
     this.#options = options;
+    this.#steps = new NamespaceSteps(options);
     this.#memory = new GuardMemory(options.namespace, options.checkpointFile, checkpoint);
     this.#proofKey = new ProofKey(record.proofKey);
     this.ceiling = new CeilingMonitor(options);
@@ -304,22 +308,17 @@ export class NamespaceGuard {
 
   /** Sends one step and verifies what it did: where this rejects, the step has no effect that may be used. */
   async #step(own: OwnStep): Promise<Outcome> {
-    const { store, namespace } = this.#options;
     this.#memory.assertNotMoved();
-    const { storeId } = this.checkpoint;
-    const command = { ...own, storeId, nonce: freshNonce(), isSilenceAccepted: false } as StepCommand;
-    let outcome: Outcome;
-    try {
-      outcome = await store.step(namespace, command);
-    } catch (error) {
+    const command = { ...own, storeId: this.checkpoint.storeId, isSilenceAccepted: false } as StepCommand;
+    const outcome = await this.#steps.do(command).catch((error: unknown) => {
       this.#memory.noteMove(error);
-      throw asNamespaceLost(this.ceiling.noteRefusal(error), namespace, this.checkpoint);
-    }
+      throw asNamespaceLost(this.ceiling.noteRefusal(error), this.namespace, this.checkpoint);
+    });
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
     verifyOrDiscard(this.#options, { command, outcome, seenLedgerId: this.checkpoint.ledgerId });
     const { after } = outcome;
     this.#recoveryReport.changedAtMs = after.changedAtMs;
-    this.#isIntact = store.isExclusive;
+    this.#isIntact = this.#options.store.isExclusive;
     // On file before the outcome is used.
     await this.#memory.noteStep(after);
     if (command.step === "heartbeat") this.ceiling.assertNear(after);

@@ -5,8 +5,9 @@
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import { type Finding, type Store } from "../stores/store.js";
+import { type Store } from "../stores/store.js";
 import { activeSince, type GuardState, nextState } from "./guard-state.js";
+import type { Finding } from "./step-store.js";
 
 export const PREFLIGHT_EVERY_MS = 60_000;
 

@@ -1,6 +1,5 @@
 /**
  * The record of a namespace as it is stored: text fields with a checksum, the same in every store. Rejects what no step of ours wrote.
- * lua/record.lua does the same for Redis.
  * Guarantees: G5 (docs/guarantees.md).
  */
 import { hash } from "node:crypto";
@@ -43,6 +42,14 @@ export interface NamespaceState {
   /** One of those above. */
   readonly seal: string;
 }
+
+/**
+ * The record of a namespace; it can be read, and nothing else of it is checked. `highWaterMark` is `firstRun - 1` when nothing was leased.
+ * `changedAtMs` is the time of the last write, and never goes back, even when the clock does. `proofKey` never leaves the coordinator.
+ */
+export interface NamespaceRecord
+  extends Omit<NamespaceState, "id" | "epoch">,
+    Pick<StoreIdFields, "firstVersion" | "firstRun"> {}
 
 const WHOLE = /^\d{1,15}$/;
 const TIME_MAX_MS = 1e15 - 1;
@@ -109,9 +116,9 @@ export function readRecord(found: ObservedFields, namespace: string): NamespaceS
   };
 }
 
-/** Returns the fields to store for a record. */
-export function storedFields(record: NamespaceState): StoredFields {
-  const fields = {
+/** Returns the fields of a record, without the checksum. */
+export function fieldsOf(record: NamespaceState): Omit<StoredFields, "k"> {
+  return {
     v: SCHEMA,
     ns: record.namespace,
     sid: record.storeId,
@@ -125,5 +132,10 @@ export function storedFields(record: NamespaceState): StoredFields {
     rk: record.proofKey,
     ph: record.seal,
   };
+}
+
+/** Returns the fields to store for a record. */
+export function storedFields(record: NamespaceState): StoredFields {
+  const fields = fieldsOf(record);
   return { ...fields, k: checksumOf(fields) };
 }

@@ -1,5 +1,5 @@
 /**
- * Why a step is refused: the code that guard/decide.ts and the scripts of lua/ return, and the error that it becomes. HTTP status and retry rule
+ * Why a step is refused: the code that guard/decide.ts and the scripts of the ledger return, and the error that it becomes. HTTP status and retry rule
  * follow from the error code (ERROR_RULES in the protocol); docs/reference/errors.md explains each.
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
@@ -9,7 +9,7 @@ import { CoordinatorError } from "../errors.js";
 import { escapeAndShorten, formatDuration } from "../text.js";
 import { movedToIn, urlOfPlace } from "./seals.js";
 
-/** Every code that guard/decide.ts and the scripts of lua/ refuse with. */
+/** Every code that guard/decide.ts and the scripts of the ledger refuse with. */
 export type RefusalCode =
   | "EMPTY"
   | "CORRUPT"
@@ -37,7 +37,7 @@ export type RefusalCode =
   | "NOTHOLDER"
   | "MISUSE";
 
-/** A step that was refused: nothing was changed. The codes are the same here and in the scripts of lua/. */
+/** A step that was refused: nothing was changed. */
 export interface Refusal {
   readonly code: RefusalCode;
   readonly detail: string;

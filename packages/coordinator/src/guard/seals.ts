@@ -1,4 +1,4 @@
-/** The seal of a store that was moved: in the field `ph` of its record. lua/record.lua has the same form for Redis. */
+/** The seal of a store that was moved: in the field `ph` of its record. */
 import { parseStoreId } from "./store-id.js";
 
 export const MOVED_SEAL = "moved";

@@ -7,9 +7,10 @@ import { randomFillSync } from "node:crypto";
 import { ledgerIdOf, nameOfLedgerId, runName, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import type { Outcome, StepCommand, Store } from "../stores/store.js";
+import type { Store } from "../stores/store.js";
 import { type Bounds, quorumOf } from "./bounds.js";
 import { ceilingAt } from "./ceiling.js";
+import type { Outcome, StepCommand } from "./commands.js";
 import { parseStoreId } from "./store-id.js";
 
 const NONCE_BYTES = 12;
@@ -17,7 +18,7 @@ const NONCE_BYTES = 12;
 const supply = Buffer.allocUnsafeSlow(NONCE_BYTES * 341);
 let used = supply.length;
 
-/** Returns a new random nonce for a step: 16 characters A-Z, a-z, 0-9, dash, underscore. No byte is used twice. */
+/** Returns a new random nonce: 16 characters A-Z, a-z, 0-9, dash, underscore. No byte is used twice. */
 export function freshNonce(): string {
   if (used === supply.length) {
     randomFillSync(supply);
@@ -28,33 +29,12 @@ export function freshNonce(): string {
   return supply.toString("base64url", begin, used);
 }
 
-type StepWithoutNonce = { readonly [S in StepCommand as S["step"]]: Omit<S, "nonce"> }[StepCommand["step"]];
-
-/**
- * Does one step of an operator's command, with a nonce of its own.
- * @throws CoordinatorError as `Store.step` and `verifyOutcome`.
- */
-export async function doStep(store: Pick<Store, "step">, namespace: string, step: StepWithoutNonce): Promise<Outcome> {
-  const command = { ...step, nonce: freshNonce() } as StepCommand;
-  const outcome = await store.step(namespace, command);
-  verifyOutcome(outcome, command);
-  return outcome;
-}
-
-/** Verifies any step. @throws CoordinatorError `quorum_missing`, `lease_discarded`, `store_id_mismatch`: nothing of the step may be used. */
-export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
-  const { after, runCount, acknowledgedCount, check } = outcome;
+/** Verifies any step. @throws CoordinatorError `quorum_missing`, `lease_discarded`: nothing of the step may be used. */
+export function verifyOutcome({ after, runCount, acknowledgedCount, check }: Outcome): void {
   const numbers = [after.version, after.highWaterMark, after.changedAtMs, after.generation, after.nodeCount];
   // A comparison with NaN is never true: it would pass all checks below.
   if (![...numbers, runCount, acknowledgedCount].every(Number.isSafeInteger)) {
     throw discarded("a number is missing in the answer");
-  }
-  if (after.nonce !== command.nonce || check.nonce !== command.nonce) throw discarded("the answer has another nonce");
-  if (after.storeId !== command.storeId) {
-    throw new CoordinatorError(
-      "store_id_mismatch",
-      `store ${after.storeId} answered for store ${command.storeId}; its runs were discarded. Restore the right store`,
-    );
   }
   const quorum = quorumOf(after.nodeCount);
   if (acknowledgedCount < quorum) {
@@ -63,6 +43,10 @@ export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
       `${acknowledgedCount} of ${quorum} other nodes acknowledged the write in time: this server may be isolated. ` +
         "Its runs were discarded. Check that the replicas are running and connected",
     );
+  }
+  if (check === undefined) {
+    if (quorum > 0) throw discarded("the server was not looked at again");
+    return;
   }
   if (check.role !== "master") throw discarded(`the server became a ${check.role} meanwhile`);
   if (check.epoch !== after.epoch) throw discarded("the server was restarted, promoted or followed meanwhile");
@@ -90,12 +74,6 @@ export function verifyAboveHighWaterMark(
   if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
   if (highWaterMark > ceilingAt(id, version, nowMs + epsMs))
     throw discarded(`run ${runName(version, highWaterMark)} is above the run ceiling`);
-}
-
-/** Verifies that a lease granted runs, and no more than requested. @throws CoordinatorError `lease_discarded`. */
-export function verifyRequestedCount({ runCount }: Outcome, command: StepCommand): void {
-  if (command.step !== "lease" || (runCount >= 1 && runCount <= command.runCount)) return;
-  throw discarded(`${runCount} runs were granted, but ${command.runCount} were requested`);
 }
 
 function discarded(reason: string): CoordinatorError {
@@ -144,24 +122,20 @@ interface VerifyingPlace extends StepPlace {
  * @throws CoordinatorError of any check above: nothing of the step may be used.
  */
 export function verifyOrDiscard(place: VerifyingPlace, step: CompletedStep): void {
-  const { command, outcome, seenLedgerId } = step;
+  const { outcome, seenLedgerId } = step;
   try {
-    verifyOutcome(outcome, command);
+    verifyOutcome(outcome);
     if (outcome.runCount > 0) verifyAboveHighWaterMark(outcome, seenLedgerId, place.now(), place.bounds.epsMs);
-    verifyRequestedCount(outcome, command);
   } catch (error) {
     discardGrant(place, step, error);
     throw error;
   }
 }
 
-/**
- * Leaves runs alone that another holder may have: those that were leased before (a store that lost them grants them again), and those of an
- * answer to another step.
- */
+/** Leaves runs alone that another holder may have: those that were leased before, which a store that lost them grants again. */
 function discardGrant(place: StepPlace, { command, outcome, seenLedgerId }: CompletedStep, error: unknown): void {
   const { after, runCount } = outcome;
-  if (command.step !== "lease" || runCount === 0 || after.nonce !== command.nonce) return;
+  if (command.step !== "lease" || runCount === 0) return;
   const { version, highWaterMark } = after;
   const firstRun = highWaterMark - runCount + 1;
   // Negated: one of them may be NaN.

@@ -5,10 +5,11 @@
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectResponse, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import type { NamespaceRecord } from "../guard/record.js";
 import { isSkipped } from "../ledger/lease-identity.js";
 import { findLease } from "../ledger/read-ledger.js";
 import { isTrimmed } from "../retention/trimmed-leases.js";
-import type { NamespaceRecord, RecordedLedger } from "../stores/store.js";
+import type { RecordedLedger } from "../stores/store.js";
 import { type Correction, correctionsOf } from "./corrections.js";
 import { neighborsOf } from "./neighbors.js";
 import {

@@ -12,8 +12,9 @@ import {
   runName,
   runStateIn,
 } from "@callnumber/protocol/wire";
+import type { NamespaceRecord } from "../guard/record.js";
 import { trimmedIn } from "../retention/trimmed-leases.js";
-import { type NamespaceRecord, type Retention } from "../stores/store.js";
+import { type Retention } from "../stores/store.js";
 
 interface Subject {
   readonly namespace: string;

@@ -10,13 +10,14 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint } from "../guard/checkpoint.js";
+import type { AdvanceStep, Outcome } from "../guard/commands.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
+import { doStep } from "../guard/namespace-steps.js";
+import type { NamespaceRecord } from "../guard/record.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { doStep } from "../guard/verify-outcome.js";
 import { USED_SHARES } from "../status/alarms.js";
 import { runSpaceOf } from "../status/status.js";
-import { type AdvanceStep, type NamespaceRecord, type Outcome } from "../stores/store.js";
 
 export interface AdvanceOptions extends NamespaceGuardOptions {
   /** The operator gives up what is left of the version. */
@@ -110,13 +111,18 @@ export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan)
   const { store, namespace, checkpointFile, isClockChecked } = options;
   const { found } = plan;
   const lowerBounds = lowerBoundsOf(plan, options);
-  const outcome = await doStep(store, namespace, {
-    step: "advance",
-    storeId: plan.storeId,
-    isSilenceAccepted: isClockChecked,
-    version: found.version,
-    ...lowerBounds,
-  });
+  const outcome = await doStep(
+    store,
+    namespace,
+    {
+      step: "advance",
+      storeId: plan.storeId,
+      isSilenceAccepted: isClockChecked,
+      version: found.version,
+      ...lowerBounds,
+    },
+    options,
+  );
   const { ledgerId, ...after } = checkpointOf(outcome.after);
   checkpointFile.note({ ...after, ledgerId: Math.max(ledgerId, lowerBounds.floor) });
   return outcome;

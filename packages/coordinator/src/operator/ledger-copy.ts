@@ -102,4 +102,4 @@ function otherLease(namespace: string, lease: LedgerEntry, begun: boolean): Coor
 
 /** What an operator does when the ledgers of a move that has begun disagree. */
 export const COPY_MOVED =
-  'If a copy of the old store was moved, as for a rehearsal, see docs/how-to/maintain.md, "Rehearse a move"';
+  'If a copy of the old store was moved, as for a rehearsal, see "Rehearse a move" in the documentation';

@@ -3,11 +3,12 @@ import { commandLine, STORE_URL, shellWord } from "@callnumber/protocol/operator
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import type { Checkpoint } from "../guard/checkpoint.js";
-import { namespaceLost, STRAY_PAGE } from "../guard/guard-state.js";
+import { namespaceLost, STRAY_HELP } from "../guard/guard-state.js";
+import type { NamespaceRecord } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { isMovedSeal, type MovedTo, movedToIn, urlOfPlace } from "../guard/seals.js";
 import { parseStoreId } from "../guard/store-id.js";
-import type { NamespaceRecord, Store } from "../stores/store.js";
+import type { Store } from "../stores/store.js";
 import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
 
 /** The place that a namespace moves to, and what is known of it. */
@@ -40,7 +41,7 @@ export function assertFree({ namespace, storeId, place, found, checkpoint, begun
   const way =
     begun === undefined
       ? 'Move to an empty place: another file or "?prefix="'
-      : `The move has begun, and goes nowhere else. If no archive has numbers of that store, remove it there (${STRAY_PAGE}), then run the same again`;
+      : `The move has begun, and goes nowhere else. If no archive has numbers of that store, remove it there (${STRAY_HELP}), then run the same again`;
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
 }
 

@@ -14,17 +14,19 @@ import { randomBytes } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { ABOVE_EVERY_CEILING, DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
+import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
+import type { RecoverStep, SealStep } from "../guard/commands.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
+import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
+import type { NamespaceRecord } from "../guard/record.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../guard/seals.js";
 import { nextStoreId, parseStoreId, type StoreIdFields } from "../guard/store-id.js";
-import { doStep } from "../guard/verify-outcome.js";
-import type { NamespaceRecord, RecoverStep, SealStep, Store } from "../stores/store.js";
+import type { Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
 import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
 import { assertFree, assertHasBegun, assertNoCopy, assertWhole, movedElsewhere, ofTarget } from "./move-refusals.js";
@@ -109,8 +111,7 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const compared = await compareLedgers(ledgersOf(options), begun !== undefined);
   if (isDone) assertWhole(namespace, compared);
   const ledger = isDone ? undefined : compared;
-  if (!isDone || source.phase !== PHASES.sealed) await assertSourceIsFit(options, source);
-  if (!isDone) await ofTarget(target.place, assertTargetIsFit(options, storeId));
+  await assertFit(options, source, storeId, isDone);
   return { ...plan, stage: isDone ? "done" : begun === undefined ? "new" : "begun", target: found, ledger };
 }
 
@@ -239,30 +240,24 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   return { namespace, storeId, leaseCount, record: await target.store.readNamespace(namespace) };
 }
 
-/** Tests with a seal that can't be set whether the source would refuse any: every store has reached its own first version. */
-async function assertSourceIsFit(options: MoveOptions, source: NamespaceRecord): Promise<void> {
-  try {
-    await doStep(options.store, options.namespace, sealing(options, source, source.storeId));
-  } catch (error) {
-    const { code, reason } = error as CoordinatorError;
-    if (source.phase === PHASES.sealed ? code === "namespace_moved" : reason === "conflict") return;
-    throw error;
+/** @throws CoordinatorError for what each store would refuse now: after the source is sealed it is too late to find out. */
+async function assertFit(
+  options: MoveOptions,
+  source: NamespaceRecord,
+  storeId: string,
+  isDone: boolean,
+): Promise<void> {
+  const { store, namespace, target } = options;
+  const refusals = [
+    isDone && source.phase === PHASES.sealed
+      ? undefined
+      : refusalOfStep(store, namespace, sealing(options, source, storeId), options),
+    isDone ? undefined : refusalOfStep(target.store, namespace, recovery(options, storeId), options),
+  ];
+  for (const refusal of refusals) {
+    const error = await refusal;
+    if (error !== undefined) throw error;
   }
-  throw new Error("broken invariant: a store was sealed for itself");
-}
-
-/**
- * Tests with a recovery that can't succeed whether the target would refuse for another reason (a replica, too many nodes, clock skew): after
- * the source is sealed it is too late to find out.
- */
-async function assertTargetIsFit(options: MoveOptions, storeId: string): Promise<void> {
-  try {
-    await doStep(options.target.store, options.namespace, recovery(options, storeId, ABOVE_EVERY_CEILING));
-  } catch (error) {
-    if (error instanceof CoordinatorError && error.code === "manual_recovery_required") return;
-    throw error;
-  }
-  throw new Error("broken invariant: a record was made above the run ceiling");
 }
 
 /**
@@ -278,7 +273,7 @@ async function sealSource(options: MoveOptions, { source, storeId, stage }: Move
   // First, so that coordinators of the target know of it however early this process is killed.
   checkpointFile.note({ ...known, movesTo: movedTo });
   const isSealed = stage === "done" && source.phase === PHASES.sealed;
-  const { after } = isSealed ? { after: source } : await doStep(store, namespace, step);
+  const { after } = isSealed ? { after: source } : await doStep(store, namespace, step, options);
   checkpointFile.note({ ...mergeCheckpoints(known, checkpointOf(after)), movedTo });
   // A copy of the source may have been moved meanwhile: of two that are noted, at least the later one sees both.
   const another = checkpointFile.movesOf(source.storeId).find((move) => move !== movedTo);
@@ -289,7 +284,7 @@ function sealing(
   { target: { place }, checkpointFile }: MoveOptions,
   source: NamespaceRecord,
   storeId: string,
-): Omit<SealStep, "nonce"> {
+): SealStep {
   const seal = movedSeal({ storeId, place });
   const floor = readIfReadable(checkpointFile)?.ledgerId ?? 0;
   return { step: "seal", storeId: source.storeId, isSilenceAccepted: false, floor, generationMin: 0, seal };
@@ -316,16 +311,11 @@ async function makeRecord(options: MoveOptions, storeId: string): Promise<void> 
   const { namespace, target } = options;
   const { ledgerId, generation } = readIfReadable(target.checkpointFile) ?? { ledgerId: 0, generation: 0 };
   const step = recovery(options, storeId, ledgerId, generation);
-  const { after } = await ofTarget(target.place, doStep(target.store, namespace, step));
+  const { after } = await ofTarget(target.place, doStep(target.store, namespace, step, options));
   target.checkpointFile.note(checkpointOf(after));
 }
 
-function recovery(
-  { nodeCount }: MoveOptions,
-  storeId: string,
-  floor: number,
-  generationMin = 0,
-): Omit<RecoverStep, "nonce"> {
+function recovery({ nodeCount }: MoveOptions, storeId: string, floor = 0, generationMin = 0): RecoverStep {
   return {
     step: "recover",
     storeId,

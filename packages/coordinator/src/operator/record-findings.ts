@@ -9,7 +9,8 @@ import { asNamespaceLost, moveUnfinished, namespaceLost } from "../guard/guard-s
 import { PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
 import { isMovedSeal } from "../guard/seals.js";
-import type { Finding, Store } from "../stores/store.js";
+import type { Finding } from "../guard/step-store.js";
+import type { Store } from "../stores/store.js";
 
 export const NO_NAMESPACE: Finding = {
   code: "namespace_not_found",

@@ -18,14 +18,16 @@ import { CoordinatorError } from "../errors.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
+import type { Outcome } from "../guard/commands.js";
 import { moveUnfinished } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
+import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
+import type { NamespaceRecord } from "../guard/record.js";
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { isMovedSeal, movedSeal, textOfMove } from "../guard/seals.js";
 import { parseStoreId } from "../guard/store-id.js";
-import { doStep } from "../guard/verify-outcome.js";
-import { type NamespaceRecord, type Outcome, type Store } from "../stores/store.js";
+import { type Store } from "../stores/store.js";
 
 /** A run that is known to be leased, and the source of that. */
 export interface Floor {
@@ -107,7 +109,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
   const sealed = record !== undefined && isMovedSeal(record.seal) ? [textOfMove(record.seal)] : [];
   const [movedTo] = [...checkpointFile.movesOf(storeId), ...sealed];
-  if (record !== undefined && movedTo !== undefined && (await canBeSealed(store, record)))
+  if (record !== undefined && movedTo !== undefined && (await canBeSealed(options, record)))
     throw refused("MOVED", movedTo, namespace);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
@@ -184,7 +186,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     nodeCount: plan.nodeCount,
     proofKey: randomBytes(32).toString("hex"),
   } as const;
-  const outcome = await doStep(store, namespace, command).catch((error: unknown) => {
+  const outcome = await doStep(store, namespace, command, options).catch((error: unknown) => {
     // The store knows neither where a run is known from, nor the way on.
     const refusal = refusalOf(plan);
     throw refusal !== undefined && error instanceof CoordinatorError && error.code === refusal.code ? refusal : error;
@@ -207,12 +209,15 @@ async function readIfReadable(store: Store, namespace: string): Promise<FoundRec
   }
 }
 
-/** Whether a step would find the record sound: a time to live, for one, can't be read. Tried with a seal that is always refused. */
-async function canBeSealed(store: Store, { namespace, storeId }: NamespaceRecord): Promise<boolean> {
+/** Whether `move` would find the record and the other keys sound. */
+async function canBeSealed(
+  { store, namespace, ...clock }: RecoverOptions,
+  { storeId }: NamespaceRecord,
+): Promise<boolean> {
   const bounds = { isSilenceAccepted: false, floor: 0, generationMin: 0 };
   const seal = movedSeal({ storeId, place: "nowhere" });
-  const refusal = await doStep(store, namespace, { step: "seal", storeId, ...bounds, seal }).catch((error) => error);
-  return (refusal as CoordinatorError).code !== "store_corrupt";
+  const refusal = await refusalOfStep(store, namespace, { step: "seal", storeId, ...bounds, seal }, clock);
+  return refusal?.code !== "store_corrupt";
 }
 
 const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_found", "store_corrupt"]);

@@ -1,8 +1,9 @@
 /** What is known of runs whose leases were trimmed from the store: when the last of them were leased. Knows the store only as a port. */
 import { nameOfLedgerId, runOfLedgerId, type TrimmedLeases } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import type { NamespaceRecord } from "../guard/record.js";
 import { notLeased } from "../guard/refusals.js";
-import type { NamespaceRecord, RecordedLedger, ReportCommand, Retention, Store } from "../stores/store.js";
+import type { RecordedLedger, ReportCommand, Retention, Store } from "../stores/store.js";
 
 export function trimmedIn({ through, leasedAtMs }: Retention): TrimmedLeases {
   const { version: upToVersion, run: upToRun } = runOfLedgerId(through);

@@ -5,9 +5,10 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CapacityResponse, HolderUse } from "@callnumber/protocol/operator";
 import { INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
+import type { NamespaceRecord } from "../guard/record.js";
 import { isSkipped } from "../ledger/lease-identity.js";
 import { leasesInSteps } from "../ledger/read-ledger.js";
-import type { LedgerReader, NamespaceRecord } from "../stores/store.js";
+import type { LedgerReader } from "../stores/store.js";
 import { runSpaceOf, storeIdFields } from "./status.js";
 
 const MINUTE_MS = 60_000;

@@ -8,8 +8,8 @@ import { activeSince, nextState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceGuards } from "../guard/namespace-guards.js";
 import type { PreflightWatch } from "../guard/preflight.js";
+import type { NamespaceRecord } from "../guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../guard/store-id.js";
-import type { NamespaceRecord } from "../stores/store.js";
 
 /** What follows from the record alone. */
 export type RunSpace = ReturnType<typeof runSpaceOf>;

@@ -4,24 +4,29 @@
  */
 import { randomUUID } from "node:crypto";
 import { type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
-import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { namespaceRecordIn } from "../guard/checks.js";
+import type { NamespaceRecord } from "../guard/record.js";
 import { type StoredFields, storedFields } from "../guard/record.js";
 import { namespaceNotFound, notLeased } from "../guard/refusals.js";
+import {
+  type Applied,
+  type Change,
+  type Expected,
+  type Finding,
+  type Observed,
+  recordToWrite,
+} from "../guard/step-store.js";
 import { lastLedgerIdOf, leaseHoldsRun } from "../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "./ledger-decisions.js";
 import {
-  type Finding,
   type LeaseQuery,
   type LedgerTrim,
-  type NamespaceRecord,
   NO_RETENTION,
-  type Outcome,
   type ReportCommand,
   type Retention,
-  type StepCommand,
   type Store,
 } from "./store.js";
-import { decideLocally, namespaceRecordIn } from "./stored-shapes.js";
+import { appliedLocally, entriesOf, observedLocally } from "./stored-shapes.js";
 
 interface KeptNamespace {
   /** Undefined while a ledger is imported from another store. */
@@ -34,7 +39,6 @@ interface KeptNamespace {
 export interface MemoryStoreOptions {
   /** The clock, in milliseconds. */
   readonly now?: () => number;
-  readonly bounds?: Bounds;
 }
 
 export class MemoryStore implements Store {
@@ -42,26 +46,31 @@ export class MemoryStore implements Store {
   readonly isExclusive = false;
   readonly #namespaces = new Map<string, KeptNamespace>();
   readonly #now: () => number;
-  readonly #bounds: Bounds;
   /** A new store for each object. */
   readonly #epoch = `${randomUUID()}:memory:0`;
 
-  constructor({ now = Date.now, bounds = DEFAULT_BOUNDS }: MemoryStoreOptions = {}) {
+  constructor({ now = Date.now }: MemoryStoreOptions = {}) {
     this.#now = now;
-    this.#bounds = bounds;
   }
 
-  async step(namespace: string, command: StepCommand): Promise<Outcome> {
+  async read(namespace: string): Promise<Observed> {
+    const { fields = {}, ledger } = this.#kept(namespace);
+    return observedLocally({ fields, ledgerMark: newestIdIn(ledger), epoch: this.#epoch, timeMs: this.#now() });
+  }
+
+  async apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
     const kept = this.#kept(namespace);
-    const found = { namespace, fields: kept.fields ?? {}, ledgerMark: newestIdIn(kept.ledger), epoch: this.#epoch };
-    const { record, outcome, entry } = decideLocally({ ...found, nowMs: this.#now(), bounds: this.#bounds }, command);
+    const { fields = {}, ledger } = kept;
+    const found = observedLocally({ fields, ledgerMark: newestIdIn(ledger), epoch: this.#epoch, timeMs: this.#now() });
+    const record = recordToWrite(found, expected, change);
+    if (record === undefined) return found;
     this.#namespaces.set(namespace, { ...kept, fields: storedFields(record) });
-    if (entry !== undefined) kept.ledger.push(entry);
-    return outcome;
+    ledger.push(...entriesOf(change, record));
+    return appliedLocally(record);
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    return namespaceRecordIn(this.#recorded(namespace).fields, namespace);
+    return namespaceRecordIn(await this.read(namespace), namespace);
   }
 
   async listNamespaces(): Promise<readonly string[]> {

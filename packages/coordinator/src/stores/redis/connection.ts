@@ -9,7 +9,7 @@ import { Redis } from "ioredis";
 import { CoordinatorError } from "../../errors.js";
 import { readPrivateFile, readPublicFile } from "../../platform/private-file.js";
 import { endpointText, type RedisAddress, type RedisTlsFiles } from "./address.js";
-import { asStoreError, scriptRefusalIn } from "./errors.js";
+import { asStoreError } from "./errors.js";
 import { SCRIPTS_SENT_BY_SHA1, type ScriptName, scriptNamed } from "./scripts.js";
 
 /** For a reply, and for a connection. */
@@ -109,13 +109,12 @@ export class RedisConnection {
 
   /**
    * Sends commands in one write, on one connection, each at most once. Returns for each its reply, or the error reply.
-   * Loads the scripts of `EVALSHA` first and makes the commands after that, so that the clock in them is up to date.
+   * Loads the scripts of `EVALSHA` first.
    * @throws CoordinatorError `store_unavailable` when this connection did not reply to all of them.
    */
-  async pipeline(makeCommands: () => readonly RedisCommand[], namespace: string): Promise<readonly unknown[]> {
+  async pipeline(commands: readonly RedisCommand[], namespace: string): Promise<readonly unknown[]> {
     await this.#loadScripts(namespace);
     const connectionCount = this.#connectionCount;
-    const commands = makeCommands();
     const replies = await this.send(namespace, async (redis) => {
       const results = (await redis.pipeline(commands.map((command) => [...command])).exec()) ?? [];
       return results.map(([error, reply]) => {
@@ -134,16 +133,10 @@ export class RedisConnection {
     return ["evalsha", scriptNamed(script).sha1, keys.length, ...keys, ...parameters];
   }
 
-  /**
-   * The error for an error reply to the step with this nonce. Reconnects when the reply belongs to another step, and when the server is a
-   * replica: the same host name may resolve to the master by now.
-   */
-  errorFor(reply: Error, namespace: string, nonce: string): CoordinatorError {
-    const refusal = scriptRefusalIn(reply.message);
-    if (refusal !== undefined && refusal.nonce !== nonce) return this.unexpectedReply();
-    const error = asStoreError(reply, namespace, this.server);
-    if (error.code === "store_is_replica") this.reconnect();
-    return error;
+  /** Returns a reply of `pipeline`. @throws CoordinatorError for an error reply. */
+  replyIn(reply: unknown, namespace: string): unknown {
+    if (reply instanceof Error) throw asStoreError(reply, namespace, this.server);
+    return reply;
   }
 
   /** The error for a reply to another command than the one sent: whether that was done is not known. Reconnects. */

@@ -4,9 +4,9 @@
  */
 import { commandLine } from "@callnumber/protocol/operator";
 import type { CoordinatorError } from "../../errors.js";
+import type { Finding } from "../../guard/step-store.js";
 import { isLoopback } from "../../platform/index.js";
 import { escapeAndShorten } from "../../text.js";
-import type { Finding } from "../store.js";
 import type { RedisLogin, SentinelPlace } from "./address.js";
 import type { RedisCommand, RedisConnection } from "./connection.js";
 

@@ -6,14 +6,12 @@
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
-import { PROOF_KEY_PATTERN } from "../../guard/record.js";
-import { parseStoreId } from "../../guard/store-id.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
-import type { LedgerTrim, NamespaceRecord, Retention } from "../store.js";
+import type { LedgerTrim, Retention } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "../stored-shapes.js";
 
 /** The strings of a reply; undefined when it is not a list of strings. */
-export function stringsIn(reply: unknown): readonly string[] | undefined {
+function stringsIn(reply: unknown): readonly string[] | undefined {
   return Array.isArray(reply) && reply.every((part) => typeof part === "string") ? reply : undefined;
 }
 
@@ -38,16 +36,6 @@ export function wholesIn<Name extends string>(
     numbers[name] = number;
   }
   return numbers as Record<Name, number>;
-}
-
-/** The record in a reply of lua/read.lua, which has checked it; undefined for any other reply. */
-export function recordIn(reply: unknown): Omit<NamespaceRecord, "namespace"> | undefined {
-  const [storeId = "", version, highWaterMark, changedAtMs, generation, phase, nodeCount, proofKey = "", seal] =
-    stringsIn(reply) ?? [];
-  const id = parseStoreId(storeId);
-  const numbers = wholesIn({ version, highWaterMark, changedAtMs, generation, phase, nodeCount });
-  if (id === undefined || numbers === undefined || !PROOF_KEY_PATTERN.test(proofKey) || seal === undefined) return;
-  return { storeId, firstVersion: id.firstVersion, firstRun: id.firstRun, ...numbers, proofKey, seal };
 }
 
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "discarded", "skipped"];

@@ -16,23 +16,20 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
   };
 }
 
-/** Unused names, to which `recover` renames keys of another type in the place of record, ledger and holders. */
-export function asideKeysOf({ record, ledger, holders }: NamespaceKeys, nonce: string): readonly string[] {
-  return [record, ledger, holders].map((key) => `${key}:foreign:${nonce}`);
+/** An unused name, to which a key of another program is renamed. */
+export function asideKeyOf(key: string, nonce: string): string {
+  return `${key}:foreign:${nonce}`;
 }
 
-/** Steps of the guard: they share lua/guard.lua in addition to lua/record.lua. */
-const STEP_SCRIPTS = ["lease", "heartbeat", "claim", "confirm", "seal", "recover", "init", "advance"] as const;
-/** They share lua/ledger.lua in addition to lua/record.lua. */
+/** The scripts of the guard, sent by their SHA-1 alone, so that a connection must have loaded them before. */
+export const SCRIPTS_SENT_BY_SHA1 = ["apply", "read"] as const;
 const LEDGER_SCRIPTS = ["report", "import", "trim", "leases"] as const;
-export type ScriptName = (typeof STEP_SCRIPTS | typeof LEDGER_SCRIPTS)[number] | "check" | "read";
+export type ScriptName = (typeof SCRIPTS_SENT_BY_SHA1 | typeof LEDGER_SCRIPTS)[number];
 
-/** Sent by their SHA-1 alone, so that a connection must have loaded them before. */
-export const SCRIPTS_SENT_BY_SHA1: readonly ScriptName[] = [...STEP_SCRIPTS, "check"];
-
-const SHARED_PARTS = new Map<ScriptName, string>([
-  ...STEP_SCRIPTS.map((name) => [name, "guard"] as const),
-  ...LEDGER_SCRIPTS.map((name) => [name, "ledger"] as const),
+/** The parts in front of a script. */
+const SHARED_PARTS = new Map<ScriptName, readonly string[]>([
+  ...SCRIPTS_SENT_BY_SHA1.map((name) => [name, ["observe"]] as const),
+  ...LEDGER_SCRIPTS.map((name) => [name, ["record", "ledger"]] as const),
 ]);
 
 const scripts = new Map<ScriptName, { readonly text: string; readonly sha1: string }>();
@@ -40,7 +37,7 @@ const scripts = new Map<ScriptName, { readonly text: string; readonly sha1: stri
 export function scriptNamed(name: ScriptName) {
   const known = scripts.get(name);
   if (known !== undefined) return known;
-  const parts = ["record", SHARED_PARTS.get(name) ?? [], name].flat();
+  const parts = [...(SHARED_PARTS.get(name) ?? []), name];
   const text = parts
     .map((part) => readFileSync(new URL(`../../../lua/${part}.lua`, import.meta.url), "utf8"))
     .join("\n");

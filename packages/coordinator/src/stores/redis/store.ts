@@ -1,24 +1,26 @@
 /**
  * State in Redis: a record, a ledger stream, holders and reports for each namespace, in one hash slot.
  * Everything that changes is one script (lua/); this file sends its arguments and reads its replies.
+ * Guarantees: G4 (docs/guarantees.md).
  */
 import { LEDGER_ID_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
-import { ABOVE_EVERY_CEILING, type Bounds, DEFAULT_BOUNDS, quorumOf } from "../../guard/bounds.js";
+import { quorumOf } from "../../guard/bounds.js";
+import { KEY_NAMES, namespaceRecordIn } from "../../guard/checks.js";
+import type { NamespaceRecord } from "../../guard/record.js";
+import type { Applied, Change, Expected, Finding, Observed } from "../../guard/step-store.js";
+import { freshNonce } from "../../guard/verify-outcome.js";
 import {
-  type Finding,
   LEDGER_TRIM_LEASES_MAX,
   type LeaseQuery,
   type LedgerTrim,
-  type NamespaceRecord,
-  type Outcome,
   type ReportCommand,
   type Retention,
-  type StepCommand,
   type Store,
 } from "../store.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./address.js";
-import type { RedisConnection } from "./connection.js";
+import { appliedIn, observedIn, parametersOf } from "./changes.js";
+import { type RedisCommand, RedisConnection } from "./connection.js";
 import { PURPOSES, RedisConnections } from "./connections.js";
 import { type Discover, discoverCluster, discoverMaster } from "./discovery.js";
 import { reportOf, type ServerUse, sentinelFindings, serverFindings } from "./findings.js";
@@ -26,13 +28,11 @@ import {
   importParametersOf,
   leasesIn,
   RETENTION_FIELDS,
-  recordIn,
   retentionIn,
   stateNumber,
   trimParametersOf,
 } from "./replies.js";
-import { keysOf, type NamespaceKeys, type ScriptName } from "./scripts.js";
-import { RedisSteps } from "./steps.js";
+import { asideKeyOf, keysOf, type NamespaceKeys, type ScriptName } from "./scripts.js";
 
 const QUORUM_TIMEOUT_MS = 1_000;
 /** A larger import would block the server for other clients. */
@@ -44,9 +44,6 @@ const LEDGER_KEYS = ["record", "ledger", "holders", "reports"] as const;
 interface RedisSettings {
   /** In front of every key. Without braces, which belong to the hash slot. */
   readonly keyPrefix: string;
-  /** The coordinator's clock, in milliseconds. */
-  readonly now?: () => number;
-  readonly bounds?: Bounds;
   /** How long the other nodes may take to acknowledge a step. Default 1,000 ms; well below 5,000. */
   readonly quorumTimeoutMs?: number;
 }
@@ -66,10 +63,6 @@ export class RedisStore implements Store {
   /** A hash with the name of each namespace. */
   readonly #namesKey: string;
   readonly #connections: RedisConnections;
-  /** One batcher for each connection that is used for steps. */
-  readonly #steps = new WeakMap<RedisConnection, RedisSteps>();
-  /** As last read. A step that finds another number may not be acknowledged by enough nodes, and is discarded. */
-  readonly #nodeCounts = new Map<string, number>();
 
   private constructor(options: RedisStoreOptions | RedisGroupOptions) {
     this.#options = options;
@@ -89,28 +82,81 @@ export class RedisStore implements Store {
     }
   }
 
-  async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    // The name first: a name without a record is harmless, a record without its name would not be listed.
-    if (command.step === "init" || (command.step === "recover" && command.floor < ABOVE_EVERY_CEILING)) {
-      await this.#send(namespace, this.#namesKey, (redis) => redis.hsetnx(this.#namesKey, namespace, ""));
-    }
-    const asked = "nodeCount" in command ? command.nodeCount : undefined;
-    const nodeCount = asked ?? this.#nodeCounts.get(namespace) ?? 1;
-    const keys = this.#keys(namespace);
-    const outcome = await this.#connections.use(keys.record, "steps", (connection) =>
-      this.#stepsOver(connection).step(namespace, keys, command, nodeCount),
-    );
-    const { after, acknowledgedCount } = outcome;
-    this.#nodeCounts.set(namespace, after.nodeCount);
-    // This server may be alone on its side of a partition.
-    if (acknowledgedCount < quorumOf(after.nodeCount)) this.#connections.rediscover();
-    return outcome;
+  /** Over the connection for steps: it may lead to a replica, and is then made again. */
+  async read(namespace: string): Promise<Observed> {
+    const { record: key } = this.#keys(namespace);
+    return await this.#connections.use(key, "steps", async (connection) => {
+      const nonce = freshNonce();
+      const [reply] = await connection.pipeline([this.#readCommand(namespace, nonce)], namespace);
+      const found = observedIn(connection.replyIn(reply, namespace), nonce);
+      if (found === undefined) throw connection.unexpectedReply();
+      return this.#noteServer(connection, found);
+    });
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    const record = await this.#run("read", namespace, ["record"], [namespace], recordIn);
-    this.#nodeCounts.set(namespace, record.nodeCount);
-    return { namespace, ...record };
+    const nonce = freshNonce();
+    const found = await this.#run("read", namespace, KEY_NAMES, [nonce], (reply) => observedIn(reply, nonce));
+    return namespaceRecordIn(found, namespace);
+  }
+
+  async apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
+    // The name first: a name without a record is harmless, a record without its name would not be listed.
+    if (expected.rising === undefined) {
+      await this.#send(namespace, this.#namesKey, (redis) => redis.hsetnx(this.#namesKey, namespace, ""));
+    }
+    const { record: key } = this.#keys(namespace);
+    return await this.#connections.use(key, "steps", (connection) =>
+      this.#applyOver(connection, namespace, expected, change),
+    );
+  }
+
+  /** The change, then WAIT for the quorum, then the server again, all in one round trip; for one node nothing is waited for. Never sent twice. */
+  async #applyOver(
+    connection: RedisConnection,
+    namespace: string,
+    expected: Expected,
+    change: Change,
+  ): Promise<Applied | Observed> {
+    const keys = this.#keys(namespace);
+    const stepKeys = KEY_NAMES.map((name) => keys[name]);
+    const [nonce, checkNonce] = [freshNonce(), freshNonce()];
+    const movedAside = change.movesAside.map((name) => asideKeyOf(keys[name], nonce));
+    const quorum = quorumOf(change.record.nodeCount);
+    const { quorumTimeoutMs = QUORUM_TIMEOUT_MS } = this.#options;
+    const commands: readonly RedisCommand[] = [
+      RedisConnection.evalsha("apply", [...stepKeys, ...movedAside], parametersOf(nonce, expected, change)),
+      ...(quorum === 0 ? [] : [["wait", quorum, quorumTimeoutMs] as const, this.#readCommand(namespace, checkNonce)]),
+    ];
+    const [reply, waitReply, checkReply] = await connection.pipeline(commands, namespace);
+    const answer = appliedIn(connection.replyIn(reply, namespace), nonce);
+    if (answer === undefined) throw connection.unexpectedReply();
+    if ("keys" in answer) return this.#noteServer(connection, answer);
+    if (quorum === 0) return { ...answer, acknowledgedCount: 0, check: undefined, movedAside };
+    const acknowledgedCount = connection.replyIn(waitReply, namespace);
+    const check = observedIn(connection.replyIn(checkReply, namespace), checkNonce);
+    const isCount = typeof acknowledgedCount === "number" && acknowledgedCount >= 0;
+    if (check === undefined || !isCount) throw connection.unexpectedReply();
+    // This server may be alone on its side of a partition.
+    if (acknowledgedCount < quorum) this.#connections.rediscover();
+    const { role, epoch = "-" } = check.server;
+    const generation = Number(check.keys.fields["g"] ?? Number.NaN);
+    return { ...answer, acknowledgedCount, check: { role, epoch, generation }, movedAside };
+  }
+
+  #readCommand(namespace: string, nonce: string): RedisCommand {
+    const keys = this.#keys(namespace);
+    const names = KEY_NAMES.map((name) => keys[name]);
+    return RedisConnection.evalsha("read", names, [nonce]);
+  }
+
+  /** Nothing is leased from a replica. The same host name may resolve to the master by now, or a Sentinel name another server. */
+  #noteServer(connection: RedisConnection, found: Observed): Observed {
+    if (found.server.epoch !== undefined && found.server.role !== "master") {
+      connection.reconnect();
+      this.#connections.rediscover();
+    }
+    return found;
   }
 
   async listNamespaces(): Promise<readonly string[]> {
@@ -192,15 +238,6 @@ export class RedisStore implements Store {
 
   #send<T>(namespace: string, key: string, call: Parameters<typeof RedisConnection.prototype.send<T>>[1]): Promise<T> {
     return this.#connections.use(key, "reads", (connection) => connection.send(namespace, call));
-  }
-
-  #stepsOver(connection: RedisConnection): RedisSteps {
-    const known = this.#steps.get(connection);
-    if (known !== undefined) return known;
-    const { now = Date.now, bounds = DEFAULT_BOUNDS, quorumTimeoutMs = QUORUM_TIMEOUT_MS } = this.#options;
-    const steps = new RedisSteps({ connection, now, bounds, quorumTimeoutMs });
-    this.#steps.set(connection, steps);
-    return steps;
   }
 
   /** Runs a script that is no step. `read` returns undefined for a reply that can't be this script's. */

@@ -4,8 +4,8 @@
  */
 import { shellWord } from "@callnumber/protocol/operator";
 import { type Restart } from "../../guard/restart-decision.js";
+import type { Finding } from "../../guard/step-store.js";
 import { octalOf } from "../../platform/private-file.js";
-import type { Finding } from "../store.js";
 import type { MarkerFault } from "./restart-marker.js";
 
 export interface SqliteFacts {

@@ -6,26 +6,31 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../../errors.js";
-import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
+import { EPS_MS } from "../../guard/bounds.js";
+import { namespaceRecordIn } from "../../guard/checks.js";
+import type { NamespaceRecord } from "../../guard/record.js";
 import { notLeased } from "../../guard/refusals.js";
 import type { Restart } from "../../guard/restart-decision.js";
-import { isMovedSeal } from "../../guard/seals.js";
+import {
+  type Applied,
+  type Change,
+  type Expected,
+  type Finding,
+  type Observed,
+  recordToWrite,
+} from "../../guard/step-store.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "../ledger-decisions.js";
 import {
-  type Finding,
   LEDGER_TRIM_LEASES_MAX,
   type LeaseQuery,
   type LedgerTrim,
-  type NamespaceRecord,
   NO_RETENTION,
-  type Outcome,
   type ReportCommand,
   type Retention,
-  type StepCommand,
   type Store,
 } from "../store.js";
-import { decideLocally, hasRecord, namespaceRecordIn } from "../stored-shapes.js";
+import { appliedLocally, entriesOf, hasRecord, observedLocally } from "../stored-shapes.js";
 import { unusable } from "./errors.js";
 import { openSqliteFile, type SqliteFile, type SqliteFileOptions } from "./file.js";
 import { fileModeOf } from "./file-checks.js";
@@ -41,18 +46,13 @@ export interface SqliteStoreOptions extends Omit<SqliteFileOptions, "machine"> {
   readonly path: string;
   /** The clock, in milliseconds. One that is given is taken to run evenly: its leaps are not looked for. */
   readonly now?: () => number;
-  /** The bounds of the guard; tests replace the default. */
-  readonly bounds?: Bounds;
+  /** How far two clocks may differ, ms. Default: that of the guard. */
+  readonly epsMs?: number;
   /** Tests replace parts of it. */
   readonly machine?: Partial<Machine>;
 }
 
 const NOTHING_STORED = { id: undefined, fields: {} } as const;
-
-/** An operator who recovers a copy states that the original is gone. One that is sealed for a move leases nothing. */
-function acceptsCopy(command: StepCommand): boolean {
-  return command.step === "recover" || (command.step === "seal" && isMovedSeal(command.seal));
-}
 
 export class SqliteStore implements Store {
   readonly kind = "sqlite";
@@ -64,7 +64,6 @@ export class SqliteStore implements Store {
 
   readonly #file: SqliteFile;
   readonly #now: () => number;
-  readonly #bounds: Bounds;
   readonly #namespaces: SqliteNamespaces;
   readonly #ledger: SqliteLedger;
   readonly #restart: RestartDetection;
@@ -76,7 +75,7 @@ export class SqliteStore implements Store {
 
   /** @throws CoordinatorError as `openSqliteFile`. */
   constructor(options: SqliteStoreOptions) {
-    const { path, now, bounds = DEFAULT_BOUNDS } = options;
+    const { path, now, epsMs = EPS_MS } = options;
     const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0 };
     const machine: Machine = { ...thisMachine(), ...evenClock, ...options.machine };
     this.#file = openSqliteFile(path, { ...options, machine });
@@ -84,7 +83,6 @@ export class SqliteStore implements Store {
     this.isNew = this.#file.isNew;
     this.#copyFault = this.#file.copyFault;
     this.#now = now ?? Date.now;
-    this.#bounds = bounds;
     try {
       this.#transactions = new SqliteTransactions(this.#file, {
         committing: () => {
@@ -110,7 +108,7 @@ export class SqliteStore implements Store {
         machine,
         marker: new RestartMarker(this.path, machine),
         lock: this.#file.lock,
-        epsMs: bounds.epsMs,
+        epsMs,
         records: this.#namespaces.all(),
         isCopy: this.#copyFault !== undefined,
       });
@@ -125,20 +123,21 @@ export class SqliteStore implements Store {
     return this.#restart.restarts;
   }
 
-  step(namespace: string, command: StepCommand): Promise<Outcome> {
+  async read(namespace: string): Promise<Observed> {
+    return this.#transactions.read(() => this.#found(namespace));
+  }
+
+  apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
     return this.#transactions.add(() => {
-      if (!acceptsCopy(command)) this.#mustNotBeCopy();
-      const { id: knownId, fields } = this.#namespaces.ifThere(namespace) ?? NOTHING_STORED;
-      const ledgerMark = knownId === undefined ? 0 : this.#ledger.newestId(knownId);
-      const nowMs = this.#now();
-      const epoch = this.#restart.epochOf(namespace, fields);
-      const found = { namespace, fields, ledgerMark, epoch, nowMs, bounds: this.#bounds };
-      const { record, outcome, entry } = decideLocally(found, command);
+      if (!change.acceptsCopy) this.#mustNotBeCopy();
+      const found = this.#found(namespace);
+      const record = recordToWrite(found, expected, change);
+      if (record === undefined) return found;
       const saved = this.#namespaces.save(record);
       this.#restart.wrote(record, saved.fields.k);
-      if (entry !== undefined) this.#ledger.add(saved.id, entry);
-      if (acceptsCopy(command)) this.#acceptCopy();
-      return outcome;
+      for (const entry of entriesOf(change, record)) this.#ledger.add(saved.id, entry);
+      if (change.acceptsCopy) this.#acceptCopy();
+      return appliedLocally(record);
     });
   }
 
@@ -147,7 +146,7 @@ export class SqliteStore implements Store {
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    return this.#transactions.read(() => namespaceRecordIn(this.#namespaces.of(namespace).fields, namespace));
+    return namespaceRecordIn(await this.read(namespace), namespace);
   }
 
   async listNamespaces(): Promise<readonly string[]> {
@@ -233,6 +232,17 @@ export class SqliteStore implements Store {
     if (!this.#transactions.close()) return;
     this.#restart.close();
     this.#file.close();
+  }
+
+  #found(namespace: string): Observed {
+    const { id, fields } = this.#namespaces.ifThere(namespace) ?? NOTHING_STORED;
+    const ledgerMark = id === undefined ? 0 : this.#ledger.newestId(id);
+    return observedLocally({
+      fields,
+      ledgerMark,
+      epoch: this.#restart.epochOf(namespace, fields),
+      timeMs: this.#now(),
+    });
   }
 
   /** Of everything but steps. */
