@@ -1,37 +1,51 @@
 /**
- * What a server does with the calls of coordinators, as the Redis adapter makes them: the script, then WAIT for the quorum, then a
- * look at who the server is now. The decisions are the product's own.
+ * What a server does with the calls of coordinators, as the Redis adapter makes them: a read, or a change, of which the script writes only
+ * where what it rests on still holds; with other nodes then WAIT for the quorum, and a look at who the server is now.
  */
 import {
-  decide,
-  isRefusal,
-  markIdOf,
-  type Outcome,
+  type Applied,
+  type Change,
+  checksumOf,
+  type Expected,
+  type NamespaceState,
+  type Observed,
   quorumOf,
-  type Refusal,
-  recordAfter,
+  recordToWrite,
   type StepCommand,
 } from "./product.js";
 import type { Server } from "./server.js";
-import { BOUNDS, NAMESPACE, type World } from "./world.js";
+import type { World } from "./world.js";
 
 /** The response to a call. */
 export interface Answer {
-  readonly outcome?: Outcome;
-  readonly refusal?: Refusal;
-  /** The connection broke: not known whether the step was done. */
-  readonly isLost?: boolean;
+  /** Of the call that it is for; undefined where there is none. */
+  readonly nonce?: number;
+  readonly applied?: Applied;
+  /** The answer to a read, and to a change that was not made. */
+  readonly found?: Observed;
   /** What INCR gave to the control, which makes a request with every lease; undefined when it was rejected. */
   readonly counter?: number | undefined;
 }
 
+/** The connection broke: not known whether a change was made. */
+export const LOST: Answer = {};
+
+interface Changing {
+  readonly expected: Expected;
+  readonly change: Change;
+  /** The steps that it is for. */
+  readonly commands: readonly StepCommand[];
+}
+
 export interface Call {
-  readonly command: StepCommand;
+  readonly nonce: number;
+  /** Undefined for a read. */
+  readonly changing: Changing | undefined;
+  /** Whether a step is decided on the answer: clocks are compared. */
+  readonly isOfStep: boolean;
   /** Where it comes from. */
   readonly place: number;
-  /** The coordinator's clock when it sent the call. */
-  readonly stampMs: number;
-  /** By how much that clock was wrong then. */
+  /** By how much the coordinator's clock was wrong when it sent the call. */
   readonly clockAheadMs: number;
   readonly reply: (answer: Answer) => void;
 }
@@ -57,42 +71,21 @@ export class Calls {
 
   /** A call has reached a server. */
   receive(server: Server, call: Call): void {
-    const { time, limits, rules, group } = this.#world;
-    const { variant } = rules;
-    const { command, stampMs } = call;
-    if (!server.isUp || !limits.mayMeet(server, call)) return call.reply({ isLost: true });
-    const situation = {
-      namespace: NAMESPACE,
-      keys: server.keys(),
-      server: server.found(time.nowMs),
-      nowMs: stampMs,
-      bounds: BOUNDS,
-    };
-    const decision = (variant.decide ?? decide)(situation, command);
-    const counter = this.#count(server, command);
-    if (isRefusal(decision)) {
+    const { time, limits, group } = this.#world;
+    const { changing, nonce } = call;
+    if (!server.isUp || !limits.mayMeet(server, call)) return call.reply(LOST);
+    const found = server.found(time.nowMs);
+    if (changing === undefined) return call.reply({ nonce, found });
+    const record = this.#recordToWrite(found, changing);
+    const isLease = changing.change.leases.length > 0;
+    const counter = this.#count(server, isLease);
+    if (record === undefined) {
       group.spread(server);
-      return call.reply({ refusal: decision, counter });
+      return call.reply({ nonce, found, counter });
     }
-    const { record, runCount } = decision;
-    server.execute(decision, command.step === "lease", markIdOf(record));
+    server.execute(record, isLease);
     group.spread(server);
-    const after = recordAfter(record, command.nonce);
-    const { offset } = server;
-    const finish = (acknowledgedCount: number) => {
-      const isTrusted = variant.pretendsSameServer === true;
-      const check = {
-        nonce: command.nonce,
-        role: isTrusted ? "master" : server.role,
-        epoch: isTrusted ? record.epoch : server.epoch,
-        generation: isTrusted ? record.generation : Number(server.contents.record?.["g"] ?? "-"),
-      };
-      call.reply({ outcome: { after, runCount, acknowledgedCount, check }, counter });
-    };
-    const quorum = quorumOf(record.nodeCount);
-    if (variant.pretendsQuorum) return finish(quorum);
-    if (server.acknowledgedCount(offset) >= quorum) return finish(server.acknowledgedCount(offset));
-    this.#wait({ call, server, offset, quorum, finish });
+    this.#finish(server, call, record, counter);
   }
 
   /** A replica has acknowledged more. */
@@ -106,12 +99,49 @@ export class Calls {
 
   /** The server ends, or hangs up on all who wait because it becomes a replica. */
   hangUp(server: Server): void {
-    for (const { call } of this.#take((one) => one.server === server)) call.reply({ isLost: true });
+    for (const { call } of this.#take((one) => one.server === server)) call.reply(LOST);
+  }
+
+  #recordToWrite(found: Observed, { expected, change }: Changing): NamespaceState | undefined {
+    const { tally, rules } = this.#world;
+    const { apply = recordToWrite, believesEdits = false } = rules.variant;
+    const record = apply(found, expected, change);
+    const { fields, record: type } = found.keys;
+    // Only `recover` makes a damaged record again.
+    const isEdited = type === "hash" && fields["k"] !== checksumOf(fields);
+    if (record !== undefined && isEdited && !change.acceptsCopy && !believesEdits)
+      tally.overwrite(`mark ${fields["c"]}, generation ${fields["g"]}, phase ${fields["p"]}`);
+    return record;
+  }
+
+  /** WAIT, and the look at the server; one node waits for nothing. */
+  #finish(server: Server, call: Call, record: NamespaceState, counter: number | undefined): void {
+    const { variant } = this.#world.rules;
+    const { offset } = server;
+    const { nonce } = call;
+    const { highWaterMark, changedAtMs, nodeCount, epoch, generation } = record;
+    const done = { highWaterMark, changedAtMs, movedAside: [] };
+    const quorum = quorumOf(nodeCount);
+    if (quorum === 0) {
+      return call.reply({ nonce, counter, applied: { ...done, acknowledgedCount: 0, check: undefined } });
+    }
+    const finish = (acknowledgedCount: number) => {
+      const seen = {
+        role: server.role,
+        epoch: server.epoch,
+        generation: Number(server.contents.record?.["g"] ?? Number.NaN),
+      };
+      const check = variant.pretendsSameServer === true ? { role: "master", epoch, generation } : seen;
+      call.reply({ nonce, counter, applied: { ...done, acknowledgedCount, check } });
+    };
+    if (variant.pretendsQuorum) return finish(quorum);
+    if (server.acknowledgedCount(offset) >= quorum) return finish(server.acknowledgedCount(offset));
+    this.#wait({ call, server, offset, quorum, finish });
   }
 
   /** The control makes a request with every lease: INCR, in the same server at the same moment, with nothing that guards it. */
-  #count(server: Server, { step }: StepCommand): number | undefined {
-    if (step !== "lease" || server.role !== "master") return undefined;
+  #count(server: Server, isLease: boolean): number | undefined {
+    if (!isLease || server.role !== "master") return undefined;
     const counter = server.contents.counter + 1;
     server.write({ ...server.contents, counter });
     return counter;

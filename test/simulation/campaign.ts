@@ -162,7 +162,6 @@ class PlayedStep implements fc.AsyncCommand<Tally, World> {
 /** Refusals that importers can't meet in a simulated world, or hardly ever; all others must have been met. */
 const UNMET: Readonly<Partial<Record<Cause, string>>> = {
   ...ELSEWHERE,
-  conflict: "settled by the guard itself, in all but one of many thousand histories",
   heartbeat_expired: "settled by the guard itself, in all but one of many thousand histories",
   rolled_back: "settled by the guard itself, in all but one of a thousand histories",
   store_forked:

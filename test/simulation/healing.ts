@@ -125,6 +125,7 @@ async function repairEverything(world: World): Promise<void> {
   for (const host of hosts) {
     host.clockAheadMs = 0;
     host.store.befall(undefined);
+    host.store.lagReads(0);
   }
   await world.settle();
   operator.giveUp();

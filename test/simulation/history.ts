@@ -4,7 +4,7 @@
  */
 
 import fc from "fast-check";
-import { CLOCK_FAULTS, HOST_FAULTS, NETWORK_FAULTS } from "./faults/coordinator-faults.js";
+import { CLOCK_FAULTS, HOST_FAULTS, NETWORK_FAULTS, STALE_FAULTS } from "./faults/coordinator-faults.js";
 import { COURSE, OPERATOR_DEEDS } from "./faults/course.js";
 import { RECORD_FAULTS, SERVER_FAULTS } from "./faults/server-faults.js";
 import { BURST_RUNS, RUN_MAX } from "./product.js";
@@ -13,6 +13,7 @@ export const KINDS = {
   ...COURSE,
   ...NETWORK_FAULTS,
   ...HOST_FAULTS,
+  ...STALE_FAULTS,
   ...SERVER_FAULTS,
   ...RECORD_FAULTS,
   ...CLOCK_FAULTS,
@@ -119,6 +120,8 @@ const THEMES: readonly (readonly string[] | undefined)[] = [
   ["crashes", "edits", "hosts"],
   ["backups", "crashes", "hosts"],
   ["rollbacks", "hosts", "silences"],
+  ["stale", "rollbacks", "hosts"],
+  ["stale", "failover", "crashes", "messages"],
   ["operator", "failover", "backups"],
   ["moves", "backups", "crashes", "flushes", "hosts"],
 ];

@@ -3,7 +3,14 @@
  * at any await. The coordinator is the product's own.
  */
 import { HOST_PLACE } from "./network.js";
-import { type Checkpoint, type CheckpointFile, CORRUPT, Coordinator, mergeCheckpoints } from "./product.js";
+import {
+  type Checkpoint,
+  type CheckpointFile,
+  CORRUPT,
+  Coordinator,
+  mergeCheckpoints,
+  type ReplaceableBounds,
+} from "./product.js";
 import { SimulatedStore } from "./simulated-store.js";
 import { BOUNDS, type World } from "./world.js";
 
@@ -71,17 +78,19 @@ export class Host {
     this.life++;
     this.#memory = undefined;
     this.#store?.kill();
-    this.#store = new SimulatedStore(this.#world, {
+    const store = new SimulatedStore(this.#world, {
       place: HOST_PLACE + this.index,
       clock: () => this.nowMs,
       route: () => this.route,
     });
+    this.#store = store;
     const { life } = this;
+    const bounds: ReplaceableBounds = { ...BOUNDS, ...this.#world.rules.variant.bounds, decide: store.decide };
     this.#coordinator = new Coordinator({
-      store: this.#store,
+      store,
       name: `coordinator-${this.index}`,
       now: () => this.nowMs,
-      bounds: { ...BOUNDS, ...this.#world.rules.variant.bounds },
+      bounds,
       random: () => this.#world.random(),
       checkpointFileOf: () => this.#checkpoint(),
       // A killed process does not go on.

@@ -72,6 +72,7 @@ export type PromiseName =
   | "the runs of an importer rise"
   | "no run lies above the run ceiling"
   | "each refusal has a documented code"
+  | "a record that was edited is left to the operator"
   | "after healing a lease succeeds";
 
 export interface Violation {
@@ -132,6 +133,11 @@ export class Tally {
   refuse(who: string, error: unknown): void {
     if (error instanceof CoordinatorError && isErrorCode(error.code)) return;
     this.#violate("each refusal has a documented code", `${who} got ${String((error as Error).stack ?? error)}`);
+  }
+
+  /** A step wrote over a record that it can't have been decided on. */
+  overwrite(words: string): void {
+    this.#violate("a record that was edited is left to the operator", `written over: ${words}`);
   }
 
   /** After healing nothing was leased in the time that is promised. */

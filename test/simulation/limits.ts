@@ -46,7 +46,8 @@ export class Limits {
   }
 
   /** Whether a call may reach this server now; else it is lost. */
-  mayMeet(server: Server, call: Pick<Call, "command" | "place" | "clockAheadMs">): boolean {
+  mayMeet(server: Server, call: Pick<Call, "changing" | "isOfStep" | "place" | "clockAheadMs">): boolean {
+    if (!call.isOfStep) return true;
     return this.#mayMeetInTime(server, call.clockAheadMs) && this.#mayAct(server, call);
   }
 
@@ -93,12 +94,15 @@ export class Limits {
   }
 
   /** A heartbeat, too: it makes a forgotten rollback look attended. */
-  #mayAct(server: Server, { command, place }: Pick<Call, "command" | "place">): boolean {
-    const acts = command.step === "lease" || command.step === "heartbeat";
-    if (!acts || this.#rollbackOf(server) === undefined || this.#blank.has(place)) return true;
+  #mayAct(server: Server, { changing, place }: Pick<Call, "changing" | "place">): boolean {
+    const acting = changing?.commands.flatMap((one) => (one.step === "lease" || one.step === "heartbeat" ? [one] : []));
+    if (acting === undefined || acting.length === 0) return true;
+    if (this.#rollbackOf(server) === undefined || this.#blank.has(place)) return true;
     if (this.#isLifted("forgotten-rollback")) return true;
     if (!this.#isBelieved(server, server.contents)) return true;
-    const mayAct = remembersMore({ ledgerId: command.floor, generation: command.generationMin }, server.contents);
+    const ledgerId = Math.max(...acting.map(({ floor }) => floor));
+    const generation = Math.max(...acting.map(({ generationMin }) => generationMin));
+    const mayAct = remembersMore({ ledgerId, generation }, server.contents);
     if (!mayAct) this.lostAtMs = this.#world.time.nowMs;
     return mayAct;
   }
@@ -120,9 +124,11 @@ export class Limits {
     return isOver ? undefined : rollback;
   }
 
-  /** Whether nothing in the record itself, or in its age, shows that it is not the latest. */
-  #isBelieved(server: Server, { record, expires }: Contents): boolean {
+  /** Whether nothing in the record itself, in its age or in the ledger shows that it is not the latest. */
+  #isBelieved(server: Server, contents: Contents): boolean {
+    const { record, expires, ledgerMark } = contents;
     if (record === undefined || expires || isRefusal(readRecord(record, record["ns"] ?? ""))) return false;
+    if (ledgerMark > markIdIn(contents)) return false;
     const isYoung = this.#world.time.nowMs - BOUNDS.epsMs - Number(record["t"]) <= BOUNDS.gapMs;
     return isYoung && Number(record["p"]) === PHASES.open && record["ep"] === server.epoch;
   }

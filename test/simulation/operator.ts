@@ -134,7 +134,7 @@ export class Operator {
       namespace: NAMESPACE,
       checkpointFile: this.#checkpointFile(),
       now: () => time.nowMs,
-      bounds: BOUNDS,
+      bounds: { ...BOUNDS, decide: store.decide },
       pause: (pauseMs: number) => world.pause(pauseMs, () => this.#store === store),
     };
   }
@@ -157,7 +157,7 @@ export class NewPlace {
     this.index = world.setting.hostCount + at;
     this.#time = world.time;
     const now = () => world.time.nowMs;
-    const store = new MemoryStore({ now, bounds: BOUNDS });
+    const store = new MemoryStore({ now });
     this.store = world.rules.variant.newPlaceOf?.(store, () => world.storeId) ?? store;
     this.coordinator = new Coordinator({
       store: this.store,

@@ -14,28 +14,35 @@ export {
   CORRUPT,
   mergeCheckpoints,
 } from "../../packages/coordinator/src/guard/checkpoint.js";
-export type { ObservedServer } from "../../packages/coordinator/src/guard/checks.js";
-export { markIdOf, type StepContext } from "../../packages/coordinator/src/guard/checks.js";
-export { decide, type Written } from "../../packages/coordinator/src/guard/decide.js";
+export {
+  markIdOf,
+  namespaceRecordIn,
+  type ObservedKeys,
+  type StepContext,
+} from "../../packages/coordinator/src/guard/checks.js";
+export type { ConfirmStep, StepCommand } from "../../packages/coordinator/src/guard/commands.js";
+export { type Decide, decide } from "../../packages/coordinator/src/guard/decide.js";
+export type { ReplaceableBounds } from "../../packages/coordinator/src/guard/namespace-steps.js";
 export {
   checksumOf,
+  type NamespaceRecord,
+  type NamespaceState,
   type ObservedFields,
   PHASES,
   readRecord,
   storedFields,
 } from "../../packages/coordinator/src/guard/record.js";
-export { isRefusal, type Refusal, refused } from "../../packages/coordinator/src/guard/refusals.js";
+export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/refusals.js";
+export {
+  type Applied,
+  type Change,
+  type Expected,
+  type Observed,
+  recordToWrite,
+} from "../../packages/coordinator/src/guard/step-store.js";
 export { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 export { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
-export type {
-  ConfirmStep,
-  NamespaceRecord,
-  Outcome,
-  Retention,
-  StepCommand,
-  Store,
-} from "../../packages/coordinator/src/stores/store.js";
-export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/stored-shapes.js";
+export type { Retention, Store } from "../../packages/coordinator/src/stores/store.js";

@@ -3,13 +3,12 @@
  * all it ever held, since a crash may bring any of it back. Knows nothing of networks; links between servers stand in replication.ts.
  */
 import {
-  isRefusal,
+  markIdOf,
+  type NamespaceState,
+  type Observed,
   type ObservedFields,
-  type ObservedServer,
-  type Refusal,
-  type StepContext,
+  type ObservedKeys,
   storedFields,
-  type Written,
 } from "./product.js";
 
 /** The keys of the namespace and of the control. Never changed in place: what was once held can come back. */
@@ -81,13 +80,12 @@ export class Server {
     this.replId = newId();
   }
 
-  /** INFO, as a script sees it. */
-  found(nowMs: number): ObservedServer {
+  /** INFO and the keys, as a script sees them. */
+  found(nowMs: number): Observed {
+    const { role, epoch, attachedCount: connectedReplicas } = this;
     return {
-      timeMs: nowMs + this.clockAheadMs,
-      role: this.role,
-      epoch: this.epoch,
-      connectedReplicas: this.attachedCount,
+      keys: this.#keys(),
+      server: { timeMs: nowMs + this.clockAheadMs, role, epoch, connectedReplicas },
     };
   }
 
@@ -103,31 +101,18 @@ export class Server {
     return this.acknowledged.filter((acknowledged) => acknowledged !== undefined && acknowledged >= offset).length;
   }
 
-  /** What a script decides; what it writes is written. */
-  execute(decision: Written | Refusal, isLease: boolean, markId: number): void {
-    if (isRefusal(decision)) return;
+  /** What a script writes: the record without a time to live, and for a lease its ledger entry. */
+  execute(record: NamespaceState, isLease: boolean): void {
+    const markId = markIdOf(record);
     if (isLease) this.markLeased = Math.max(this.markLeased, markId);
     const { ledgerMark, hasLedger } = this.contents;
     this.write({
       ...this.contents,
-      record: storedFields(decision.record),
-      // With a time to live every step is refused but `recover`, which makes the key again.
+      record: storedFields(record),
       expires: false,
       hasLedger: hasLedger || isLease,
       ledgerMark: isLease ? Math.max(ledgerMark, markId) : ledgerMark,
     });
-  }
-
-  keys(): StepContext["keys"] {
-    const { record, expires, hasLedger, ledgerMark } = this.contents;
-    return {
-      record: record === undefined ? "none" : "hash",
-      fields: record ?? {},
-      expires,
-      ledger: hasLedger ? "stream" : "none",
-      ledgerMark,
-      holders: "none",
-    };
   }
 
   /** A write of its own, or one from its master. */
@@ -197,6 +182,18 @@ export class Server {
   saved(): Saved {
     const { contents, replId, offset, follows } = this;
     return { contents, replId, offset, follows };
+  }
+
+  #keys(): ObservedKeys {
+    const { record, expires, hasLedger, ledgerMark } = this.contents;
+    return {
+      record: record === undefined ? "none" : "hash",
+      fields: record ?? {},
+      expires,
+      ledger: hasLedger ? "stream" : "none",
+      ledgerMark,
+      holders: hasLedger ? "hash" : "none",
+    };
   }
 
   #keep(): void {

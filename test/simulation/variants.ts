@@ -1,54 +1,25 @@
 /**
- * A design with one of its defences taken away, or an old one put back: what the suite must catch. Each acts where the scripts stand,
- * inside the simulated server; everything else is the product's own code.
+ * A design with one of its defences taken away, or an old one put back: what the suite must catch. Each acts where coordinators decide, or
+ * where a server compares; everything else is the product's own code.
  */
-import type { Focus } from "./history.js";
-import type { PromiseName } from "./importer.js";
 import {
-  type Bounds,
   BURST_RUNS,
   type ConfirmStep,
   checksumOf,
+  DEFAULT_BOUNDS,
   decide,
   isRefusal,
   PHASES,
   type Refusal,
   RUN_MAX,
   readRecord,
-  type StepCommand,
+  recordToWrite,
   type StepContext,
   type Store,
   storedFields,
-  type Written,
 } from "./product.js";
-
-type Decide = (situation: StepContext, command: StepCommand) => Written | Refusal;
-
-export interface Variant {
-  readonly name: string;
-  /** What is wrong with it, as a sentence. */
-  readonly fault: string;
-  /** The promise that it breaks. Default: no run is leased twice. */
-  readonly breaks?: PromiseName;
-  /** Where that shows most often; default everywhere. */
-  readonly focus?: Focus;
-  /** In place of the real decision, which it may ask. */
-  readonly decide?: Decide;
-  /** What the server reports as its epoch. */
-  readonly epochOf?: (epoch: string) => string;
-  /** In place of the bounds of the coordinators. */
-  readonly bounds?: Partial<Bounds>;
-  /** No step waits for the quorum, and every answer says that it was reached. */
-  readonly pretendsQuorum?: boolean;
-  /** What the server is after the quorum is not looked at: every answer says that it is what it was. */
-  readonly pretendsSameServer?: boolean;
-  /** What `move` sees of the store that it moves to; `oldStoreId` is the id of the one that it moves from. */
-  readonly newPlaceOf?: (store: Store, oldStoreId: () => string) => Store;
-  /** The operator's checkpoint directory does not keep that a store was moved. */
-  readonly forgetsMoves?: boolean;
-  /** A server that has heard of a later claim never follows one that has not: for variants that would fall to that first. */
-  readonly sparesReturns?: boolean;
-}
+import type { Variant } from "./variant.js";
+import { WRITE_VARIANTS, withFound } from "./write-variants.js";
 
 /** The guard as it is. */
 export const THE_GUARD: Variant = { name: "none", fault: "nothing: the guard as it is" };
@@ -80,10 +51,17 @@ export const VARIANTS: readonly Variant[] = [
     name: "no-checksum",
     fault: "a record with a manual edit is believed",
     focus: { kinds: ["lease", "moment", "edit"], setting: { serverCount: 1, isOnLine: false } },
+    believesEdits: true,
     decide(situation, command) {
       const { keys } = situation;
       const fields = { ...keys.fields, k: checksumOf(keys.fields) };
       return decide({ ...situation, keys: { ...keys, fields } }, command);
+    },
+    apply(now, expected, change) {
+      const fields = { ...now.keys.fields, k: checksumOf(now.keys.fields) };
+      const { keys } = expected.found;
+      const found = withFound(expected, { fields: { ...keys.fields, k: checksumOf(keys.fields) } });
+      return recordToWrite({ ...now, keys: { ...now.keys, fields } }, found, change);
     },
   },
   /**
@@ -107,11 +85,16 @@ export const VARIANTS: readonly Variant[] = [
       if (command.step === "confirm") return nothingLeftToDo(situation, command) ?? decide(situation, command);
       const claimed = decide(situation, command);
       if (command.step !== "claim" || isRefusal(claimed)) return claimed;
-      const { storeId, nonce, isSilenceAccepted } = command;
+      const { storeId, isSilenceAccepted } = command;
       const { generation } = claimed.record;
       const keys = { ...situation.keys, fields: storedFields(claimed.record) };
-      const confirm = { step: "confirm", storeId, nonce, isSilenceAccepted, generation, floor: 0 } as const;
+      const confirm = { step: "confirm", storeId, isSilenceAccepted, generation, floor: 0 } as const;
       return decide({ ...situation, keys }, confirm);
+    },
+    // A claim that skips rests on the mark.
+    apply(now, expected, change) {
+      const skips = Number(expected.found.keys.fields["g"]) < change.record.generation;
+      return recordToWrite(now, skips ? { ...expected, rising: undefined } : expected, change);
     },
   },
   /**
@@ -125,6 +108,13 @@ export const VARIANTS: readonly Variant[] = [
       const decision = decide(situation, command);
       if (command.step !== "lease" || isRefusal(decision)) return decision;
       return { ...decision, runCount: Math.min(command.runCount, decision.record.highWaterMark) };
+    },
+    // The store adds what the runs below the decided mark were cut to.
+    apply(now, expected, change) {
+      const [lease] = change.leases;
+      if (lease === undefined) return recordToWrite(now, expected, change);
+      const runCount = change.record.highWaterMark - Number(expected.found.keys.fields["c"]);
+      return recordToWrite(now, expected, { ...change, leases: [{ ...lease, runCount }] });
     },
   },
   /** The record and the server's life are not compared: a restart, a promotion, a restored disk are not noticed. */
@@ -192,8 +182,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "no-gap",
     fault: "a record that was not written for long is believed",
     focus: { groups: ["rollbacks", "silences"], setting: { isOnLine: false, checkpoint: "none" } },
-    decide: (situation, command) =>
-      decide({ ...situation, bounds: { ...situation.bounds, gapMs: Number.MAX_SAFE_INTEGER } }, command),
+    bounds: { gapMs: Number.MAX_SAFE_INTEGER },
   },
   /** A record put back into the running server is believed by a coordinator that has lost its checkpoint. */
   {
@@ -217,6 +206,11 @@ export const VARIANTS: readonly Variant[] = [
         ...("generationMin" in command ? { generationMin: 0 } : {}),
       };
       return decide(situation, forgetful as typeof command);
+    },
+    apply: (now, expected, change) => {
+      const { rising } = expected;
+      if (rising === undefined) return recordToWrite(now, expected, change);
+      return recordToWrite(now, { ...expected, rising: { ...rising, markIdMin: 0 } }, change);
     },
   },
   /** A coordinator that advances is believed: a store that forgot an advance leases the same version from its first run on again. */
@@ -274,7 +268,7 @@ export const VARIANTS: readonly Variant[] = [
     newPlaceOf(store, oldStoreId) {
       return new Proxy(store, {
         get(_, name: keyof Store) {
-          if (name === "step") return stepAs(store, oldStoreId);
+          if (name === "apply") return applyAs(store, oldStoreId);
           const value: unknown = store[name];
           return typeof value === "function" ? (value.bind(store) as unknown) : value;
         },
@@ -291,6 +285,7 @@ export const VARIANTS: readonly Variant[] = [
     },
     forgetsMoves: true,
   },
+  ...WRITE_VARIANTS,
   /** Safe, and useless: no run is ever leased, so none is leased twice. */
   {
     name: "refuse-always",
@@ -317,12 +312,26 @@ function nothingLeftToDo({ keys, namespace, server }: StepContext, { generation 
   return record.generation === generation && record.epoch === server.epoch ? { record, runCount: 0 } : undefined;
 }
 
-/** Makes the record under the old id, and says that it did as it was asked. */
-function stepAs(store: Store, oldStoreId: () => string): Store["step"] {
-  return async (namespace, command) => {
-    if (command.step !== "recover") return await store.step(namespace, command);
-    const outcome = await store.step(namespace, { ...command, storeId: oldStoreId() });
-    return { ...outcome, after: { ...outcome.after, storeId: command.storeId } };
+/** Makes the record under the old id, and answers as if it had done what it was asked. */
+function applyAs(store: Store, oldStoreId: () => string): Store["apply"] {
+  return async (namespace, expected, change) => {
+    const { nodeCount, proofKey } = change.record;
+    const { keys, server } = expected.found;
+    if (keys.record !== "none") return await store.apply(namespace, expected, change);
+    const decided = decide(
+      { namespace, keys, server, nowMs: server.timeMs, bounds: DEFAULT_BOUNDS },
+      {
+        step: "recover",
+        storeId: oldStoreId(),
+        isSilenceAccepted: false,
+        floor: 0,
+        generationMin: 0,
+        nodeCount,
+        proofKey,
+      },
+    );
+    if (isRefusal(decided)) throw new Error(`broken invariant: the new place is empty, and yet ${decided.code}`);
+    return await store.apply(namespace, expected, { ...change, record: decided.record });
   };
 }
 

@@ -21,7 +21,7 @@ import {
 } from "./product.js";
 import { Group } from "./replication.js";
 import type { Saved, Server } from "./server.js";
-import type { Variant } from "./variants.js";
+import type { Variant } from "./variant.js";
 
 export const NAMESPACE = "main";
 /** Time is free here: the bounds are those of the product. */
@@ -165,9 +165,14 @@ export class World {
   }
 }
 
-/** All that promises of the real code have to do is done. */
-function promisesRun(): Promise<void> {
-  return new Promise((resolve) => {
+/** All that promises of the real code have to do is done: they wait for the end of a turn here and there, to share a change. */
+async function promisesRun(): Promise<void> {
+  await new Promise((resolve) => {
     process.nextTick(resolve);
   });
+  while (process.getActiveResourcesInfo().includes("Immediate")) {
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
 }

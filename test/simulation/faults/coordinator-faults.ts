@@ -39,12 +39,49 @@ export const HOST_FAULTS = {
   }),
 };
 
+/** How late answers to reads may be: until the heartbeat gap and beyond. */
+const READ_LAGS_MS = [20_000, 60_000, 120_000, 240_000, 310_000];
+const HEARTBEAT_EVERY_MS = 5_000;
+
+/** One coordinator has an old state of the store, next to others that have a fresh one. */
+export const STALE_FAULTS = {
+  lagReads: kind("stale", 4, (world, a, b) => {
+    const host = a.one(world.hosts);
+    const lagMs = b.one([0, ...READ_LAGS_MS, 0]);
+    if (!host.store.lagReads(lagMs)) return false;
+    world.log(() => `answers to reads of coordinator ${host.index + 1} are ${lagMs} ms late from now on`);
+  }),
+  /** Minutes in which the others do nothing. */
+  meanwhile: kind("stale", 2, async (world, a, b) => {
+    const host = a.one(world.hosts);
+    const importer = a.one(world.importers);
+    const rounds = 2 + b.of(48);
+    world.log(() => `for ${(rounds * HEARTBEAT_EVERY_MS) / 1_000} s only coordinator ${host.index + 1} works`);
+    for (let round = 0; round < rounds; round++) {
+      host.heartbeat();
+      if (b.of(4) === 0) void importer.ask(host, 1);
+      await world.settle();
+      await world.pass(HEARTBEAT_EVERY_MS);
+    }
+  }),
+};
+
 export const NETWORK_FAULTS = {
   mishap: kind("messages", 10, (world, a, b) => {
     const host = a.one(world.hosts);
     const mishap = b.one(MISHAPS);
     world.log(() => `the next of coordinator ${host.index + 1}: ${mishap}`);
     host.store.befall(mishap);
+  }),
+  /** What an importer does whose coordinator says that the store's answer is lost: it asks again, under the same nonce. */
+  retry: kind("messages", 3, async (world, a, b) => {
+    const host = a.one(world.hosts);
+    const importer = b.one(world.importers);
+    world.log(() => `an answer to coordinator ${host.index + 1} is lost, and ${importer.name} asks again`);
+    host.store.befall("answer lost");
+    void importer.ask(host, 1);
+    await world.settle();
+    void importer.ask(host, 1);
   }),
   release: kind("messages", 3, (world) => {
     if (!world.network.release()) return false;

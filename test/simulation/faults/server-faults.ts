@@ -139,20 +139,25 @@ export const RECORD_FAULTS = {
     put(world, server, contents);
   }),
   /** Keys copied back, DEBUG RELOAD of an older dump, SWAPDB: inside the running server, young or old. */
-  putBack: kind("rollbacks", 4, (world, a) => {
+  putBack: kind("rollbacks", 4, (world, a, b) => {
     const server = masterOf(world, a);
     if (server === undefined) return false;
     const { past } = server;
+    // RESTORE of the record alone leaves a ledger that has what it lacks.
+    const isRecordAlone = b.isRare(3);
+    const backTo = ({ contents }: Saved) =>
+      isRecordAlone ? { ...server.contents, record: contents.record, expires: contents.expires } : contents;
     const allowed = past.filter(
-      ({ contents }) => contents.record !== undefined && world.limits.mayPutBack(server, contents),
+      (saved) => saved.contents.record !== undefined && world.limits.mayPutBack(server, backTo(saved)),
     );
     const saved = a.one([allowed.slice(-8), allowed][a.of(2)] as typeof allowed);
     if (saved === undefined) return false;
     world.log(
-      () => `the keys are put back into the running server ${server.index + 1} as they were: ${wordsOf(saved)}`,
+      () =>
+        `${isRecordAlone ? "the record is" : "the keys are"} put back into the running server ${server.index + 1} as of ${wordsOf(saved)}`,
     );
     world.limits.notePutBack(server);
-    put(world, server, saved.contents);
+    put(world, server, backTo(saved));
   }),
   /** One field is edited, or a time to live set. */
   edit: kind("edits", 2, (world, a, b) => {
