@@ -1,4 +1,4 @@
-/** Each refusal and each write of the Redis scripts left out, one at a time: the tests of `npm test` notice. Part of `npm run test:mutation`. */
+/** Each refusal, each comparison and each write of the Redis scripts left out, one at a time: the tests of `npm test` notice. Part of `npm run test:mutation`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
@@ -6,14 +6,14 @@ import { type LuaMutant, luaMutants } from "./lua-mutants.js";
 
 /** The quick ones first: most mutants go no further. */
 const STAGES = [
-  ["redis-keys"],
-  ["scripts-and-decisions"],
+  ["redis-keys", "redis-leases-together", "apply-limits"],
+  ["apply"],
   ["stores.test", "two-stores"],
   ["redis-", "ledger-", "store-copy", "move.test"],
 ];
 const AT_ONCE = 2;
 
-test("every refusal and every write that is left out of a script is noticed", async () => {
+test("every refusal, comparison and write that is left out of a script is noticed", async () => {
   const mutants = luaMutants();
   const left = [...mutants];
   const survivors: string[] = [];

@@ -1,0 +1,118 @@
+/**
+ * The port of a store that leases, `read` and `apply`, against the decisions of the guard, in random states: a step is done on every store
+ * as it is decided on the state that the store has returned. For states that change in between see apply-stale.test.ts.
+ * Guarantees: G1, G5, G12, G13 (docs/guarantees.md).
+ */
+import fc from "fast-check";
+import { Redis } from "ioredis";
+import { expect, inject, test, vi } from "vitest";
+import { command } from "../../../test/redis/redis-command.js";
+import { follow } from "../../../test/redis/replicated-redis.js";
+import { asOperator, TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
+import { type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { sized } from "../../../test/size-of-run.js";
+import { REFUSAL_RULES, type RefusalCode } from "../src/guard/refusals.js";
+import { type RedisStoreOptions } from "../src/stores/redis/store.js";
+import { expectDecided } from "./apply-decided.js";
+import { BOUNDS, localTable, type SetTable, sharedTable, tableAt } from "./apply-tables.js";
+import { randomPlays, STEPS } from "./random-states.js";
+import { needsOwnServer } from "./redis-for-test.js";
+import { HAS_REDIS, openMemory, openSqlite, redisAddressForTest } from "./stores-for-test.js";
+
+/** How many random states one run plays; more find more. */
+const STATES_OF_ALL = 2_000;
+const statesOf = (sample: number, whole = STATES_OF_ALL) =>
+  Number(process.env["CALLNUMBER_TEST_STATES"] ?? sized(sample, whole));
+const ROUNDS_MAX = 20;
+
+const WORDS_OF_REPORTS: ReadonlySet<RefusalCode> = new Set(["NOTLEASED", "NOTHOLDER"]);
+/** These servers have tests of their own. */
+const WORDS_OF_ODD_SERVERS: ReadonlySet<RefusalCode> = new Set(["NOEPOCH", "REPLICA", "NODES"]);
+
+/** Every step, on every state. */
+async function playAll(setTable: SetTable, count: number, seed = inject("seed")): Promise<ReadonlySet<string>> {
+  const seen = new Set<string>();
+  const property = fc.asyncProperty(randomPlays, fc.constantFrom(...BOUNDS), async (recipes, bounds) => {
+    for (const recipe of recipes) {
+      const table = await setTable();
+      try {
+        const { state, command: step, nowMs } = recipe((await table.found()).server, bounds);
+        if (await table.put(state)) await expectDecided({ table, command: step, nowMs, bounds }, seen);
+      } finally {
+        await table.remove();
+      }
+    }
+  });
+  await fc.assert(property, { seed, numRuns: count, endOnFailure: true });
+  return seen;
+}
+
+/** The first word of each. */
+function wordsIn(seen: ReadonlySet<string>): string[] {
+  return [...new Set([...seen].map((name) => name.split(" ", 1)[0] as string))].sort();
+}
+
+test("a store in memory does a step as it is decided on the state that was returned", async () => {
+  await playAll(localTable(openMemory), statesOf(40));
+});
+
+test("an embedded store does a step as it is decided on the state that was returned", async () => {
+  await playAll(localTable(openSqlite), statesOf(4, 200));
+});
+
+test.runIf(HAS_REDIS)(
+  `Redis does a step as it is decided on the state that was returned, in ${STATES_OF_ALL} states with every refusal`,
+  async () => {
+    const count = statesOf(60);
+    const seen = await playAll(await sharedTable(), count);
+    if (count < STATES_OF_ALL) return;
+    const words = (Object.keys(REFUSAL_RULES) as RefusalCode[]).filter(
+      (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),
+    );
+    expect(wordsIn(seen)).toEqual([...STEPS, ...words].sort());
+    for (const reason of ["epoch", "replica", "silence", "line"]) expect(seen).toContain(`OPERATOR ${reason}`);
+  },
+);
+
+test.runIf(HAS_REDIS)("Redis does no step on a server that does not report its epoch", async (context) => {
+  needsOwnServer(context);
+  const operators = operatorsAt(await startRedisServer());
+  const { host, port } = operators;
+  const redis = new Redis({ host, port, ...TESTER_LOGIN });
+  await redis.acl("SETUSER", "mute", "on", ">pw", "~*", "+@all", "-info");
+  redis.disconnect();
+  // The Redis client says that it asks for INFO too, and goes on without it.
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const seen = await playAll(await tableAt({ ...operators, username: "mute", password: "pw" }), sized(10, 100));
+  vi.restoreAllMocks();
+  expect(wordsIn(seen)).toContain("NOEPOCH");
+  expect(STEPS.filter((step) => seen.has(step))).toEqual([]);
+});
+
+test.runIf(HAS_REDIS)("Redis does no step on a replica that can be written to", async (context) => {
+  needsOwnServer(context);
+  const server = await startRedisServer({ config: { "replica-read-only": "no" } });
+  await command(server, "REPLICAOF", "127.0.0.1", 1);
+  // Each refusal costs a new connection there.
+  const seen = await playAll(await tableAt(operatorsAt(server)), 2);
+  expect(seen).toContain("REPLICA slave");
+  expect(STEPS.filter((step) => seen.has(step))).toEqual([]);
+});
+
+test.runIf(HAS_REDIS)("Redis does no step for a record that does not count the server's replica", async (context) => {
+  needsOwnServer(context);
+  const master = await startRedisServer({ config: { "repl-diskless-sync-delay": "0" } });
+  await follow(await startRedisServer(), master);
+  const table = await tableAt(operatorsAt(master));
+  const seen = new Set<string>();
+  // With a replica most states are refused, and one seed in some hundred leases in none of so many.
+  for (let more = 0; more === 0 || (more < ROUNDS_MAX && !seen.has("lease")); more++)
+    for (const name of await playAll(table, sized(10, 100), inject("seed") + more)) seen.add(name);
+  expect(seen).toContain("NODES 1");
+  expect(seen).toContain("lease");
+});
+
+/** A place there, for a user that may take every step. */
+function operatorsAt({ url }: RedisServer): RedisStoreOptions {
+  return redisAddressForTest(`${asOperator(url)}?prefix=callnumber:test:`);
+}
