@@ -9,6 +9,11 @@ export function sized(sample: number, whole = sample): number {
   return IS_WHOLE ? whole : IS_MUTATION ? Math.ceil(sample * FEW) : sample;
 }
 
+/** Returns what a run tries of a list: all of it in `npm run test:all`, otherwise one of `partCount` parts, drawn by the seed. */
+export function drawn<T>(items: readonly T[], partCount: number, seed: number): readonly T[] {
+  return IS_WHOLE ? items : items.filter((_, index) => index % partCount === seed % partCount);
+}
+
 /** Returns the seed of this run: `CALLNUMBER_TEST_SEED` to repeat a failure, otherwise a random number from 0 to 2^31 - 1. */
 export function seedOfRun({ CALLNUMBER_TEST_SEED: given }: NodeJS.ProcessEnv): number {
   return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);

@@ -1,10 +1,10 @@
 /**
- * The fault suite, on real servers, with real coordinator processes, with the control: the short ones once in `npm test`, each kind twice
- * in `npm run test:all`. Two at a time, as most of a fault is waiting.
+ * The fault suite, on real servers, with real coordinator processes, with the control: half of the short ones, drawn by the seed, once in
+ * `npm test`; each kind twice in `npm run test:all`. Two at a time, as most of a fault is waiting.
  */
 import { describe, expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
-import { IS_WHOLE, sized } from "../size-of-run.js";
+import { drawn, IS_WHOLE, sized } from "../size-of-run.js";
 import { ALL_FAULTS } from "./all-faults.js";
 import { PARTITION, SHORT_PARTITION } from "./kinds/partition.js";
 import { UsualLoad } from "./load.js";
@@ -12,12 +12,18 @@ import { type FaultResult, lineOf } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 
 const INJECTIONS = sized(1, 2);
-const RUN_COUNT_MIN = sized(1_000, 20_000);
+const RUN_COUNT_MIN = sized(500, 20_000);
 /** Leaves other tests their part of the machine. In the long form importers do not pause. */
 const PAUSE_MS = 30;
 /** A partition takes as long as the bounds of real use; here it has short ones. */
 const ALL = [...ALL_FAULTS.filter((fault) => !PARTITION.includes(fault)), SHORT_PARTITION];
-const FAULTS = ALL.filter((fault) => fault.isShort || IS_WHOLE);
+const FAULTS = IS_WHOLE
+  ? ALL
+  : drawn(
+      ALL.filter(({ isShort }) => isShort),
+      2,
+      inject("seed"),
+    );
 
 describe("under every fault", () => {
   const seed = inject("seed");
