@@ -1,6 +1,7 @@
 /** Runs the `callnumber` command as it is built: in the process of the test, or as a process of its own, as a user does. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
+import { statSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -197,6 +198,8 @@ function* pieces(bytes: Buffer): Generator<Buffer> {
 
 /** Runs a command in this process, without a terminal. */
 function startHere(parameters: readonly string[], { input = "", env = {} }: RunOptions): Started {
+  // After a stat of a pipe or a socket, realpath in Node 20 follows no link below a folder that it knows, and an import finds no package.
+  statSync(REPOSITORY);
   const written = { stdout: "", stderr: "" };
   const events = new EventEmitter();
   const into = (name: "stdout" | "stderr") =>
