@@ -1,22 +1,9 @@
 --[[
   The record of a namespace, and the checks that every script shares. Comes before each other script.
 
-  Record: one HASH, all fields text
-    v    schema of the record, 2
-    ns   name of the namespace
-    sid  store id, <uuid>.<first ledger id>.<T0>.<rate>; a ledger id is version * 2^30 + run
-    ver  version of the call numbers, 0 to 7
-    c    last run leased (the high-water mark), first run - 1 when none was
-    t    time of the last write, ms
-    ep   epoch under which leasing was last claimed
-    g    generation, one more with each claim
-    p    0 open, 1 claimed and not yet confirmed, 2 sealed
-    n    number of data nodes, this one included
-    rk   key of the lease proofs, 64 hex digits
-    ph   the seal: "-" for none, "moved" and the store id and place it moved to, or "forked"
-    k    checksum: SHA-1 over all other fields, a line each, in this order
+  The fields of the record are listed in observe.lua.
 
-  A script refuses with one leading word, the caller's nonce and a detail, and changes nothing; the adapter reads no more:
+  A script refuses with one leading word, a dash and a detail, and changes nothing; the adapter reads no more:
     EMPTY   no record                     CORRUPT  a record or key that no script of ours wrote
     VERSION a schema of another release   MISUSE   a bad argument: a bug of the caller
   Guarantees: G5 (docs/guarantees.md).
@@ -27,17 +14,14 @@ local VERSION_MAX = 7
 local VERSION_WEIGHT = 2 ^ 30
 local NUMBER_MAX = 10 ^ 15 - 1
 local NODE_COUNT_MAX = 99
-local OPEN, CLAIMED, SEALED = 0, 1, 2
+local SEALED = 2
 local FIELDS = { 'v', 'ns', 'sid', 'ver', 'c', 't', 'ep', 'g', 'p', 'n', 'rk', 'ph' }
 local HEX4 = string.rep('[0-9a-f]', 4)
 local STORE_ID = '^' .. HEX4 .. HEX4 .. '%-' .. HEX4 .. '%-' .. HEX4 .. '%-' .. HEX4 .. '%-' .. HEX4 .. HEX4 .. HEX4
   .. '%.(%d+)%.(%d+)%.(%d+)$'
 
--- Set by the scripts that are steps: their callers believe no answer without it.
-local nonce = '-'
-
 local function refuse(word, detail)
-  return redis.error_reply(word .. ' ' .. nonce .. ' ' .. detail)
+  return redis.error_reply(word .. ' - ' .. detail)
 end
 
 -- tonumber alone takes 'NaN', '1e3' and '0x10', and NaN passes every comparison with "not".
@@ -64,18 +48,6 @@ end
 local function nowMs()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
-
--- A section of INFO, nil when the user may not read it; and the value of a line in it.
-local function infoText(section)
-  local text = redis.pcall('INFO', section)
-  return type(text) == 'string' and text or nil
-end
-
--- Found as plain text: as a pattern it would take longer than INFO itself.
-local function infoField(text, name)
-  local _, last = string.find(text or '', '\n' .. name .. ':', 1, true)
-  return last and string.match(text, '^[^\r\n]+', last + 1)
 end
 
 local function matchesWhole(text, pattern, lengthMin, lengthMax)

@@ -1,5 +1,5 @@
 /**
- * Verifies a step before its outcome is used: this store answered, the quorum has the step, and the store is still the one that did it.
+ * Verifies a step before its outcome is used: the quorum has the step, and the server is still the one that did it.
  * A lease that fails is discarded: never handed out, and recorded so in the ledger, without waiting for it.
  * Guarantees: G2, G4 (docs/guarantees.md).
  */
