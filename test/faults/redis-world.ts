@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
 import { type BackdatedOptions, initBackdated } from "../backdated.js";
 import {
   type ControlledMachine,
@@ -14,7 +15,7 @@ import { type DisposableRedisServer, launchRedisServer, type Preload } from "../
 import { storeUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
 import { Control, redisCounter } from "./control.js";
 import { type Fault, type FaultSettings, faultOf } from "./run-fault.js";
-import { copyFolder, NAMESPACE, World, type WorldOptions } from "./world.js";
+import { BOUNDS, copyFolder, NAMESPACE, World, type WorldOptions } from "./world.js";
 
 /** Among the keys that the coordinators' user may touch. */
 const KEY_PREFIX = "callnumber:f:";
@@ -35,6 +36,8 @@ interface RedisSettings extends Pick<WorldOptions, "hasCheckpoint"> {
   /** Words before the program of each server. */
   readonly runIn?: readonly string[];
   readonly store?: Pick<BackdatedOptions, "ageDays" | "firstRun">;
+  /** Default: those of the suite. */
+  readonly bounds?: Bounds;
 }
 
 const DEFAULTS = {
@@ -44,6 +47,7 @@ const DEFAULTS = {
   runIn: [],
   store: {},
   preload: undefined,
+  bounds: BOUNDS,
 };
 
 export interface Address {
@@ -56,7 +60,7 @@ export class RedisWorld extends World {
   #snapshots = 0;
 
   constructor(options: RedisWorldOptions) {
-    super(options);
+    super(options, options.bounds);
     this.#options = { ...DEFAULTS, ...options };
   }
 
