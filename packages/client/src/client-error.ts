@@ -25,6 +25,8 @@ export class ClientError extends Error {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.reason = options.reason;
     this.retryAfterMs = options.retryAfterMs;
+    // Node 22 aborts while it writes an error into a startup snapshot whose stack nothing has read.
+    void this.stack;
   }
 }
 

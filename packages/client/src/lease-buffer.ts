@@ -179,8 +179,6 @@ export class LeaseBuffer {
   stop(reason: ClientError): void {
     if (this.#endedBy) return;
     this.#endedBy = reason;
-    // Node 22 aborts while it writes an error into a startup snapshot whose stack nothing has read.
-    void reason.stack;
     this.#stock = [];
     this.#spent = [];
     this.#onStopped();
