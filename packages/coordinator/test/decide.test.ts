@@ -333,6 +333,12 @@ describe("a recovery", () => {
     });
   });
 
+  test("a recovery of a moved store with more nodes counts them: the store compares its replicas with the record", () => {
+    const moved = { record: { phase: PHASES.sealed, seal: movedSeal({ storeId, place: "x" }) } };
+    const found = { ...moved, keys: { expires: true }, server: { connectedReplicas: 1 } } as const;
+    expect(written(commands.recover({ nodeCount: 2 }), found).nodeCount).toBe(2);
+  });
+
   test("a recovery continues in the greatest known version, and not beyond the last", () => {
     const later = { nowMs: NOW_MS + 1e11 };
     const floor = ledgerIdOf(1, 5);

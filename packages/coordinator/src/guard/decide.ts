@@ -152,7 +152,8 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   if (kept !== undefined && isMovedSeal(kept.seal)) {
     // It stays moved. Only what every other step refuses goes: a time to live, and keys of another program.
     if (keys.expires || movesAside.length > 0) {
-      return { record: inEpoch(kept, context), runCount: 0, movesAside, persists: true, acceptsCopy: true };
+      const record = { ...inEpoch(kept, context), nodeCount };
+      return { record, runCount: 0, movesAside, persists: true, acceptsCopy: true };
     }
     return refusal("MOVED", textOfMove(kept.seal));
   }
