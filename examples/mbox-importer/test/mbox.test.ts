@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { type MboxPart, splitMbox } from "../src/sources/mbox.js";
+import { expect, inject, test } from "vitest";
+import { mutatedBytes } from "../../../test/mutated-bytes.js";
+import { sized } from "../../../test/size-of-run.js";
+import { LineReader, type MboxPart, splitMbox } from "../src/sources/mbox.js";
 import { MESSAGE_COUNTS, skipWithoutSharedMail } from "./importing.js";
 
 const FROM_ = "From ada@letters.example Mon Jan  5 09:02:11 2026\n";
@@ -198,3 +200,44 @@ function asMboxrd(messages: readonly string[]): Buffer {
   const quoted = messages.map((text) => text.replace(/^(>*From )/gm, ">$1"));
   return Buffer.from(quoted.map((text) => `${FROM_}${text}\n`).join(""), "latin1");
 }
+
+test("the parts of any bytes lose and double none, whatever the size of the chunks, and a line keeps its beginning only", async () => {
+  const words = [
+    "\n",
+    "\r\n",
+    "\n\n",
+    "\0\0\0",
+    "From ",
+    ">From ",
+    FROM_,
+    `\n${FROM_}`,
+    "S: y\n\n",
+    " folded\n",
+    "a".repeat(990),
+  ];
+  const texts = [1, 2, 3].map((count) => `${FROM_}Subject: x\nX: y\n\nText\n>From here\n\n`.repeat(count));
+  const property = fc.asyncProperty(
+    mutatedBytes([...texts, ""], words),
+    fc.constantFrom(1, 2, 3, 16, 1_001),
+    async (bytes, chunkBytes) => {
+      const whole = await partsOf(bytes);
+      expectNothingLost(whole, bytes);
+      expect(await partsOf(bytes, chunkBytes)).toEqual(whole);
+      const reader = new LineReader();
+      const chunks = Array.from({ length: Math.ceil(bytes.length / chunkBytes) }, (_, at) =>
+        bytes.subarray(at * chunkBytes, (at + 1) * chunkBytes),
+      );
+      let begin = 0;
+      for (const { offset, end, head } of [
+        ...chunks.map((chunk) => Array.from(reader.push(chunk))),
+        Array.from(reader.end()),
+      ].flat()) {
+        expect(offset).toBe(begin);
+        expect(head.equals(bytes.subarray(offset, Math.min(end, offset + 1_000)))).toBe(true);
+        begin = end;
+      }
+      expect(begin).toBe(bytes.length);
+    },
+  );
+  await fc.assert(property, { seed: inject("seed"), numRuns: sized(500, 10_000) });
+});

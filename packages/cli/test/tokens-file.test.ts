@@ -1,8 +1,12 @@
 /** The tokens file: which rights to it are accepted, what a line may be, and that no change loses another one. */
+import { writeFileSync } from "node:fs";
 import { chmod, chown, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import fc from "fast-check";
+import { beforeEach, describe, expect, inject, test } from "vitest";
+import { mutatedBytes } from "../../../test/mutated-bytes.js";
 import { folderForTest } from "../../../test/processes/command.js";
+import { sized } from "../../../test/size-of-run.js";
 import {
   lineOf,
   makeToken,
@@ -128,6 +132,21 @@ test.each([
 ])("%s is rejected", async (_, make, reason) => {
   await make();
   expect(() => readTokensFile(file)).toThrow(invalid(reason));
+});
+
+test("a mutated file is read, or rejected without any of its digests", async () => {
+  const records = [made().record, made("note").record];
+  const words = ["\n", "\t", "#", "{}", "null", "lease", "operator", "*", "sha256", "0".repeat(64), "{"];
+  const property = fc.property(mutatedBytes([records.map(lineOf).join("")], words), (bytes) => {
+    writeFileSync(file, bytes, { mode: 0o600 });
+    try {
+      expect(readTokensFile(file).records.length).toBeLessThanOrEqual(records.length);
+    } catch (error) {
+      expect(error).toEqual(invalid(/, line \d+: |is no text in UTF-8/));
+      for (const { sha256 } of records) expect((error as Error).message).not.toContain(sha256);
+    }
+  });
+  fc.assert(property, { seed: inject("seed"), numRuns: sized(200, 5_000) });
 });
 
 test("an empty file has no tokens", async () => {

@@ -1,6 +1,10 @@
 /** Malformed and oversized requests: none of them leases a run, shows a secret or ends the server, and each is logged with its client. */
+import { ERROR_RULES, isErrorCode } from "@callnumber/protocol/wire";
+import fc from "fast-check";
 import { pino } from "pino";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { mutatedBytes } from "../../../test/mutated-bytes.js";
+import { sized } from "../../../test/size-of-run.js";
 import { EventHub } from "../src/events/events.js";
 import { LeaseLimits } from "../src/limits/lease-limits.js";
 import { makeToken } from "../src/tokens/token.js";
@@ -147,6 +151,59 @@ test("a rejection's message and log escape and shorten what a client sent", asyn
   const line = JSON.stringify(logged("request_rejected"));
   expect(line).toContain("kkk");
   expect(line.length).toBeLessThan(1_500);
+});
+
+test("a mutated body is answered as the API says, leases each run once and only as asked, and reaches no other object", async () => {
+  const { post: open } = await served();
+  const request = leaseRequest({ runCount: 2 });
+  const { nonce } = request;
+  const bodies = [
+    request,
+    { ...request, spareRunCount: 0 },
+    { ...request, report: { run: 1, nonce, lastSequence: 7, state: "open" } },
+  ];
+  const numbers = "-0 -1 0 1 0.5 1e400 1e2 64 65 16384 1073741824 9007199254740992".split(" ");
+  const texts = ["", "64", "\u0000", "\u001b[31m", "\u202e", "😀", "__proto__"].map((text) => JSON.stringify(text));
+  const odd = fc.constantFrom("null", "true", "[]", "{}", '"\\ud800"', "[".repeat(1_500), ...numbers, ...texts);
+  const written = fc
+    .tuple(fc.constantFrom(...bodies.map((body) => JSON.stringify(body))), fc.nat(20), odd)
+    .map(([text, at, value]) => {
+      let member = 0;
+      return text.replace(/:("[^"]*"|[^",{}[\]]+)/g, (all) => (member++ === at ? `:${value}` : all));
+    });
+  const words = [
+    '"__proto__":{"polluted":true},',
+    '"constructor":1,',
+    '"nonce":"x",',
+    "null",
+    '"',
+    "[",
+    "{",
+    "\\u0007",
+  ];
+  const bytes = mutatedBytes(
+    bodies.map((body) => JSON.stringify(body)),
+    words,
+  ).map(String);
+  let lastRun = 0;
+  const property = fc.asyncProperty(fc.oneof(written, bytes), fc.boolean(), async (text, isReport) => {
+    const path = isReport ? "/v1/namespaces/main/runs/1/report" : LEASES;
+    const { status, body } = await open(path, text);
+    if (status >= 400) {
+      expect(isErrorCode(body.code) && body.code !== "internal_error").toBe(true);
+      expect(ERROR_RULES[body.code as "overloaded"].httpStatus).toBe(status);
+    } else if (!isReport) {
+      const asked = JSON.parse(text);
+      expect(asked).toMatchObject({ nonce: body.nonce, runCount: expect.any(Number) });
+      expect(body.runCount).toBeLessThanOrEqual(asked.runCount);
+      expect(body.firstRun).toBeGreaterThan(lastRun);
+      lastRun = body.firstRun + body.runCount - 1;
+    }
+    expect({}).not.toHaveProperty("polluted");
+    expect((await post(path, text)).status).toBe(401);
+  });
+  await fc.assert(property, { seed: inject("seed"), numRuns: sized(100, 2_000) });
+  expect(lastRun).toBeGreaterThan(0);
 });
 
 /** All that moves, hides or turns text; a line break ends a line and is nowhere else. */

@@ -1,6 +1,9 @@
 /** What a store's URL may look like, what it means, and that no message ever shows a password. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
+import { mutatedBytes } from "../../../test/mutated-bytes.js";
+import { sized } from "../../../test/size-of-run.js";
+import { parseStoreId } from "../src/guard/store-id.js";
 import {
   areSamePlace,
   commandUrlOf,
@@ -192,4 +195,44 @@ test.each([
   expect(areSamePlace(one, other)).toBe(true);
   expect(hasNoLogin(other)).toBe(given !== printed);
   expect(areSamePlace(other, parseStoreUrl("redis://h:9/2"))).toBe(false);
+});
+
+test("a mutated URL is rejected as misuse, or described as a URL of the same place; a mutated store id has no other fields", () => {
+  const id = "035c99bf-da8e-4d21-9235-b2fa0238433d.1073741825.1700000000000.16";
+  const urls = [
+    "memory:",
+    "sqlite:folder/file.db",
+    "sqlite:///folder/file.db",
+    "redis://user:pw@host:6379/3?prefix=mine:",
+  ];
+  const more = [
+    "rediss://[::1]:6380",
+    "redis-sentinel://u:p@a:1,b,[::2]:3/m/0?sentinelPassword=x",
+    "redis-cluster://a,b:7000/0",
+  ];
+  const words =
+    "redis:// redis-sentinel:// sqlite: // / ? # @ : , & = % %40 %zz [ ] [::1] prefix= 65536 0 ~ .. \0".split(" ");
+  const place = (url: string) => {
+    const { group, addresses } = placeOf(parseStoreUrl(url));
+    return { group, addresses: addresses.toSorted() };
+  };
+  const property = fc.property(mutatedBytes([...urls, ...more, id], words), (bytes) => {
+    const text = bytes.toString();
+    const fields = parseStoreId(text);
+    if (fields !== undefined) {
+      const { firstVersion, firstRun, initializedAtMs, rate } = fields;
+      const numbers = [firstVersion * 2 ** 30 + firstRun, initializedAtMs, rate];
+      expect(numbers).toEqual(text.split(".").slice(1).map(Number));
+      expect(firstVersion < 8 && firstRun > 0 && rate > 0 && rate <= 16).toBe(true);
+    }
+    try {
+      parseStoreUrl(text);
+    } catch (error) {
+      expect(error).toBeInstanceOf(TypeError);
+      return;
+    }
+    if (text === "memory:") return;
+    expect(place(describeStore(parseStoreUrl(text)))).toEqual(place(text));
+  });
+  fc.assert(property, { seed: inject("seed"), numRuns: sized(1_000, 20_000) });
 });
