@@ -1,6 +1,6 @@
 /** A coordinator in the process of a benchmark that only counts runs: what is measured is the client. */
 import { randomBytes } from "node:crypto";
-import type { LeaseRequest } from "@callnumber/protocol/wire";
+import type { LeaseRequest } from "@callnumber/protocol/api";
 
 /** `delay`: how long each lease takes. Default: no time. */
 export function countingSource(delay: () => Promise<unknown> | undefined = () => undefined) {

@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { type Lease, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
+import { type Lease, ledgerIdOf, pathOf } from "@callnumber/protocol/api";
 
 export interface Callers {
   /** Resolves to the latency of each call, in milliseconds. @throws Error at the first response that is no lease. */

@@ -7,8 +7,8 @@ import { createServer as createNodeServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { ROUTES } from "@callnumber/protocol/api";
 import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
-import { ROUTES } from "@callnumber/protocol/wire";
 import { openCheckpointFile } from "../packages/coordinator/dist/guard/checkpoint-file.js";
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 

@@ -3,7 +3,7 @@
  * much memory of Redis a lease takes.
  */
 import { join } from "node:path";
-import { pathOf } from "@callnumber/protocol/wire";
+import { pathOf } from "@callnumber/protocol/api";
 import { Redis } from "ioredis";
 import { afterAll, onTestFinished, test } from "vitest";
 import { folderForTest, serveProcess } from "../test/processes/command.js";

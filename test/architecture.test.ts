@@ -26,19 +26,10 @@ const RULES: readonly Rule[] = [
     allowed: /^packages\/protocol\/src\/(layout|quoted)$/,
   },
   {
-    because: "the client imports the HTTP API, which has no dependency: zod alone is larger than the client",
-    files: /^packages\/protocol\/src\/(http-api|error-codes)\./,
-    allowed: /^packages\/protocol\/src\/(layout|quoted|error-codes)$/,
-  },
-  {
-    because: "what operators request has no dependency either: a page in a browser imports it",
-    files: /^packages\/protocol\/src\/(operator-api|command-line)\./,
-    allowed: /^packages\/protocol\/src\/error-codes$/,
-  },
-  {
-    because: "a page in a browser finds the call number in what was pasted, and loads nothing but the codec for it",
-    files: /^packages\/protocol\/src\/call-number-in\./,
-    allowed: /^packages\/protocol\/src\/(codec|quoted)$/,
+    because:
+      "client and browser import the API, which has no dependency, not even a type of zod: an importer need not have it",
+    files: /^packages\/protocol\/src\/(?!.*schemas\.)/,
+    allowed: /^packages\/protocol\/src\/(?!.*schemas$)/,
   },
   {
     because:
@@ -55,9 +46,9 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "the client stays tiny: protocol's /codec and /http-api, the platform, nothing else; and it never knows a coordinator",
+      "the client stays tiny: protocol's /codec and /api, the platform, nothing else; and it never knows a coordinator",
     files: /^packages\/client\/src\//,
-    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|http-api)|node:(os|process|timers|v8))$/,
+    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|api)|node:(os|process|timers|v8))$/,
   },
   {
     because: "the rules of the coordinator know ports only: no HTTP, no store",
@@ -77,7 +68,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, what a step compares, the store id, errors, safe texts, paths and private files, and no rule of a step",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(bounds|checks|record|refusals|restart-decision|seals|step-store|store-id|verify-outcome))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(bounds|checks|record|refusals|restart-decision|seals|step-store|store-id|verify-outcome))|@callnumber\/protocol\/(codec|api|schemas)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:
@@ -96,13 +87,13 @@ const RULES: readonly Rule[] = [
       "a token identifies a client: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
-      /^(packages\/coordinator\/src\/(tokens\/.*|http\/auth|platform\/(private-file|real-path))|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/auth|platform\/(private-file|real-path))|@callnumber\/protocol\/(api|schemas)|node:.*|fastify|zod)$/,
   },
   {
     because: "metrics are what the coordinator reports of itself: they never reach past it",
     files: /^packages\/coordinator\/src\/metrics\//,
     allowed:
-      /^(packages\/coordinator\/src\/(metrics\/.*|events\/events|status\/readiness)|@callnumber\/protocol\/(operator|wire)|node:process|prom-client)$/,
+      /^(packages\/coordinator\/src\/(metrics\/.*|events\/events|status\/readiness)|@callnumber\/protocol\/(api|schemas)|node:process|prom-client)$/,
   },
   {
     because: "only the Redis adapter knows the Redis client",
@@ -125,7 +116,7 @@ const RULES: readonly Rule[] = [
       "commands that need no coordinator start at once: encode and decode load no store, no server and no schema library",
     files: /^packages\/cli\/src\/(commands\/(encode|decode)|input|output|invocation|redact-secrets|run|main)\./,
     allowed:
-      /^(packages\/cli\/src\/(input|output|invocation|redact-secrets|program|run)|@callnumber\/(coordinator\/internal\/text|protocol\/(call-number-in|codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
+      /^(packages\/cli\/src\/(input|output|invocation|redact-secrets|program|run)|@callnumber\/(coordinator\/internal\/text|protocol\/(api|codec))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
   },
   {
     because:
@@ -158,13 +149,12 @@ const RULES: readonly Rule[] = [
     because:
       "the page in a browser takes what is agreed from the protocol, draws with one small library, and knows nothing of a coordinator's insides",
     files: /^packages\/console\/src\//,
-    allowed:
-      /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|wire|operator|call-number-in)|preact|preact\/hooks)$/,
+    allowed: /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|api|schemas)|preact|preact\/hooks)$/,
   },
   {
     because: "what the page says of a number, an event or a code is pure: it is tested without a browser",
     files: /^packages\/console\/src\/(call-number|format|format-event)\./,
-    forbidden: /^preact|\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
+    forbidden: /^preact|^packages\/console\/src\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
   },
   {
     because: "an example uses what a user can use: the packages by their public names",
@@ -222,14 +212,12 @@ describe("the architecture", () => {
     expect(found.sort()).toEqual(["packages/cli/src/commands/complete.ts", "packages/cli/src/main.ts"]);
   });
 
-  test("a reader of responses loads no zod: wire.ts and operator.ts take types only from the schemas", () => {
-    const readers = sources.filter(({ path }) => /^packages\/protocol\/src\/(wire|operator)\.ts$/.test(path));
-    expect(readers).toHaveLength(2);
-    for (const { text } of readers) {
-      const statements = text.split(/(?=^(?:import|export) )/m).filter((statement) => /schemas\.js"/.test(statement));
-      expect(statements).not.toEqual([]);
-      for (const statement of statements) expect(statement).toMatch(/^(import|export) type /);
-    }
+  test("a page in a browser loads no zod: the console takes types only from the schemas", () => {
+    const readers = sources.filter(({ path }) => path.startsWith("packages/console/src/"));
+    const statements = readers.flatMap(({ text }) => text.split(/(?=^(?:import|export) )/m));
+    const ofSchemas = statements.filter((statement) => statement.includes('"@callnumber/protocol/schemas"'));
+    expect(ofSchemas).not.toEqual([]);
+    for (const statement of ofSchemas) expect(statement).toMatch(/^import type /);
   });
 
   test("the command loads a sub-command only when it is asked for", () => {

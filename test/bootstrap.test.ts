@@ -25,7 +25,7 @@ test.skipIf(process.platform === "win32")(
     write("package.json", '{ "packageManager": "pnpm@1.0.0+sha512.0", "engines": { "node": ">=20.19" } }');
     write("pnpm-workspace.yaml", "packages:\n  - packages/*\n  - examples/*\n");
     write("pnpm-lock.yaml", "importers:\n");
-    write("packages/protocol/src/wire.ts", "");
+    write("packages/protocol/src/api.ts", "");
     write("docs/reference/errors.md", "");
     write("packages/coordinator/dist/console/index.html", "");
     for (const tool of ["node_modules/typescript/bin/tsc", "packages/console/node_modules/vite/bin/vite.js"]) {

@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
-import type { StatusResponse } from "@callnumber/protocol/wire";
+import type { StatusResponse } from "@callnumber/protocol/schemas";
 import { expect, test } from "vitest";
 import { callnumber, type Finished, folderForTest, serveProcessWith } from "./processes/command.js";
 import { controlledMachineUnavailable, newControlledMachine } from "./redis/controlled-machine.js";

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { ERROR_RULES } from "@callnumber/protocol/wire";
+import { ERROR_RULES } from "@callnumber/protocol/api";
 import { describe, expect, test } from "vitest";
 import { withReport } from "../bench/report.js";
 import { CALLER_EVENTS, sumNameOf } from "../packages/coordinator/src/events/events.js";

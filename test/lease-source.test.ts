@@ -1,8 +1,8 @@
 /** One small contract for the two ways to a coordinator: over HTTP and in the same process. */
 import { createClient, httpSource, type LeaseSource } from "@callnumber/client";
 import { Coordinator, createServer, openStore } from "@callnumber/coordinator";
+import { PROOF_PATTERN } from "@callnumber/protocol/api";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
-import { PROOF_PATTERN } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 
 interface Way {

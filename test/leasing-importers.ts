@@ -1,6 +1,7 @@
 /** Importers that lease all the time over HTTP while faults happen: every lease that they were given, and where each must be at the end. */
 import { setTimeout as delay } from "node:timers/promises";
-import { type Lease, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type Lease, ledgerIdOf } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { expect, onTestFinished } from "vitest";
 import { lastLedgerIdOf } from "../packages/coordinator/src/ledger/lease-identity.js";
 import { expectNoRunTwice, requestAfter } from "../packages/coordinator/test/leasing-crowd.js";

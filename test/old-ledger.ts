@@ -1,5 +1,5 @@
 /** Stores whose leases are older than their retention, for coordinators that trim them at their start. */
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { openStore } from "../packages/coordinator/src/stores/open-store.js";
 import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "../packages/coordinator/test/commands-for-test.js";

@@ -5,7 +5,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { expect, inject, test } from "vitest";
 import { lastLedgerIdOf } from "../packages/coordinator/src/ledger/lease-identity.js";
 import { LEDGER_TRIM_LEASES_MAX } from "../packages/coordinator/src/stores/store.js";

@@ -1,7 +1,7 @@
 /** The console in a browser before a real coordinator, with tokens and without; and leases, as importers make them. */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { type Lease, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
+import { type Lease, ledgerIdOf, pathOf } from "@callnumber/protocol/api";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { Coordinator } from "../../packages/coordinator/src/coordinator.js";

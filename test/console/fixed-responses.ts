@@ -1,5 +1,5 @@
 /** Responses that a young store has no reason to send: alarms, many holders, a namespace whose store was emptied. */
-import type { CapacityResponse, NamespacesResponse } from "@callnumber/protocol/operator";
+import type { CapacityResponse, NamespacesResponse } from "@callnumber/protocol/schemas";
 import type { Page } from "playwright-core";
 
 const STORE_ID = "519e69f5-3c1d-4f6e-9a6b-2f30d86b1c55.1.1795250506950.2";

@@ -1,5 +1,5 @@
 /** A namespace that is lost while its console is open: the headline changes at once, and one banner has the message. */
-import { pathOf } from "@callnumber/protocol/wire";
+import { pathOf } from "@callnumber/protocol/api";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { callnumber, serve } from "../processes/command.js";

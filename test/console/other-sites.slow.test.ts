@@ -1,8 +1,7 @@
 /** What pages of other sites can do where no token is required, also under a name that leads here; and hostile text on the page. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { CapacityResponse, NamespacesResponse } from "@callnumber/protocol/operator";
-import type { LedgerEntry, RunsResponse } from "@callnumber/protocol/wire";
+import type { CapacityResponse, LedgerEntry, NamespacesResponse, RunsResponse } from "@callnumber/protocol/schemas";
 import type { Page, Response } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { chromiumForFile, expectAccessible, PHONE, untilLoaded } from "./browser.js";

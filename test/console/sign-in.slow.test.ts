@@ -1,6 +1,6 @@
 /** The console of a coordinator that requires tokens, in a real Chromium: signing in and out, and what the page does when it may not read. */
 import { readFile } from "node:fs/promises";
-import { pathOf } from "@callnumber/protocol/wire";
+import { pathOf } from "@callnumber/protocol/api";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import type { Coordinator } from "../../packages/coordinator/src/coordinator.js";

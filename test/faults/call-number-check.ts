@@ -3,8 +3,9 @@
  * eight characters after the other, with the project's own codec, and knows nothing of runs that were leased.
  * Guarantees: G9 (docs/guarantees.md).
  */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { CALL_NUMBER_LENGTH, decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 
 /** The first few say what is wrong; a million of them say no more. */
 const FINDINGS_MAX = 5;

@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Client, createClient, httpSource } from "@callnumber/client";
-import { type Lease, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type Lease, ledgerIdOf } from "@callnumber/protocol/api";
 import { checkedLease } from "../../packages/client/src/lease-check.js";
 import { CallNumberCheck } from "./call-number-check.js";
 import { repeated } from "./control.js";

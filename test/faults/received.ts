@@ -3,7 +3,7 @@
  * but what reached an importer that would have made numbers from it.
  * Guarantees: G2 (docs/guarantees.md).
  */
-import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
 import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 import { Counts } from "./refusal-codes.js";

@@ -2,7 +2,7 @@
  * How often requests failed, by code. And which codes a run of all faults must have met: every code of the HTTP API but those that no fault
  * of a store can cause.
  */
-import { ERROR_RULES, type ErrorCode, RECOVERY_REASONS, type RecoveryReason } from "@callnumber/protocol/wire";
+import { ERROR_RULES, type ErrorCode, RECOVERY_REASONS, type RecoveryReason } from "@callnumber/protocol/api";
 
 /** How often something was met, by name. */
 export class Counts extends Map<string, number> {

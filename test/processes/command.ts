@@ -6,7 +6,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { shellWord } from "@callnumber/protocol/operator";
+import { shellWord } from "@callnumber/protocol/api";
 import { onTestFinished } from "vitest";
 import { run } from "../../packages/cli/dist/run.js";
 import { removeWithMarkers } from "../markers-of-stores.js";

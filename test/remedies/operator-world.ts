@@ -10,8 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { type NamespacesResponse, OPERATOR_ROUTES, shellWord } from "@callnumber/protocol/operator";
-import { type ErrorResponse, pathOf } from "@callnumber/protocol/wire";
+import { type ErrorResponse, pathOf, ROUTES, shellWord } from "@callnumber/protocol/api";
+import type { NamespacesResponse } from "@callnumber/protocol/schemas";
 import { stepOn } from "../../packages/coordinator/test/steps-for-test.js";
 import { removeWithMarkers } from "../markers-of-stores.js";
 import { PATH_WITH_COMMAND } from "../processes/command.js";
@@ -165,7 +165,7 @@ export class OperatorWorld {
 
   /** High-water marks by namespace; null for a record that can't be read. */
   async marks(): Promise<ReadonlyMap<string, number | null>> {
-    const response = await fetch(`${this.#url}${OPERATOR_ROUTES.namespaces}`);
+    const response = await fetch(`${this.#url}${ROUTES.namespaces}`);
     const { namespaces } = (await response.json()) as NamespacesResponse;
     return new Map(namespaces.map(({ namespace, record }) => [namespace, record?.highWaterMark ?? null]));
   }

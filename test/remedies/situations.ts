@@ -4,8 +4,8 @@
  */
 import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { shellWord } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { shellWord } from "@callnumber/protocol/operator";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type NamespaceState, readRecord, storedFields } from "../../packages/coordinator/src/guard/record.js";
 import { isRefusal } from "../../packages/coordinator/src/guard/refusals.js";

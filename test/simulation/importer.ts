@@ -1,5 +1,5 @@
 /** Importer processes, what they have received, and the promises that are checked on it, run by run. */
-import { isErrorCode, type Lease } from "@callnumber/protocol/wire";
+import { isErrorCode, type Lease } from "@callnumber/protocol/api";
 import type { Host } from "./host.js";
 import { CoordinatorError, ceilingAt, ledgerIdOf, parseStoreId } from "./product.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";

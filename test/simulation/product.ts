@@ -2,8 +2,9 @@
  * What of the product the simulation plays with: the real rules, guard, decisions and verbs. Nothing here is a copy,
  * so a change of the guard is a change of what is simulated.
  */
+
+export { ledgerIdOf } from "@callnumber/protocol/api";
 export { RUN_MAX } from "@callnumber/protocol/codec";
-export { ledgerIdOf } from "@callnumber/protocol/wire";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
 export { type Bounds, BURST_RUNS, DEFAULT_BOUNDS, quorumOf } from "../../packages/coordinator/src/guard/bounds.js";

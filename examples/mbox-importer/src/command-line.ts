@@ -1,7 +1,7 @@
 /** The command line: options with their defaults, checked, and the help text. Each error names the option and its value. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
+import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/api";
 import * as z from "zod";
 import { ImporterError } from "./errors.js";
 import type { ImportSettings } from "./importing/import.js";

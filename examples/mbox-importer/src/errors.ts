@@ -1,6 +1,6 @@
 /** The one error class of this importer: a stable code, and a message with what failed, why, and what to do. */
 import { ClientError } from "@callnumber/client";
-import type { ClientErrorCode } from "@callnumber/protocol/wire";
+import type { ClientErrorCode } from "@callnumber/protocol/api";
 
 export type ImporterErrorCode =
   | "bad_usage"

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, openSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { expect, test } from "vitest";
 import { serve, shellLine } from "../../../test/processes/command.js";
 import { HELP_TEXT } from "../src/command-line.js";

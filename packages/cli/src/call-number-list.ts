@@ -2,8 +2,8 @@
 import { createReadStream } from "node:fs";
 import { escapeForTerminal } from "@callnumber/coordinator/internal/text";
 import type { Floor } from "@callnumber/coordinator/operator";
+import { ledgerIdOf, nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/api";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
-import { ledgerIdOf, nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/wire";
 import { inputLines, linesOf } from "./input.js";
 import { formatCount } from "./output.js";
 

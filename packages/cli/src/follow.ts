@@ -1,6 +1,6 @@
 /** Commands that go on until Ctrl-C: they show again whatever may have changed, each time the coordinator's event stream sends something. */
 import { setTimeout as delay } from "node:timers/promises";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { ROUTES } from "@callnumber/protocol/api";
 import { invocation } from "./invocation.js";
 import type { NamespaceOptions } from "./options.js";
 import { failureText } from "./output.js";
@@ -22,7 +22,7 @@ export async function follow(place: NamespaceOptions, show: () => Promise<void>)
   const stop = new AbortController();
   const { signal } = stop;
   void untilStopped().then(() => stop.abort());
-  const path = `${OPERATOR_ROUTES.events}?namespace=${encodeURIComponent(place.namespace)}`;
+  const path = `${ROUTES.events}?namespace=${encodeURIComponent(place.namespace)}`;
   const pause = (pauseMs: number) => delay(pauseMs, undefined, { signal }).catch(() => {});
   let hasShown = false;
   let hasFailed = false;

@@ -6,7 +6,7 @@ import { type EventEmitter, once } from "node:events";
 import { createRequire } from "node:module";
 import type { Readable, Writable } from "node:stream";
 import type { WriteStream } from "node:tty";
-import type { CommandContext } from "@callnumber/protocol/operator";
+import type { CommandContext } from "@callnumber/protocol/api";
 
 /** Of this package. */
 export const RELEASE = (createRequire(import.meta.url)("../package.json") as { version: string }).version;

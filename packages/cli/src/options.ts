@@ -1,6 +1,6 @@
 /** Options of several commands, each checked by zod: a bad value is rejected with its name. Settings can also be in the environment. */
+import { DEFAULT_NAMESPACE, type KnownRunState, labelIn, type NamedRun } from "@callnumber/protocol/api";
 import { holderSchema, ledgerFilterShape, namespaceSchema, runNameSchema } from "@callnumber/protocol/schemas";
-import { DEFAULT_NAMESPACE, type KnownRunState, labelIn, type NamedRun } from "@callnumber/protocol/wire";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
 

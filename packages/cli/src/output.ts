@@ -1,12 +1,11 @@
 /** What commands print: text, JSON and failures, all without characters that act on a terminal; and colors. */
 import { styleText } from "node:util";
 import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordinator/internal/text";
-import { filledCommands, withSeparators } from "@callnumber/protocol/operator";
-import { type Holder, runName } from "@callnumber/protocol/wire";
+import { filledCommands, type Holder, runName, withSeparators } from "@callnumber/protocol/api";
 import { type CommandIo, invocation } from "./invocation.js";
 import { redactSecrets } from "./redact-secrets.js";
 
-export { formatCount } from "@callnumber/protocol/operator";
+export { formatCount } from "@callnumber/protocol/api";
 
 export function print(text: string): void {
   printPainted(escapeLines(withContext(text)));

@@ -1,15 +1,8 @@
 /** Which store the coordinator at hand serves. A command that names no store must not act on another one. */
 import { isLoopback, realPathOf } from "@callnumber/coordinator/internal/machine";
 import { describeStore, parseStoreUrl, placeOf, type StoreAddress } from "@callnumber/coordinator/operator";
-import {
-  type CommandContext,
-  filledCommands,
-  OPERATOR_ROUTES,
-  type SettingsResponse,
-  type StoreVerb,
-  shellWord,
-} from "@callnumber/protocol/operator";
-import { settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
+import { type CommandContext, filledCommands, ROUTES, type StoreVerb, shellWord } from "@callnumber/protocol/api";
+import { type SettingsResponse, settingsResponseSchema } from "@callnumber/protocol/schemas";
 import type { Command, Option } from "commander";
 import { invocation } from "./invocation.js";
 import { type CoordinatorOptions, coordinatorOptions } from "./options.js";
@@ -36,7 +29,7 @@ export interface RunningCoordinator {
 export async function runningCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
   const url = options.coordinator;
   try {
-    const settings = await requestJson(options, OPERATOR_ROUTES.settings, settingsResponseSchema);
+    const settings = await requestJson(options, ROUTES.settings, settingsResponseSchema);
     return { url, settings, error: null };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;

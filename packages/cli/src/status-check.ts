@@ -1,6 +1,6 @@
 /** The verdict of `status --check`: one of four states, one line, one exit code, as Nagios plugins have them. Pure. */
-import { type Alarm, withSeparators } from "@callnumber/protocol/operator";
-import type { GuardStatus, StatusResponse } from "@callnumber/protocol/wire";
+import { withSeparators } from "@callnumber/protocol/api";
+import type { Alarm, GuardStatus, StatusResponse } from "@callnumber/protocol/schemas";
 import { formatCount } from "./output.js";
 
 type CheckState = "ok" | "warning" | "critical" | "unknown";

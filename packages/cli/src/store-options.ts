@@ -16,10 +16,10 @@ import {
   type CommandContext,
   type CommandOptions,
   commandLine,
+  type NamedRun,
   type StoreVerb,
   shellWord,
-} from "@callnumber/protocol/operator";
-import type { NamedRun } from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/api";
 import type { Command, Option } from "commander";
 import * as z from "zod";
 import { invocation } from "./invocation.js";

@@ -1,5 +1,5 @@
 /** What people type when they mean something else. Each failure of the option parser names the command that was meant, or an example. */
-import { shellWord } from "@callnumber/protocol/operator";
+import { shellWord } from "@callnumber/protocol/api";
 import type { Command, CommanderError } from "commander";
 import { COMMANDS } from "./commands.js";
 

@@ -4,7 +4,8 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { pathOf, type StatusResponse } from "@callnumber/protocol/wire";
+import { pathOf } from "@callnumber/protocol/api";
+import type { StatusResponse } from "@callnumber/protocol/schemas";
 import { expect, onTestFinished, vi } from "vitest";
 import {
   callnumber,

@@ -1,6 +1,6 @@
 /** The ledger and the state at the terminal: `runs`, `export`, and `status`. */
-import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
-import { type LedgerEntry, PAGE_LIMIT_MAX, pathOf } from "@callnumber/protocol/wire";
+import { PAGE_LIMIT_MAX, pathOf } from "@callnumber/protocol/api";
+import { exportEndSchema, type LedgerEntry } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
 import { callnumber, serve, shell, startOnTerminal } from "../../../test/processes/command.js";
 import {

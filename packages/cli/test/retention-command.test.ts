@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { beforeEach, expect, test } from "vitest";
 import { fillSqlite } from "../../../bench/filled-ledgers.js";
 import { initBackdated } from "../../../test/backdated.js";

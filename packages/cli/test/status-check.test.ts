@@ -1,5 +1,5 @@
 /** `status --check`: each state of a namespace as one line and one exit code. */
-import type { GuardStatus, StatusResponse } from "@callnumber/protocol/wire";
+import type { GuardStatus, StatusResponse } from "@callnumber/protocol/schemas";
 import { expect, test } from "vitest";
 import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/status-check.js";
 import { STATUS } from "./commands-for-test.js";

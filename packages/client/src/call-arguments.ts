@@ -1,6 +1,7 @@
 /** What callers pass with a call: how many numbers they want, and the arrays to fill with them. */
+
+import { LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/api";
 import { CALL_NUMBER_LENGTH, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/http-api";
 import type { RunNumbers } from "./run-numbers.js";
 
 /** The most numbers of one call: those of the largest lease. */

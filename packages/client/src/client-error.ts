@@ -1,6 +1,7 @@
 /** The one error class of this package, and its errors that more than one file throws. */
+
+import type { ClientErrorCode } from "@callnumber/protocol/api";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { ClientErrorCode } from "@callnumber/protocol/http-api";
 
 /**
  * No call number can be made, for a reason outside the importer. The code is stable, the message is for people.

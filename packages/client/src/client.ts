@@ -8,8 +8,8 @@
  * Guarantees: G9 (docs/guarantees.md).
  */
 import process from "node:process";
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { CALL_NUMBER_LENGTH, type CallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/http-api";
 import { assertCount, bytesTarget, numbersTarget, type Target } from "./call-arguments.js";
 import { ClientError, copiedError, exhaustedError } from "./client-error.js";
 import { type HeldRun, LeaseBuffer } from "./lease-buffer.js";

@@ -1,5 +1,5 @@
 /** What the platform's `fetch` leaves to its caller: a bound for the body, and why a request failed and what to change. */
-import type { ClientErrorCode } from "@callnumber/protocol/http-api";
+import type { ClientErrorCode } from "@callnumber/protocol/api";
 
 export interface FetchFailure {
   /** `coordinator_unreachable` when the same request may succeed later. */

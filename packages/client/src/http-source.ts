@@ -10,7 +10,7 @@ import {
   type LeaseRequest,
   pathOf,
   type ReportRequest,
-} from "@callnumber/protocol/http-api";
+} from "@callnumber/protocol/api";
 import { ClientError } from "./client-error.js";
 import { boundedText, type FetchFailure, fetchFailure } from "./fetch.js";
 import type { CallOptions, LeaseSource } from "./lease-source.js";
@@ -128,16 +128,17 @@ function unreachable(base: string, cause: unknown, { code, reason }: FetchFailur
 }
 
 function responseError(base: string, response: Response, content: unknown, isTooLong: boolean): ClientError {
-  const retryAfterMs = (isErrorResponse(content) ? content.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
-  if (isErrorResponse(content) && isErrorCode(content.code)) {
+  const rejected = isErrorResponse(content) ? content : undefined;
+  const retryAfterMs = rejected?.retryAfterMs ?? retryAfterHeaderMs(response);
+  if (isErrorCode(rejected?.code)) {
+    const { code, message, reason } = rejected;
     const { pathname } = new URL(base);
-    const hint =
-      content.code === "not_found" && pathname !== "/" ? `. Leave ${pathname} out of the coordinator's URL` : "";
-    return new ClientError(content.code, content.message + hint, { reason: content.reason, retryAfterMs });
+    const hint = code === "not_found" && pathname !== "/" ? `. Leave ${pathname} out of the coordinator's URL` : "";
+    return new ClientError(code, message + hint, { reason, retryAfterMs });
   }
   // From a newer coordinator, a proxy in between, or another program at this URL.
-  const description = isErrorResponse(content)
-    ? `${content.code}: ${content.message}`
+  const description = rejected
+    ? `${rejected.code}: ${rejected.message}`
     : `${isTooLong ? "longer than" : "not as"} a coordinator does`;
   const { status } = response;
   const message = `${base} returned status ${status}, ${description}. Check that it is the URL of a coordinator`;

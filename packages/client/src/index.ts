@@ -1,5 +1,5 @@
+export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/api";
 export type { CallNumber } from "@callnumber/protocol/codec";
-export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/http-api";
 export { TAKE_COUNT_MAX } from "./call-arguments.js";
 export { Client, createClient } from "./client.js";
 export { ClientError } from "./client-error.js";

@@ -15,8 +15,8 @@
  * A request whose response is lost, late or invalid is never repeated with the same nonce: its runs are discarded.
  */
 import process from "node:process";
+import { type ClientErrorCode, type Lease, ledgerIdOf, type RunReport } from "@callnumber/protocol/api";
 import { SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import { type ClientErrorCode, type Lease, ledgerIdOf, type RunReport } from "@callnumber/protocol/http-api";
 import { ClientError, closedError } from "./client-error.js";
 import { Demand } from "./demand.js";
 import { checkedLease } from "./lease-check.js";

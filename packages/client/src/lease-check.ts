@@ -3,8 +3,9 @@
  * A response that fails is never used; its runs are discarded.
  * Guarantees: G9 (docs/guarantees.md).
  */
+
+import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, PROOF_PATTERN } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, PROOF_PATTERN } from "@callnumber/protocol/http-api";
 import { ClientError } from "./client-error.js";
 
 /** It gets into messages, archives and terminals; that of a coordinator has 66 characters at most. */

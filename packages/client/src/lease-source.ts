@@ -1,7 +1,7 @@
 /**
  * The port between the lease buffer and a coordinator, over HTTP or in the same process. A coordinator implements it without importing it.
  */
-import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/http-api";
+import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/api";
 
 /** What goes with each call of a source. */
 export interface CallOptions {

@@ -15,7 +15,7 @@ import {
   NAMESPACE_PATTERN,
   PID_MAX,
   PRINTABLE_PATTERN,
-} from "@callnumber/protocol/http-api";
+} from "@callnumber/protocol/api";
 import type { ClientError } from "./client-error.js";
 import { DEFAULT_HOST, type Fetch, httpSource, type Token } from "./http-source.js";
 import type { LeaseSource } from "./lease-source.js";

@@ -1,5 +1,5 @@
 /** How the lease buffer calls a source: nonces, the time limit, which errors it retries, and how long it waits before. */
-import { ERROR_RULES, isErrorCode } from "@callnumber/protocol/http-api";
+import { ERROR_RULES, isErrorCode } from "@callnumber/protocol/api";
 import { ClientError } from "./client-error.js";
 import type { CallOptions } from "./lease-source.js";
 import { timers } from "./node-process.js";

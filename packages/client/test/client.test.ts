@@ -1,7 +1,7 @@
 /** Guarantees: G9 (docs/guarantees.md). */
 import { hostname } from "node:os";
+import { HOLDER_NAME_LENGTH_MAX, LABEL_COUNT_MAX, PID_MAX } from "@callnumber/protocol/api";
 import { decodeCallNumber, RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { HOLDER_NAME_LENGTH_MAX, LABEL_COUNT_MAX, PID_MAX } from "@callnumber/protocol/wire";
 import { describe, expect, test, vi } from "vitest";
 import { Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
 import type { ClientHooks, ClientOptions } from "../src/options.js";

@@ -1,6 +1,7 @@
 /** The client's part in keeping runs apart: what it sends with each request, and what makes it stop permanently. */
+
+import { ERROR_RULES } from "@callnumber/protocol/api";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { ERROR_RULES } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Client, createClient } from "../src/index.js";
 import type { ClientOptions } from "../src/options.js";

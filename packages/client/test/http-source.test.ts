@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer } from "node:net";
 import { gzipSync } from "node:zlib";
-import type { LeaseRequest } from "@callnumber/protocol/wire";
+import type { LeaseRequest } from "@callnumber/protocol/api";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { endlessServer } from "../../../test/endless-server.js";
 import { newAuthority } from "../../../test/tls/certificates.js";

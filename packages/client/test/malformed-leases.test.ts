@@ -7,9 +7,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
+import { type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/api";
 import { decodeCallNumber, fromNumber, RUN_COUNT, RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { leaseSchema } from "@callnumber/protocol/schemas";
-import { type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/wire";
 import { expect, onTestFinished, test } from "vitest";
 import { createClient } from "../src/index.js";
 

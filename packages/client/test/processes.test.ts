@@ -158,7 +158,7 @@ test("a client sent to another thread makes no numbers", async () => {
 
 const REPOSITORY = join(import.meta.dirname, "..", "..", "..");
 const TSC = join(REPOSITORY, "node_modules", "typescript", "bin", "tsc");
-const ENTRIES = ["client/src/index.ts", "protocol/src/codec.ts", "protocol/src/http-api.ts"];
+const ENTRIES = ["client/src/index.ts", "protocol/src/codec.ts", "protocol/src/api.ts"];
 
 /**
  * The client as one script, as a startup snapshot needs it: Node takes no imports but its own there. Compiled from the sources, each file wrapped

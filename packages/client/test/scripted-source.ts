@@ -1,5 +1,5 @@
 /** A lease source that a test plays: leases rise from 1; a test may hold, break or forge single answers. */
-import type { Lease, LeaseRequest, ReportRequest, RunReport } from "@callnumber/protocol/wire";
+import type { Lease, LeaseRequest, ReportRequest, RunReport } from "@callnumber/protocol/api";
 import type { CallOptions, LeaseSource } from "../src/lease-source.js";
 
 export type Answer = (lease: Lease, request: LeaseRequest, options: CallOptions | undefined) => unknown;

@@ -2,8 +2,8 @@
  * Requests to the coordinator that served this page. The token that a person typed in is kept here, and in the session storage of the tab, so
  * that a reload does not ask for it again: until it is forgotten, or the tab is closed.
  */
-import { type NamespacesResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import type { ErrorResponse } from "@callnumber/protocol/wire";
+import { type ErrorResponse, ROUTES } from "@callnumber/protocol/api";
+import type { NamespacesResponse } from "@callnumber/protocol/schemas";
 import { escapeText } from "./format.js";
 
 /** Why a request has no response: `unreachable`, or the code of the error. */
@@ -68,7 +68,7 @@ export async function authenticate(typed?: string): Promise<NamespacesResponse |
   token = typed ?? remembered();
   let namespaces: NamespacesResponse | undefined;
   try {
-    namespaces = (await request(OPERATOR_ROUTES.namespaces)) as NamespacesResponse;
+    namespaces = (await request(ROUTES.namespaces)) as NamespacesResponse;
   } catch (error) {
     if (["unauthorized", "forbidden"].includes((error as RequestError).code)) {
       remember(undefined);
@@ -94,7 +94,7 @@ export async function request(path: string): Promise<unknown> {
 /** Opens the event stream, from the event after `lastEventId` on. @throws RequestError */
 export async function openEventStream(lastEventId: string | undefined): Promise<ReadableStream<Uint8Array>> {
   const headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
-  const { body } = await send(`${OPERATOR_ROUTES.events}?recent=yes`, { headers });
+  const { body } = await send(`${ROUTES.events}?recent=yes`, { headers });
   return body ?? unreachable();
 }
 

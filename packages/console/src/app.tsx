@@ -1,5 +1,5 @@
 /** The frame around every page: which namespace, which page, whether the coordinator is there. */
-import type { NamespacesResponse } from "@callnumber/protocol/operator";
+import type { NamespacesResponse } from "@callnumber/protocol/schemas";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { authenticate, isSignedIn, signOut } from "./api.js";
 import { useConnection } from "./event-stream.js";

@@ -1,5 +1,5 @@
 /** What a person pasted: a call number, or a link or sentence that contains one. Works offline, by the codec. Pure. */
-import { callNumberIn as callNumberInText, UnclearTextError } from "@callnumber/protocol/call-number-in";
+import { callNumberIn as callNumberInText, UnclearTextError } from "@callnumber/protocol/api";
 import {
   CallNumberError,
   type CallNumberParts,

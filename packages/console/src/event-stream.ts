@@ -2,7 +2,7 @@
  * The coordinator's event stream, once for the whole page: whether it is connected, and which events it sent. Read with `fetch`, because
  * `EventSource` can't send a token. It reconnects automatically, and requests the events that it missed.
  */
-import type { OperatorEvent } from "@callnumber/protocol/operator";
+import type { OperatorEvent } from "@callnumber/protocol/api";
 import { useEffect, useState } from "preact/hooks";
 import { openEventStream, parsed } from "./api.js";
 

@@ -1,6 +1,5 @@
 /** The events of the stream as sentences. Pure. */
-import { type OperatorEvent, withSeparators } from "@callnumber/protocol/operator";
-import { runName, runsName } from "@callnumber/protocol/wire";
+import { type OperatorEvent, runName, runsName, withSeparators } from "@callnumber/protocol/api";
 import { formatCount, formatNumber } from "./format.js";
 
 type Formatter = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;

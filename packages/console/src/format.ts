@@ -1,6 +1,6 @@
 /** Numbers, times and texts as people read them. Pure. */
-import { withSeparators } from "@callnumber/protocol/operator";
-import type { UseRate } from "@callnumber/protocol/wire";
+import { withSeparators } from "@callnumber/protocol/api";
+import type { UseRate } from "@callnumber/protocol/schemas";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;

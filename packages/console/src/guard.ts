@@ -1,5 +1,5 @@
 /** Whether a namespace leases, by the newest word of it: a response, a request that failed, or an event. */
-import type { GuardStatus } from "@callnumber/protocol/wire";
+import type { GuardStatus } from "@callnumber/protocol/schemas";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { receivedAtMs, useEvents } from "./event-stream.js";

@@ -2,7 +2,7 @@
  * URLs within the page: `#/main`, `#/main/runs?holder=x`, `#/main/runs/7`, `#/main/runs/1/65556`, `#/main/inspect/2VznWE2i`, `#/main/recovery`. Behind a `#`, so
  * that they work behind any path and need nothing of the server.
  */
-import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
+import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/api";
 import { useEffect, useState } from "preact/hooks";
 
 const PAGES = ["overview", "runs", "inspect", "recovery"] as const;

@@ -1,6 +1,6 @@
 /** A response of the coordinator as a component has it: the newest one, its age, and why there is no newer one. */
-import { type NamespacesResponse, OPERATOR_ROUTES, type OperatorEvent } from "@callnumber/protocol/operator";
-import { pathOf, type StatusResponse } from "@callnumber/protocol/wire";
+import { type OperatorEvent, pathOf, ROUTES } from "@callnumber/protocol/api";
+import type { NamespacesResponse, StatusResponse } from "@callnumber/protocol/schemas";
 import { useEffect, useState } from "preact/hooks";
 import { RequestError, request } from "./api.js";
 import { onEvent } from "./event-stream.js";
@@ -67,9 +67,9 @@ class Resource {
     if (waitMs !== undefined) {
       this.#pausesUntilMs = performance.now() + waitMs;
       setTimeout(this.load, waitMs);
-    } else if (code !== "unreachable" && this.path !== OPERATOR_ROUTES.namespaces) {
+    } else if (code !== "unreachable" && this.path !== ROUTES.namespaces) {
       // The list knows whether the namespace leases, also where nothing of it can be read.
-      resources.get(OPERATOR_ROUTES.namespaces)?.load();
+      resources.get(ROUTES.namespaces)?.load();
     }
   }
 }
@@ -139,7 +139,7 @@ export function useStatus(namespace: string): Loadable<StatusResponse> {
 }
 
 export function useNamespaces(namespace: string, restMs?: number): Loadable<NamespacesResponse> {
-  return useResponse(OPERATOR_ROUTES.namespaces, namespace, restMs);
+  return useResponse(ROUTES.namespaces, namespace, restMs);
 }
 
 function resourceOf(path: string): Resource {

@@ -1,5 +1,5 @@
 /** What the page makes of a pasted text, without a browser: the number that was meant, and its bits as the codec has them. */
-import { UnclearTextError } from "@callnumber/protocol/call-number-in";
+import { UnclearTextError } from "@callnumber/protocol/api";
 import { CallNumberError, encodeCallNumber, toNumber } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
 import { type Bit, callNumberIn, type Decoded, decoded } from "../src/call-number.js";

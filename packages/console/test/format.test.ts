@@ -1,5 +1,5 @@
 /** Numbers, times, messages and events as people read them. */
-import type { OperatorEvent } from "@callnumber/protocol/operator";
+import type { OperatorEvent } from "@callnumber/protocol/api";
 import { expect, test } from "vitest";
 import {
   commandsIn,

@@ -1,7 +1,6 @@
 /** What coordinators and operators' commands remember of a store, in a directory outside it. */
 import { dirname, resolve } from "node:path";
-import { commandLine } from "@callnumber/protocol/operator";
-import { nameOfLedgerId } from "@callnumber/protocol/wire";
+import { commandLine, nameOfLedgerId } from "@callnumber/protocol/api";
 import { CoordinatorError } from "./errors.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 import {

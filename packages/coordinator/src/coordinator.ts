@@ -6,20 +6,23 @@
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { RUN_MAX } from "@callnumber/protocol/codec";
-import type { Alarm, NamespaceDescription } from "@callnumber/protocol/operator";
 import {
-  type InspectResponse,
-  LEASE_RUN_COUNT_MAX,
+  type Holder,
   type Lease,
   type LeaseRequest,
   type NamedRun,
   type ReportRequest,
-  type RunResponse,
-  type RunsResponse,
   runOfLedgerId,
-  type StatusResponse,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/api";
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import type {
+  Alarm,
+  InspectResponse,
+  NamespaceDescription,
+  RunResponse,
+  RunsResponse,
+  StatusResponse,
+} from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "./errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
@@ -48,7 +51,7 @@ import { CapacityReader } from "./status/capacity-reader.js";
 import { type Observation, observe, type Readiness, readinessOf, storeProbe } from "./status/readiness.js";
 import { describeNamespace, type StatusSources, statusOf } from "./status/status.js";
 import { type Store } from "./stores/store.js";
-import { assertLedgerId, assertNamespace, assertNonce, assertReport, assertWithin } from "./validate.js";
+import { assertLeaseRequest, assertLedgerId, assertNamespace, assertReport, assertWithin } from "./validate.js";
 
 /** What a coordinator is made of; all but store and name have a default. */
 export interface CoordinatorOptions {
@@ -190,11 +193,9 @@ export class Coordinator {
   async lease(namespace: string, request: LeaseRequest, options: LeaseOptions = {}): Promise<Lease> {
     const startedMs = performance.now();
     assertNamespace(namespace);
-    assertWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
+    assertLeaseRequest(request);
     const { runCount, nonce, holder, lastRun, proof, sentAtMs, spareRunCount, report } = request;
-    assertNonce(nonce);
-    if (typeof (holder ?? 0) !== "object") throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
-    this.#assertClock(namespace, sentAtMs, request);
+    this.#assertClock(namespace, sentAtMs, holder);
     await this.#preflight.assertPassed(namespace);
     const guard = await this.#guards.of(namespace);
     options.signal?.throwIfAborted();
@@ -337,8 +338,7 @@ export class Coordinator {
   }
 
   /** A store on the coordinator's host shares its clock: only a holder can show that this clock is wrong. */
-  #assertClock(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
-    assertWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
+  #assertClock(namespace: string, sentAtMs: number, holder: Holder): void {
     const aheadMs = sentAtMs - this.#clock.now();
     if (aheadMs <= this.#clock.bounds.epsMs) return;
     this.#log.warn({ namespace, aheadMs, holder }, "clock_skew");

@@ -1,5 +1,5 @@
 /** The one error class of this package, for what is not the calling program's mistake. */
-import type { ErrorCode, RecoveryReason } from "@callnumber/protocol/wire";
+import type { ErrorCode, RecoveryReason } from "@callnumber/protocol/api";
 import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "./text.js";
 
 /**

@@ -2,7 +2,7 @@
  * Makes text that clients or stores chose safe for logs, terminals and responses: nothing that acts on a terminal, hides or
  * reverses text, and a bounded length. Text that is safe already stays as it is. Also formats lengths of time. Pure.
  */
-import { formatCount } from "@callnumber/protocol/operator";
+import { formatCount } from "@callnumber/protocol/api";
 
 const SHOWN_LENGTH_MAX = 512;
 /** Of a whole message: our longest one, with text of a store in it, has half of this. */

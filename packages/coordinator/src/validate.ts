@@ -1,6 +1,14 @@
 /** Checks arguments that only a wrong program passes: they throw TypeError or RangeError before anything is sent to the store. */
+
+import {
+  LEASE_RUN_COUNT_MAX,
+  LEDGER_ID_MAX,
+  type LeaseRequest,
+  NAMESPACE_PATTERN,
+  NONCE_PATTERN,
+  type ReportRequest,
+} from "@callnumber/protocol/api";
 import { SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import { LEDGER_ID_MAX, NAMESPACE_PATTERN, NONCE_PATTERN, type ReportRequest } from "@callnumber/protocol/wire";
 
 const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
 
@@ -12,7 +20,14 @@ export function assertNamespace(namespace: string): void {
   }
 }
 
-export function assertNonce(nonce: string): void {
+export function assertLeaseRequest({ runCount, nonce, holder, sentAtMs }: LeaseRequest): void {
+  assertWithin("runCount", runCount, 1, LEASE_RUN_COUNT_MAX);
+  assertNonce(nonce);
+  if (typeof (holder ?? 0) !== "object") throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
+  assertWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
+}
+
+function assertNonce(nonce: string): void {
   if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
     throw new TypeError(
       `a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`,

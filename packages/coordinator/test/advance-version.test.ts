@@ -3,8 +3,9 @@
  * afterwards, no run is leased again.
  * Guarantees: G12 (docs/guarantees.md).
  */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS } from "../src/guard/bounds.js";

@@ -1,7 +1,8 @@
 /** When each alarm is raised, and when not. */
+
+import type { AlarmName } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import type { AlarmName } from "@callnumber/protocol/operator";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS } from "../src/guard/bounds.js";
 import {

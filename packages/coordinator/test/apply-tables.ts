@@ -1,5 +1,6 @@
 /** Stores for random states: put there past every rule, or as far as a store in this process can hold them. */
-import { type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
+import { runOfLedgerId } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
 import { TESTER_LOGIN } from "../../../test/redis/shipped-users.js";

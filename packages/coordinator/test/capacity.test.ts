@@ -1,6 +1,6 @@
 /** Figures on use, where each can be counted in the test; that many requests cost one read; and when alarms are logged. */
 import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";

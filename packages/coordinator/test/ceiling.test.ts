@@ -1,6 +1,7 @@
 /** What the run ceiling means for the leases of a namespace, and how its last recovery is reported. */
+
+import type { RecoveryReason } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import type { RecoveryReason } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS, DEFAULT_BOUNDS } from "../src/guard/bounds.js";

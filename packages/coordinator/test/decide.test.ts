@@ -3,8 +3,9 @@
  * and each limit from both sides. scripts-and-decisions.test.ts compares the same rules with the scripts of Redis.
  * Guarantees: G1, G3, G5, G6 (docs/guarantees.md).
  */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, DEFAULT_BOUNDS, GAP_MS, RELEASED_AT_MS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";

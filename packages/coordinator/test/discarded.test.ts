@@ -1,7 +1,7 @@
 /** The ledger shows each lease that no client received as discarded, and no other lease. */
 import { connect } from "node:net";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { type Applied, type Change, type Expected, isApplied, type Observed } from "../src/guard/step-store.js";

@@ -1,6 +1,7 @@
 /** What happens to a store between the moment that a step is decided on and the moment that it is written: by others, by hand, by loss. */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import type { ObservedServer } from "../src/guard/checks.js";
 import { checksumOf } from "../src/guard/record.js";

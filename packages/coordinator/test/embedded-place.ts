@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { LeaseRequest } from "@callnumber/protocol/wire";
+import type { LeaseRequest } from "@callnumber/protocol/api";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished } from "vitest";
 import { Coordinator } from "../src/coordinator.js";

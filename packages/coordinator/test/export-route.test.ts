@@ -2,9 +2,8 @@
 import { once } from "node:events";
 import { type IncomingMessage, get as request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
-import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
-import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
+import type { Holder } from "@callnumber/protocol/api";
+import { exportEndSchema, type LedgerEntry, ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { MemoryStore } from "../src/stores/memory.js";
 import type { LeaseQuery } from "../src/stores/store.js";

@@ -1,6 +1,7 @@
 /** Runs over time: in which step each lease counts, and what is computed for leases that are too old to be read. */
+
+import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/operator";
 import { expect, test } from "vitest";
 import { WINDOW_LEASES_MAX } from "../src/status/capacity.js";
 import { historyOf } from "../src/status/capacity-reader.js";

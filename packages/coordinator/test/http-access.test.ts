@@ -1,6 +1,6 @@
 /** All routes there are, which role may use which, and where HEAD is answered: over real sockets, with an authenticator that reads a header. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { commandLine } from "@callnumber/protocol/operator";
+import { commandLine } from "@callnumber/protocol/api";
 import type { FastifyInstance } from "fastify";
 import { beforeEach, describe, expect, test } from "vitest";
 import { EventHub } from "../src/events/events.js";

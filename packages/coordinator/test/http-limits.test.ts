@@ -1,5 +1,5 @@
 /** Limits over real sockets: what is rejected is neither leased nor written, and other clients are not affected. */
-import { capacityResponseSchema } from "@callnumber/protocol/operator-schemas";
+import { capacityResponseSchema } from "@callnumber/protocol/schemas";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Authenticator, UNRESTRICTED } from "../src/http/auth.js";
 import type { ServerOptions } from "../src/http/server.js";

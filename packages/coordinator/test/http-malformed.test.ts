@@ -1,5 +1,5 @@
 /** Malformed and oversized requests: none of them leases a run, shows a secret or ends the server, and each is logged with its client. */
-import { ERROR_RULES, isErrorCode } from "@callnumber/protocol/wire";
+import { ERROR_RULES, isErrorCode } from "@callnumber/protocol/api";
 import fc from "fast-check";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";

@@ -1,12 +1,15 @@
 /** What is read about namespaces over HTTP: all of them; status, capacity, history, leases and call numbers of one. */
+
+import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/api";
 import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
-import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/operator";
 import {
   capacityResponseSchema,
   historyResponseSchema,
+  inspectResponseSchema,
   namespacesResponseSchema,
-} from "@callnumber/protocol/operator-schemas";
-import { inspectResponseSchema, runsResponseSchema, statusResponseSchema } from "@callnumber/protocol/schemas";
+  runsResponseSchema,
+  statusResponseSchema,
+} from "@callnumber/protocol/schemas";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { PUBLIC_READS_MAX } from "../src/http/in-flight-limits.js";

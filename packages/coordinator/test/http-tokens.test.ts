@@ -1,7 +1,7 @@
 /** Tokens over real sockets: what a wrong one gets, what a valid one gives access to, and where its id is written. */
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
+import { namespacesResponseSchema } from "@callnumber/protocol/schemas";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { EventHub } from "../src/events/events.js";

@@ -3,8 +3,9 @@
  * its process, and whether a message can have it.
  */
 import { randomUUID } from "node:crypto";
+import type { Holder, Lease } from "@callnumber/protocol/api";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import type { Holder, Lease, LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { beforeEach, describe, expect, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { Coordinator } from "../src/coordinator.js";

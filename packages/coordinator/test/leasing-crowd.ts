@@ -1,7 +1,7 @@
 /** Holders that lease all the time while faults happen, and every run that any of them was given: nothing is sampled. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Lease } from "@callnumber/protocol/wire";
+import type { Lease } from "@callnumber/protocol/api";
 import { expect } from "vitest";
 import type { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";

@@ -1,5 +1,6 @@
 /** A ledger as a list of leases, for what is computed from it: so that each instant can be chosen. */
-import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { Holder, Progress } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { NamespaceRecord } from "../src/guard/record.js";
 import { newStoreId } from "../src/guard/store-id.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";

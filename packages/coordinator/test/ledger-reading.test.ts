@@ -1,5 +1,6 @@
 /** Pages and exports of a ledger against the plain meaning of a filter, on random ledgers. */
-import { type KnownRunState, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type KnownRunState, ledgerIdOf } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";

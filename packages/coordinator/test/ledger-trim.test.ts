@@ -1,5 +1,5 @@
 /** The contract of a store's retention: it trims exactly the leases that the caller knows, and never what the guard reads. */
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";

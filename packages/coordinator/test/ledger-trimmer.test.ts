@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";

@@ -6,8 +6,7 @@ import { readdirSync, truncateSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HISTORY_WINDOWS_MS, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { pathOf, ROUTES } from "@callnumber/protocol/wire";
+import { HISTORY_WINDOWS_MS, pathOf, ROUTES } from "@callnumber/protocol/api";
 import { expect, onTestFinished, test } from "vitest";
 import type { CheckpointFile } from "../src/guard/checkpoint.js";
 import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
@@ -27,21 +26,23 @@ const ASKED: readonly [name: string, ask: (one: Served) => Promise<{ readonly te
   ["leases", ({ lease }) => lease()],
   ["report", ({ post }) => post(pathOf("report", { namespace: "main", run: 1 }), report)],
   ["run", ({ get }) => get(pathOf("run", { namespace: "main", run: 1 }))],
+  ["runOfVersion", ({ get }) => get(pathOf("runOfVersion", { namespace: "main", version: 0, run: 1 }))],
   ["runs", ({ get }) => get(inMain(ROUTES.runs))],
   ["callNumber", ({ get }) => get(inMain(ROUTES.callNumber))],
   ["callNumber, malformed", ({ get }) => get(pathOf("callNumber", { namespace: "main", callNumber: "x" }))],
   ["status", ({ get }) => get(inMain(ROUTES.status))],
-  ["capacity", ({ get }) => get(inMain(OPERATOR_ROUTES.capacity))],
-  ["history", ({ get }) => get(`${inMain(OPERATOR_ROUTES.history)}?windowMs=${HISTORY_WINDOWS_MS[0]}`)],
-  ["export", ({ get }) => get(inMain(OPERATOR_ROUTES.export))],
+  ["capacity", ({ get }) => get(inMain(ROUTES.capacity))],
+  ["history", ({ get }) => get(`${inMain(ROUTES.history)}?windowMs=${HISTORY_WINDOWS_MS[0]}`)],
+  ["export", ({ get }) => get(inMain(ROUTES.export))],
   ["readiness", ({ get }) => get(ROUTES.readiness)],
-  ["namespaces", ({ get }) => get(OPERATOR_ROUTES.namespaces)],
-  ["publicCallNumber", ({ get }) => get(inMain(OPERATOR_ROUTES.publicCallNumber))],
+  ["namespaces", ({ get }) => get(ROUTES.namespaces)],
+  ["publicCallNumber", ({ get }) => get(inMain(ROUTES.publicCallNumber))],
 ];
 
 test("every route of a namespace is asked below", () => {
-  const all = [...Object.entries(ROUTES), ...Object.entries(OPERATOR_ROUTES)];
-  const named = all.filter(([, path]) => path.includes(":namespace")).map(([name]) => name);
+  const named = Object.entries(ROUTES)
+    .filter(([, path]) => path.includes(":namespace"))
+    .map(([name]) => name);
   expect(ASKED.map(([name]) => name)).toEqual(expect.arrayContaining(named));
 });
 
@@ -110,6 +111,6 @@ test.each(STORES)(
 
 test("a name that no coordinator has met is not found, and not lost", async () => {
   const { get } = await served({ publicInspect: true });
-  const path = `${OPERATOR_ROUTES.history.replace(":namespace", "other")}?windowMs=${HISTORY_WINDOWS_MS[0]}`;
+  const path = `${ROUTES.history.replace(":namespace", "other")}?windowMs=${HISTORY_WINDOWS_MS[0]}`;
   expect(await get(path)).toMatchObject({ status: 404, body: { code: "namespace_not_found" } });
 });

@@ -4,8 +4,8 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
 import type { CoordinatorError } from "../src/errors.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";

@@ -3,8 +3,9 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
+import type { Lease } from "@callnumber/protocol/api";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";

@@ -4,7 +4,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Lease } from "@callnumber/protocol/wire";
+import type { Lease } from "@callnumber/protocol/api";
 import { onTestFinished } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";

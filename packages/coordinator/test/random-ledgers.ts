@@ -1,6 +1,8 @@
 /** Random ledgers, as one store hands them to another: every width that an entry may have, in rising order. */
+
+import { LEASE_RUN_COUNT_MAX, type Progress } from "@callnumber/protocol/api";
 import { RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { LEASE_RUN_COUNT_MAX, type LedgerEntry, type Progress } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import fc from "fast-check";
 
 const NONCE_CHARACTERS = "ABCXYZabcxyz0189-_";

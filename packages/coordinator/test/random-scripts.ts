@@ -1,6 +1,7 @@
 /** Random scripts: what many callers might do to a store in a row, right and wrong. */
+
+import { ledgerIdOf, type NotedState, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
-import { ledgerIdOf, type NotedState, runOfLedgerId } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import type { CoordinatorError } from "../src/errors.js";
 import type { Outcome, StepCommand } from "../src/guard/commands.js";

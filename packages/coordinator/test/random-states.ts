@@ -2,8 +2,9 @@
  * Random states of a namespace, and random steps on them: drawn as recipes, and cooked when the server's clock and epoch are
  * known, so that times lie right at the thresholds. Half of the records are sound, half are broken in some way.
  */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { type Bounds, BURST_RUNS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";

@@ -3,8 +3,9 @@
  * passed it; and in a version whose ceiling has reached its end, the rejection names a command that works.
  * Guarantees: G12 (docs/guarantees.md).
  */
+
+import { ledgerIdOf, parseRunName } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf, parseRunName } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { whenCeilingReaches } from "../src/guard/ceiling.js";
 import { CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";

@@ -3,7 +3,7 @@
  * Guarantees: G3 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
-import type { Lease } from "@callnumber/protocol/wire";
+import type { Lease } from "@callnumber/protocol/api";
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";

@@ -2,7 +2,7 @@
  * A store on one server with replicas: what counts is what enough nodes have, and only a master leases.
  * Guarantees: G4 (docs/guarantees.md).
  */
-import type { Lease } from "@callnumber/protocol/wire";
+import type { Lease } from "@callnumber/protocol/api";
 import { beforeEach, expect, test, vi } from "vitest";
 import { command, hashAt, info } from "../../../test/redis/redis-command.js";
 import {

@@ -4,7 +4,7 @@
  * Guarantees: G1, G5 (docs/guarantees.md).
  */
 import { readFileSync } from "node:fs";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { Redis } from "ioredis";
 import { beforeEach, expect, test } from "vitest";
 import { asOperator } from "../../../test/redis/shipped-users.js";

@@ -1,5 +1,5 @@
 /** A holder that starts repeatedly waits longer and longer, is never stopped permanently, and no other holder is affected. */
-import type { Lease } from "@callnumber/protocol/wire";
+import type { Lease } from "@callnumber/protocol/api";
 import { beforeEach, expect, test } from "vitest";
 import { FREE_STARTS, FREE_WINDOW_MS, LOOP_OVER_MS, PAUSE_MAX_MS, RestartBrake } from "../src/limits/restart-brake.js";
 

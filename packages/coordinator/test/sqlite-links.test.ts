@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { shellWord } from "@callnumber/protocol/operator";
+import { shellWord } from "@callnumber/protocol/api";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type MountedFile, mountUnavailable, withMounted } from "../../../test/mounted-file.js";
 import { realPathOf } from "../src/platform/real-path.js";

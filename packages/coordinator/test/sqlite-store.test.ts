@@ -2,7 +2,7 @@
 import { linkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { copyFile, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import { IS_MUTATION } from "../../../test/size-of-run.js";

@@ -5,8 +5,9 @@
  * that a store writes nothing that they would refuse.
  * Guarantees: G1, G2, G12 (docs/guarantees.md).
  */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, EPS_MS, GAP_MS } from "../src/guard/bounds.js";
 import { ceilingAt } from "../src/guard/ceiling.js";

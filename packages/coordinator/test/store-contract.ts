@@ -3,8 +3,7 @@
  * or is none. Here: namespaces, leases, the ledger, reports, the retention; the steps of the guard are in step-contract.ts.
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { type LedgerEntry, ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
 import { EPS_MS } from "../src/guard/bounds.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";

@@ -1,5 +1,5 @@
 /** The contract of a store for a ledger that is copied from another: whole, once, and before anything can be leased from it. */
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";

@@ -1,6 +1,7 @@
 /** The store id: what is in it, and which texts are none. Guarantees: G13 (docs/guarantees.md). */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
 import { newStoreId, nextStoreId, parseStoreId, RATE_MAX } from "../src/guard/store-id.js";
 

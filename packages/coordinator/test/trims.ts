@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { expect, vi } from "vitest";
 import { LedgerFiles, LedgerTrimmer, type LedgerTrimmerOptions } from "../src/retention/ledger-trimmer.js";
 import { type Store } from "../src/stores/store.js";

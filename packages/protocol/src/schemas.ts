@@ -1,277 +1,24 @@
-/** The HTTP API as zod schemas, with the types of all responses. `callNumberSchema` is for users. Needs zod, an optional peer dependency. */
+/**
+ * The HTTP API as zod schemas, with the types of its responses: the coordinator derives its OpenAPI description from them, and commands
+ * check responses with them. Needs zod, an optional peer dependency.
+ */
 import * as z from "zod";
-import { type CallNumberParts, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "./codec.js";
 import {
+  ALARM_NAMES,
+  ALARM_SEVERITIES,
   ERROR_RULES,
   type ErrorCode,
   type ErrorResponse,
-  HOLDER_NAME_LENGTH_MAX,
-  HOST_LENGTH_MAX,
-  type Holder,
-  INSTANT_MAX_MS,
-  LABEL_COUNT_MAX,
-  LABEL_NAME_PATTERN,
-  LABEL_VALUE_LENGTH_MAX,
-  LEASE_RUN_COUNT_MAX,
-  type Lease,
-  type LeaseRequest,
-  labelIn,
-  NAMESPACE_PATTERN,
-  NONCE_PATTERN,
-  PAGE_LIMIT_DEFAULT,
-  PAGE_LIMIT_MAX,
-  PID_MAX,
-  PRINTABLE_PATTERN,
-  PROOF_PATTERN,
+  HISTORY_STEP_COUNT,
+  HISTORY_WINDOWS_MS,
   RECOVERY_REASONS,
-  type ReportRequest,
-} from "./http-api.js";
-import { cursorSchema, ledgerIdSchema, runNameSchema } from "./number-schemas.js";
+  SETTING_ORIGINS,
+} from "./api.js";
+import { leaseSchema, ledgerFilterShape } from "./lease-schemas.js";
 
-export * from "./number-schemas.js";
+export * from "./lease-schemas.js";
 
-const version = z.int().min(0).max(VERSION_MAX);
-const run = z.int().min(0).max(RUN_MAX);
-const sequence = z.int().min(0).max(SEQUENCE_MAX);
-/** Of a request: a clock that may be wrong. */
-const anyTimeMs = z.int().min(0);
-/** Of a response: the reader makes a date of it. */
-const timeMs = anyTimeMs.max(INSTANT_MAX_MS);
-const runCount = z.int().min(1).max(LEASE_RUN_COUNT_MAX);
-const proof = z.string().regex(PROOF_PATTERN, "a lease proof has 43 characters A-Z, a-z, 0-9, dash, underscore");
-const printable = (lengthMax: number) =>
-  z.string().min(1).max(lengthMax).regex(PRINTABLE_PATTERN, "holds an unprintable character");
-
-/** A namespace. */
-export const namespaceSchema = z
-  .string()
-  .regex(
-    NAMESPACE_PATTERN,
-    "a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit",
-  );
-
-const labelName = z
-  .string()
-  .regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore");
-const labelValue = printable(LABEL_VALUE_LENGTH_MAX);
-
-/** The importer process that leases. */
-export const holderSchema = z.strictObject({
-  name: printable(HOLDER_NAME_LENGTH_MAX),
-  host: printable(HOST_LENGTH_MAX),
-  pid: z.int().min(0).max(PID_MAX),
-  labels: z
-    .record(labelName, labelValue)
-    .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`),
-}) satisfies z.ZodType<Holder>;
-
-const nonce = z.string().regex(NONCE_PATTERN, "a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore");
-const runState = z.enum(["open", "exhausted", "closed"]);
-
-export const reportRequestSchema = z
-  .strictObject({ nonce, lastSequence: sequence.nullable(), state: runState })
-  .refine((report) => report.state !== "exhausted" || report.lastSequence === SEQUENCE_MAX, {
-    path: ["lastSequence"],
-    message: `an exhausted run has lastSequence ${SEQUENCE_MAX}`,
-  }) satisfies z.ZodType<ReportRequest>;
-
-export const leaseRequestSchema = z
-  .strictObject({
-    runCount,
-    nonce,
-    holder: holderSchema,
-    lastRun: ledgerIdSchema.nullable(),
-    proof: proof.nullable(),
-    sentAtMs: anyTimeMs,
-    spareRunCount: z.int().min(0).optional(),
-    report: reportRequestSchema.safeExtend({ run: ledgerIdSchema }).optional(),
-  })
-  .refine(({ lastRun, proof }) => lastRun !== null || proof === null, {
-    path: ["proof"],
-    message: "a lease proof is about lastRun, which is missing",
-  }) satisfies z.ZodType<LeaseRequest>;
-
-/** `discarded`: leased and never handed out, as a coordinator reports; a report of the holder replaces it. `skipped`: by a recovery, never leased. */
-const notedState = z.enum([...runState.options, "discarded", "skipped"]);
-export type NotedState = z.infer<typeof notedState>;
-/** `unreported`: leased, and not reported since. */
-const knownRunState = z.enum([...notedState.options, "unreported"]);
-export type KnownRunState = z.infer<typeof knownRunState>;
-
-export const leaseSchema = z.object({
-  namespace: namespaceSchema,
-  storeId: z.string(),
-  version,
-  firstRun: run,
-  runCount,
-  leasedAtMs: timeMs,
-  nonce: z.string(),
-  proof,
-}) satisfies z.ZodType<Lease>;
-
-/** How far a holder got in a lease: all runs of the lease before `run` are used to the end, those after it untouched. */
-const progressSchema = z.object({
-  run,
-  lastSequence: sequence.nullable(),
-  state: notedState,
-  reportedAtMs: timeMs,
-});
-export type Progress = z.infer<typeof progressSchema>;
-
-/** The ledger's record of one lease, or of the runs that a recovery skipped. */
-export const ledgerEntrySchema = z.object({
-  version,
-  firstRun: run,
-  runCount: run.min(1),
-  leasedAtMs: timeMs,
-  holder: holderSchema,
-  /** Name of the coordinator that leased it. */
-  coordinator: z.string(),
-  /** Of the token in the holder's request: eight hex digits; missing where none was required. */
-  tokenId: z.string().optional(),
-  /** Of the holder's request, as in the coordinator's log. With it, any client may report in the holder's name. */
-  nonce: z.string(),
-  /** The last report of the holder; null when it has not reported. */
-  progress: progressSchema.nullable(),
-});
-export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
-
-/** The version that the namespace has come to: above 0, a run is named with its version. */
-const currentVersion = version;
-
-/** One run, as far as the coordinator knows it. */
-export const runResponseSchema = z.object({
-  namespace: z.string(),
-  currentVersion,
-  version,
-  run,
-  state: knownRunState,
-  /** The last sequence that the holder reported for this run; null when none. */
-  lastSequence: sequence.nullable(),
-  lease: ledgerEntrySchema,
-});
-export type RunResponse = z.infer<typeof runResponseSchema>;
-
-const labelText = z.string().refine((text) => {
-  const [name, value] = labelIn(text);
-  return labelName.safeParse(name).success && labelValue.safeParse(value).success;
-}, "a label is asked for as name=value");
-const timeText = z.coerce.number().pipe(anyTimeMs);
-
-/** Filters of the leases in a ledger; a lease must pass all that are given. Numbers arrive as text. */
-export const ledgerFilterShape = {
-  holder: printable(HOLDER_NAME_LENGTH_MAX).optional(),
-  host: printable(HOST_LENGTH_MAX).optional(),
-  /** `name=value`, once or several times. */
-  label: z
-    .preprocess((given) => (typeof given === "string" ? [given] : given), z.array(labelText).max(LABEL_COUNT_MAX))
-    .optional(),
-  /** Of the lease as a whole. */
-  state: knownRunState.optional(),
-  leasedFromMs: timeText.optional(),
-  leasedToMs: timeText.optional(),
-  fromRun: runNameSchema.optional(),
-  toRun: runNameSchema.optional(),
-};
-
-/** Query of the runs route. */
-export const runsQuerySchema = z.strictObject({
-  ...ledgerFilterShape,
-  cursor: cursorSchema.optional(),
-  limit: z.coerce.number().pipe(z.int().min(1).max(PAGE_LIMIT_MAX)).default(PAGE_LIMIT_DEFAULT),
-});
-
-/** Leases that a coordinator trimmed from the store: they are in the files of its `--ledger-dir`. */
-const trimmedSchema = z.object({
-  /** The run up to which the store holds no lease any more. */
-  upToVersion: version,
-  upToRun: run,
-  lastLeasedAtMs: timeMs,
-});
-export type TrimmedLeases = z.infer<typeof trimmedSchema>;
-
-/** A page of the ledger. */
-export const runsResponseSchema = z.object({
-  namespace: z.string(),
-  currentVersion,
-  /** Newest first. A page may be short, even empty, although more follow. */
-  leases: z.array(ledgerEntrySchema).readonly(),
-  /** The `cursor` of the next page; null at the end. */
-  nextCursor: z.string().nullable(),
-  /** At the end, what was trimmed of the requested leases; null before the end, and when nothing was. */
-  trimmed: trimmedSchema.nullable(),
-});
-export type RunsResponse = z.infer<typeof runsResponseSchema>;
-
-/** Query of the call number route. */
-export const inspectQuerySchema = z.strictObject({
-  /** Whether to include the leases of the same process before and after, which reads up to 2,000 entries of the ledger. */
-  neighbors: z.enum(["yes", "no"]).default("no"),
-});
-
-/** `reported`: within what its holder reported · `unreported`: past it · `not_made`: past the end of a closed run, or of a discarded one. */
-const leasedVerdict = z.enum(["reported", "unreported", "not_made"]);
-
-/** What a mistyped text may have been: another number that can exist, of a run that is leased. Guesses, the likeliest first. */
-const hintSchema = z.object({
-  callNumber: z.string(),
-  /** `surrounding`: characters around or between are too much · `look_alike`: similar characters · `case`: upper for lower, or the reverse. */
-  slip: z.enum(["surrounding", "look_alike", "case"]),
-  /** Indexes, in the text as typed, of the characters to change; empty for `surrounding`. */
-  positions: z.array(z.int().min(0)).readonly(),
-  holder: z.string(),
-  verdict: leasedVerdict,
-});
-export type CallNumberHint = z.infer<typeof hintSchema>;
-const hints = z.array(hintSchema).readonly();
-
-const neighborsSchema = z.object({
-  /** The nearest one of the same holder (name, host and pid); null when none was found. */
-  previous: ledgerEntrySchema.nullable(),
-  next: ledgerEntrySchema.nullable(),
-  /** Which they are; where one is null, whether there is none or how far the search went: for people. */
-  explanation: z.string(),
-});
-export type LeaseNeighbors = z.infer<typeof neighborsSchema>;
-
-const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberParts, z.ZodType>;
-const inspected = { namespace: z.string(), callNumber: z.string(), explanation: z.string() };
-
-/** The answers to "what is this call number?". */
-export const inspectResponseSchema = z.discriminatedUnion("verdict", [
-  z.object({
-    ...inspected,
-    verdict: z.literal("malformed"),
-    problem: z.enum(["wrong_length", "wrong_character", "beyond_greatest"]),
-    /** Index of the wrong character, where one is wrong. */
-    position: z.int().min(0).nullable(),
-    hints,
-  }),
-  /** `unknown`: no lease has its run. A recovery skipped it, or the store lost the lease. */
-  z.object({ ...inspected, verdict: z.enum(["other_version", "unknown"]), ...callNumberFields, hints }),
-  z.object({
-    ...inspected,
-    verdict: z.literal("never_leased"),
-    reason: z.enum(["above_mark", "below_first_run", "skipped"]),
-    hints,
-    ...callNumberFields,
-  }),
-  /** Leased long ago or skipped: its lease, if it had one, is no longer in the store. */
-  z.object({ ...inspected, verdict: z.literal("trimmed"), ...callNumberFields, trimmed: trimmedSchema }),
-  z.object({
-    ...inspected,
-    verdict: leasedVerdict,
-    currentVersion,
-    ...callNumberFields,
-    state: knownRunState,
-    lastSequence: sequence.nullable(),
-    lease: ledgerEntrySchema,
-    /** Null when they were not requested. */
-    neighbors: neighborsSchema.nullable(),
-  }),
-]);
-export type InspectResponse = z.infer<typeof inspectResponseSchema>;
-
+const { version, firstRun: run, leasedAtMs: timeMs } = leaseSchema.shape;
 const errorCode = z.enum(Object.keys(ERROR_RULES) as [ErrorCode, ...ErrorCode[]]);
 const recoveryReason = z.enum(RECOVERY_REASONS);
 const recoverySchema = z.object({
@@ -344,3 +91,150 @@ export const errorResponseSchema = z.object({
   message: z.string(),
   retryAfterMs: z.int().min(0).optional(),
 }) satisfies z.ZodType<ErrorResponse>;
+
+const count = z.int().min(0);
+const { state, code, reason, sinceMs, explanation, headroomRuns } = guardStatusSchema.shape;
+const { storeId, firstRun, highWaterMark, runsUsed, runsLeft, callNumbersLeft, rates } = statusResponseSchema.shape;
+/** By how many runs a second the run ceiling rises. */
+const ceilingRunsPerSecond = z.int().min(1);
+
+/** One namespace in the list of all: enough to see which one needs an operator. */
+export const namespaceDescriptionSchema = z.object({
+  namespace: z.string(),
+  /** Null when its record can't be read: `guard` has the reason. */
+  record: z.object({ storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, ceilingRunsPerSecond }).nullable(),
+  guard: z.object({ state, code, reason, sinceMs, explanation }),
+});
+export type NamespaceDescription = z.infer<typeof namespaceDescriptionSchema>;
+
+/** The namespaces of the store. */
+export const namespacesResponseSchema = z.object({
+  store: z.string(),
+  coordinator: z.string(),
+  release: z.string(),
+  /** By name. */
+  namespaces: z.array(namespaceDescriptionSchema).readonly(),
+});
+export type NamespacesResponse = z.infer<typeof namespacesResponseSchema>;
+
+/** What an archive's page for missing messages may know about a call number. */
+export const publicCallNumberResponseSchema = z.object({
+  callNumber: z.string(),
+  /** False only when no message can have it. */
+  canExist: z.boolean(),
+});
+
+/** Something that an operator should do before it causes an outage. */
+const alarmSchema = z.object({
+  name: z.enum(ALARM_NAMES),
+  severity: z.enum(ALARM_SEVERITIES),
+  /** The state with its figures, and what to do: for people. */
+  explanation: z.string(),
+});
+export type Alarm = z.infer<typeof alarmSchema>;
+
+/** What one holder leased, over the newest leases. Processes of one name count together. */
+const holderUseSchema = z.object({
+  name: z.string(),
+  leaseCount: count,
+  runCount: count,
+  /** 0 to 1: of all runs in these leases. */
+  share: z.number().min(0).max(1),
+  lastLeaseAtMs: timeMs,
+  /** Leased or reported within the last ten minutes, and has not closed its leases since. */
+  isLive: z.boolean(),
+});
+export type HolderUse = z.infer<typeof holderUseSchema>;
+
+/** Who uses the runs of a namespace, and for how long they suffice. */
+export const capacityResponseSchema = z.object({
+  namespace: z.string(),
+  version,
+  highWaterMark,
+  runsUsed,
+  runsLeft,
+  /** 0 to 1. */
+  usedShare: z.number().min(0).max(1),
+  callNumbersLeft,
+  headroomRuns,
+  ceilingRunsPerSecond,
+  /** When the run ceiling reaches the end of the namespace: nothing can use it up before. */
+  ceilingEndsAtMs: timeMs,
+  rates,
+  /** The leases that `holders` is computed from: the newest, at most 10,000 and at most a week. */
+  lookedAt: z.object({ leaseCount: count, fromMs: timeMs.nullable() }),
+  /** Those with the most runs first. */
+  holders: z.array(holderUseSchema).readonly(),
+  alarms: z.array(alarmSchema).readonly(),
+});
+export type CapacityResponse = z.infer<typeof capacityResponseSchema>;
+
+/** Query of the history route; numbers arrive as text. */
+export const historyQuerySchema = z.strictObject({
+  windowMs: z.coerce.number().pipe(z.literal(HISTORY_WINDOWS_MS)).default(HISTORY_WINDOWS_MS[0]),
+});
+
+/** Runs leased over time, counted by lease for the newest 10,000 leases; before those, skipped runs count too. */
+export const historyResponseSchema = z.object({
+  namespace: z.string(),
+  fromMs: timeMs,
+  stepMs: z.int().min(1),
+  /** `runs[i]` between `fromMs + i · stepMs` and `fromMs + (i + 1) · stepMs`; the last step is not over yet. */
+  runs: z.array(count).length(HISTORY_STEP_COUNT).readonly(),
+});
+export type HistoryResponse = z.infer<typeof historyResponseSchema>;
+
+/** Query of the export route. */
+export const exportQuerySchema = z.strictObject(ledgerFilterShape);
+
+/** The last line of an export: without it the export is incomplete. */
+export const exportEndSchema = z.strictObject({
+  end: z.literal(true),
+  leaseCount: count,
+  /** The run up to which the ledger was read; null when it was empty. Go on with `fromRun` above it. */
+  upToVersion: version.nullable(),
+  upToRun: highWaterMark.nullable(),
+});
+export type ExportEnd = z.infer<typeof exportEndSchema>;
+
+/** One option of `serve`, as it is in effect. */
+const settingSchema = z.object({
+  /** As on the command line, without its dashes. */
+  name: z.string(),
+  /** As text, without secrets; null when it is not set. */
+  value: z.string().nullable(),
+  from: z.enum(SETTING_ORIGINS),
+});
+export type Setting = z.infer<typeof settingSchema>;
+
+const commandContextSchema = z.object({ storeOption: z.string(), checkpointOption: z.string() });
+
+/** A property of the servers of a store that stops leasing, or is unwise. */
+const findingSchema = z.object({
+  /** The code that leases fail with; undefined for a warning. */
+  code: code.unwrap().optional(),
+  /** The same text as long as it is the same finding. */
+  what: z.string(),
+  /** The line of configuration that fixes it, or the command to run. */
+  remedy: z.string(),
+  /** The name by which an operator accepts it; undefined where the store steps refuse in any case. */
+  override: z.string().optional(),
+  /** The namespaces that it concerns; undefined for all. */
+  namespaces: z.array(z.string()).readonly().optional(),
+});
+export type Finding = z.infer<typeof findingSchema>;
+
+/** How a coordinator was started, without secrets: the store by its place and user. */
+export const settingsResponseSchema = z.object({
+  release: z.string(),
+  store: z.string(),
+  startedAtMs: timeMs,
+  settings: z.array(settingSchema).readonly(),
+  /** What its commands are filled in with. */
+  commands: commandContextSchema,
+  /** When the TLS certificate in use expires; null for plain HTTP. */
+  certificateEndsAtMs: timeMs.nullable(),
+  /** About the store's servers, as far as the coordinator's user may read them. */
+  findings: z.array(findingSchema).readonly(),
+});
+export type SettingsResponse = z.infer<typeof settingsResponseSchema>;

@@ -1,28 +1,25 @@
 /** The schemas of a coordinator's responses and queries: a valid response passes as it is, and each range and list has its limits. */
 import { expect, test } from "vitest";
 import type { z } from "zod";
-import { ALARM_NAMES, ALARM_SEVERITIES, HISTORY_WINDOWS_MS, SETTING_ORIGINS } from "../src/operator.js";
+import { ALARM_NAMES, ALARM_SEVERITIES, ERROR_RULES, HISTORY_WINDOWS_MS, SETTING_ORIGINS } from "../src/api.js";
 import {
+  callNumberAsNumberSchema,
   capacityResponseSchema,
+  errorResponseSchema,
   exportEndSchema,
   exportQuerySchema,
   historyQuerySchema,
   historyResponseSchema,
-  namespacesResponseSchema,
-  publicCallNumberResponseSchema,
-  settingsResponseSchema,
-} from "../src/operator-schemas.js";
-import {
-  callNumberAsNumberSchema,
-  errorResponseSchema,
   inspectQuerySchema,
   inspectResponseSchema,
+  namespacesResponseSchema,
+  publicCallNumberResponseSchema,
   runResponseSchema,
   runsQuerySchema,
   runsResponseSchema,
+  settingsResponseSchema,
   statusResponseSchema,
 } from "../src/schemas.js";
-import { ERROR_RULES } from "../src/wire.js";
 
 const atMs = 1_795_000_000_000;
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };

@@ -1,7 +1,7 @@
 /** What people paste instead of a call number, and which number is in it. */
 
 import { expect, test } from "vitest";
-import { callNumberIn, UnclearTextError } from "../src/call-number-in.js";
+import { callNumberIn, UnclearTextError } from "../src/api.js";
 
 const LINK = "https://lists.example.org/message/2VznWE2i";
 const SAFE_LINK_END =

@@ -1,6 +1,6 @@
 /** The commands that messages print: complete, and quoted for a shell. */
 import { expect, test } from "vitest";
-import { commandLine, filledCommands } from "../src/command-line.js";
+import { commandLine, filledCommands } from "../src/api.js";
 
 test("commandLine writes the namespace and the options, quoted, and leaves out what is undefined or false", () => {
   const options = { "min-run": 7, "store-id": undefined, apply: true, "confirm-clock": false, numbers: "it's" };

@@ -1,6 +1,6 @@
 /** Which digits of a message get separators: amounts, and nothing that is a name or is copied. */
 import { expect, test } from "vitest";
-import { formatCount, withSeparators } from "../src/message-numbers.js";
+import { formatCount, withSeparators } from "../src/api.js";
 
 test.each([
   ["65735 runs were leased", "65,735 runs were leased"],

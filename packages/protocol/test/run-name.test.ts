@@ -1,7 +1,7 @@
 /** The names of runs: `99`, `1/65556`. */
 import { expect, test } from "vitest";
+import { nameOfLedgerId, parseRunName, pathOfRun, runName, runsName, whyAmbiguous } from "../src/api.js";
 import { runNameSchema } from "../src/schemas.js";
-import { nameOfLedgerId, parseRunName, pathOfRun, runName, runsName, whyAmbiguous } from "../src/wire.js";
 
 const RUN_MAX = 2 ** 30 - 1;
 

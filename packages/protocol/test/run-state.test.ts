@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type LedgerEntry, type NotedState, runStateIn } from "../src/wire.js";
+import { type NotedState, runStateIn } from "../src/api.js";
+import type { LedgerEntry } from "../src/schemas.js";
 
 const HOLDER = { name: "importer", host: "mail-1", pid: 7, labels: {} };
 

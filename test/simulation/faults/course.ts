@@ -1,5 +1,5 @@
 /** The course of things: clients ask, time passes, coordinators send heartbeats; and what an operator runs, rightly or not. */
-import { ERROR_RULES } from "@callnumber/protocol/wire";
+import { ERROR_RULES } from "@callnumber/protocol/api";
 import type { NewPlace } from "../operator.js";
 import type { World } from "../world.js";
 import { type Choices, kind } from "./kind.js";

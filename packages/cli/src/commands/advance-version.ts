@@ -7,8 +7,8 @@ import {
   planAdvance,
   refusalOfAdvance,
 } from "@callnumber/coordinator/operator";
+import { runName } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
-import { runName } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatRecord, formatTime, print, printJson } from "../output.js";

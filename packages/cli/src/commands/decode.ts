@@ -1,6 +1,6 @@
 /** `decode`: call numbers to their parts, offline. */
 import { escapeLines } from "@callnumber/coordinator/internal/text";
-import { callNumberIn } from "@callnumber/protocol/call-number-in";
+import { callNumberIn } from "@callnumber/protocol/api";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { answerLines } from "../input.js";

@@ -8,8 +8,8 @@ import {
   parseStoreUrl,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
-import { commandLine, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
+import { commandLine, ROUTES } from "@callnumber/protocol/api";
+import { namespacesResponseSchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";
 import { nearExpiry } from "../certificate-expiry.js";
 import { invocation } from "../invocation.js";
@@ -117,7 +117,7 @@ async function storeFindings(address: StoreAddress, { checkpointDir }: Options):
 async function guardFindings(options: Options, known: readonly Finding[]): Promise<readonly Finding[]> {
   const isKnown = (code: unknown) => known.some((finding) => finding.code === code);
   try {
-    const { namespaces } = await requestJson(options, OPERATOR_ROUTES.namespaces, namespacesResponseSchema);
+    const { namespaces } = await requestJson(options, ROUTES.namespaces, namespacesResponseSchema);
     if (namespaces.length === 0) return [NO_NAMESPACE];
     return namespaces.flatMap(({ namespace, guard: { state, code, explanation } }) => {
       if (state === "active" || code === null || isKnown(code)) return [];

@@ -1,9 +1,7 @@
 /** `export`: the ledger, or a part of it, on standard output. */
 import { escapeLines } from "@callnumber/coordinator/internal/text";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
-import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
-import { filledPath, type LedgerEntry } from "@callnumber/protocol/wire";
+import { pathOf } from "@callnumber/protocol/api";
+import { exportEndSchema, type LedgerEntry, ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";
 import { batchesOf } from "../input.js";
 import { invocation } from "../invocation.js";
@@ -70,7 +68,7 @@ export function makeCommand(): Command {
 async function exportLeases(options: Options): Promise<void> {
   const isCsv = options.format === "csv";
   if (isCsv && options.json) throw new TypeError("--json is NDJSON: leave out --format csv, or --json");
-  const path = `${filledPath(OPERATOR_ROUTES.export, { namespace: options.namespace })}?${filterQuery(options)}`;
+  const path = `${pathOf("export", { namespace: options.namespace })}?${filterQuery(options)}`;
   const body = completely(await requestStream(options, path));
   await (isCsv ? writeCsv(body) : writeNdjson(body));
 }

@@ -1,10 +1,9 @@
 /** `inspect`: what a call number is, and who made it. */
 import { canExist, inspectMalformed } from "@callnumber/coordinator/internal";
 import { escapeForTerminal } from "@callnumber/coordinator/internal/text";
-import { callNumberIn, UnclearTextError } from "@callnumber/protocol/call-number-in";
+import { callNumberIn, pathOf, UnclearTextError } from "@callnumber/protocol/api";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
-import { inspectResponseSchema } from "@callnumber/protocol/schemas";
-import { type CallNumberHint, type InspectResponse, pathOf } from "@callnumber/protocol/wire";
+import { type CallNumberHint, type InspectResponse, inspectResponseSchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";
 import { inputLines } from "../input.js";
 import { invocation } from "../invocation.js";

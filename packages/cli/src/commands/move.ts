@@ -13,8 +13,8 @@ import {
   type Store,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
+import { runName } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { runName } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";

@@ -1,7 +1,7 @@
 /** `next`: makes call numbers at the terminal, as an importer would. */
 import { ClientError, createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { escapeAndShorten } from "@callnumber/coordinator/internal/text";
-import { LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/api";
 import { Command } from "commander";
 import { invocation } from "../invocation.js";
 import {

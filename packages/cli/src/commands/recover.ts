@@ -14,9 +14,8 @@ import {
   type StoreAddress,
   wayOfMoved,
 } from "@callnumber/coordinator/operator";
-import type { CommandOptions } from "@callnumber/protocol/operator";
+import { type CommandOptions, type NamedRun, nameOfLedgerId, runName, runOfLedgerId } from "@callnumber/protocol/api";
 import { runNameSchema } from "@callnumber/protocol/schemas";
-import { type NamedRun, nameOfLedgerId, runName, runOfLedgerId } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { type CallNumberList, floorOf, formatList, listAsJson, readCallNumberList } from "../call-number-list.js";
 import { invocation } from "../invocation.js";

@@ -1,7 +1,7 @@
 /** `retention`: for how long leases stay in the store, on the store itself. */
 import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "@callnumber/coordinator/internal";
 import { describeStore, type Retention } from "@callnumber/coordinator/operator";
-import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/wire";
+import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/api";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";

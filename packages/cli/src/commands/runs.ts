@@ -1,21 +1,25 @@
 /** `runs`: the newest leases, and with a run the one lease that holds it. */
-import { runNameSchema, runResponseSchema, runsResponseSchema } from "@callnumber/protocol/schemas";
 import {
   type KnownRunState,
-  type LedgerEntry,
   ledgerIdOf,
   type NamedRun,
   PAGE_LIMIT_MAX,
   parseRunName,
   pathOf,
   pathOfRun,
-  type RunResponse,
-  type RunsResponse,
   runName,
   runOfLedgerId,
   runsName,
+} from "@callnumber/protocol/api";
+import {
+  type LedgerEntry,
+  type RunResponse,
+  type RunsResponse,
+  runNameSchema,
+  runResponseSchema,
+  runsResponseSchema,
   type TrimmedLeases,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/schemas";
 import { Command, Option } from "commander";
 import { follow } from "../follow.js";
 import { invocation } from "../invocation.js";

@@ -1,8 +1,8 @@
 /** `serve`: its options. ../serve/run-coordinator.ts runs the coordinator. */
 import { hostname } from "node:os";
 import { CONCURRENT_LEASES_DEFAULT, HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "@callnumber/coordinator/internal";
-import type { Setting } from "@callnumber/protocol/operator";
-import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
+import { PRINTABLE_PATTERN } from "@callnumber/protocol/api";
+import type { Setting } from "@callnumber/protocol/schemas";
 import { Command, type Option } from "commander";
 import * as z from "zod";
 import {

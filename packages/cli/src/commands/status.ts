@@ -1,21 +1,16 @@
 /** `status`: what is used and left, and how long it will last; or a verdict for monitoring. */
+import { pathOf, ROUTES, runName, withSeparators } from "@callnumber/protocol/api";
 import {
   type Alarm,
   type CapacityResponse,
-  type NamespaceDescription,
-  OPERATOR_ROUTES,
-  withSeparators,
-} from "@callnumber/protocol/operator";
-import { capacityResponseSchema, namespacesResponseSchema } from "@callnumber/protocol/operator-schemas";
-import { statusResponseSchema } from "@callnumber/protocol/schemas";
-import {
-  filledPath,
+  capacityResponseSchema,
   type GuardStatus,
-  pathOf,
-  runName,
+  type NamespaceDescription,
+  namespacesResponseSchema,
   type StatusResponse,
+  statusResponseSchema,
   type UseRate,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/schemas";
 import { Command, Option } from "commander";
 import { follow } from "../follow.js";
 import { invocation } from "../invocation.js";
@@ -81,7 +76,7 @@ interface Found {
 /** @throws RequestError without the state. */
 async function find({ namespace, ...place }: Options): Promise<Found> {
   const status = await requestJson(place, pathOf("status", { namespace }), statusResponseSchema);
-  const path = filledPath(OPERATOR_ROUTES.capacity, { namespace });
+  const path = pathOf("capacity", { namespace });
   const capacity = await requestJson(place, path, capacityResponseSchema).catch((error: Error) => error);
   return { status, capacity };
 }
@@ -122,7 +117,7 @@ async function verdictFor(options: Options): Promise<Verdict> {
 }
 
 async function listAll({ json, ...place }: Options): Promise<void> {
-  const { namespaces } = await requestJson(place, OPERATOR_ROUTES.namespaces, namespacesResponseSchema);
+  const { namespaces } = await requestJson(place, ROUTES.namespaces, namespacesResponseSchema);
   if (json) printJson(namespaces);
   else if (namespaces.length === 0) print("no namespaces");
   else printPainted(terminalTable(COLUMNS, namespaces));

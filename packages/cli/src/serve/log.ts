@@ -5,8 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { EventHub, type Log, RecentEvents, SILENT_LOG } from "@callnumber/coordinator";
 import { CALLER_EVENTS, EventSuppressor, isRecoverable } from "@callnumber/coordinator/internal";
 import { escapeAndShorten, escapeJson, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/internal/text";
-import { type CommandContext, filledJson, STORE_URL } from "@callnumber/protocol/operator";
-import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
+import { type CommandContext, DEFAULT_NAMESPACE, filledJson, STORE_URL } from "@callnumber/protocol/api";
 import { pino } from "pino";
 import { invocation } from "../invocation.js";
 

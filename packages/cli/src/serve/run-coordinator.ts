@@ -14,13 +14,8 @@ import {
 } from "@callnumber/coordinator";
 import { escapeLines } from "@callnumber/coordinator/internal/text";
 import { checkpointsOf } from "@callnumber/coordinator/operator";
-import {
-  type CommandContext,
-  commandLine,
-  filledCommands,
-  OPERATOR_ROUTES,
-  type Setting,
-} from "@callnumber/protocol/operator";
+import { type CommandContext, commandLine, filledCommands, ROUTES } from "@callnumber/protocol/api";
+import type { Setting } from "@callnumber/protocol/schemas";
 import { formatNewNamespace } from "../commands/init.js";
 import { invocation, RELEASE } from "../invocation.js";
 import { untilHungUp, untilStopped } from "../signals.js";
@@ -129,7 +124,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
     const stopped = untilStopped();
     for (const text of exposureOf(options, tls)) printError(text);
     printError(`listening on ${url}, stop with Ctrl-C`);
-    printError(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
+    printError(`the console: ${new URL(ROUTES.console, url)}`);
     events.info({ url, store: place, release: RELEASE }, "start");
     const endTlsReload =
       tlsPaths && tls && reloadTlsOnHangUp(tlsPaths, tls, (material) => server.useTls(material), events);

@@ -1,13 +1,7 @@
 /** A call number: its bits, computed in the browser, and what the coordinator knows of it. */
-import { UnclearTextError } from "@callnumber/protocol/call-number-in";
+import { pathOf, runName, UnclearTextError } from "@callnumber/protocol/api";
 import { CALL_NUMBER_LENGTH, CallNumberError, DIGITS } from "@callnumber/protocol/codec";
-import {
-  type CallNumberHint,
-  type InspectResponse,
-  type LedgerEntry,
-  pathOf,
-  runName,
-} from "@callnumber/protocol/wire";
+import type { CallNumberHint, InspectResponse, LedgerEntry } from "@callnumber/protocol/schemas";
 import { useEffect, useState } from "preact/hooks";
 import { type Bit, callNumberIn, type Decoded, decoded, FIELDS, WIDTHS } from "../call-number.js";
 import { escapeText, formatMessage, formatNumber } from "../format.js";

@@ -1,6 +1,6 @@
 /** What an operator needs first: does it lease, what is alarming, how much is left, who takes it. */
-import { type Alarm, type CapacityResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { filledPath, runName, type StatusResponse, type UseRate } from "@callnumber/protocol/wire";
+import { pathOf, runName } from "@callnumber/protocol/api";
+import type { Alarm, CapacityResponse, StatusResponse, UseRate } from "@callnumber/protocol/schemas";
 import { coordinatorUrl, isSignedIn } from "../api.js";
 import { formatCount, formatEnd, formatLargeNumber, formatNumber, formatShare, formatWindow } from "../format.js";
 import { isAboutImporters } from "../format-event.js";
@@ -18,11 +18,7 @@ const HOUR_MS = 3_600_000;
 
 export function OverviewPage({ namespace }: { namespace: string }) {
   const status = useStatus(namespace);
-  const capacity = useResponse<CapacityResponse>(
-    filledPath(OPERATOR_ROUTES.capacity, { namespace }),
-    namespace,
-    REST_MS,
-  );
+  const capacity = useResponse<CapacityResponse>(pathOf("capacity", { namespace }), namespace, REST_MS);
   const namespaces = useNamespaces(namespace, REST_MS);
   const isUnused = status.data !== undefined && status.data.lastLeaseAtMs === null;
   return (

@@ -1,5 +1,5 @@
 /** Whether a namespace leases, and what to do when it does not. Nothing is done from here: the commands act on the store itself. */
-import { runName } from "@callnumber/protocol/wire";
+import { runName } from "@callnumber/protocol/api";
 import { commandsIn } from "../format.js";
 import { isAboutGuard } from "../format-event.js";
 import { type Guard, useShownGuard } from "../guard.js";

@@ -1,6 +1,8 @@
 /** One run: the fields of its lease, how far each run of the lease got, and the leases next to it. */
+
+import { parseRunName, pathOf, pathOfRun, runName, runStateIn } from "@callnumber/protocol/api";
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { parseRunName, pathOf, pathOfRun, type RunResponse, runName, runStateIn } from "@callnumber/protocol/wire";
+import type { RunResponse } from "@callnumber/protocol/schemas";
 import { formatCount, formatMessage, formatNumber } from "../format.js";
 import { Headline } from "../parts/headline.js";
 import { LeaseFields, RunBar } from "../parts/lease.js";

@@ -1,14 +1,6 @@
 /** The ledger: every lease, newest first, filtered, a page at a time. Filters and page are in the URL. */
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import {
-  filledPath,
-  type LedgerEntry,
-  PAGE_LIMIT_DEFAULT,
-  pathOf,
-  type RunsResponse,
-  runName,
-  runsName,
-} from "@callnumber/protocol/wire";
+import { PAGE_LIMIT_DEFAULT, pathOf, runName, runsName } from "@callnumber/protocol/api";
+import type { LedgerEntry, RunsResponse } from "@callnumber/protocol/schemas";
 import { useState } from "preact/hooks";
 import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
 import { formatDateTime, formatLabels } from "../format.js";
@@ -134,7 +126,7 @@ interface ExportProperties {
 
 function Export({ namespace, filters, isFiltered }: ExportProperties) {
   const [reason, setReason] = useState("");
-  const path = `${filledPath(OPERATOR_ROUTES.export, { namespace })}?${new URLSearchParams(filters)}`;
+  const path = `${pathOf("export", { namespace })}?${new URLSearchParams(filters)}`;
   const fileName = `${namespace}.ndjson`;
   const save = (event: MouseEvent) => {
     if (!isSignedIn()) return;

@@ -1,5 +1,5 @@
 /** Recent events, newest first, one line each. */
-import type { OperatorEvent } from "@callnumber/protocol/operator";
+import type { OperatorEvent } from "@callnumber/protocol/api";
 import { useConnection, useEvents } from "../event-stream.js";
 import { formatDateTime, formatNumber } from "../format.js";
 import { eventLines } from "../format-event.js";

@@ -1,5 +1,5 @@
 /** Below the title of each page: whether the namespace leases, with the one message about it, and what to do. */
-import { STORE_URL } from "@callnumber/protocol/operator";
+import { STORE_URL } from "@callnumber/protocol/api";
 import type { ComponentChildren } from "preact";
 import { isSignedIn } from "../api.js";
 import { useConnection } from "../event-stream.js";

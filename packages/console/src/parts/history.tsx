@@ -1,6 +1,6 @@
 /** Runs leased over the last hour, day or week: as a chart, and in a sentence. */
-import { HISTORY_WINDOWS_MS, type HistoryResponse, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { filledPath } from "@callnumber/protocol/wire";
+import { HISTORY_WINDOWS_MS, pathOf } from "@callnumber/protocol/api";
+import type { HistoryResponse } from "@callnumber/protocol/schemas";
 import { useState } from "preact/hooks";
 import {
   formatCount,
@@ -17,7 +17,7 @@ import { Loaded } from "./notices.js";
 
 export function History({ namespace }: { namespace: string }) {
   const [windowMs, setWindowMs] = useState<number>(HISTORY_WINDOWS_MS[0]);
-  const path = `${filledPath(OPERATOR_ROUTES.history, { namespace })}?windowMs=${windowMs}`;
+  const path = `${pathOf("history", { namespace })}?windowMs=${windowMs}`;
   const history = useResponse<HistoryResponse>(path, namespace, REST_MS);
   return (
     <section aria-labelledby="history">

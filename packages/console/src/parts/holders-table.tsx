@@ -1,5 +1,5 @@
 /** The holders of the last week: how many runs each leased, and whether it is live. */
-import type { CapacityResponse } from "@callnumber/protocol/operator";
+import type { CapacityResponse } from "@callnumber/protocol/schemas";
 import { formatCount, formatDateTime, formatNumber, formatShare } from "../format.js";
 import { urlOf } from "../route.js";
 import { TableHead } from "./table.js";

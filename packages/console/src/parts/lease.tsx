@@ -1,6 +1,8 @@
 /** A lease: its fields, and bars that show how far its holder got in its runs. */
+
+import { type KnownRunState, runsName } from "@callnumber/protocol/api";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { type KnownRunState, type LedgerEntry, type RunResponse, runsName } from "@callnumber/protocol/wire";
+import type { LedgerEntry, RunResponse } from "@callnumber/protocol/schemas";
 import type { ComponentChildren } from "preact";
 import { formatLabels, formatNumber } from "../format.js";
 import { Instant } from "./time.js";

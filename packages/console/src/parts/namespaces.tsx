@@ -1,6 +1,6 @@
 /** The namespaces of the store: a switch in the header, and a table. Each has a color, made from its name, so that they are not mixed up. */
-import type { NamespaceDescription } from "@callnumber/protocol/operator";
-import { runName } from "@callnumber/protocol/wire";
+import { runName } from "@callnumber/protocol/api";
+import type { NamespaceDescription } from "@callnumber/protocol/schemas";
 import { formatNumber } from "../format.js";
 import { go, type Route, urlOf } from "../route.js";
 import { STATE_KINDS, STATE_TITLES } from "./headline.js";

@@ -1,5 +1,5 @@
 /** The filters of the runs page: in the URL of the page, in requests, and as a form. */
-import type { KnownRunState } from "@callnumber/protocol/wire";
+import type { KnownRunState } from "@callnumber/protocol/api";
 import { formatZone } from "../format.js";
 import { go, urlOf } from "../route.js";
 

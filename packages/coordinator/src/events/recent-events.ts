@@ -3,8 +3,7 @@
  * or of events that clients cause as sums. Knows nothing about how they are sent.
  */
 import { randomBytes } from "node:crypto";
-import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { isErrorCode } from "@callnumber/protocol/wire";
+import { isErrorCode, type OperatorEvent } from "@callnumber/protocol/api";
 import { CALLER_EVENTS, type CoordinatorEvent, type EventListener, EventSuppressor, isSum } from "./events.js";
 
 /** Events that can be requested again. */

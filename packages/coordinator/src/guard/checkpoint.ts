@@ -2,7 +2,7 @@
  * What a coordinator remembers of a namespace outside the store, so that it outlives the coordinator. Losing it loses a warning; it never
  * moves a counter.
  */
-import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import type { Bounds } from "./bounds.js";
 import type { NamespaceRecord } from "./record.js";
 import { isMovedSeal, textOfMove } from "./seals.js";

@@ -3,8 +3,9 @@
  * agree (clocks.ts), and whether the store may have rolled back. Pure.
  * Guarantees: G3, G6 (docs/guarantees.md).
  */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Bounds, SILENCE_MAX_MS } from "./bounds.js";
 import { ceilingAt } from "./ceiling.js";
 import { checkClockOfMove, checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";

@@ -2,7 +2,7 @@
  * The steps of the guard: what a coordinator or an operator asks for, and what a step that was done returns. `decide.ts` decides on
  * them, `namespace-steps.ts` does them.
  */
-import type { Holder } from "@callnumber/protocol/wire";
+import type { Holder } from "@callnumber/protocol/api";
 import type { NamespaceState } from "./record.js";
 
 /** What every step has. */

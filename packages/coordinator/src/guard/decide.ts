@@ -2,8 +2,9 @@
  * What a step does, as pure functions: read here why nothing was leased. The only place where a rule stands; no store knows one.
  * Guarantees: G1, G12, G13 (docs/guarantees.md).
  */
+
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { ROOM_SHARE } from "./bounds.js";
 import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
 import {

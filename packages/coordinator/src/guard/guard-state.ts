@@ -1,13 +1,14 @@
 /** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
-import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { type CommandOptions, STORE_URL } from "@callnumber/protocol/operator";
+
 import {
+  type CommandOptions,
   type ErrorCode,
-  type GuardStatus,
-  type LastRecovery,
   nameOfLedgerId,
   type RecoveryReason,
-} from "@callnumber/protocol/wire";
+  STORE_URL,
+} from "@callnumber/protocol/api";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import type { GuardStatus, LastRecovery } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Store } from "../stores/store.js";

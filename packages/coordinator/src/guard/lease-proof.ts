@@ -3,7 +3,7 @@
  * Guarantees: G7 (docs/guarantees.md).
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
-import { type Holder, ledgerIdOf, runName, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type Holder, ledgerIdOf, runName, runOfLedgerId } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Checkpoint } from "./checkpoint.js";

@@ -12,7 +12,8 @@
  */
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { type GuardStatus, type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/api";
+import type { GuardStatus } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import { type Log, SILENT_LOG } from "../log.js";
 import { type Store } from "../stores/store.js";

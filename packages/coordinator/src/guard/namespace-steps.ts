@@ -9,7 +9,7 @@ import { hostname } from "node:os";
 import process from "node:process";
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { CoordinatorError } from "../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./bounds.js";
 import { markIdOf, restsOn, type StepContext } from "./checks.js";

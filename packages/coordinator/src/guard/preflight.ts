@@ -2,7 +2,7 @@
  * Checks the store's servers at the start and every minute. What could lose or repeat runs stops leasing before it happens; an operator may
  * accept a finding by its name. Knows the store only through `Store.preflight`.
  */
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { ErrorCode } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import { type Store } from "../stores/store.js";

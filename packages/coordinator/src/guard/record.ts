@@ -3,8 +3,8 @@
  * Guarantees: G5 (docs/guarantees.md).
  */
 import { hash } from "node:crypto";
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal } from "./seals.js";
 import { parseStoreId, type StoreIdFields } from "./store-id.js";

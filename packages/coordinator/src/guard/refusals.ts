@@ -2,9 +2,9 @@
  * Why a step is refused: the code that guard/decide.ts and the scripts of the ledger return, and the error that it becomes. HTTP status and retry rule
  * follow from the error code (ERROR_RULES in the protocol); docs/reference/errors.md explains each.
  */
+
+import { commandLine, type ErrorCode, nameOfLedgerId, type RecoveryReason } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
-import { commandLine } from "@callnumber/protocol/operator";
-import { type ErrorCode, nameOfLedgerId, type RecoveryReason } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { escapeAndShorten, formatDuration } from "../text.js";
 import { movedToIn, urlOfPlace } from "./seals.js";

@@ -3,8 +3,8 @@
  * write, and `expected` says on what that rests. All that is compared is compared in the same atomic step as the write.
  * Guarantees: G1 (docs/guarantees.md).
  */
-import type { Finding } from "@callnumber/protocol/operator";
-import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { ledgerIdOf } from "@callnumber/protocol/api";
+import type { Finding, LedgerEntry } from "@callnumber/protocol/schemas";
 import type { ObservedKeys, ObservedServer, RisingMark } from "./checks.js";
 import type { CheckAnswer, LeaseStep } from "./commands.js";
 import type { Written } from "./decide.js";

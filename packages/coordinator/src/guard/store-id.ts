@@ -5,8 +5,8 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
-import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 
 /** By how many runs per second the run ceiling rises. */
 export const RATE_DEFAULT = 2;

@@ -4,7 +4,7 @@
  * Guarantees: G2, G4 (docs/guarantees.md).
  */
 import { randomFillSync } from "node:crypto";
-import { ledgerIdOf, nameOfLedgerId, runName, runOfLedgerId } from "@callnumber/protocol/wire";
+import { ledgerIdOf, nameOfLedgerId, runName, runOfLedgerId } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Store } from "../stores/store.js";

@@ -1,7 +1,7 @@
 /** The web framework, set up for unauthenticated clients: routes that read, whose parameters are checked by zod schemas. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
-import { ROUTES } from "@callnumber/protocol/wire";
+import { ROUTES } from "@callnumber/protocol/api";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type * as z from "zod";

@@ -4,13 +4,13 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { ROUTES } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import { isLoopback } from "../platform/index.js";
 import { WAYS_TO_CONSOLE } from "./console.js";
 
 /** With a slash at its end. */
-const CONSOLE = OPERATOR_ROUTES.console;
+const CONSOLE = ROUTES.console;
 
 const OTHER_SITE = "requests of pages of other sites are rejected";
 

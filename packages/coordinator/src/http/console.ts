@@ -5,13 +5,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { ROUTES } from "@callnumber/protocol/api";
 import helmet from "@fastify/helmet";
 import fastifyStatic from "@fastify/static";
 import type { FastifyInstance } from "fastify";
 
 const BUILT = fileURLToPath(new URL("../../dist/console/", import.meta.url));
-const ROOT = OPERATOR_ROUTES.console;
+const ROOT = ROUTES.console;
 /** What a person types for the console. */
 export const WAYS_TO_CONSOLE: readonly string[] = ["/", ROOT.slice(0, -1)];
 

@@ -3,7 +3,6 @@
  * clients read these bodies, so a bug is `internal_error` and nothing more; the log has the rest.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import {
   ERROR_RULES,
   type ErrorCode,
@@ -11,7 +10,8 @@ import {
   HOLDER_NAME_LENGTH_MAX,
   HOST_LENGTH_MAX,
   NAMESPACE_PATTERN,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/api";
+import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import { CoordinatorError } from "../errors.js";
 import type { RejectedClient } from "../events/events.js";

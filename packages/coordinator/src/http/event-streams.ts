@@ -3,7 +3,7 @@
  * streams, so many bytes waiting for each. A client that reads too slowly is cut off, reconnects automatically, and is sent what it missed.
  */
 import type { ServerResponse } from "node:http";
-import { type CommandContext, filledJson, OPERATOR_ROUTES, type OperatorEvent } from "@callnumber/protocol/operator";
+import { type CommandContext, filledJson, type OperatorEvent, ROUTES } from "@callnumber/protocol/api";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import type { RecentEvents } from "../events/recent-events.js";
@@ -21,7 +21,7 @@ const RETRY_MS = 2_000;
 
 export function eventsRoute(app: TypedApp, streams: EventStreams, authenticator: Authenticator): void {
   app.get(
-    OPERATOR_ROUTES.events,
+    ROUTES.events,
     {
       config: { permission: "read", isFiltered: true, slots: "streams" },
       schema: {

@@ -3,7 +3,7 @@
  * all clients, and a client may take one only while it has fewer than are free: one client has at most half of them, two have a third each, and
  * the last slot is for a client that has none. So no client keeps the others out, however many requests it sends.
  */
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { ErrorCode } from "@callnumber/protocol/api";
 import type { FastifyRequest } from "fastify";
 import { CoordinatorError } from "../errors.js";
 import type { TypedApp } from "./app.js";

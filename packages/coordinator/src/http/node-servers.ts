@@ -13,7 +13,7 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { ErrorCode } from "@callnumber/protocol/api";
 import type { Log } from "../log.js";
 import { Connections } from "./connections.js";
 import { COMMON_HEADERS, errorResponse } from "./error-response.js";

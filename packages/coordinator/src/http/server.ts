@@ -3,8 +3,7 @@
  * Knows the coordinator, and nothing of stores.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { filledJson, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { ROUTES } from "@callnumber/protocol/wire";
+import { filledJson, ROUTES } from "@callnumber/protocol/api";
 import swagger from "@fastify/swagger";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
@@ -142,14 +141,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     namespacesRoutes(routes, coordinator, release);
     exportRoute(routes, coordinator, logError);
     if (options.publicInspect) publicCallNumberRoute(routes, coordinator);
-    else routeThatIsOff(routes, OPERATOR_ROUTES.publicCallNumber, PUBLIC_INSPECT_IS_OFF);
+    else routeThatIsOff(routes, ROUTES.publicCallNumber, PUBLIC_INSPECT_IS_OFF);
     if (startedWith)
       settingsRoute(routes, startedWith, async () => ({
         release,
         certificateEndsAtMs: servers.material?.endsAtMs ?? null,
         findings: await coordinator.findings(),
       }));
-    else routeThatIsOff(routes, OPERATOR_ROUTES.settings, SETTINGS_ARE_OFF);
+    else routeThatIsOff(routes, ROUTES.settings, SETTINGS_ARE_OFF);
     healthRoutes(routes, coordinator);
     eventsRoute(routes, streams, authenticator);
   });

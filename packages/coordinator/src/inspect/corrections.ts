@@ -3,7 +3,7 @@
  * 1, l, I and i exchanged. Pure, and bounded for every text.
  */
 import { CALL_NUMBER_LENGTH, runInBytes } from "@callnumber/protocol/codec";
-import type { CallNumberHint } from "@callnumber/protocol/wire";
+import type { CallNumberHint } from "@callnumber/protocol/schemas";
 
 /** A call number that differs from the text by changes of one kind. */
 export interface Correction extends Pick<CallNumberHint, "callNumber" | "slip" | "positions"> {

@@ -2,8 +2,10 @@
  * Inspects a call number: its verdict (verdicts.ts), what it may have been meant for (corrections.ts), and on request the other leases of
  * the same process (neighbors.ts). Knows the ledger only as a port.
  */
+
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
-import { type CallNumberHint, type InspectResponse, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import type { CallNumberHint, InspectResponse, LedgerEntry } from "@callnumber/protocol/schemas";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { isSkipped } from "../ledger/lease-identity.js";

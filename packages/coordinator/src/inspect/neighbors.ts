@@ -2,8 +2,8 @@
  * The leases that the same process got before and after a lease: what an operator asks for next. Reads a bounded part of the ledger on each
  * side. Knows the ledger only as a port.
  */
-import { formatCount } from "@callnumber/protocol/operator";
-import { type Holder, type LeaseNeighbors, type LedgerEntry, runsName } from "@callnumber/protocol/wire";
+import { formatCount, type Holder, runsName } from "@callnumber/protocol/api";
+import type { LeaseNeighbors, LedgerEntry } from "@callnumber/protocol/schemas";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { leasesInSteps } from "../ledger/read-ledger.js";
 import type { LeaseQuery, LedgerReader } from "../stores/store.js";

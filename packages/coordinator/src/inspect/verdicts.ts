@@ -2,16 +2,10 @@
  * The verdicts on a call number, each with a sentence for people, and whether a message can have it. Pure. Terminal, HTTP and console show
  * the same sentences.
  */
+
+import { ledgerIdOf, runName, runStateIn } from "@callnumber/protocol/api";
 import { CallNumberError, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
-import {
-  type CallNumberHint,
-  type InspectResponse,
-  type LeaseNeighbors,
-  type LedgerEntry,
-  ledgerIdOf,
-  runName,
-  runStateIn,
-} from "@callnumber/protocol/wire";
+import type { CallNumberHint, InspectResponse, LeaseNeighbors, LedgerEntry } from "@callnumber/protocol/schemas";
 import type { NamespaceRecord } from "../guard/record.js";
 import { trimmedIn } from "../retention/trimmed-leases.js";
 import { type Retention } from "../stores/store.js";

@@ -1,5 +1,6 @@
 /** Identifies a lease in any store or file: its place in the ledger, its runs, and whether two leases are the same. Pure. */
-import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { ledgerIdOf } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 
 /** What the ledger is ordered by. */
 export function lastLedgerIdOf({ version, firstRun, runCount }: Omit<LedgerEntry, "progress">): number {

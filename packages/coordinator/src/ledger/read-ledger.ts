@@ -3,16 +3,9 @@
  * the same way, and bounds the work of one page: a rare holder is found by following the cursor.
  */
 import { setImmediate as turn } from "node:timers/promises";
+import { type KnownRunState, labelIn, ledgerIdOf, nameOfLedgerId, parseRunName } from "@callnumber/protocol/api";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
-import {
-  type KnownRunState,
-  type LedgerEntry,
-  labelIn,
-  ledgerIdOf,
-  nameOfLedgerId,
-  parseRunName,
-  type TrimmedLeases,
-} from "@callnumber/protocol/wire";
+import type { LedgerEntry, TrimmedLeases } from "@callnumber/protocol/schemas";
 import { trimmedIn } from "../retention/trimmed-leases.js";
 import type { LeaseQuery, LedgerReader, Retention } from "../stores/store.js";
 import { isSkipped, lastLedgerIdOf, leaseHoldsRun } from "./lease-identity.js";

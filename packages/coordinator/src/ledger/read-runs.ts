@@ -1,13 +1,6 @@
 /** Answers about runs as people name them: one run, a page of leases, and the ledger id of a name. Knows the store only as a port. */
-import {
-  ledgerIdOf,
-  type NamedRun,
-  type RunResponse,
-  type RunsResponse,
-  runOfLedgerId,
-  runStateIn,
-  whyAmbiguous,
-} from "@callnumber/protocol/wire";
+import { ledgerIdOf, type NamedRun, runOfLedgerId, runStateIn, whyAmbiguous } from "@callnumber/protocol/api";
+import type { RunResponse, RunsResponse } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import { withoutLease } from "../retention/trimmed-leases.js";
 import type { RecordedLedger } from "../stores/store.js";

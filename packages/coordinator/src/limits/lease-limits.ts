@@ -6,7 +6,7 @@
  * its own token has. The holders of one token that can owe something at a time are as many as the runs that it may take while one of them pays
  * back, so the cap on holders is met only where the token itself is not limited.
  */
-import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/wire";
+import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import { RestartBrake, type StartLoop } from "./restart-brake.js";
 import { type Allowance, TokenBuckets } from "./token-buckets.js";

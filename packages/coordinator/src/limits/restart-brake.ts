@@ -6,7 +6,7 @@
  * Each failed start adds one; time beyond the pause takes them away again, at the rate at which starts are free. So a holder that starts less
  * often than that never waits, and one that starts as soon as it may waits longer and longer.
  */
-import { type Lease, type LeaseRequest, ledgerIdOf, type ReportRequest } from "@callnumber/protocol/wire";
+import { type Lease, type LeaseRequest, ledgerIdOf, type ReportRequest } from "@callnumber/protocol/api";
 
 /** Failed starts that are free within `FREE_WINDOW_MS`: a pool of importers on one host begins so. */
 export const FREE_STARTS = 64;

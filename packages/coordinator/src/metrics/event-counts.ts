@@ -2,8 +2,7 @@
  * What is counted as it happens: a table from each event to what it adds. Labels are bounded: a namespace that no event has proved
  * to exist, because a client invented it perhaps, is left empty; holders and processes are never labels.
  */
-import { ALARM_NAMES, ALARM_SEVERITIES } from "@callnumber/protocol/operator";
-import { type Holder, isErrorCode, RECOVERY_REASONS } from "@callnumber/protocol/wire";
+import { ALARM_NAMES, ALARM_SEVERITIES, type Holder, isErrorCode, RECOVERY_REASONS } from "@callnumber/protocol/api";
 import { Counter, Gauge, Histogram } from "prom-client";
 import type { EventListener } from "../events/events.js";
 import { SpareRuns } from "./spare-runs.js";

@@ -2,7 +2,7 @@
  * The spare runs of clients: what each process that asked for a lease within ten minutes reported last.
  * Remembers a bounded number of processes: a crash loop makes new ones all the time.
  */
-import type { Holder } from "@callnumber/protocol/wire";
+import type { Holder } from "@callnumber/protocol/api";
 
 /** As long as a holder counts as live. */
 const LIVE_MS = 600_000;

@@ -4,9 +4,9 @@
  * meanwhile: they notice it.
  * Guarantees: G12 (docs/guarantees.md).
  */
+
+import { commandLine, ledgerIdOf } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
-import { commandLine } from "@callnumber/protocol/operator";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint } from "../guard/checkpoint.js";

@@ -1,5 +1,6 @@
 /** Copies the ledger of a namespace from one store to another, and compares them. Knows stores only as a port. */
-import { type LedgerEntry, runsName } from "@callnumber/protocol/wire";
+import { runsName } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import { isSameLease, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { type Store } from "../stores/store.js";

@@ -1,5 +1,5 @@
 /** Why a move is refused for what its stores hold, and what the operator does then. */
-import { commandLine, STORE_URL, shellWord } from "@callnumber/protocol/operator";
+import { commandLine, STORE_URL, shellWord } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import type { Checkpoint } from "../guard/checkpoint.js";

@@ -11,8 +11,8 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
+import { runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";

@@ -1,6 +1,5 @@
 /** What prevents leasing according to the records of a store, for `doctor`. A record can be at fault on a healthy server. */
-import { commandLine } from "@callnumber/protocol/operator";
-import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
+import { commandLine, DEFAULT_NAMESPACE } from "@callnumber/protocol/api";
 import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
 import { EPS_MS } from "../guard/bounds.js";

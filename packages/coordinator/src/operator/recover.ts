@@ -4,16 +4,17 @@
  * quorum and confirms, as in every recovery.
  */
 import { randomBytes } from "node:crypto";
-import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { type CommandOptions, commandLine } from "@callnumber/protocol/operator";
 import {
+  type CommandOptions,
+  commandLine,
   ledgerIdOf,
   type NamedRun,
   nameOfLedgerId,
   runName,
   runOfLedgerId,
   whyAmbiguous,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/api";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";

@@ -2,7 +2,7 @@
 import { closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, readFileSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
-import { shellWord } from "@callnumber/protocol/operator";
+import { shellWord } from "@callnumber/protocol/api";
 
 /** Larger than a key or an address, smaller than what a wrong path could lead to. */
 const SIZE_MAX_BYTES = 1_048_576;

@@ -1,5 +1,6 @@
 /** What is known of runs whose leases were trimmed from the store: when the last of them were leased. Knows the store only as a port. */
-import { nameOfLedgerId, runOfLedgerId, type TrimmedLeases } from "@callnumber/protocol/wire";
+import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/api";
+import type { TrimmedLeases } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { notLeased } from "../guard/refusals.js";

@@ -2,9 +2,10 @@
  * Alarms about a namespace, from its record and the leases of the last hour: what an operator should do before it hurts. All thresholds are
  * here, by name.
  */
+
+import { ALARM_SEVERITIES, type AlarmName, commandLine, type ErrorCode } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ALARM_SEVERITIES, type Alarm, type AlarmName, commandLine } from "@callnumber/protocol/operator";
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { Alarm } from "@callnumber/protocol/schemas";
 import { EPS_MS } from "../guard/bounds.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { PHASES } from "../guard/record.js";

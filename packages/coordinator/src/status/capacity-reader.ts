@@ -2,15 +2,8 @@
  * Reads capacity, history and alarms of the namespaces of one coordinator: requests of the same moment share one read of the ledger. Also checks
  * the alarms regularly, and logs when one begins and when it is cleared.
  */
-import {
-  type Alarm,
-  type AlarmName,
-  type AlarmSeverity,
-  type CapacityResponse,
-  HISTORY_STEP_COUNT,
-  type HistoryResponse,
-} from "@callnumber/protocol/operator";
-import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type AlarmName, type AlarmSeverity, HISTORY_STEP_COUNT, ledgerIdOf } from "@callnumber/protocol/api";
+import type { Alarm, CapacityResponse, HistoryResponse, LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { firstLeaseSince } from "../ledger/read-ledger.js";

@@ -2,9 +2,10 @@
  * How much of a version's run space is used, by which holders, how fast, and when it ends: from the record and the newest leases, which are
  * bounded in number and age and read a few at a time, so that lease requests come first.
  */
+
+import { INSTANT_MAX_MS } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import type { CapacityResponse, HolderUse } from "@callnumber/protocol/operator";
-import { INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
+import type { CapacityResponse, HolderUse, LedgerEntry, UseRate } from "@callnumber/protocol/schemas";
 import type { NamespaceRecord } from "../guard/record.js";
 import { isSkipped } from "../ledger/lease-identity.js";
 import { leasesInSteps } from "../ledger/read-ledger.js";

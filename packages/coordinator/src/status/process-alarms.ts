@@ -1,5 +1,5 @@
 /** Alarms about this process, by the events that raise and clear them. They concern all namespaces, and each shows them. */
-import type { Alarm } from "@callnumber/protocol/operator";
+import type { Alarm } from "@callnumber/protocol/schemas";
 import type { EventListener } from "../events/events.js";
 
 const RAISED = {

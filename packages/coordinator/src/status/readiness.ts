@@ -3,7 +3,7 @@
  * which only one short request tests whether the store responds.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { DEFAULT_NAMESPACE, runOfLedgerId } from "@callnumber/protocol/wire";
+import { DEFAULT_NAMESPACE, runOfLedgerId } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import type { Checkpoint } from "../guard/checkpoint.js";
 import type { GuardState } from "../guard/guard-state.js";

@@ -1,7 +1,6 @@
 /** The state of a namespace for operators: its run space, its status, and its line in the list of all namespaces. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { NamespaceDescription } from "@callnumber/protocol/operator";
-import type { LedgerEntry, StatusResponse } from "@callnumber/protocol/wire";
+import type { LedgerEntry, NamespaceDescription, StatusResponse } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import { firstRunOf, headroomAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { activeSince, nextState } from "../guard/guard-state.js";

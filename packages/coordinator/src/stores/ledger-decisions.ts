@@ -2,8 +2,10 @@
  * What a store adds to, trims from and keeps of its ledger: the decisions, as pure functions. lua/import.lua, lua/trim.lua and
  * lua/report.lua make the same decisions for Redis.
  */
+
+import { ledgerIdOf, nameOfLedgerId, type Progress } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
-import { type LedgerEntry, ledgerIdOf, nameOfLedgerId, type Progress } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { type ObservedFields, PHASES, readRecord } from "../guard/record.js";
 import { isRefusal, notTheHolder, refused } from "../guard/refusals.js";
 import { isMovedSeal, textOfMove } from "../guard/seals.js";

@@ -3,7 +3,8 @@
  * archive.
  */
 import { randomUUID } from "node:crypto";
-import { type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
+import { runOfLedgerId } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { namespaceRecordIn } from "../guard/checks.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { type StoredFields, storedFields } from "../guard/record.js";

@@ -2,7 +2,8 @@
  * The port to a store, in three parts: steps of the guard (guard/step-store.ts), the ledger, and its upkeep. Every method that changes
  * something is atomic. What a store must do is defined by the contract suite (test/store-contract.ts), which every store passes.
  */
-import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { Progress } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { StepStore } from "../guard/step-store.js";
 
 /** How long the leases of a namespace stay in the store, and which were trimmed. No step reads it. */

@@ -2,7 +2,8 @@
  * From what a store keeps to the shapes of the port: states and changes of the stores in this process, and for the stores that outlive it
  * leases, whose holders they keep as text. Pure.
  */
-import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type Progress, runOfLedgerId } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { NamespaceState, ObservedFields } from "../guard/record.js";
 import type { Applied, Change, Observed } from "../guard/step-store.js";
 

@@ -4,8 +4,8 @@
  * the reason, never its text, which may be a token that was pasted.
  */
 import { createHash, randomBytes } from "node:crypto";
+import { PRINTABLE_PATTERN } from "@callnumber/protocol/api";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
-import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import * as z from "zod";
 import { ROLES } from "../http/auth.js";
 

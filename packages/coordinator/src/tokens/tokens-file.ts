@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import process from "node:process";
-import { commandLine, shellWord } from "@callnumber/protocol/operator";
+import { commandLine, shellWord } from "@callnumber/protocol/api";
 import { faultOfMode, readWholeFile, type WholeFile } from "../platform/private-file.js";
 import { recordsIn, type TokenRecord, TokensFileError } from "./token.js";
 

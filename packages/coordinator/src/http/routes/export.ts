@@ -3,9 +3,8 @@
  * client takes a part for the whole.
  */
 import { Readable } from "node:stream";
-import { type ExportEnd, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { exportQuerySchema } from "@callnumber/protocol/operator-schemas";
-import { runOfLedgerId } from "@callnumber/protocol/wire";
+import { ROUTES, runOfLedgerId } from "@callnumber/protocol/api";
+import { type ExportEnd, exportQuerySchema } from "@callnumber/protocol/schemas";
 import type { Coordinator } from "../../coordinator.js";
 import type { ExportStep } from "../../ledger/read-ledger.js";
 import type { TypedApp } from "../app.js";
@@ -14,7 +13,7 @@ import { inNamespace, withLedgerIds } from "./route-parts.js";
 
 export function exportRoute(app: TypedApp, coordinator: Coordinator, logError: LogError): void {
   app.get(
-    OPERATOR_ROUTES.export,
+    ROUTES.export,
     {
       config: { permission: "read", slots: "exports" },
       schema: {

@@ -1,7 +1,6 @@
 /** The coordinator itself: `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/v1/settings`. */
-import { OPERATOR_ROUTES, type SettingsResponse } from "@callnumber/protocol/operator";
-import { settingsResponseSchema } from "@callnumber/protocol/operator-schemas";
-import { ROUTES } from "@callnumber/protocol/wire";
+import { ROUTES } from "@callnumber/protocol/api";
+import { type SettingsResponse, settingsResponseSchema } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
@@ -65,7 +64,7 @@ async function readinessFor(check: Promise<Readiness>, principal: Principal): Pr
 
 /** The figures of this process, for Prometheus. Responds also when the store does not. */
 export function metricsRoute(app: TypedApp, metrics: Metrics): void {
-  app.get(OPERATOR_ROUTES.metrics, { config: { permission: "read" }, schema: { hide: true } }, async (_, reply) => {
+  app.get(ROUTES.metrics, { config: { permission: "read" }, schema: { hide: true } }, async (_, reply) => {
     reply.type(metrics.contentType);
     return await metrics.text();
   });
@@ -89,7 +88,7 @@ type ChangingSettings = Omit<SettingsResponse, keyof StartedWith>;
 /** How this coordinator was started, for `callnumber doctor`. For operators alone: it names paths and hosts. Secrets were removed before. */
 export function settingsRoute(app: TypedApp, startedWith: StartedWith, read: () => Promise<ChangingSettings>): void {
   const summary = "How the coordinator was started, without secrets";
-  app.get(OPERATOR_ROUTES.settings, described("settings", summary, {}, settingsResponseSchema), async () => ({
+  app.get(ROUTES.settings, described("settings", summary, {}, settingsResponseSchema), async () => ({
     ...startedWith,
     ...(await read()),
   }));

@@ -2,8 +2,8 @@
  * `POST …/leases`: the one request that raises the high-water mark. Its body is parsed here and nowhere else, and the limits are checked before the
  * store is used. `POST …/runs/{run}/report`: a holder reports how far it got.
  */
+import { type Lease, type LeaseRequest, ROUTES } from "@callnumber/protocol/api";
 import { leaseRequestSchema, leaseSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
-import { type Lease, type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import type { LeaseLimits } from "../../limits/lease-limits.js";

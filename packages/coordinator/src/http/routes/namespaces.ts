@@ -1,21 +1,18 @@
 /** What is read about the namespaces: all of them; status, capacity, history, leases and call numbers of one. */
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { ledgerIdOf, ROUTES } from "@callnumber/protocol/api";
 import {
   capacityResponseSchema,
   historyQuerySchema,
   historyResponseSchema,
-  namespacesResponseSchema,
-  publicCallNumberResponseSchema,
-} from "@callnumber/protocol/operator-schemas";
-import {
   inspectQuerySchema,
   inspectResponseSchema,
+  namespacesResponseSchema,
+  publicCallNumberResponseSchema,
   runResponseSchema,
   runsQuerySchema,
   runsResponseSchema,
   statusResponseSchema,
 } from "@callnumber/protocol/schemas";
-import { ledgerIdOf, ROUTES, RUN_OF_VERSION_ROUTE } from "@callnumber/protocol/wire";
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
@@ -32,16 +29,12 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
     {},
     namespacesResponseSchema,
   );
-  app.get(
-    OPERATOR_ROUTES.namespaces,
-    { ...list, config: { ...list.config, isFiltered: true } },
-    async ({ principal }) => {
-      const { name, storeKind: store } = coordinator;
-      const namespaces = await coordinator.namespaces();
-      const readable = namespaces.filter(({ namespace }) => canRead(principal, namespace));
-      return { store, coordinator: name, release, namespaces: readable };
-    },
-  );
+  app.get(ROUTES.namespaces, { ...list, config: { ...list.config, isFiltered: true } }, async ({ principal }) => {
+    const { name, storeKind: store } = coordinator;
+    const namespaces = await coordinator.namespaces();
+    const readable = namespaces.filter(({ namespace }) => canRead(principal, namespace));
+    return { store, coordinator: name, release, namespaces: readable };
+  });
   app.get(
     ROUTES.status,
     described(
@@ -53,7 +46,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
     async ({ params }) => coordinator.status(params.namespace),
   );
   app.get(
-    OPERATOR_ROUTES.capacity,
+    ROUTES.capacity,
     described(
       "read",
       "Runs used and left, rates, forecasts, holders, alarms",
@@ -63,7 +56,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
     async ({ params }) => coordinator.capacity.capacity(params.namespace),
   );
   app.get(
-    OPERATOR_ROUTES.history,
+    ROUTES.history,
     described(
       "read",
       "Runs leased over time",
@@ -93,7 +86,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
     async ({ params: { namespace, run } }) => coordinator.run(namespace, await coordinator.ledgerIdOf(namespace, run)),
   );
   app.get(
-    RUN_OF_VERSION_ROUTE,
+    ROUTES.runOfVersion,
     described("read", ofOneRun, { params: ofRunOfVersion }, runResponseSchema),
     async ({ params: { namespace, version, run } }) => coordinator.run(namespace, ledgerIdOf(version, run.run)),
   );
@@ -120,7 +113,7 @@ export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): 
     publicCallNumberResponseSchema,
   );
   app.get(
-    OPERATOR_ROUTES.publicCallNumber,
+    ROUTES.publicCallNumber,
     { config: { permission: "public", slots: "publicReads" }, schema },
     async ({ params: { namespace, callNumber } }) => {
       try {

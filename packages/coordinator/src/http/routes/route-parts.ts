@@ -1,8 +1,8 @@
 /** What routes have in common: their parameters, and how they are described. */
 
+import { type NamedRun, RUN_NAME_FORM } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdSchema, namespaceSchema, runNameSchema } from "@callnumber/protocol/schemas";
-import { type NamedRun, RUN_NAME_FORM } from "@callnumber/protocol/wire";
 import type { FastifySchema } from "fastify";
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";

@@ -1,5 +1,5 @@
 /** Changes of the guard as parameters of lua/apply.lua, and what lua/observe.lua and lua/apply.lua answer. Pure. */
-import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { KEY_NAMES, type ObservedKeys } from "../../guard/checks.js";
 import { fieldsOf, RECORD_FIELDS } from "../../guard/record.js";
 import type { Applied, Change, Expected, Observed } from "../../guard/step-store.js";

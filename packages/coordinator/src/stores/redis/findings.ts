@@ -2,7 +2,7 @@
  * What a Redis server reports of itself, and what is wrong with it or the path to it: first what prevents leasing, then what an operator
  * should know of. Only `reportOf` sends commands.
  */
-import { commandLine } from "@callnumber/protocol/operator";
+import { commandLine } from "@callnumber/protocol/api";
 import type { CoordinatorError } from "../../errors.js";
 import type { Finding } from "../../guard/step-store.js";
 import { isLoopback } from "../../platform/index.js";

@@ -3,8 +3,10 @@
  * stored. Text and whole numbers are checked here: JavaScript would convert anything to a number, and a comparison with NaN is never
  * true, so it would let everything pass. Pure.
  */
+
+import { type Progress, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../../errors.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import type { LedgerTrim, Retention } from "../store.js";

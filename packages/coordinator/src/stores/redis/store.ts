@@ -3,7 +3,8 @@
  * Everything that changes is one script (lua/); this file sends its arguments and reads its replies.
  * Guarantees: G4 (docs/guarantees.md).
  */
-import { LEDGER_ID_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
+import { LEDGER_ID_MAX } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../../errors.js";
 import { quorumOf } from "../../guard/bounds.js";
 import { KEY_NAMES, namespaceRecordIn } from "../../guard/checks.js";

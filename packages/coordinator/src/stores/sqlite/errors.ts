@@ -1,6 +1,5 @@
 /** The errors of the embedded store's file, and what SQLite reports as the errors of this package. */
-import { shellWord } from "@callnumber/protocol/operator";
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import { type ErrorCode, shellWord } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../../errors.js";
 
 const SQLITE_BUSY = 5;

@@ -6,7 +6,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
-import { shellWord } from "@callnumber/protocol/operator";
+import { shellWord } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../../errors.js";
 import { octalOf } from "../../platform/private-file.js";
 import { isLink, LinkLeadsNowhere, realPathOf } from "../../platform/real-path.js";

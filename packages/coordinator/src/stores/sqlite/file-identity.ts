@@ -7,8 +7,7 @@
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { chmodSync, statSync } from "node:fs";
-import { commandLine } from "@callnumber/protocol/operator";
-import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
+import { commandLine, DEFAULT_NAMESPACE } from "@callnumber/protocol/api";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../../errors.js";
 

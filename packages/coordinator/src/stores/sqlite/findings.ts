@@ -2,7 +2,7 @@
  * What an operator should know of an embedded store that leases all the same. Pure. What prevents leasing is refused when the file is
  * opened, and in each transaction.
  */
-import { shellWord } from "@callnumber/protocol/operator";
+import { shellWord } from "@callnumber/protocol/api";
 import { type Restart } from "../../guard/restart-decision.js";
 import type { Finding } from "../../guard/step-store.js";
 import { octalOf } from "../../platform/private-file.js";

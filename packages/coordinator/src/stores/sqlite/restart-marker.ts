@@ -31,7 +31,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { shellWord } from "@callnumber/protocol/operator";
+import { shellWord } from "@callnumber/protocol/api";
 import { SILENCE_MAX_MS } from "../../guard/bounds.js";
 import type { RestartMark } from "../../guard/restart-decision.js";
 import { storePathOf } from "./file-checks.js";

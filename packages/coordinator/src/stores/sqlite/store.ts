@@ -3,8 +3,8 @@
  * one sync of the disk, and none is answered before it.
  */
 
-import { commandLine } from "@callnumber/protocol/operator";
-import { type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
+import { commandLine, runOfLedgerId } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { CoordinatorError } from "../../errors.js";
 import { EPS_MS } from "../../guard/bounds.js";
 import { namespaceRecordIn } from "../../guard/checks.js";

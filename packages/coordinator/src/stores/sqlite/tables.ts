@@ -3,7 +3,8 @@
  * for many leases. However many steps of one transaction change a record, it is written once, before the commit; until then each step
  * reads what the step before it has left. Reads and writes within the caller's transaction.
  */
-import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { Progress } from "@callnumber/protocol/api";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import {
   type NamespaceState,

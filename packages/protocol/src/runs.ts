@@ -1,9 +1,22 @@
 /**
- * Runs as people read and type them: `1/65556` is run 65556 of version 1. As long as a namespace has had version 0 alone, the run is its own
- * name. The ledger id is for machines, and never shown.
+ * Runs by name and by number. People read and type `1/65556`: run 65556 of version 1. As long as a namespace has had version 0 alone, the
+ * run is its own name. The ledger id is for machines, and never shown.
  */
-import { filledPath, pathOf, ROUTES, runOfLedgerId } from "./http-api.js";
-import { RUN_MAX, VERSION_COUNT } from "./layout.js";
+import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "./layout.js";
+
+/** One rising number for a run of any version: `version · 2^30 + run`. Orders the ledger, and is on the wire between client and coordinator. People read `runName`. */
+export function ledgerIdOf(version: number, run: number): number {
+  return version * RUN_COUNT + run;
+}
+
+/** Of the last run of the last version. */
+export const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
+
+/** Returns the version and run of a ledger id. */
+export function runOfLedgerId(ledgerId: number): { version: number; run: number } {
+  const run = ledgerId % RUN_COUNT;
+  return { version: (ledgerId - run) / RUN_COUNT, run };
+}
 
 /** A run as it was typed. */
 export interface NamedRun {
@@ -43,15 +56,6 @@ export function runsName(
 export function nameOfLedgerId(ledgerId: number, current?: number): string {
   const { version, run } = runOfLedgerId(ledgerId);
   return runName(version, run, current);
-}
-
-/** The route of a run whose version is given, too. */
-export const RUN_OF_VERSION_ROUTE = `${ROUTES.runs}/:version/:run`;
-
-/** Returns the path of a run as it was named: `…/runs/99`, `…/runs/1/65556`. */
-export function pathOfRun(namespace: string, { version, run }: NamedRun): string {
-  if (version === undefined) return pathOf("run", { namespace, run });
-  return filledPath(RUN_OF_VERSION_ROUTE, { namespace, version, run });
 }
 
 /**

@@ -1,39 +1,58 @@
 /**
- * The HTTP API as a client needs it: routes, limits, the shapes of lease and report, and error codes.
- * Imports no library, so that the client stays small. `schemas.ts` has the zod schemas and the shapes of all other responses.
+ * The HTTP API: routes, limits, closed lists, and the shapes that clients need; with the names of runs and what messages print. Imports no
+ * library, so that a client and a page in a browser can have it. `schemas.ts` has the zod schemas and the shapes of all other responses.
  */
-import { RUN_COUNT, VERSION_COUNT } from "./layout.js";
+import type { ErrorCode } from "./error-codes.js";
+import { SEQUENCE_MAX } from "./layout.js";
+import type { NamedRun } from "./runs.js";
 
+export * from "./call-number-in.js";
 export * from "./error-codes.js";
+export * from "./messages.js";
 export { describe } from "./quoted.js";
+export * from "./runs.js";
 
 /** The paths of the routes; `pathOf` fills in their parameters. */
 export const ROUTES = {
   leases: "/v1/namespaces/:namespace/leases",
   report: "/v1/namespaces/:namespace/runs/:run/report",
   run: "/v1/namespaces/:namespace/runs/:run",
+  runOfVersion: "/v1/namespaces/:namespace/runs/:version/:run",
   runs: "/v1/namespaces/:namespace/runs",
   callNumber: "/v1/namespaces/:namespace/call-numbers/:callNumber",
+  publicCallNumber: "/v1/public/namespaces/:namespace/call-numbers/:callNumber",
   status: "/v1/namespaces/:namespace/status",
+  capacity: "/v1/namespaces/:namespace/capacity",
+  history: "/v1/namespaces/:namespace/history",
+  export: "/v1/namespaces/:namespace/export",
+  namespaces: "/v1/namespaces",
+  events: "/v1/events",
+  settings: "/v1/settings",
+  metrics: "/metrics",
+  console: "/console/",
   health: "/healthz",
   readiness: "/readyz",
   openApi: "/openapi.json",
 } as const;
 
-/** Returns the path of a route with its parameters, escaped: a typed call number may contain anything. */
-export function pathOf(route: keyof typeof ROUTES, parameters?: PathParameters): string {
-  return filledPath(ROUTES[route], parameters);
-}
-
-type PathParameters = Readonly<Record<string, string | number>>;
-
-/** Returns the path of a route of another table. @throws TypeError when a parameter is missing. */
-export function filledPath(path: string, parameters: PathParameters = {}): string {
+/**
+ * Returns the path of a route with its parameters, escaped: a typed call number may contain anything.
+ * @throws TypeError when a parameter is missing.
+ */
+export function pathOf(route: keyof typeof ROUTES, parameters: Readonly<Record<string, string | number>> = {}): string {
+  const path = ROUTES[route];
   return path.replace(/:(\w+)/g, (_, name: string) => {
     const value = parameters[name];
     if (value === undefined) throw new TypeError(`the path ${path} needs "${name}"`);
     return encodeURIComponent(value);
   });
+}
+
+/** Returns the path of a run as it was named: `…/runs/99`, `…/runs/1/65556`. */
+export function pathOfRun(namespace: string, { version, run }: NamedRun): string {
+  return version === undefined
+    ? pathOf("run", { namespace, run })
+    : pathOf("runOfVersion", { namespace, version, run });
 }
 
 /** The most runs that one lease can hold: a million call numbers. */
@@ -66,20 +85,6 @@ export const INSTANT_MAX_MS = 8.64e15;
 export const PAGE_LIMIT_MAX = 500;
 /** Leases of a page where no limit is given. */
 export const PAGE_LIMIT_DEFAULT = 50;
-
-/** One rising number for a run of any version: `version · 2^30 + run`. Orders the ledger, and is on the wire between client and coordinator. People read `runName`. */
-export function ledgerIdOf(version: number, run: number): number {
-  return version * RUN_COUNT + run;
-}
-
-/** Of the last run of the last version. */
-export const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
-
-/** Returns the version and run of a ledger id. */
-export function runOfLedgerId(ledgerId: number): { version: number; run: number } {
-  const run = ledgerId % RUN_COUNT;
-  return { version: (ledgerId - run) / RUN_COUNT, run };
-}
 
 /** The importer process that leases. */
 export interface Holder {
@@ -136,6 +141,11 @@ export interface Lease {
 /** `open`: in use · `exhausted`: used to the last sequence · `closed`: never used again. */
 export type RunState = "open" | "exhausted" | "closed";
 
+/** `discarded`: leased and never handed out, as a coordinator reports; a report of the holder replaces it. `skipped`: by a recovery, never leased. */
+export type NotedState = RunState | "discarded" | "skipped";
+/** `unreported`: leased, and not reported since. */
+export type KnownRunState = NotedState | "unreported";
+
 /** The body of a report. */
 export interface ReportRequest {
   /** The nonce of the lease: only its holder knows it. */
@@ -151,6 +161,30 @@ export interface RunReport extends ReportRequest {
   readonly run: number;
 }
 
+/** How far a holder got in a lease: all runs of the lease before `run` are used to the end, those after it untouched. */
+export interface Progress {
+  readonly run: number;
+  readonly lastSequence: number | null;
+  readonly state: NotedState;
+  readonly reportedAtMs: number;
+}
+
+/**
+ * Returns what the ledger entry of a lease shows of one of its runs. A holder uses the runs of a lease in their order: those before the
+ * reported one are used up, those after it untouched. A lease is discarded as a whole.
+ */
+export function runStateIn(
+  { progress }: { readonly progress: Progress | null },
+  run: number,
+): { readonly state: KnownRunState; readonly lastSequence: number | null } {
+  if (progress === null) return { state: "unreported", lastSequence: null };
+  if (progress.state === "discarded" || progress.state === "skipped")
+    return { state: progress.state, lastSequence: null };
+  if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
+  if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
+  return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };
+}
+
 /** The body of every error. The code is stable, the message is not. */
 export interface ErrorResponse {
   readonly code: string;
@@ -159,4 +193,44 @@ export interface ErrorResponse {
   readonly message: string;
   /** For `later`: how long to wait at least. `Retry-After` has the same in whole seconds. */
   readonly retryAfterMs?: number | undefined;
+}
+
+/** Every alarm that a coordinator can raise. */
+export const ALARM_NAMES = [
+  "runs_used_80",
+  "runs_used_95",
+  "run_space_exhausted",
+  "clock_moved_backward",
+  "holder_restarts",
+  "headroom_low",
+  "run_ceiling_ending",
+  "connections_full",
+  "tokens_file_unreadable",
+] as const;
+export type AlarmName = (typeof ALARM_NAMES)[number];
+
+/** The gravest first. A notice is for a reader of the console; the others should reach an operator. */
+export const ALARM_SEVERITIES = ["critical", "warning", "notice"] as const;
+export type AlarmSeverity = (typeof ALARM_SEVERITIES)[number];
+
+/** The windows of the history route. */
+export const HISTORY_WINDOWS_MS = [3_600_000, 86_400_000, 604_800_000] as const;
+/** Steps of a history, whichever its window. */
+export const HISTORY_STEP_COUNT = 60;
+
+/** Where the value of a setting is from. */
+export const SETTING_ORIGINS = ["command line", "environment", "default"] as const;
+
+/** One event of the coordinator, as in the event stream: the same name and fields as in its log. */
+export interface OperatorEvent {
+  /** Rises by one with each event of this coordinator process. */
+  readonly id: number;
+  readonly atMs: number;
+  readonly level: "debug" | "info" | "warn" | "error";
+  /** As in the log: `lease`, `request_rejected`, `recovered`, … */
+  readonly event: string;
+  /** Null when it concerns all. */
+  readonly namespace: string | null;
+  readonly code: ErrorCode | null;
+  readonly fields: Readonly<Record<string, unknown>>;
 }

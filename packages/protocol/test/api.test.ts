@@ -1,6 +1,15 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import {
+  describe as described,
+  ERROR_RULES,
+  isErrorCode,
+  ledgerIdOf,
+  PROOF_PATTERN,
+  pathOf,
+  runOfLedgerId,
+} from "../src/api.js";
+import {
   callNumberSchema,
   holderSchema,
   leaseRequestSchema,
@@ -10,15 +19,6 @@ import {
   runsQuerySchema,
   statusResponseSchema,
 } from "../src/schemas.js";
-import {
-  describe as described,
-  ERROR_RULES,
-  isErrorCode,
-  ledgerIdOf,
-  PROOF_PATTERN,
-  pathOf,
-  runOfLedgerId,
-} from "../src/wire.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
 const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null, proof: null, sentAtMs: 1 };

@@ -1,6 +1,6 @@
 /**
- * The commands in messages that an operator runs: the one place that writes them. A message names the store by a placeholder, because
- * importers read it too; what an operator reads has it filled in.
+ * Commands and numbers in messages. This is the one place that writes the commands that an operator runs. A message names the store by a
+ * placeholder, because importers read it too; what an operator reads has it filled in.
  */
 
 /** The placeholder for the value of `--store` where a reader may not see it. */
@@ -68,4 +68,23 @@ export function filledJson(json: string, context: CommandContext): string {
 /** A word of a command that is copied into a shell. Clients choose names: one that is `$(…)` must stay a name. */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** What stays as it is: a command, which is copied, and numbers that are names, as of a run. Then a number that stands alone. */
+const NUMBER = /`[^`]*`|\b(?:pid|port|year|leased to|runs?) \d+|(?<![\w.:/"@=-])[1-9]\d{3,}(?![\w:/"@=-]|\.\d)/g;
+
+/**
+ * The same text with a comma between each three digits of its numbers: "65,735 runs are left". Programs read the same
+ * messages, so the coordinator writes none.
+ */
+export function withSeparators(message: string): string {
+  return message.replace(NUMBER, (found) => (/^\d/.test(found) ? formatCount(found) : found));
+}
+
+/**
+ * A number with a comma between each three digits: `1,073,741,823`. `toLocaleString` would load the rules of all languages: 10 ms for the
+ * first number of a command.
+ */
+export function formatCount(count: number | bigint | string): string {
+  return String(count).replace(/(?<!\.\d*)\B(?=(?:\d{3})+(?!\d))/g, ",");
 }
