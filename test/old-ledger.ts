@@ -1,5 +1,6 @@
 /** Stores whose leases are older than their retention, for coordinators that trim them at their start. */
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
+import { importLeases } from "../packages/coordinator/src/ledger/ledger-changes.js";
 import { openStore } from "../packages/coordinator/src/stores/open-store.js";
 import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "../packages/coordinator/test/commands-for-test.js";
@@ -30,7 +31,7 @@ export async function makeOldLedger(storeUrl: string, leaseCount: number): Promi
   );
   const { store } = await openStore(parseStoreUrl(storeUrl), { create: true });
   try {
-    await store.importLeases(NAMESPACE, old);
+    await importLeases(store, NAMESPACE, old);
     await stepOn(store, NAMESPACE, commandsFor(storeId).recover({ floor: leaseCount, nodeCount: 1 }));
     await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
   } finally {

@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { expect, inject, test } from "vitest";
 import { lastLedgerIdOf } from "../packages/coordinator/src/ledger/lease-identity.js";
-import { LEDGER_TRIM_LEASES_MAX } from "../packages/coordinator/src/stores/store.js";
+import { LEDGER_TRIM_LEASES_MAX } from "../packages/coordinator/src/retention/ledger-trimmer.js";
 import { seededBelow } from "./faults/seeded-random.js";
 import { exportedLedger, LeasingImporters } from "./leasing-importers.js";
 import { makeOldLedger } from "./old-ledger.js";

@@ -93,7 +93,7 @@ async function doAllWork({ nodes: [node] }: ClusterRedis, namespace: string): Pr
     await coordinator.run(namespace, firstRun);
     await coordinator.inspect(namespace, encodeCallNumber({ version: 0, run: firstRun, sequence: 1 }));
     await coordinator.lease(namespace, { ...request, nonce: randomBytes(12).toString("base64url") });
-    await trimOldest(store, namespace, made.storeId);
+    await trimOldest(store, namespace);
     await coordinator.inspect(namespace, "00000000");
     expect(await coordinator.namespaces()).toContainEqual(expect.objectContaining({ namespace }));
     await coordinator.status(namespace);
@@ -106,11 +106,11 @@ async function doAllWork({ nodes: [node] }: ClusterRedis, namespace: string): Pr
 }
 
 /** As a coordinator does, once the lease is in a file. */
-async function trimOldest(store: Store, namespace: string, storeId: string): Promise<void> {
+async function trimOldest(store: Store, namespace: string): Promise<void> {
   await store.setRetentionDays(namespace, 90);
   const { through: trimmedThrough } = await store.readRetention(namespace);
-  const [oldest] = await store.leases(namespace, { from: trimmedThrough + 1, direction: "oldest_first", limit: 1 });
-  const { firstRun: through = 0, leasedAtMs = 0, progress } = oldest ?? {};
-  const leases = [{ lastLedgerId: through, reportedAtMs: progress?.reportedAtMs ?? null }];
-  expect(await store.trimLedger(namespace, { storeId, trimmedThrough, through, leasedAtMs, leases })).toBe(true);
+  const leases = await store.leases(namespace, { from: trimmedThrough + 1, direction: "oldest_first", limit: 1 });
+  const { firstRun: through = 0, leasedAtMs = 0 } = leases[0] ?? {};
+  const record = await store.readNamespace(namespace);
+  expect(await store.trimLedger(namespace, { record, trimmedThrough, through, leasedAtMs, leases })).toBe(true);
 }

@@ -7,7 +7,7 @@ const FOLDERS = {
   numbers: import.meta.glob("../../packages/client/src/run-numbers.ts"),
   client: import.meta.glob("../../packages/client/src/*.ts"),
   guard: import.meta.glob("../../packages/coordinator/src/guard/*.ts"),
-  stores: import.meta.glob("../../packages/coordinator/src/stores/{ledger-decisions,memory,sqlite/store}.ts"),
+  stores: import.meta.glob("../../packages/coordinator/src/stores/{memory,sqlite/store}.ts"),
 };
 
 test("every module loads", async () => {

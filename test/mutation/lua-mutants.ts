@@ -1,4 +1,4 @@
-/** Every refusal of a Redis script left out, every comparison of the one that writes records, and every write: one mutant each. */
+/** Every comparison of a Redis script left out, and every write: one mutant each. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -13,12 +13,8 @@ export interface LuaMutant {
   readonly text: string;
 }
 
-const REFUSES = /\breturn (refuse\(|nil, (word|'[A-Z])|'[A-Z]+', |word, detail)/;
-const CONDITION = /\b(else)?if (.+) then\b/;
 const WRITES = /redis\.call\('(HSET|HDEL|XADD|XDEL|PERSIST|RENAMENX)'/g;
-/** It knows no refusal: what does not compare alike is answered. */
-const COMPARING = "apply.lua";
-/** One comparison, or what must be there, of a line that says whether the change is fit. */
+/** One comparison, or what must be there. */
 const COMPARISONS =
   /not \w+|string\.match\(text, [^)]*\) and |[\w.#]+(?:\((?:[^()]|\([^()]*\))*\)|\[\w+\])?(?: \+ \w+)? (?:==|~=|<=|>=) (?:'\w*'|'-'|[\w.]+(?:\((?:[^()]|\([^()]*\))*\)|\[\w+\])?)/g;
 
@@ -34,18 +30,10 @@ export function luaMutants(): readonly LuaMutant[] {
       const [code = ""] = line.split("--", 1);
       if (index <= head) return [];
       if (code.search(WRITES) >= 0) return [replaced(index, line.replaceAll(WRITES, "pcall(type, '$1'"))];
-      if (file === COMPARING) {
-        return [...code.matchAll(COMPARISONS)].map(({ 0: found, index: at }, number) => {
-          const leftOut = found.endsWith(" and ") ? "" : /^not |~=/.test(found) ? "false" : "true";
-          return replaced(index, line.slice(0, at) + leftOut + line.slice(at + found.length), `#${number}`);
-        });
-      }
-      if (!REFUSES.test(code)) return [];
-      // A return alone stands below its condition, or is the last word of a function.
-      const at = CONDITION.test(code) ? index : index - 1;
-      const condition = lines[at] as string;
-      if (at < index && !condition.trimEnd().endsWith("then")) return [];
-      return [replaced(at, condition.replace(CONDITION, "$1if false then"))];
+      return [...code.matchAll(COMPARISONS)].map(({ 0: found, index: at }, number) => {
+        const leftOut = found.endsWith(" and ") ? "" : /^not |~=/.test(found) ? "false" : "true";
+        return replaced(index, line.slice(0, at) + leftOut + line.slice(at + found.length), `#${number}`);
+      });
     });
   });
 }

@@ -1,4 +1,4 @@
-/** Each refusal, each comparison and each write of the Redis scripts left out, one at a time: the tests of `npm test` notice. Part of `npm run test:mutation`. */
+/** Each comparison and each write of the Redis scripts left out, one at a time: the tests of `npm test` notice. Part of `npm run test:mutation`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
@@ -13,7 +13,7 @@ const STAGES = [
 ];
 const AT_ONCE = 2;
 
-test("every refusal, comparison and write that is left out of a script is noticed", async () => {
+test("every comparison and write that is left out of a script is noticed", async () => {
   const mutants = luaMutants();
   const left = [...mutants];
   const survivors: string[] = [];

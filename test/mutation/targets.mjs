@@ -23,7 +23,7 @@ export const TARGETS = {
   },
   /** What decides about leases; not the files and locks below them. */
   stores: {
-    mutate: [`${STORES}/{ledger-decisions,memory,stored-shapes,sqlite/tables,sqlite/store}.ts`],
+    mutate: [`${STORES}/{memory,stored-shapes,sqlite/tables,sqlite/store}.ts`],
     tests: [LOADS, `${COORDINATOR}/{stores,two-stores,ledger-trim,store-copy,sqlite-store,seals,discarded}.test.ts`],
   },
 };

@@ -184,7 +184,9 @@ export class SimulatedStore implements Store {
     return [NAMESPACE];
   }
 
-  async report(): Promise<void> {}
+  async setProgress(): Promise<boolean> {
+    return true;
+  }
 
   async leases(): Promise<readonly []> {
     return [];
@@ -194,7 +196,9 @@ export class SimulatedStore implements Store {
     return [];
   }
 
-  async importLeases(): Promise<void> {}
+  async appendLeases(): Promise<boolean> {
+    return true;
+  }
 
   async readRetention(): Promise<Retention> {
     return { days: 0, through: 0, leasedAtMs: 0 };

@@ -1,6 +1,7 @@
 --[[
   Writes what the guard decided, if what it decided on still holds: the only script that writes a record. Knows no rule: it compares, adds,
-  writes and answers. src/guard/step-store.ts does the same for the stores in the coordinator's process. Comes after observe.lua.
+  writes and answers. src/guard/step-store.ts does the same for the stores in the coordinator's process. Comes after
+  observe.lua and entry.lua.
   KEYS    1 record · 2 ledger · 3 holders · from 4 on, for each key that ARGV 6 names, an unused one to which it is renamed first
   ARGV    1 nonce · 2 what must be the same: role, epoch, types of the keys, whether the record expires
           3 most replicas · 4 earliest and 5 latest time of the server (ms) · 6 numbers of the keys to be renamed, and
@@ -11,7 +12,7 @@
           reached · 13 greatest mark to write · 14 1 when the mark must have reached the newest entry, too; else "-", and 12 the newest
           entry's ledger id
           15 ledger id of run 0 of the version · from 16 on, for each lease its runs, its nonce and its holder as JSON
-  Answers { nonce, 'done', mark, time }, or what was found. Entries have the id <ledger id of the lease's last run>-0.
+  Answers { nonce, 'done', mark, time }, or what was found.
 
   The record is written first, once, with the last mark; the ledger entries last, without pcall: an error in between discards the runs,
   which is safe; the other order could leave an entry for runs that are leased again.
@@ -46,7 +47,7 @@ if isRising then
   for at = 16, #ARGV do
     local runs, nonce, holder = string.match(ARGV[at], '^(%d+) (%S+) ({.*})$')
     mark = mark + tonumber(runs)
-    leases[#leases + 1] = { id = digits(base + mark) .. '-0', runs = runs, nonce = nonce, holder = holder }
+    leases[#leases + 1] = { id = digits(base + mark), runs = runs, nonce = nonce, holder = holder }
   end
   isFit = age >= tonumber(ARGV[10]) and age <= tonumber(ARGV[11]) and mark <= tonumber(ARGV[13])
     and base + markBefore >= tonumber(ARGV[12]) and (ARGV[14] == '0' or base + markBefore >= tonumber(ledgerMark))
@@ -72,13 +73,7 @@ for i, name in ipairs(FIELDS) do
 end
 redis.call('HSET', KEYS[1], unpack(written))
 
--- Holders are stored once each, under a number: the ledger names them by it and stays small.
 for _, lease in ipairs(leases) do
-  local number = redis.call('HGET', KEYS[3], lease.holder)
-  if not number then
-    number = digits(redis.call('HLEN', KEYS[3]) / 2 + 1)
-    redis.call('HSET', KEYS[3], lease.holder, number, number, lease.holder)
-  end
-  redis.call('XADD', KEYS[2], lease.id, 'n', lease.runs, 't', after[TIME], 'h', number, 'x', lease.nonce)
+  addEntry(KEYS[2], KEYS[3], lease.id, lease.runs, after[TIME], lease.nonce, lease.holder)
 end
 return { ARGV[1], 'done', after[MARK], after[TIME] }

@@ -36,6 +36,7 @@ import type { Finding } from "./guard/step-store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
+import { reportInTime } from "./ledger/ledger-changes.js";
 import {
   type ExportStep,
   exportedSteps,
@@ -46,7 +47,6 @@ import {
 import { namedLedgerId, readRun, readRuns } from "./ledger/read-runs.js";
 import type { StartLoop } from "./limits/restart-brake.js";
 import { type Log, msSince, SILENT_LOG } from "./log.js";
-import { reportInTime } from "./retention/trimmed-leases.js";
 import { CapacityReader } from "./status/capacity-reader.js";
 import { type Observation, observe, type Readiness, readinessOf, storeProbe } from "./status/readiness.js";
 import { describeNamespace, type StatusSources, statusOf } from "./status/status.js";
@@ -247,7 +247,7 @@ export class Coordinator {
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
     assertNamespace(namespace);
     assertReport(ledgerId, { nonce, lastSequence, state });
-    await reportInTime(this.#ledger, namespace, ledgerId, { nonce, lastSequence, state });
+    await reportInTime(this.#ledger, namespace, ledgerId, { nonce, lastSequence, state }, this.#clock.now);
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 

@@ -15,7 +15,7 @@ export { type Log, SILENT_LOG } from "./log.js";
 export { LedgerFiles, LedgerTrimmer } from "./retention/ledger-trimmer.js";
 export { ProcessAlarms } from "./status/process-alarms.js";
 export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
-export type { ReportCommand, Store } from "./stores/store.js";
+export type { Store } from "./stores/store.js";
 export { describeStore, parseStoreUrl, type StoreAddress } from "./stores/store-url.js";
 export type { TokenRecord } from "./tokens/token.js";
 export { TokenAuthenticator } from "./tokens/token-auth.js";

@@ -14,6 +14,7 @@ import { type NamespaceState, readRecord, storedFields } from "../src/guard/reco
 import { isRefusal, type Refusal } from "../src/guard/refusals.js";
 import { type Change, type Observed, recordToWrite } from "../src/guard/step-store.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { importLeases } from "../src/ledger/ledger-changes.js";
 import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js";
 import type { Store } from "../src/stores/store.js";
@@ -67,18 +68,18 @@ export function localTable(open: OpenForTest): SetTable {
         if (!isOurs || ledger === "string" || holders === "list") return false;
         const kept = typeof record === "object" ? readRecord(record.fields, NAMESPACE) : undefined;
         if (kept !== undefined && isRefusal(kept)) return false;
-        const held = await store.leases(NAMESPACE, { direction: "oldest_first", limit: 100, withoutRecord: true });
+        const held = await store.leases(NAMESPACE, { direction: "oldest_first", limit: 100 });
         const missing = (ledger === "none" ? [] : ledger).slice(held.length);
         if (!isNew && (missing.length > 0 || kept === undefined)) return false;
         isNew = false;
         if (missing.some((id) => runOfLedgerId(id).run === 0)) return false;
-        await store.importLeases(NAMESPACE, missing.map(entryAt));
+        await importLeases(store, NAMESPACE, missing.map(entryAt));
         if (kept !== undefined) await store.apply(NAMESPACE, anyState(await store.read(NAMESPACE)), changeTo(kept));
         return true;
       },
       contents: async () => ({
         keys: (await store.read(NAMESPACE)).keys,
-        leases: await store.leases(NAMESPACE, { direction: "newest_first", limit: 10, withoutRecord: true }),
+        leases: await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 }),
       }),
       remove,
     };

@@ -12,7 +12,7 @@ import type {
   StepCommand,
 } from "../src/guard/commands.js";
 import { newStoreId } from "../src/guard/store-id.js";
-import type { ReportCommand } from "../src/stores/store.js";
+import type { ReportCommand } from "../src/ledger/ledger-changes.js";
 
 export const NAMESPACE = "main";
 export const PROOF_KEY = "5a".repeat(32);

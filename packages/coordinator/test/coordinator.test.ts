@@ -112,7 +112,7 @@ describe("the report of a lease request", () => {
 
   test("a lease does not wait for it", async () => {
     class Stalling extends MemoryStore {
-      override report = () => new Promise<never>(() => {});
+      override setProgress = () => new Promise<never>(() => {});
     }
     const { coordinator } = await coordinatorOn(new Stalling());
     await coordinator.lease(NAMESPACE, leaseRequest({ nonce }));

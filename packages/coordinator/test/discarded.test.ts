@@ -1,5 +1,6 @@
 /** The ledger shows each lease that no client received as discarded, and no other lease. */
 import { connect } from "node:net";
+import type { Progress } from "@callnumber/protocol/api";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { afterEach, describe, expect, test } from "vitest";
@@ -8,7 +9,6 @@ import { type Applied, type Change, type Expected, isApplied, type Observed } fr
 import { createServer, type Server } from "../src/http/server.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import type { ReportCommand } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 
 type Alter = (applied: Applied) => Applied;
@@ -18,7 +18,7 @@ class AlteringStore extends MemoryStore {
   alter: Alter = (applied) => applied;
   gate: Promise<unknown> = Promise.resolve();
   isReporting = true;
-  readonly reports: ReportCommand[] = [];
+  readonly reports: Progress[] = [];
   override async apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
     const isLease = change.leases.length > 0;
     if (isLease) await this.gate;
@@ -28,10 +28,10 @@ class AlteringStore extends MemoryStore {
     const applied = { ...answer, acknowledgedCount: 1, check: { role: "master", epoch, generation } };
     return isLease ? this.alter(applied) : applied;
   }
-  override async report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
-    this.reports.push(command);
+  override async setProgress(namespace: string, lease: LedgerEntry, progress: Progress): Promise<boolean> {
+    this.reports.push(progress);
     if (!this.isReporting) throw new Error("not now");
-    await super.report(namespace, ledgerId, command);
+    return await super.setProgress(namespace, lease, progress);
   }
 }
 

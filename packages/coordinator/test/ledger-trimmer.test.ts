@@ -10,9 +10,9 @@ import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
-import { LedgerFiles } from "../src/retention/ledger-trimmer.js";
+import { importLeases, recordReport } from "../src/ledger/ledger-changes.js";
+import { LEDGER_TRIM_LEASES_MAX, LedgerFiles } from "../src/retention/ledger-trimmer.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import { LEDGER_TRIM_LEASES_MAX } from "../src/stores/store.js";
 import { holder, LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
 import { recentStoreId, recover } from "./steps-for-move.js";
 import { stepOn } from "./steps-for-test.js";
@@ -50,7 +50,7 @@ async function leased(leaseCount: number, store = new MemoryStore()): Promise<St
 /** What the memory store would be after a restore of what it is now. */
 async function copyOf({ store, storeId }: StoreInHand): Promise<MemoryStore> {
   const copy = new MemoryStore();
-  await copy.importLeases(NAMESPACE, await ledgerOf(store));
+  await importLeases(copy, NAMESPACE, await ledgerOf(store));
   await recover(copy, storeId);
   await inHand(copy, { storeId }).skipAhead();
   await copy.setRetentionDays(NAMESPACE, RETENTION_DAYS);
@@ -99,14 +99,14 @@ test("a trim stops at the first lease that its holder still reports on, and cont
   let nowMs = Date.now();
   const now = () => nowMs;
   const { store } = await leased(6, new MemoryStore({ now }));
-  await store.report(NAMESPACE, 2, reportCommand({ state: "open" }));
+  await recordReport(store, NAMESPACE, 2, reportCommand({ state: "open" }), now);
   nowMs += (RETENTION_DAYS - 1) * DAY_MS;
-  await store.report(NAMESPACE, 4, reportCommand({ state: "open" }));
-  await store.report(NAMESPACE, 5, reportCommand({ state: "closed" }));
+  await recordReport(store, NAMESPACE, 4, reportCommand({ state: "open" }), now);
+  await recordReport(store, NAMESPACE, 5, reportCommand({ state: "closed" }), now);
   nowMs += 2 * DAY_MS;
   await trimmed(store, directory, { now });
   expect(runsIn(await ledgerOf(store))).toEqual([4, 5, 6]);
-  await store.report(NAMESPACE, 4, reportCommand({ state: "exhausted" }));
+  await recordReport(store, NAMESPACE, 4, reportCommand({ state: "exhausted" }), now);
   await trimmed(store, directory, { now });
   expect(runsIn(await ledgerOf(store))).toEqual([6]);
   expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 2, 3, 4, 5]);
@@ -118,7 +118,7 @@ test("a trim stores the latest time of its leases, where a clock was ahead once"
   const entry = { version: 0, runCount: 1, holder, coordinator: "c", nonce: LEASE_NONCE, progress: null };
   const leases: LedgerEntry[] = [];
   for (const leasedAtMs of times) leases.push({ ...entry, firstRun: leases.length + 1, leasedAtMs });
-  await store.importLeases(NAMESPACE, leases);
+  await importLeases(store, NAMESPACE, leases);
   await recover(store, storeId, { floor: 4 });
   await inHand(store, { storeId }).skipAhead();
   await store.setRetentionDays(NAMESPACE, RETENTION_DAYS);
@@ -203,7 +203,7 @@ test("the trimmer trims nothing when a report comes after its reading; the next 
   const { store } = await leased(5);
   const reported = storeWith(store, {
     trimLedger: async (namespace, trim) => {
-      await store.report(NAMESPACE, 2, reportCommand({ lastSequence: 77, state: "closed" }));
+      await recordReport(store, NAMESPACE, 2, reportCommand({ lastSequence: 77, state: "closed" }));
       return await store.trimLedger(namespace, trim);
     },
   });

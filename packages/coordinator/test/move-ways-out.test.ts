@@ -13,6 +13,7 @@ import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { movedSeal } from "../src/guard/seals.js";
 import { nextStoreId } from "../src/guard/store-id.js";
+import { importLeases } from "../src/ledger/ledger-changes.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
 import { recordFindings } from "../src/operator/record-findings.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, wayOfMoved } from "../src/operator/recover.js";
@@ -151,9 +152,9 @@ test("a source that came back without its last leases is moved to a ledger that 
   const { store, storeId, newStoreId } = await sealedSource();
   const target = memory();
   const whole = await ledgerOf(store);
-  await target.importLeases(NAMESPACE, whole);
+  await importLeases(target, NAMESPACE, whole);
   const restored = memory();
-  await restored.importLeases(NAMESPACE, whole.slice(0, 3));
+  await importLeases(restored, NAMESPACE, whole.slice(0, 3));
   await recover(restored, storeId);
   expect(await planMove(moving(restored, target))).toMatchObject({
     stage: "begun",
@@ -162,7 +163,7 @@ test("a source that came back without its last leases is moved to a ledger that 
   expect(await moveNamespace(moving(restored, target))).toMatchObject({ storeId: newStoreId, leaseCount: 3 });
   expect(await ledgerOf(target)).toEqual(whole);
   const other = memory();
-  await other.importLeases(NAMESPACE, [{ ...whole[0], nonce: "nonce-of-another-lease" } as (typeof whole)[0]]);
+  await importLeases(other, NAMESPACE, [{ ...whole[0], nonce: "nonce-of-another-lease" } as (typeof whole)[0]]);
   await expect(
     planMove({
       ...moving(restored, other),
@@ -176,7 +177,7 @@ test("a source that came back without its last leases is moved to a ledger that 
 test("a move that is done fails for a source that has more leases than the new store: a copy of it was moved", async () => {
   const { store, storeId } = await sourceIn();
   const copy = memory();
-  await copy.importLeases(NAMESPACE, await ledgerOf(store));
+  await importLeases(copy, NAMESPACE, await ledgerOf(store));
   await recover(copy, storeId);
   const target = memory();
   const done = await moveNamespace(moving(copy, target));

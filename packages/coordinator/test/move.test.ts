@@ -18,6 +18,7 @@ import { FORKED_SEAL } from "../src/guard/record.js";
 import { movedSeal } from "../src/guard/seals.js";
 import { newStoreId } from "../src/guard/store-id.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { importLeases, recordReport } from "../src/ledger/ledger-changes.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { MemoryStore } from "../src/stores/memory.js";
@@ -79,7 +80,7 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
     const { to, source, target, storeId, old, leases } = await pair(makeSource, makeTarget);
     const [first, second] = leases as [Lease, Lease];
     const last = leases.at(-1) as Lease;
-    await source.report(NAMESPACE, 1, { nonce: first.nonce, lastSequence: 99, state: "closed" });
+    await recordReport(source, NAMESPACE, 1, { nonce: first.nonce, lastSequence: 99, state: "closed" });
     const done = await moveNamespace(moving(source, to, target));
     expect(done).toMatchObject({ leaseCount: 7, record: { phase: 1, version: 1, firstVersion: 1, firstRun: 1 } });
     expect(done.storeId).not.toBe(storeId);
@@ -154,7 +155,7 @@ test("a plan of a move changes neither store", async () => {
 test("a plan shows a move that was cut short after the seal, and how far it got", async () => {
   const { to, source, target, storeId } = await pair();
   await seal(source, storeId, sealTo(storeId, to.place));
-  await target.importLeases(NAMESPACE, (await ledgerOf(source)).slice(0, 4));
+  await importLeases(target, NAMESPACE, (await ledgerOf(source)).slice(0, 4));
   const ledger = { leaseCount: 7, copiedCount: 4 };
   expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "begun", ledger });
 });
@@ -183,7 +184,7 @@ describe("a move is rejected, with both stores as they were,", () => {
     async ({ source, target }: Stores) => {
       const ledger = await ledgerOf(source);
       const foreign = { ...(ledger[6] as LedgerEntry), nonce: "nonce-of-another-lease" };
-      await target.importLeases(NAMESPACE, [...ledger.slice(0, count), { ...foreign, firstRun }]);
+      await importLeases(target, NAMESPACE, [...ledger.slice(0, count), { ...foreign, firstRun }]);
     };
   const sealedBy =
     (text: (storeId: string) => string) =>

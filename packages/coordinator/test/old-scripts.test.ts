@@ -74,7 +74,9 @@ function withoutTimes(value: unknown): unknown {
 }
 
 function refusedAs({ code, reason, message, generation, retryAfterMs }: CoordinatorError): object {
-  return { refused: { code, reason, message, generation, retries: retryAfterMs !== undefined } };
+  // Lua kept no more of a schema than a line.
+  const said = code === "store_schema_unsupported" ? "" : message;
+  return { refused: { code, reason, message: said, generation, retries: retryAfterMs !== undefined } };
 }
 
 function grantedAs(after: RecordAfter, runCount: number, movedAside: readonly string[] = []): object {

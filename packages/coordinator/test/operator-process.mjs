@@ -13,7 +13,7 @@ import { openStore } from "../dist/stores/open-store.js";
 import { parseStoreUrl, placeOf } from "../dist/stores/store-url.js";
 
 /** What changes something outside this process. */
-const CHANGES = new Set(["step", "importLeases", "setRetentionDays", "trimLedger", "append"]);
+const CHANGES = new Set(["apply", "appendLeases", "setRetentionDays", "trimLedger", "append"]);
 /** The one change that is no promise. */
 const NOTE = "note";
 

@@ -5,9 +5,10 @@ import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import fc from "fast-check";
 import type { CoordinatorError } from "../src/errors.js";
 import type { Outcome, StepCommand } from "../src/guard/commands.js";
-import { FORKED_SEAL } from "../src/guard/record.js";
+import { FORKED_SEAL, type NamespaceRecord } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import { type LeaseQuery, type Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
@@ -120,7 +121,7 @@ const play = namedPlays({
   report:
     (name: Name, ledgerId: number, who: number, lastSequence: number | null, state: NotedState = "open") =>
     (store) =>
-      store.report(name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
+      recordReport(store, name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
   find: (name: Name, ledgerId: number) => (store) => findLease(store, name, ledgerId),
   list: (name: Name, from: number, limit: number, direction: LeaseQuery["direction"]) => (store) =>
     store.leases(name, { from, direction, limit }),
@@ -128,15 +129,14 @@ const play = namedPlays({
   trim: (asked: AskedTrim) => async (store, ids) => {
     const { name, isForeign, leaseCount, missing, isReportMissed, stale } = asked;
     const { through } = await store.readRetention(name);
-    const oldest = await store.leases(name, { direction: "oldest_first", limit: leaseCount, withoutRecord: true });
+    const oldest = await store.leases(name, { direction: "oldest_first", limit: leaseCount });
     const last = oldest.at(-1);
-    const leases = oldest.map((lease) => ({
-      lastLedgerId: lastLedgerIdOf(lease),
-      reportedAtMs: isReportMissed && lease === last ? null : (lease.progress?.reportedAtMs ?? null),
-    }));
+    const unreported = last && isReportMissed ? { ...last, progress: null } : last;
+    const leases = unreported === undefined ? [] : [...oldest.slice(0, -1), unreported];
+    const { phase = 0, seal = "" } = await store.readNamespace(name).catch(() => ({}) as Partial<NamespaceRecord>);
     const known = { none: leases, oldest: leases.slice(1), newest: leases.slice(0, -1) }[missing];
     return await store.trimLedger(name, {
-      storeId: idFor(ids[name], isForeign),
+      record: { storeId: idFor(ids[name], isForeign), phase, seal },
       trimmedThrough: atLeastZero(through + stale),
       through: last === undefined ? through : lastLedgerIdOf(last),
       leasedAtMs: leaseCount,

@@ -4,7 +4,6 @@
  */
 import { beforeEach, expect, test } from "vitest";
 import { appliedIn, observedIn } from "../src/stores/redis/changes.js";
-import { leasesIn } from "../src/stores/redis/replies.js";
 import { scriptNamed } from "../src/stores/redis/scripts.js";
 import { commandsFor, PROOF_KEY, storeIdFrom } from "./commands-for-test.js";
 import { needsOwnServer, throughProxy, untilDone } from "./redis-for-test.js";
@@ -120,10 +119,4 @@ test("the reply with what was found is rejected unless every part of it has its 
     expect([record, ledger, holders].indexOf("other")).toBe(at - 3);
   }
   expect("c" in (read(parts.with(19, null as never))?.keys.fields ?? { c: "" })).toBe(false);
-});
-
-test("the reply to a query of leases is rejected unless it is lists of leases and holders", () => {
-  for (const other of [null, "OK", [], ["", ""], [["1 1 1 1 n"], [7]]])
-    expect(() => leasesIn(other)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
-  expect(leasesIn([[], []])).toEqual([]);
 });

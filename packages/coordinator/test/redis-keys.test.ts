@@ -1,36 +1,35 @@
 /**
- * What the scripts of the ledger (lua/) reject before they change anything: parameters that no caller of ours sends, keys and records that
- * no script of ours wrote. And what an operator's `recover` makes of such keys. For the script that writes records see apply.test.ts.
+ * What the Redis store rejects before it changes anything: keys and records that no script of ours wrote. And what an operator's `recover` makes of such keys. For the script that writes records see apply.test.ts.
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { Redis } from "ioredis";
 import { beforeEach, expect, test } from "vitest";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis, usersUnavailable } from "../../../test/redis/test-redis.js";
-import { checksumOf } from "../src/guard/record.js";
-import { findLease } from "../src/ledger/read-ledger.js";
-import { keysOf, type NamespaceKeys, type ScriptName, scriptNamed } from "../src/stores/redis/scripts.js";
+import { checksumOf, NO_SEAL, PHASES } from "../src/guard/record.js";
+import { importLeases, recordReport } from "../src/ledger/ledger-changes.js";
+import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
+import { keysOf, type NamespaceKeys } from "../src/stores/redis/scripts.js";
 import type { Store } from "../src/stores/store.js";
-import { LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, storeAt } from "./redis-for-test.js";
 import { stepOn } from "./steps-for-test.js";
 import { type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 const STORE_ID = storeIdFrom(1);
-const TOO_GREAT = "9".repeat(16);
-const NO_NUMBERS = ["", "x", " 1", "-1", "1.5", "1e3", "0x10", "NaN", "inf", TOO_GREAT];
-
-/** A sound value, and bad ones. The bad ones of a number are `NO_NUMBERS`, too. */
-type Parameter = readonly [sound: string | number, ...bad: (string | number)[]];
-type ScriptParameters = Partial<Record<ScriptName, readonly Parameter[]>>;
-
-const SCRIPTS: ScriptParameters = {
-  leases: [[NAMESPACE], [1], ["newest_first", "newest"], [10]],
-  report: [[NAMESPACE], [1], [LEASE_NONCE], [1, 16_385], [0, 4]],
-  trim: [[NAMESPACE], [1], [STORE_ID], [0], [5], [0], [5], [0]],
-  import: [[NAMESPACE], [5], [5], [1], ["{}"], ["nonce"], [0], [1], [0], [1]],
-};
-
+const imported: readonly LedgerEntry[] = [
+  {
+    version: 0,
+    firstRun: 70,
+    runCount: 1,
+    leasedAtMs: 1_790_000_000_000,
+    holder,
+    coordinator: "old",
+    nonce: LEASE_NONCE,
+    progress: { run: 70, lastSequence: 1, state: "open", reportedAtMs: 1_790_000_000_000 },
+  },
+];
 let redis: Redis;
 let keys: NamespaceKeys;
 let operators: Store;
@@ -49,16 +48,6 @@ beforeEach(async () => {
   await inHand.lease();
 });
 
-function keysFor(name: ScriptName): readonly string[] {
-  const { record, ledger, holders, reports, retention } = keys;
-  if (name === "report") return [record, ledger, reports];
-  return name === "trim" ? [record, ledger, reports, retention] : [record, ledger, holders, reports];
-}
-
-function soundWords(name: ScriptName): readonly (string | number)[] {
-  return (SCRIPTS[name] ?? []).map(([sound]) => sound);
-}
-
 /** Everything under the keys of the namespace. */
 async function contents(): Promise<unknown> {
   const contentOf = async (key: string) => {
@@ -69,29 +58,6 @@ async function contents(): Promise<unknown> {
   return await Promise.all(Object.values(keys).map(contentOf));
 }
 
-async function expectRejected(name: ScriptName, words: readonly (string | number)[], reply: RegExp): Promise<void> {
-  const before = await contents();
-  const call = redis.eval(scriptNamed(name).text, keysFor(name).length, ...keysFor(name), ...words);
-  await expect(call, `${name} ${JSON.stringify(words)}`).rejects.toThrow(reply);
-  expect(await contents()).toEqual(before);
-}
-
-test.each(Object.entries(SCRIPTS) as [ScriptName, readonly Parameter[]][])(
-  "%s.lua rejects parameters that only a bug of its caller can send",
-  async (name, parameters) => {
-    const words = soundWords(name);
-    const first = words.length - parameters.length;
-    for (const [at, [sound, ...bad]] of parameters.entries())
-      for (const word of [...bad, ...(typeof sound === "number" ? NO_NUMBERS : [])])
-        await expectRejected(name, words.with(first + at, word), /^MISUSE /);
-  },
-);
-
-test("import.lua rejects a lease that lacks a field", async () => {
-  const unreported = [...soundWords("import").slice(0, -4), "-", "-", "-"];
-  await expectRejected("import", unreported, /^MISUSE \S+ import takes nine fields/);
-});
-
 /** As a program would that knows the checksum: what is wrong is the field alone. */
 async function edit(name: string, text: string | undefined): Promise<void> {
   const { [name]: _, ...fields } = await redis.hgetall(keys.record);
@@ -100,78 +66,88 @@ async function edit(name: string, text: string | undefined): Promise<void> {
   await redis.hset(keys.record, { ...edited, k: checksumOf(edited) });
 }
 
-async function seal(text: string): Promise<void> {
-  await edit("p", "2");
-  await edit("ph", text);
-}
-
 /** Puts an entry in the place of the ledger. */
-async function putEntry(...fields: readonly string[]): Promise<void> {
+async function putEntry(fields: string, id = "5-0"): Promise<void> {
   await redis.del(keys.ledger);
-  await redis.xadd(keys.ledger, "5-0", ...fields);
+  await redis.xadd(keys.ledger, id, ...fields.split(" "));
 }
 
-const OF_A_NAMESPACE = ["report", "leases"] as const;
-const OF_A_RECORD = [...OF_A_NAMESPACE, "trim"] as const;
+const record = { storeId: STORE_ID, phase: PHASES.open, seal: NO_SEAL };
+const none = { trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
+
+/** All that concerns a ledger, as this store does it. */
+const USES = {
+  read: () => store.readNamespace(NAMESPACE),
+  leases: () => store.leases(NAMESPACE, { direction: "newest_first", limit: 10 }),
+  since: () => firstLeaseSince(store, NAMESPACE, 0),
+  report: () => recordReport(store, NAMESPACE, 1, reportCommand()),
+  trim: () => store.trimLedger(NAMESPACE, { ...none, record }),
+  import: () => importLeases(operators, NAMESPACE, imported),
+  retention: () => store.readRetention(NAMESPACE),
+} as const;
+type Use = keyof typeof USES;
+
+async function expectRejected(use: Use, reason: object): Promise<void> {
+  const before = await contents();
+  await expect(USES[use](), use).rejects.toMatchObject(reason);
+  expect(await contents()).toEqual(before);
+}
 
 const NO_RUNS = ["x", "nan", "0x10", "1e3", "-1", String(RUN_MAX + 1), undefined];
-const BAD_FIELDS: readonly [name: string, text: string | undefined, reply: RegExp][] = [
-  ...NO_RUNS.map((text): [string, string | undefined, RegExp] => ["c", text, /^CORRUPT \S+ a field of the record/]),
-  ["n", "0", /^CORRUPT \S+ a field of the record/],
-  ["t", undefined, /^CORRUPT \S+ a field of the record/],
-  ["ver", "8", /^CORRUPT \S+ a field of the record/],
-  ["sid", "x", /^CORRUPT \S+ a field of the record/],
-  ["ph", "a".repeat(40), /^CORRUPT \S+ a field of the record/],
-  ["v", undefined, /^CORRUPT \S+ the record has no schema/],
-  ["v", "1", /^VERSION \S+ 1/],
-  ["v", "3", /^VERSION \S+ 3/],
-  ["ns", "other", /^FOREIGN /],
+const BAD_FIELDS: readonly [name: string, text: string | undefined, code: string][] = [
+  ...NO_RUNS.map((text): [string, string | undefined, string] => ["c", text, "store_corrupt"]),
+  ["n", "0", "store_corrupt"],
+  ["t", undefined, "store_corrupt"],
+  ["ver", "8", "store_corrupt"],
+  ["sid", "x", "store_corrupt"],
+  ["ph", "a".repeat(40), "store_corrupt"],
+  ["v", undefined, "store_corrupt"],
+  ["v", "1", "store_schema_unsupported"],
+  ["v", "3", "store_schema_unsupported"],
+  ["ns", "other", "store_id_mismatch"],
 ];
 
-test.each(BAD_FIELDS)("every script of the ledger rejects a record whose %s is %s: %s", async (field, text, reply) => {
-  await edit(field, text);
-  for (const name of OF_A_RECORD) await expectRejected(name, soundWords(name), reply);
-});
+test.each(BAD_FIELDS)(
+  "nothing is read of a record whose %s is %s, and no report accepted: %s",
+  async (field, text, code) => {
+    await edit(field, text);
+    for (const use of ["read", "report"] as const) await expectRejected(use, { code });
+  },
+);
 
-type Change = readonly [what: string, reply: RegExp, names: readonly ScriptName[], change: () => Promise<unknown>];
+type Change = readonly [what: string, uses: readonly Use[], change: () => Promise<unknown>];
 
 const CHANGES: readonly Change[] = [
-  ["the record is gone", /^EMPTY /, OF_A_NAMESPACE, () => redis.del(keys.record)],
-  ["the checksum is missing", /^CORRUPT \S+ the checksum/, OF_A_RECORD, () => redis.hdel(keys.record, "k")],
-  ["the checksum is wrong", /^CORRUPT \S+ the checksum/, OF_A_RECORD, () => redis.hset(keys.record, "c", "9")],
-  ["the record expires", /^CORRUPT \S+ the record has a time/, OF_A_RECORD, () => redis.expire(keys.record, 1_000)],
-  ["the record is a string", /^CORRUPT /, [...OF_A_RECORD, "import"], () => redis.set(keys.record, "x")],
-  ["the ledger is a string", /^CORRUPT /, ["leases", "report", "trim", "import"], () => redis.set(keys.ledger, "x")],
-  ["the holders are a string", /^CORRUPT /, ["leases", "import"], () => redis.set(keys.holders, "x")],
-  ["the reports are a string", /^CORRUPT /, ["leases", "report", "trim", "import"], () => redis.set(keys.reports, "x")],
-  ["the retention is a string", /^CORRUPT /, ["trim"], () => redis.set(keys.retention, "x")],
-  ["the retention has no number", /^CORRUPT \S+ where it/, ["trim"], () => redis.hset(keys.retention, "through", "x")],
-  [
-    "an entry has a foreign field",
-    /^CORRUPT \S+ entry/,
-    ["leases", "report"],
-    () => putEntry(..."a 1 t 1 h 1 x y".split(" ")),
-  ],
-  ["an entry lacks a field", /^CORRUPT \S+ entry/, ["leases"], () => putEntry(..."n 1 t 1 h 1".split(" "))],
-  [
-    "a report is cut short",
-    /^CORRUPT \S+ a report/,
-    ["leases", "trim", "report"],
-    () => redis.hset(keys.reports, "0", "short"),
-  ],
-  ["the store is another", /^FOREIGN /, ["trim"], () => edit("sid", storeIdFrom(2))],
-  ["the store has moved", /^MOVED /, ["trim"], () => seal("moved")],
-  ["the store is one of two copies", /^FORKED /, ["trim"], () => seal("forked")],
+  ["the checksum is missing", ["read", "report"], () => redis.hdel(keys.record, "k")],
+  ["the checksum is wrong", ["read", "report"], () => redis.hset(keys.record, "c", "9")],
+  ["the record expires", ["read", "report"], () => redis.expire(keys.record, 1_000)],
+  ["the record is a string", ["read", "report", "trim"], () => redis.set(keys.record, "x")],
+  ["the ledger is a string", ["leases", "since", "report", "trim", "import"], () => redis.set(keys.ledger, "x")],
+  ["the holders are a string", ["leases", "report"], () => redis.set(keys.holders, "x")],
+  ["the reports are a string", ["leases", "report"], () => redis.set(keys.reports, "x")],
+  ["the retention is a string", ["retention", "trim"], () => redis.set(keys.retention, "x")],
+  ["the retention has no number", ["retention"], () => redis.hset(keys.retention, "through", "x")],
+  ["an entry has a foreign field", ["leases", "report"], () => putEntry("a 1 t 1 h 1 x y")],
+  ["an entry lacks a field", ["leases"], () => putEntry("n 1 t 1 h 1")],
+  ["an entry has no number of runs", ["leases", "report"], () => putEntry("n 0x1 t 1 h 1 x y")],
+  ["an entry has no ledger id", ["leases", "report"], () => putEntry("n 1 t 1 h 1 x y", "5-1")],
+  ["a report is cut short", ["leases", "report"], () => redis.hset(keys.reports, "0", "short")],
+  ["a report has no state", ["leases", "report"], () => redis.hset(keys.reports, "0", Buffer.alloc(11, 9))],
 ];
 
-test.each(CHANGES)("scripts reject keys that another program has changed: %s", async (_, reply, names, change) => {
+test.each(CHANGES)("what another program has changed is rejected, and left as it is: %s", async (_, uses, change) => {
   await change();
-  for (const name of names) await expectRejected(name, soundWords(name), reply);
+  for (const use of uses) await expectRejected(use, { code: "store_corrupt" });
+});
+
+test("a report on a namespace whose record is gone is rejected", async () => {
+  await redis.del(keys.record);
+  await expectRejected("report", { code: "namespace_not_found" });
 });
 
 test("a mark below a ledger that was trimmed is a rollback, since the newest lease is never trimmed", async () => {
-  const leases = [{ lastLedgerId: 5, reportedAtMs: null }];
-  await store.trimLedger(NAMESPACE, { storeId: STORE_ID, trimmedThrough: 0, through: 5, leasedAtMs: 0, leases });
+  const leases = await store.leases(NAMESPACE, { direction: "oldest_first", limit: 1 });
+  expect(await store.trimLedger(NAMESPACE, { ...none, record, through: 5, leases })).toBe(true);
   await edit("c", "5");
   await expect(inHand.lease()).rejects.toMatchObject({ reason: "rolled_back" });
 });
@@ -215,7 +191,7 @@ test.for(["record", "ledger", "holders"] as const)(
 );
 
 test("all keys of a namespace are in one hash slot", async () => {
-  await store.report(NAMESPACE, 1, reportCommand());
+  await recordReport(store, NAMESPACE, 1, reportCommand());
   const [prefix] = keys.record.split("{");
   const found = await redis.keys(`${prefix}{*`);
   expect(found.sort()).toEqual([keys.holders, keys.ledger, keys.record, keys.reports]);

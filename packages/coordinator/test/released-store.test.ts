@@ -12,6 +12,7 @@ import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
 import { type NamespaceRecord, readRecord, storedFields } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusals.js";
+import { recordReport } from "../src/ledger/ledger-changes.js";
 import { keysOf } from "../src/stores/redis/scripts.js";
 import type { Retention, Store } from "../src/stores/store.js";
 import { commandsFor, holder, LEASE_NONCE, SHORT_BOUNDS } from "./commands-for-test.js";
@@ -75,7 +76,7 @@ test("a store of the last release leases its next run, and takes reports on runs
   const before = main?.leases ?? [];
   const reported = before.findIndex(({ progress }) => progress?.state === "open");
   const { nonce = "", firstRun = 0, runCount = 0 } = before[reported] ?? {};
-  await store.report("main", firstRun + runCount - 1, { nonce, lastSequence: 9, state: "closed" });
+  await recordReport(store, "main", firstRun + runCount - 1, { nonce, lastSequence: 9, state: "closed" });
   const after = await store.leases("main", { direction: "oldest_first", limit: 10 });
   expect(after).toHaveLength(before.length + 1);
   const progress = { run: firstRun + runCount - 1, lastSequence: 9, state: "closed" };

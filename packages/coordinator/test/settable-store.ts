@@ -130,9 +130,9 @@ export class SettableStore implements Store {
     return this.steps.splice(0).map(({ step }) => step);
   }
 
-  report = keepsNoLedger;
+  setProgress = keepsNoLedger;
   leases = keepsNoLedger;
-  importLeases = keepsNoLedger;
+  appendLeases = keepsNoLedger;
   async readRetention(): Promise<Retention> {
     return NO_RETENTION;
   }

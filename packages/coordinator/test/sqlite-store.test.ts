@@ -8,18 +8,11 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { IS_MUTATION } from "../../../test/size-of-run.js";
 import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { StepCommand } from "../src/guard/commands.js";
+import { importLeases } from "../src/ledger/ledger-changes.js";
 import { ledgerPage } from "../src/ledger/read-ledger.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import type { SqliteStore } from "../src/stores/sqlite/store.js";
-import {
-  commandsFor,
-  holder,
-  LEASE_NONCE,
-  NAMESPACE,
-  reportCommand,
-  SMALL_BOUNDS,
-  storeIdFrom,
-} from "./commands-for-test.js";
+import { commandsFor, holder, LEASE_NONCE, NAMESPACE, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { executeSql, live, markOnDisk, newPlace, newStore, type Place } from "./embedded-place.js";
 import { preparedFor, stepOn } from "./steps-for-test.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
@@ -160,23 +153,24 @@ test("steps of one transaction find what the one before has left, and the file h
   const prepared = (command: StepCommand) => preparedFor(store, NAMESPACE, command);
   const lease = await prepared(commands.lease({ runCount: 2 }));
   const claim = await prepared(commands.claim(0));
+  const second = { ...entryOf(2), runCount: 2 };
   const outcomes = await Promise.allSettled([
     store.apply(NAMESPACE, ...lease),
-    store.report(NAMESPACE, 3, reportCommand({ lastSequence: 5 })),
+    store.setProgress(NAMESPACE, second, { run: 3, lastSequence: 5, state: "open", reportedAtMs: 1 }),
     store.apply(NAMESPACE, ...lease),
     store.apply(NAMESPACE, ...claim),
     store.apply(NAMESPACE, ...lease),
     store.apply(NAMESPACE, ...claim),
-    store.importLeases(NAMESPACE, [entryOf(70)]),
+    store.appendLeases(NAMESPACE, 5, [entryOf(70)]),
   ]);
   expect(outcomes).toMatchObject([
     { value: { highWaterMark: 3 } },
-    { status: "fulfilled" },
+    { value: true },
     { value: { highWaterMark: 5 } },
     { value: { highWaterMark: 5 } },
     { value: { keys: { fields: { c: "5", g: "1", p: "1" }, ledgerMark: 5 } } },
     { value: { keys: { fields: { c: "5", g: "1", p: "1" }, ledgerMark: 5 } } },
-    { reason: { code: "namespace_exists" } },
+    { value: false },
   ]);
   const record = await read();
   expect(record).toMatchObject({ highWaterMark: 5, generation: 1, phase: 1 });
@@ -186,11 +180,11 @@ test("steps of one transaction find what the one before has left, and the file h
 
 test("leases are not added to a ledger whose record is made in the same transaction", async () => {
   const store = opened(true);
-  await store.importLeases(NAMESPACE, [entryOf(7)]);
+  await importLeases(store, NAMESPACE, [entryOf(7)]);
   const recovery = await preparedFor(store, NAMESPACE, commandsFor(storeIdFrom(1)).recover());
   const outcomes = await Promise.allSettled([
     store.apply(NAMESPACE, ...recovery),
-    store.importLeases(NAMESPACE, [entryOf(70)]),
+    importLeases(store, NAMESPACE, [entryOf(70)]),
   ]);
   expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "namespace_exists" } }]);
 });
@@ -250,17 +244,19 @@ describe("a copy that an operator accepts", () => {
   });
 
   test("an accepted copy rejects every change but recover, reports that it is a copy, and ignores the marker", async () => {
-    const { copy, storeId, commands } = await copied();
+    const { copy, commands } = await copied();
     expect(copy.restarts.get(NAMESPACE)).toBe("no_mark");
     expect((await planRecovery(asked(copy))).isHealthy).toBe(false);
     const steps = [commands.lease(), commands.heartbeat(), commands.claim(0), commands.confirm(0), commands.seal("-")];
     for (const step of steps) await expect(stepOn(copy, NAMESPACE, step)).rejects.toBeDefined();
     const claim = await preparedFor(copy, NAMESPACE, commands.claim(0));
-    const trim = { storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
+    const trim = { record: undefined, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
+    const [lease] = (await copy.leases(NAMESPACE, { direction: "oldest_first", limit: 1 })) as [LedgerEntry];
+    const progress = { run: lease.firstRun, lastSequence: 1, state: "open", reportedAtMs: 1 } as const;
     for (const change of [
       () => copy.apply(NAMESPACE, ...claim),
-      () => copy.report(NAMESPACE, 5, reportCommand()),
-      () => copy.importLeases(NAMESPACE, []),
+      () => copy.setProgress(NAMESPACE, lease, progress),
+      () => copy.appendLeases(NAMESPACE, 5, []),
       () => copy.setRetentionDays(NAMESPACE, 90),
       () => copy.trimLedger(NAMESPACE, trim),
     ]) {
@@ -303,7 +299,7 @@ describe("a copy that an operator accepts", () => {
     await Promise.allSettled([
       copy.apply(NAMESPACE, ...recovery),
       // No error of ours: it undoes the whole transaction.
-      copy.importLeases("other", [null as never]),
+      copy.appendLeases("other", 0, [null as never]),
     ]);
     await expect(copy.setRetentionDays(NAMESPACE, 90)).rejects.toMatchObject(isCopied);
     await copy.close();
@@ -325,10 +321,8 @@ test("an edited record fails every operation that reads it", async () => {
   await store.close();
   executeSql(path, "UPDATE namespaces SET c = '9'");
   const edited = opened(false);
-  const trim = { storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
   for (const use of [
     () => edited.readNamespace(NAMESPACE),
-    () => edited.trimLedger(NAMESPACE, trim),
     () => stepOn(edited, NAMESPACE, commandsFor(storeId).lease()),
   ]) {
     await expect(use()).rejects.toMatchObject({ code: "store_corrupt" });

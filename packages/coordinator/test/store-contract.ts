@@ -6,8 +6,10 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
 import { EPS_MS } from "../src/guard/bounds.js";
+import type { ReportCommand } from "../src/ledger/ledger-changes.js";
+import { recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
-import type { LeaseQuery, ReportCommand, Store } from "../src/stores/store.js";
+import type { LeaseQuery, Store } from "../src/stores/store.js";
 import {
   commandsFor,
   holder,
@@ -101,10 +103,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           () => stepOn(store, "other", commands.confirm(0)),
           () => stepOn(store, "other", commands.seal("moved")),
           () => stepOn(store, "other", commands.advance(0)),
-          () => store.report("other", 1, reportCommand()),
-          () => findLease(store, "other", 1),
-          () => store.leases("other", { direction: "newest_first", limit: 10 }),
-          () => firstLeaseSince(store, "other", 0),
+          () => recordReport(store, "other", 1, reportCommand()),
         ];
         for (const operation of operations) {
           await expect(operation()).rejects.toMatchObject({
@@ -112,6 +111,8 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
             message: expect.stringContaining("callnumber init --store STORE_URL --namespace other"),
           });
         }
+        expect(await store.leases("other", { direction: "newest_first", limit: 10 })).toEqual([]);
+        expect(await firstLeaseSince(store, "other", 0)).toBeUndefined();
       });
 
       test("each namespace has its own runs, and the list has their names in order", async () => {
@@ -191,8 +192,10 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           [1, 3, holder],
         ]);
         // Each under the nonce of its own request.
-        await store.report(NAMESPACE, 4, reportCommand({ nonce: "nonce-of-the-other" }));
-        await expect(store.report(NAMESPACE, 5, reportCommand({ nonce: "nonce-of-the-other" }))).rejects.toThrow();
+        await recordReport(store, NAMESPACE, 4, reportCommand({ nonce: "nonce-of-the-other" }));
+        await expect(
+          recordReport(store, NAMESPACE, 5, reportCommand({ nonce: "nonce-of-the-other" })),
+        ).rejects.toThrow();
         // Each response has the mark of its own step.
         const steps = [1, 5, 2].map((runCount) => commands.lease({ floor: 68, runCount }));
         const taken = await Promise.all(steps.map(step));
@@ -348,7 +351,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
       test("ledger entries have exactly the shape of the HTTP API: they are returned as they are", async () => {
         const { store, lease } = await storeFrom();
         for (let count = 0; count < 3; count++) await lease({ tokenId: count === 0 ? undefined : "aabbccdd" });
-        await store.report(NAMESPACE, 2, reportCommand());
+        await recordReport(store, NAMESPACE, 2, reportCommand());
         const listed = await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 });
         const exported = await store.leases(NAMESPACE, { direction: "oldest_first", limit: 10 });
         for (const entry of [...listed, ...exported]) expect(ledgerEntrySchema.parse(entry)).toEqual(entry);
@@ -400,7 +403,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const { store } = await withLease();
         const before = Date.now();
         for (const { run, ...report } of reports.split(", ").map(reportIn)) {
-          await store.report(NAMESPACE, run, reportCommand(report as Partial<ReportCommand>));
+          await recordReport(store, NAMESPACE, run, reportCommand(report as Partial<ReportCommand>));
         }
         const kept = await progressOf(store);
         expect(kept).toMatchObject(reportIn(progress));
@@ -412,7 +415,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         for (let count = 0; count < 130; count++) await lease({ leaseNonce: `nonce-of-lease-${count}` });
         for (let count = 0; count < 130; count += 3) {
           const report = reportCommand({ nonce: `nonce-of-lease-${count}`, lastSequence: count });
-          await store.report(NAMESPACE, 5 + count, report);
+          await recordReport(store, NAMESPACE, 5 + count, report);
         }
         const entries = await store.leases(NAMESPACE, { direction: "newest_first", limit: 500 });
         expect(entries).toHaveLength(131);
@@ -427,7 +430,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
       test("a report with another nonce than the lease's is rejected, and changes nothing", async () => {
         const { store } = await withLease();
         await expect(
-          store.report(NAMESPACE, 1, reportCommand({ nonce: "nonce-of-another-lease" })),
+          recordReport(store, NAMESPACE, 1, reportCommand({ nonce: "nonce-of-another-lease" })),
         ).rejects.toMatchObject({
           code: "holder_mismatch",
         });
@@ -437,7 +440,9 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
       test("a report on a run that was never leased is rejected", async () => {
         const { store } = await withLease();
         for (const run of [0, 5, RUN_MAX]) {
-          await expect(store.report(NAMESPACE, run, reportCommand())).rejects.toMatchObject({ code: "run_not_leased" });
+          await expect(recordReport(store, NAMESPACE, run, reportCommand())).rejects.toMatchObject({
+            code: "run_not_leased",
+          });
         }
       });
     });
@@ -447,7 +452,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const { store, reopen } = await opened();
         const { storeId, lease } = await withNamespace(store, { storeId: storeIdFrom(5) });
         await lease({ runCount: 3 });
-        await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
+        await recordReport(store, NAMESPACE, 6, reportCommand({ state: "closed" }));
         await store.setRetentionDays(NAMESPACE, 90);
         const record = await store.readNamespace(NAMESPACE);
         const entry = await findLease(store, NAMESPACE, 6);

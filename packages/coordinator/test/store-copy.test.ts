@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { importLeases, recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
 import { type Store } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
@@ -35,7 +36,7 @@ async function wholeLedger(store: Store, limit = 100): Promise<readonly LedgerEn
   for (;;) {
     const newest = found.at(-1);
     const from = newest === undefined ? 0 : lastLedgerIdOf(newest) + 1;
-    const page = await store.leases(NAMESPACE, { from, direction: "oldest_first", limit, withoutRecord: true });
+    const page = await store.leases(NAMESPACE, { from, direction: "oldest_first", limit });
     expect(page.length).toBeLessThanOrEqual(limit);
     found.push(...page);
     if (page.length < limit) return found;
@@ -49,7 +50,7 @@ describe.each(STORES)("the %s store, as the source of a copy,", (_, open) => {
     await init(store, storeId);
     for (const runCount of [1, 5, 2])
       await lease(store, storeId, { runCount, leaseNonce: `nonce-of-lease-of-${runCount}` });
-    await store.report(NAMESPACE, 3, { nonce: "nonce-of-lease-of-5", lastSequence: 7, state: "closed" });
+    await recordReport(store, NAMESPACE, 3, { nonce: "nonce-of-lease-of-5", lastSequence: 7, state: "closed" });
     const all = await wholeLedger(store);
     expect(all.map(({ firstRun, runCount, nonce }) => [firstRun, runCount, nonce])).toEqual([
       [1, 1, "nonce-of-lease-of-1"],
@@ -71,12 +72,11 @@ describe.each(STORES)("the %s store, as the source of a copy,", (_, open) => {
 describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
   test("a target leases and lists nothing before it has a record, and rejects a new one", async () => {
     const store = (await opened(open)).store;
-    await store.importLeases(NAMESPACE, leases);
+    await importLeases(store, NAMESPACE, leases);
     const storeId = recentStoreId();
     const refused = { code: "namespace_not_found" };
     await expect(lease(store, storeId)).rejects.toMatchObject(refused);
     await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject(refused);
-    await expect(findLease(store, NAMESPACE, 1)).rejects.toMatchObject(refused);
     expect(await store.listNamespaces()).toEqual([]);
     await expect(init(store, storeId)).rejects.toMatchObject({ code: "store_corrupt" });
     expect(await wholeLedger(store)).toEqual(leases);
@@ -84,25 +84,25 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
 
   test("a target finds, lists and dates the leases once it has a record, and their holders may report", async () => {
     const store = (await opened(open)).store;
-    await store.importLeases(NAMESPACE, leases);
+    await importLeases(store, NAMESPACE, leases);
     await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
     expect(await store.listNamespaces()).toEqual([NAMESPACE]);
     expect(await findLease(store, NAMESPACE, 71)).toEqual(third);
     expect(await findLease(store, NAMESPACE, 5)).toBeUndefined();
     expect(await firstLeaseSince(store, NAMESPACE, second.leasedAtMs)).toEqual(second);
     const report = { lastSequence: 20, state: "closed" } as const;
-    await expect(store.report(NAMESPACE, 4, { ...report, nonce: first.nonce })).rejects.toMatchObject({
+    await expect(recordReport(store, NAMESPACE, 4, { ...report, nonce: first.nonce })).rejects.toMatchObject({
       code: "holder_mismatch",
     });
-    await store.report(NAMESPACE, 4, { ...report, nonce: second.nonce });
+    await recordReport(store, NAMESPACE, 4, { ...report, nonce: second.nonce });
     expect((await findLease(store, NAMESPACE, 4))?.progress).toMatchObject({ run: 4, ...report });
   });
 
   test("a target completes an import that was cut short, wherever it begins again", async () => {
     const store = (await opened(open)).store;
-    await store.importLeases(NAMESPACE, []);
+    await importLeases(store, NAMESPACE, []);
     for (const part of [[first], [first], [first, second], [second, third], leases]) {
-      await store.importLeases(NAMESPACE, part);
+      await importLeases(store, NAMESPACE, part);
       const newest = lastLedgerIdOf(part.at(-1) ?? first);
       expect(await wholeLedger(store)).toEqual(leases.filter((lease) => lastLedgerIdOf(lease) <= newest));
     }
@@ -110,10 +110,10 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
 
   test("a target keeps what was reported to it meanwhile", async () => {
     const store = (await opened(open)).store;
-    await store.importLeases(NAMESPACE, leases);
+    await importLeases(store, NAMESPACE, leases);
     await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
-    await store.report(NAMESPACE, 1, { nonce: first.nonce, lastSequence: 5, state: "open" });
-    await store.importLeases(NAMESPACE, leases);
+    await recordReport(store, NAMESPACE, 1, { nonce: first.nonce, lastSequence: 5, state: "open" });
+    await importLeases(store, NAMESPACE, leases);
     expect((await findLease(store, NAMESPACE, 1))?.progress).toMatchObject({ lastSequence: 5 });
   });
 
@@ -130,9 +130,9 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
 
   test.each(others)("a target rejects %s, and adds no lease of the page", async (__, other) => {
     const store = (await opened(open)).store;
-    await store.importLeases(NAMESPACE, leases);
+    await importLeases(store, NAMESPACE, leases);
     const beyond = { ...third, firstRun: 1_000 };
-    await expect(store.importLeases(NAMESPACE, [other, beyond])).rejects.toMatchObject({
+    await expect(importLeases(store, NAMESPACE, [other, beyond])).rejects.toMatchObject({
       code: "store_id_mismatch",
       message: expect.stringContaining(`another lease at run 0/${lastLedgerIdOf(other)}`),
     });
@@ -141,12 +141,12 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
 
   test("a target adds nothing to a ledger that has a record", async () => {
     const store = (await opened(open)).store;
-    await store.importLeases(NAMESPACE, [first, second]);
+    await importLeases(store, NAMESPACE, [first, second]);
     const storeId = recentStoreId();
     await recover(store, storeId, { floor: lastLedgerIdOf(third) });
     for (const phase of ["claimed", "claimed by a coordinator"]) {
-      await store.importLeases(NAMESPACE, [first, second]);
-      await expect(store.importLeases(NAMESPACE, leases), phase).rejects.toMatchObject({
+      await importLeases(store, NAMESPACE, [first, second]);
+      await expect(importLeases(store, NAMESPACE, leases), phase).rejects.toMatchObject({
         code: "namespace_exists",
       });
       await claim(store, storeId);
@@ -161,12 +161,12 @@ describe.each(PAIRS)("from the %s store to the %s store", (from, to, openFrom, o
       fc.asyncProperty(randomLedger(300), fc.integer({ min: 1, max: 120 }), async (ledger, limit) => {
         const [source, target] = [await openFrom(), await openTo()];
         try {
-          await source.store.importLeases(NAMESPACE, ledger);
+          await importLeases(source.store, NAMESPACE, ledger);
           expect(await wholeLedger(source.store), from).toEqual(ledger);
           for (let done = 0, newest = 0; done < ledger.length; ) {
-            const query = { from: newest + 1, direction: "oldest_first", limit, withoutRecord: true } as const;
+            const query = { from: newest + 1, direction: "oldest_first", limit } as const;
             const page = await source.store.leases(NAMESPACE, query);
-            await target.store.importLeases(NAMESPACE, page);
+            await importLeases(target.store, NAMESPACE, page);
             done += page.length;
             newest = lastLedgerIdOf(page.at(-1) as LedgerEntry);
           }

@@ -78,7 +78,7 @@ export function linesInFiles(directory: string): readonly string[] {
 }
 
 export function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
+  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000 });
 }
 
 type Handle = Awaited<ReturnType<typeof open>>;

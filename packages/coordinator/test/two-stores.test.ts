@@ -76,9 +76,8 @@ describe.each(STORES.slice(1))("the %s store and the memory store", (_, open) =>
       }),
       { seed: inject("seed"), numRuns: SCRIPTS, endOnFailure: true, examples: [[scriptOfRefusals]] },
     );
-    // `internal_error`: a trim of the newest lease.
     const expected =
-      "claimed conflict generation_stale holder_mismatch internal_error manual_recovery_required namespace_exists namespace_moved " +
+      "claimed conflict generation_stale holder_mismatch manual_recovery_required namespace_exists namespace_moved " +
       "namespace_not_found rolled_back run_ceiling_reached run_not_leased run_space_exhausted store_forked store_id_mismatch " +
       "version_still_active";
     expect([...rejections].sort()).toEqual(expected.split(" "));

@@ -107,7 +107,10 @@ export function checkMovable(
   return record.phase === PHASES.sealed && record.seal !== step.seal ? refuseSealed(record) : record;
 }
 
-function recordIn(keys: ObservedKeys, namespace: string): NamespaceState | Refusal {
+function recordIn(
+  keys: Pick<ObservedKeys, "record" | "fields" | "expires">,
+  namespace: string,
+): NamespaceState | Refusal {
   if (keys.record === "none") return refusal("EMPTY", "no record");
   if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
   const record = readRecord(keys.fields, namespace);
@@ -119,7 +122,10 @@ function recordIn(keys: ObservedKeys, namespace: string): NamespaceState | Refus
  * Returns the record as a store found it.
  * @throws CoordinatorError `namespace_not_found`, `store_corrupt`, `store_schema_unsupported`, `store_id_mismatch` for what is no record of ours.
  */
-export function namespaceRecordIn({ keys }: { readonly keys: ObservedKeys }, namespace: string): NamespaceRecord {
+export function namespaceRecordIn(
+  { keys }: { readonly keys: Parameters<typeof recordIn>[0] },
+  namespace: string,
+): NamespaceRecord {
   const record = recordIn(keys, namespace);
   if (isRefusal(record)) throw refused(record.code, record.detail, namespace);
   const { id, epoch: _, ...others } = record;

@@ -1,5 +1,5 @@
 /**
- * Why a step is refused: the code that guard/decide.ts and the scripts of the ledger return, and the error that it becomes. HTTP status and retry rule
+ * Why a step is refused: the code that guard/decide.ts returns, and the error that it becomes. HTTP status and retry rule
  * follow from the error code (ERROR_RULES in the protocol); docs/reference/errors.md explains each.
  */
 
@@ -9,7 +9,7 @@ import { CoordinatorError } from "../errors.js";
 import { escapeAndShorten, formatDuration } from "../text.js";
 import { movedToIn, urlOfPlace } from "./seals.js";
 
-/** Every code that guard/decide.ts and the scripts of the ledger refuse with. */
+/** Every code that a step, or a change of the ledger, is refused with. */
 export type RefusalCode =
   | "EMPTY"
   | "CORRUPT"

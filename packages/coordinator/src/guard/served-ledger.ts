@@ -6,7 +6,7 @@ import { CoordinatorError } from "../errors.js";
 import type { RecordedLedger, Store } from "../stores/store.js";
 import type { NamespaceGuards } from "./namespace-guards.js";
 
-export type ServedLedger = RecordedLedger & Pick<Store, "report">;
+export type ServedLedger = RecordedLedger & Pick<Store, "setProgress">;
 
 /** Returns the ledger of a store, with `namespace_lost` where the store says `namespace_not_found` of a namespace that was there. */
 export function servedLedger(store: Store, guards: NamespaceGuards): ServedLedger {
@@ -21,9 +21,9 @@ export function servedLedger(store: Store, guards: NamespaceGuards): ServedLedge
   };
   return {
     readNamespace: (namespace) => noticingLoss(namespace, () => store.readNamespace(namespace)),
-    leases: (namespace, query) => noticingLoss(namespace, () => store.leases(namespace, query)),
-    report: (namespace, ledgerId, command) => noticingLoss(namespace, () => store.report(namespace, ledgerId, command)),
-    // Needs no record.
+    // Need no record.
+    leases: (namespace, query) => store.leases(namespace, query),
+    setProgress: (namespace, lease, progress) => store.setProgress(namespace, lease, progress),
     readRetention: (namespace) => store.readRetention(namespace),
   };
 }

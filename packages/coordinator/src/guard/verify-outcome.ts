@@ -6,6 +6,7 @@
 import { randomFillSync } from "node:crypto";
 import { ledgerIdOf, nameOfLedgerId, runName, runOfLedgerId } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
+import { recordReport } from "../ledger/ledger-changes.js";
 import type { Log } from "../log.js";
 import type { Store } from "../stores/store.js";
 import { type Bounds, quorumOf } from "./bounds.js";
@@ -146,7 +147,7 @@ function discardGrant(place: StepPlace, { command, outcome, seenLedgerId }: Comp
 
 async function reportDiscarded({ store, namespace, log }: StepPlace, ledgerId: number, nonce: string): Promise<void> {
   try {
-    await store.report(namespace, ledgerId, { nonce, lastSequence: null, state: "discarded" });
+    await recordReport(store, namespace, ledgerId, { nonce, lastSequence: null, state: "discarded" });
   } catch (error) {
     log.debug({ namespace, ...runOfLedgerId(ledgerId), reason: (error as Error).message }, "discard_not_recorded");
   }

@@ -1,5 +1,5 @@
 /** Identifies a lease in any store or file: its place in the ledger, its runs, and whether two leases are the same. Pure. */
-import { ledgerIdOf } from "@callnumber/protocol/api";
+import { ledgerIdOf, type Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 
 /** What the ledger is ordered by. */
@@ -21,6 +21,14 @@ export function leaseHoldsRun(lease: LedgerEntry, ledgerId: number): boolean {
 /** Whether two stores keep the same lease. The progress may differ: a holder may have reported to one of them since. */
 export function isSameLease(one: LedgerEntry, other: LedgerEntry): boolean {
   return textOf(one) === textOf(other);
+}
+
+/** Whether two reports, or none, are the same. */
+export function isSameProgress(one: Progress | null, other: Progress | null): boolean {
+  if (one === null || other === null) return one === other;
+  const { run, lastSequence, state, reportedAtMs } = one;
+  const isAsFar = run === other.run && lastSequence === other.lastSequence;
+  return isAsFar && state === other.state && reportedAtMs === other.reportedAtMs;
 }
 
 function textOf({ version, firstRun, runCount, leasedAtMs, holder, coordinator, tokenId, nonce }: LedgerEntry): string {

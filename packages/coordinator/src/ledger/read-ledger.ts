@@ -196,7 +196,7 @@ export async function* exportedSteps(
   const isWanted = passes(filter);
   const above = await exportStart(ledger, namespace, filter);
   if (above === undefined) return;
-  const query = { from: above + 1, direction: "oldest_first", withoutRecord: true } as const;
+  const query = { from: above + 1, direction: "oldest_first" } as const;
   for await (const leases of leasesInSteps(ledger, namespace, query)) {
     const end = leases.findIndex((lease) => isBeyond(filter, lease));
     const within = end < 0 ? leases : leases.slice(0, end);

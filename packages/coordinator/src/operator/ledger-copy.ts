@@ -2,7 +2,9 @@
 import { runsName } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
+import { refused } from "../guard/refusals.js";
 import { isSameLease, lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { importLeases } from "../ledger/ledger-changes.js";
 import { type Store } from "../stores/store.js";
 
 export interface LedgerPair {
@@ -45,28 +47,29 @@ export async function compareLedgers(pair: LedgerPair, begun: boolean): Promise<
   return { leaseCount, copiedCount, copiedUpTo };
 }
 
-/** Copies the leases after `afterLedgerId`. @throws CoordinatorError as `Store.importLeases`. */
+/** Copies the leases after `afterLedgerId`. @throws CoordinatorError as `importLeases`. */
 export async function copyLedger(
   { namespace, source, target, pageLeaseCount }: LedgerPair,
   afterLedgerId: number,
 ): Promise<void> {
   for await (const page of pagesOf(source, namespace, afterLedgerId, pageLeaseCount)) {
-    await target.importLeases(namespace, page);
+    await importLeases(target, namespace, page);
   }
 }
 
 /**
- * Copies the retention, and how far leases were trimmed. The files stay in place: they are named by the UUID of the store id, which a
- * move keeps.
- * @throws CoordinatorError as `Store.trimLedger`.
+ * Copies the retention, and how far leases were trimmed, to a store that has no record yet. The files stay in place: they are named by the UUID
+ * of the store id, which a move keeps.
+ * @throws CoordinatorError `namespace_exists` when another process changes the new store meanwhile, or as `Store.trimLedger`.
  */
-export async function copyRetention({ namespace, source, target }: LedgerPair, storeId: string): Promise<void> {
+export async function copyRetention({ namespace, source, target }: LedgerPair): Promise<void> {
   const { days, through, leasedAtMs } = await source.readRetention(namespace);
   const there = await target.readRetention(namespace);
   if (there.days !== days) await target.setRetentionDays(namespace, days);
   const trimmedThrough = there.through;
   if (trimmedThrough >= through) return;
-  await target.trimLedger(namespace, { storeId, trimmedThrough, through, leasedAtMs, leases: [] });
+  const trim = { record: undefined, trimmedThrough, through, leasedAtMs, leases: [] };
+  if (!(await target.trimLedger(namespace, trim))) throw refused("ALREADY", "the ledger was changed", namespace);
 }
 
 async function* leasesOf(store: Store, namespace: string, limit: number): AsyncGenerator<LedgerEntry, undefined> {
@@ -81,8 +84,7 @@ async function* pagesOf(
   limit: number,
 ): AsyncGenerator<readonly LedgerEntry[], undefined> {
   for (let newest = afterLedgerId; ; ) {
-    // Until the move is complete, the target has no record.
-    const query = { from: newest + 1, direction: "oldest_first", limit, withoutRecord: true } as const;
+    const query = { from: newest + 1, direction: "oldest_first", limit } as const;
     const page = await store.leases(namespace, query);
     const last = page.at(-1);
     if (last === undefined) return;

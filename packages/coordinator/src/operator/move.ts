@@ -233,7 +233,7 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   await sealSource(options, plan);
   if (ledger !== undefined) {
     await copyLedger(ledgersOf(options), ledger.copiedUpTo);
-    await copyRetention(ledgersOf(options), storeId);
+    await copyRetention(ledgersOf(options));
     leaseCount = await verifyCopy(options);
     await makeRecord(options, storeId);
   }

@@ -14,11 +14,14 @@ import { GAP_MS } from "../guard/bounds.js";
 import { PHASES } from "../guard/record.js";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { Log } from "../log.js";
-import { LEDGER_TRIM_LEASES_MAX, type Store } from "../stores/store.js";
+import type { Store } from "../stores/store.js";
 
 /** No reader of the newest leases reads more than a week back; two clocks may differ by some minutes. */
 export const RETENTION_DAYS_MIN = 8;
 export const RETENTION_DAYS_MAX = 36_500;
+
+/** The most leases that one step trims: lease requests wait meanwhile. */
+export const LEDGER_TRIM_LEASES_MAX = 500;
 
 const DAY_MS = 24 * 3_600_000;
 const EVERY_MS = 60_000;
@@ -90,7 +93,7 @@ export class LedgerTrimmer {
   /** One step. Returns the last ledger ids of the trimmed leases: none when nothing was due, or another coordinator or a report came in between. */
   async #trimOldest(namespace: string): Promise<readonly number[]> {
     const { store, files, now = Date.now } = this.#options;
-    const { phase, changedAtMs, storeId } = await store.readNamespace(namespace);
+    const { phase, changedAtMs, storeId, seal } = await store.readNamespace(namespace);
     const nowMs = now();
     // There is a heartbeat every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use seem old.
     if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return [];
@@ -100,25 +103,22 @@ export class LedgerTrimmer {
       this.#warn(namespace, days);
       return [];
     }
-    const due = await this.#due(namespace, nowMs - days * DAY_MS);
-    const last = due.at(-1);
+    const leases = await this.#due(namespace, nowMs - days * DAY_MS);
+    const last = leases.at(-1);
     if (last === undefined) return [];
-    const leases = due.map((lease) => ({
-      lastLedgerId: lastLedgerIdOf(lease),
-      reportedAtMs: lease.progress?.reportedAtMs ?? null,
-    }));
-    const identity = JSON.stringify([storeId, leases]);
+    const identity = JSON.stringify([storeId, leases.map((lease) => [lastLedgerIdOf(lease), lease.progress])]);
     if (this.#written.get(namespace) !== identity) {
-      await files.append(namespace, storeId, due);
+      await files.append(namespace, storeId, leases);
       this.#written.set(namespace, identity);
     }
     const through = lastLedgerIdOf(last);
     // A lease of a clock that was ahead has a later time than those behind it.
-    const leasedAtMs = Math.max(known.leasedAtMs, ...due.map((lease) => lease.leasedAtMs));
-    const trim = { storeId, trimmedThrough: known.through, through, leasedAtMs, leases };
+    const leasedAtMs = Math.max(known.leasedAtMs, ...leases.map((lease) => lease.leasedAtMs));
+    const record = { storeId, phase, seal };
+    const trim = { record, trimmedThrough: known.through, through, leasedAtMs, leases };
     if (!(await store.trimLedger(namespace, trim))) return [];
     this.#written.delete(namespace);
-    return leases.map(({ lastLedgerId }) => lastLedgerId);
+    return leases.map(lastLedgerIdOf);
   }
 
   /** Returns the oldest leases, up to the first that stays. Never the newest: the guard reads it. */

@@ -4,7 +4,7 @@ import type { TrimmedLeases } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { notLeased } from "../guard/refusals.js";
-import type { RecordedLedger, ReportCommand, Retention, Store } from "../stores/store.js";
+import type { RecordedLedger, Retention } from "../stores/store.js";
 
 export function trimmedIn({ through, leasedAtMs }: Retention): TrimmedLeases {
   const { version: upToVersion, run: upToRun } = runOfLedgerId(through);
@@ -34,22 +34,4 @@ export async function withoutLease(
     `run ${nameOfLedgerId(ledgerId, record.version)} of namespace "${namespace}" was trimmed: leased at or before ` +
       `${new Date(retention.leasedAtMs).toISOString()}, or skipped. Search the files of --ledger-dir`,
   );
-}
-
-/** @throws CoordinatorError as `Store.report`; `report_expired`: nothing is changed. */
-export async function reportInTime(
-  ledger: RecordedLedger & Pick<Store, "report">,
-  namespace: string,
-  ledgerId: number,
-  command: ReportCommand,
-): Promise<void> {
-  try {
-    await ledger.report(namespace, ledgerId, command);
-  } catch (error) {
-    if (!(error instanceof CoordinatorError && error.code === "run_not_leased")) throw error;
-    const cause = await withoutLease(ledger, namespace, ledgerId);
-    if (cause.code !== "lease_trimmed") throw error;
-    const what = `the report on run ${nameOfLedgerId(ledgerId)} of namespace "${namespace}" is too late: its lease was trimmed from the store`;
-    throw new CoordinatorError("report_expired", `${what}. Nothing was changed`, { cause });
-  }
 }

@@ -58,8 +58,11 @@ export class CapacityReader {
 
   /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
   history(namespace: string, windowMs: number): Promise<HistoryResponse> {
-    const { ledger, now } = this.#options;
-    return this.#cached(`history ${windowMs} ${namespace}`, () => historyOf(ledger, namespace, windowMs, now()));
+    const { ledger, now, read } = this.#options;
+    return this.#cached(`history ${windowMs} ${namespace}`, async () => {
+      await read(namespace);
+      return await historyOf(ledger, namespace, windowMs, now());
+    });
   }
 
   /** Checks the alarms of every namespace regularly, until `stop`. */

@@ -3,12 +3,11 @@
  * archive.
  */
 import { randomUUID } from "node:crypto";
-import { runOfLedgerId } from "@callnumber/protocol/api";
+import type { Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { namespaceRecordIn } from "../guard/checks.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { type StoredFields, storedFields } from "../guard/record.js";
-import { namespaceNotFound, notLeased } from "../guard/refusals.js";
 import {
   type Applied,
   type Change,
@@ -17,17 +16,9 @@ import {
   type Observed,
   recordToWrite,
 } from "../guard/step-store.js";
-import { lastLedgerIdOf, leaseHoldsRun } from "../ledger/lease-identity.js";
-import { decideReport, decideTrim, leasesToAppend } from "./ledger-decisions.js";
-import {
-  type LeaseQuery,
-  type LedgerTrim,
-  NO_RETENTION,
-  type ReportCommand,
-  type Retention,
-  type Store,
-} from "./store.js";
-import { appliedLocally, entriesOf, observedLocally } from "./stored-shapes.js";
+import { isSameProgress, lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { type LeaseQuery, type LedgerTrim, NO_RETENTION, type Retention, type Store } from "./store.js";
+import { appliedLocally, entriesOf, isAsTrimExpects, observedLocally } from "./stored-shapes.js";
 
 interface KeptNamespace {
   /** Undefined while a ledger is imported from another store. */
@@ -78,27 +69,26 @@ export class MemoryStore implements Store {
     return [...this.#namespaces].flatMap(([name, { fields }]) => (fields === undefined ? [] : [name])).sort();
   }
 
-  async report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
-    const { ledger } = this.#recorded(namespace);
-    const index = indexOfLease(ledger, ledgerId);
-    const lease = ledger[index];
-    if (lease === undefined) throw notLeased(namespace, ledgerId);
-    const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, this.#now());
-    ledger[index] = { ...lease, progress };
+  async setProgress(namespace: string, lease: LedgerEntry, progress: Progress): Promise<boolean> {
+    const { ledger } = this.#kept(namespace);
+    const index = indexFrom(ledger, lastLedgerIdOf(lease));
+    const held = ledger[index];
+    if (held === undefined || lastLedgerIdOf(held) !== lastLedgerIdOf(lease)) return false;
+    if (!isSameProgress(held.progress, lease.progress)) return false;
+    ledger[index] = { ...held, progress };
+    return true;
   }
 
-  async leases(
-    namespace: string,
-    { from, sinceMs, direction, limit, withoutRecord = false }: LeaseQuery,
-  ): Promise<readonly LedgerEntry[]> {
-    const { ledger } = withoutRecord ? this.#kept(namespace) : this.#recorded(namespace);
+  async leases(namespace: string, { from, sinceMs, direction, limit }: LeaseQuery): Promise<readonly LedgerEntry[]> {
+    const { ledger } = this.#kept(namespace);
     if (direction === "oldest_first") {
-      const begin = firstIndex(ledger, (lease) =>
-        sinceMs === undefined ? lastLedgerIdOf(lease) >= (from ?? 0) : lease.leasedAtMs >= sinceMs,
-      );
+      const begin =
+        sinceMs === undefined
+          ? indexFrom(ledger, from ?? 0)
+          : firstIndex(ledger, ({ leasedAtMs }) => leasedAtMs >= sinceMs);
       return ledger.slice(begin, begin + limit);
     }
-    const end = from === undefined ? ledger.length : firstIndex(ledger, (lease) => lastLedgerIdOf(lease) > from);
+    const end = from === undefined ? ledger.length : indexFrom(ledger, from + 1);
     return ledger.slice(Math.max(end - limit, 0), end).reverse();
   }
 
@@ -114,17 +104,11 @@ export class MemoryStore implements Store {
     ];
   }
 
-  async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
+  async appendLeases(namespace: string, newestLedgerId: number, leases: readonly LedgerEntry[]): Promise<boolean> {
     const kept = this.#kept(namespace);
-    const { fields, ledger } = kept;
-    const importing = {
-      namespace,
-      hasRecord: fields !== undefined,
-      newestLedgerId: newestIdIn(ledger),
-      leaseAt: (ledgerId: number) => ledger[indexOfLease(ledger, ledgerId)],
-    };
-    for (const lease of leasesToAppend(importing, leases)) ledger.push(lease);
-    if (ledger.length > 0) this.#namespaces.set(namespace, kept);
+    if (kept.fields !== undefined || newestIdIn(kept.ledger) !== newestLedgerId) return false;
+    this.#namespaces.set(namespace, { ...kept, ledger: [...kept.ledger, ...leases] });
+    return true;
   }
 
   async readRetention(namespace: string): Promise<Retention> {
@@ -137,17 +121,12 @@ export class MemoryStore implements Store {
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
-    const { through, leasedAtMs } = trim;
+    const { through, leasedAtMs, leases } = trim;
     const kept = this.#kept(namespace);
-    const { fields, ledger, retention } = kept;
-    const end = firstIndex(ledger, (lease) => lastLedgerIdOf(lease) > through);
-    const leases = ledger
-      .slice(0, end)
-      .map((lease) => ({ lastLedgerId: lastLedgerIdOf(lease), reportedAtMs: lease.progress?.reportedAtMs ?? null }));
-    const found = { namespace, fields, trimmedThrough: retention.through, newestLedgerId: newestIdIn(ledger), leases };
-    if (!decideTrim(found, trim)) return false;
+    const { fields = {}, ledger, retention } = kept;
+    if (!isAsTrimExpects(trim, { fields, through: retention.through, oldest: ledger })) return false;
     const trimmed = { ...retention, through, leasedAtMs };
-    this.#namespaces.set(namespace, { ...kept, ledger: ledger.slice(end), retention: trimmed });
+    this.#namespaces.set(namespace, { ...kept, ledger: ledger.slice(leases.length), retention: trimmed });
     return true;
   }
 
@@ -155,13 +134,6 @@ export class MemoryStore implements Store {
 
   #kept(namespace: string): KeptNamespace {
     return this.#namespaces.get(namespace) ?? { fields: undefined, ledger: [], retention: NO_RETENTION };
-  }
-
-  /** @throws CoordinatorError `namespace_not_found` when it has no record. */
-  #recorded(namespace: string): KeptNamespace & { readonly fields: StoredFields } {
-    const { fields, ...kept } = this.#kept(namespace);
-    if (fields === undefined) throw namespaceNotFound(namespace);
-    return { ...kept, fields };
   }
 }
 
@@ -171,11 +143,9 @@ function newestIdIn(ledger: readonly LedgerEntry[]): number {
   return newest === undefined ? 0 : lastLedgerIdOf(newest);
 }
 
-/** Index of the lease that holds a run; -1 for none. */
-function indexOfLease(ledger: readonly LedgerEntry[], ledgerId: number): number {
-  const index = firstIndex(ledger, (lease) => lastLedgerIdOf(lease) >= ledgerId);
-  const lease = ledger[index];
-  return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? index : -1;
+/** Index of the first lease at a ledger id or above it; the length when there is none. */
+function indexFrom(ledger: readonly LedgerEntry[], ledgerId: number): number {
+  return firstIndex(ledger, (lease) => lastLedgerIdOf(lease) >= ledgerId);
 }
 
 /** Index of the first item that holds, where all later ones hold too; the length when none does. */

@@ -4,6 +4,7 @@
  */
 import type { Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
+import type { NamespaceRecord } from "../guard/record.js";
 import type { StepStore } from "../guard/step-store.js";
 
 /** How long the leases of a namespace stay in the store, and which were trimmed. No step reads it. */
@@ -19,27 +20,18 @@ export interface Retention {
 /** All leases are kept, and none was trimmed. */
 export const NO_RETENTION: Retention = { days: 0, through: 0, leasedAtMs: 0 };
 
-/** The most leases that one step trims: lease requests wait meanwhile. */
-export const LEDGER_TRIM_LEASES_MAX = 500;
-
-/** A lease to be trimmed, unless it was reported on since. */
-export interface TrimmableLease {
-  readonly lastLedgerId: number;
-  /** Time of the last report on it; null for none. */
-  readonly reportedAtMs: number | null;
-}
-
-/** The oldest leases of a ledger, which are in a file, synced to the disk. */
+/** Leases to be trimmed, and what the ledger must be for it. */
 export interface LedgerTrim {
-  readonly storeId: string;
+  /** The record: of this store, in this phase, with this seal. Undefined for none. */
+  readonly record: Pick<NamespaceRecord, "storeId" | "phase" | "seal"> | undefined;
   /** `Retention.through` as the caller found it. */
   readonly trimmedThrough: number;
-  /** The new `Retention.through`: not below the old one, and below the newest lease, which is never trimmed. */
+  /** The new `Retention.through`. */
   readonly through: number;
   /** When the newest lease up to `through` was leased. */
   readonly leasedAtMs: number;
-  /** All leases up to `through`, oldest first; at most `LEDGER_TRIM_LEASES_MAX`. */
-  readonly leases: readonly TrimmableLease[];
+  /** All leases up to `through`, oldest first, with their progress. A newer one lies above. */
+  readonly leases: readonly LedgerEntry[];
 }
 
 /** Up to `limit` leases of a ledger, by the ledger ids of their last runs. */
@@ -51,50 +43,38 @@ export interface LeaseQuery {
   readonly direction: "oldest_first" | "newest_first";
   /** At least 1. */
   readonly limit: number;
-  /** Reads the ledger also when the namespace has no record, or none that can be read. Default false. */
-  readonly withoutRecord?: boolean;
 }
 
-/** How far a holder has come in a run, for its ledger entry. */
-export interface ReportCommand {
-  readonly nonce: string;
-  readonly lastSequence: number | null;
-  readonly state: Progress["state"];
-}
-
-/** What was leased, and how far holders have come. */
+/** What was leased, and how far holders have come. Needs no record. */
 interface Ledger {
-  /** The leases of a query, in its direction. @throws CoordinatorError as `readNamespace`, unless `withoutRecord`. */
+  /** The leases of a query, in its direction. @throws CoordinatorError `store_corrupt`, `store_unavailable`. */
   leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]>;
 
   /**
-   * Stores the progress of a lease. Progress never goes back, and a closed lease stays closed, in whatever order reports arrive.
-   * @throws CoordinatorError `run_not_leased`, `holder_mismatch` (another nonce than the lease's).
+   * Stores the progress of a lease in the place of the progress that it was read with. Returns false, and changes nothing, when the ledger
+   * holds another progress, or not this lease any more. @throws CoordinatorError `store_unavailable`: it is not known whether it was done.
    */
-  report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void>;
+  setProgress(namespace: string, lease: LedgerEntry, progress: Progress): Promise<boolean>;
 }
 
-/** What is rarely done to a ledger. */
+/** What is rarely done to a ledger. Needs no record. */
 interface Upkeep {
   /**
-   * Imports leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that nothing is
-   * leased before the ledger is complete. Leases that were imported before stay as they are.
-   * @throws CoordinatorError `store_id_mismatch` when the ledger holds another lease in that place, `namespace_exists`
-   *   when there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may have been added.
+   * Appends leases, oldest first, to a ledger whose newest lease has this ledger id, 0 for none. Returns false, and changes nothing, when it
+   * has another, or the namespace has its record.
+   * @throws CoordinatorError `store_unavailable`: it is not known whether it was done.
    */
-  importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void>;
+  appendLeases(namespace: string, newestLedgerId: number, leases: readonly LedgerEntry[]): Promise<boolean>;
 
-  /** Needs no record. @throws CoordinatorError `store_corrupt` when it can't be read, `store_unavailable`. */
+  /** @throws CoordinatorError `store_corrupt` when it can't be read, `store_unavailable`. */
   readRetention(namespace: string): Promise<Retention>;
 
-  /** Sets for how many days leases stay; 0 keeps all. Needs no record. @throws CoordinatorError `store_unavailable`. */
+  /** Sets for how many days leases stay; 0 keeps all. @throws CoordinatorError `store_unavailable`. */
   setRetentionDays(namespace: string, days: number): Promise<void>;
 
   /**
-   * Trims the oldest leases, in one atomic step. Without a record, it stores how far another store was trimmed.
-   * Returns false, and changes nothing, when the ledger holds other leases up to `through`, or was trimmed meanwhile.
-   * @throws CoordinatorError `store_id_mismatch`, `namespace_moved`, `store_forked`: nothing is changed.
-   *   `store_unavailable`: it is not known whether it was done; a retry is harmless.
+   * Trims the oldest leases, in one atomic step. Returns false, and changes nothing, when anything that it rests on is not so.
+   * @throws CoordinatorError `store_unavailable`: it is not known whether it was done; a retry is harmless.
    */
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean>;
 }

@@ -6,6 +6,8 @@ import { type Progress, runOfLedgerId } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { NamespaceState, ObservedFields } from "../guard/record.js";
 import type { Applied, Change, Observed } from "../guard/step-store.js";
+import { isSameProgress, lastLedgerIdOf } from "../ledger/lease-identity.js";
+import type { LedgerTrim } from "./store.js";
 
 /** A namespace in a store of this process. */
 interface LocalState {
@@ -54,6 +56,30 @@ export function entriesOf(
     };
   });
   return skipped === undefined ? entries : [...entries, skipped];
+}
+
+/**
+ * Whether a store of this process holds what a trim rests on. lua/trim.lua compares the same in Redis.
+ * `oldest`: its oldest leases, one more than the trim names.
+ */
+export function isAsTrimExpects(
+  { record, trimmedThrough, through, leases }: LedgerTrim,
+  found: { readonly fields: ObservedFields; readonly through: number; readonly oldest: readonly LedgerEntry[] },
+): boolean {
+  const { fields, oldest } = found;
+  const { sid, p, ph } = fields;
+  const isSameRecord =
+    record === undefined
+      ? !hasRecord(fields)
+      : sid === record.storeId && p === String(record.phase) && ph === record.seal;
+  const above = oldest[leases.length];
+  const isAbove = above === undefined ? leases.length === 0 : lastLedgerIdOf(above) > through;
+  const isSameLedger = leases.every((lease, at) => {
+    const held = oldest[at];
+    const isSame = held !== undefined && lastLedgerIdOf(held) === lastLedgerIdOf(lease);
+    return isSame && isSameProgress(held.progress, lease.progress);
+  });
+  return isSameRecord && found.through === trimmedThrough && isAbove && isSameLedger;
 }
 
 /** The holder of a lease, the token of its request, and the coordinator that granted it. */

@@ -6,9 +6,8 @@ import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 import type { Bounds } from "../../src/guard/bounds.js";
 import type { LeaseStep, RecordAfter, StepCommand } from "../../src/guard/commands.js";
-import { isRefusalCode, type Refusal, refusal } from "../../src/guard/refusals.js";
+import { isRefusalCode, type Refusal, type RefusalCode, refusal } from "../../src/guard/refusals.js";
 import { freshNonce } from "../../src/guard/verify-outcome.js";
-import { scriptRefusalIn } from "../../src/stores/redis/errors.js";
 import type { NamespaceKeys } from "../../src/stores/redis/scripts.js";
 import { holderJsonOf } from "../../src/stores/stored-shapes.js";
 
@@ -128,4 +127,12 @@ function grantOf(
 
 function mustBe(nonce: string | undefined, expected: string | undefined): void {
   if (nonce !== expected) throw new Error("the reply of another script");
+}
+
+/** The refusal of one of our scripts in an error reply; undefined for any other error. */
+function scriptRefusalIn(
+  reply: string,
+): { readonly code: RefusalCode; readonly nonce: string; readonly detail: string } | undefined {
+  const [, code = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(reply) ?? [];
+  return isRefusalCode(code) ? { code, nonce, detail } : undefined;
 }

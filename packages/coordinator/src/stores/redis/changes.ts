@@ -1,13 +1,14 @@
 /** Changes of the guard as parameters of lua/apply.lua, and what lua/observe.lua and lua/apply.lua answer. Pure. */
+
 import { ledgerIdOf } from "@callnumber/protocol/api";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { KEY_NAMES, type ObservedKeys } from "../../guard/checks.js";
-import { fieldsOf, RECORD_FIELDS } from "../../guard/record.js";
+import { fieldsOf, type ObservedFields, RECORD_FIELDS } from "../../guard/record.js";
 import type { Applied, Change, Expected, Observed } from "../../guard/step-store.js";
 import { holderJsonOf } from "../stored-shapes.js";
-import { wholeIn, wholesIn } from "./replies.js";
 
 /** The fields of a record, in the order of the scripts. */
-const FIELDS = [...RECORD_FIELDS, "k"] as const;
+export const FIELDS = [...RECORD_FIELDS, "k"] as const;
 /** Those that a lease changes. */
 const RISING_FIELDS: ReadonlySet<string> = new Set(["c", "t", "k"]);
 
@@ -74,9 +75,7 @@ export function observedIn(reply: unknown, nonce: string): Observed | undefined 
   const isReply = replied === nonce && word === "found" && texts.length === HEAD_LENGTH + FIELDS.length;
   if (!isReply || timeMs === undefined || ledgerMark === undefined) return undefined;
   const values = texts.slice(HEAD_LENGTH);
-  const fields = Object.fromEntries(
-    FIELDS.flatMap((name, at) => (values[at] === undefined ? [] : [[name, values[at]]])),
-  );
+  const fields = fieldsIn(values);
   const replicaCount = wholeIn(count);
   const epochParts = [runId, replId, full, partial];
   const isKnown = role !== undefined && replicaCount !== undefined && epochParts.every((part) => part !== undefined);
@@ -99,11 +98,42 @@ export function observedIn(reply: unknown, nonce: string): Observed | undefined 
   };
 }
 
+/** The values of `FIELDS`, without those that are missing. */
+export function fieldsIn(values: readonly (string | null | undefined)[]): ObservedFields {
+  return Object.fromEntries(FIELDS.flatMap((name, at) => (typeof values[at] === "string" ? [[name, values[at]]] : [])));
+}
+
 function kindOf<Kind extends ObservedKeys["record" | "ledger"]>(
   type: string | undefined,
   ours: Kind,
 ): "none" | "other" | Kind {
   return type === "none" || type === ours ? (type as "none" | Kind) : "other";
+}
+
+const WHOLE = /^(?:0|[1-9]\d{0,15})$/;
+
+/**
+ * A whole number as our scripts write it, up to `max`; undefined for every other text. JavaScript would convert anything to a number, and a
+ * comparison with NaN is never true, so it would let everything pass.
+ */
+export function wholeIn(text: string | undefined, max = Number.MAX_SAFE_INTEGER): number | undefined {
+  const number = text !== undefined && WHOLE.test(text) ? Number(text) : Number.NaN;
+  return number <= max ? number : undefined;
+}
+
+const MAXIMA: Readonly<Record<string, number>> = { version: VERSION_MAX, highWaterMark: RUN_MAX };
+
+/** Whole numbers by name, each from its text; undefined when one of the texts is not such a number. */
+export function wholesIn<Name extends string>(
+  texts: Readonly<Record<Name, string | undefined>>,
+): Readonly<Record<Name, number>> | undefined {
+  const numbers: Partial<Record<Name, number>> = {};
+  for (const name in texts) {
+    const number = wholeIn(texts[name], MAXIMA[name]);
+    if (number === undefined) return undefined;
+    numbers[name] = number;
+  }
+  return numbers as Record<Name, number>;
 }
 
 /** The parts of a reply, undefined for nil; empty for one that is no list of texts. */

@@ -12,6 +12,9 @@ import { endpointText, type RedisAddress, type RedisTlsFiles } from "./address.j
 import { asStoreError } from "./errors.js";
 import { SCRIPTS_SENT_BY_SHA1, type ScriptName, scriptNamed } from "./scripts.js";
 
+/** What sends plain commands. */
+export type RedisClient = Redis;
+
 /** For a reply, and for a connection. */
 const TIMEOUT_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 1_000;
@@ -94,7 +97,7 @@ export class RedisConnection {
   async run(
     script: ScriptName,
     keys: readonly string[],
-    parameters: readonly (string | number)[],
+    parameters: readonly (string | number | Buffer)[],
     namespace: string,
   ): Promise<unknown> {
     const { text, sha1 } = scriptNamed(script);

@@ -1,9 +1,6 @@
-/**
- * From an error reply of Redis, or of our scripts, to an error code. A script refuses with a leading word, the nonce of its step and a
- * detail; nothing else of such a reply is read.
- */
+/** From an error reply of Redis, to a command or in a script of ours, to an error code. */
 import { CoordinatorError } from "../../errors.js";
-import { isRefusalCode, type RefusalCode, refused } from "../../guard/refusals.js";
+import { refused } from "../../guard/refusals.js";
 import { escapeAndShorten } from "../../text.js";
 
 /** Error replies that show what an operator must change. */
@@ -27,8 +24,8 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
 /** A script ran a command that the user may not run; Redis 7 and 6 report it so. */
 const SCRIPT_NOT_PERMITTED = /user executing the script can't|ACL failure in script/;
 
-/** Redis's own reply, which names a slot and an address; one of our codes is the same. */
-const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
+/** A key of ours has another type: another program wrote it. */
+const WRONG_TYPE = /\bWRONGTYPE\b/;
 
 /** Redis repeats the arguments of a command that it does not know, and the command may have been AUTH. */
 const REPEATED_ARGUMENTS = /, with args beginning with.*$/s;
@@ -41,8 +38,7 @@ export function asStoreError(error: unknown, namespace: string, server: string):
   if (error instanceof CoordinatorError) return error;
   const { name, message: reply } = error as Error;
   const text = reply.replace(REPEATED_ARGUMENTS, "");
-  const refusal = scriptRefusalIn(text);
-  if (refusal !== undefined) return refused(refusal.code, refusal.detail, namespace);
+  if (WRONG_TYPE.test(text)) return refused("CORRUPT", "a key of the namespace has another type", namespace);
   const message = escapeAndShorten(text);
   const word = SCRIPT_NOT_PERMITTED.test(text) ? "NOPERM" : (text.split(" ", 1)[0] ?? "");
   const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
@@ -53,12 +49,4 @@ export function asStoreError(error: unknown, namespace: string, server: string):
   // The client's own error holds the command that was sent.
   const cause = Object.assign(new Error(message), { name });
   return new CoordinatorError("store_unavailable", explanation, { cause });
-}
-
-/** The refusal of one of our scripts in an error reply; undefined for any other error. */
-export function scriptRefusalIn(
-  reply: string,
-): { readonly code: RefusalCode; readonly nonce: string; readonly detail: string } | undefined {
-  const [, code = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(reply) ?? [];
-  return isRefusalCode(code) && !REDIRECTION.test(reply) ? { code, nonce, detail } : undefined;
 }

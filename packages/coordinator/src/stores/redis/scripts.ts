@@ -23,21 +23,25 @@ export function asideKeyOf(key: string, nonce: string): string {
 
 /** The scripts of the guard, sent by their SHA-1 alone, so that a connection must have loaded them before. */
 export const SCRIPTS_SENT_BY_SHA1 = ["apply", "read"] as const;
-const LEDGER_SCRIPTS = ["report", "import", "trim", "leases"] as const;
-export type ScriptName = (typeof SCRIPTS_SENT_BY_SHA1 | typeof LEDGER_SCRIPTS)[number];
 
-/** The parts in front of a script. */
-const SHARED_PARTS = new Map<ScriptName, readonly string[]>([
-  ...SCRIPTS_SENT_BY_SHA1.map((name) => [name, ["observe"]] as const),
-  ...LEDGER_SCRIPTS.map((name) => [name, ["record", "ledger"]] as const),
-]);
+/** For each script the parts in front of it. */
+const SHARED_PARTS = {
+  apply: ["observe", "entry"],
+  read: ["observe"],
+  append: ["entry"],
+  report: ["reports"],
+  trim: ["reports"],
+  since: [],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export type ScriptName = keyof typeof SHARED_PARTS;
 
 const scripts = new Map<ScriptName, { readonly text: string; readonly sha1: string }>();
 
 export function scriptNamed(name: ScriptName) {
   const known = scripts.get(name);
   if (known !== undefined) return known;
-  const parts = [...(SHARED_PARTS.get(name) ?? []), name];
+  const parts = [...SHARED_PARTS[name], name];
   const text = parts
     .map((part) => readFileSync(new URL(`../../../lua/${part}.lua`, import.meta.url), "utf8"))
     .join("\n");

@@ -3,7 +3,7 @@
  * Everything that changes is one script (lua/); this file sends its arguments and reads its replies.
  * Guarantees: G4 (docs/guarantees.md).
  */
-import { LEDGER_ID_MAX } from "@callnumber/protocol/api";
+import type { Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../../errors.js";
 import { quorumOf } from "../../guard/bounds.js";
@@ -11,37 +11,27 @@ import { KEY_NAMES, namespaceRecordIn } from "../../guard/checks.js";
 import type { NamespaceRecord } from "../../guard/record.js";
 import type { Applied, Change, Expected, Finding, Observed } from "../../guard/step-store.js";
 import { freshNonce } from "../../guard/verify-outcome.js";
-import {
-  LEDGER_TRIM_LEASES_MAX,
-  type LeaseQuery,
-  type LedgerTrim,
-  type ReportCommand,
-  type Retention,
-  type Store,
-} from "../store.js";
+import type { LeaseQuery, LedgerTrim, Retention, Store } from "../store.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./address.js";
-import { appliedIn, observedIn, parametersOf } from "./changes.js";
-import { type RedisCommand, RedisConnection } from "./connection.js";
+import { appliedIn, FIELDS, fieldsIn, observedIn, parametersOf } from "./changes.js";
+import { type RedisClient, type RedisCommand, RedisConnection } from "./connection.js";
 import { PURPOSES, RedisConnections } from "./connections.js";
 import { type Discover, discoverCluster, discoverMaster } from "./discovery.js";
 import { reportOf, type ServerUse, sentinelFindings, serverFindings } from "./findings.js";
 import {
-  importParametersOf,
-  leasesIn,
+  appendParametersOf,
+  changedIn,
   RETENTION_FIELDS,
+  readLeases,
+  reportParametersOf,
   retentionIn,
-  stateNumber,
+  type ScriptParameter,
+  sinceIn,
   trimParametersOf,
-} from "./replies.js";
+} from "./ledger.js";
 import { asideKeyOf, keysOf, type NamespaceKeys, type ScriptName } from "./scripts.js";
 
 const QUORUM_TIMEOUT_MS = 1_000;
-/** A larger import would block the server for other clients. */
-const IMPORT_LEASES_MAX = 256;
-
-/** Of the scripts that read or write leases, in their order. */
-const LEDGER_KEYS = ["record", "ledger", "holders", "reports"] as const;
-
 interface RedisSettings {
   /** In front of every key. Without braces, which belong to the hash slot. */
   readonly keyPrefix: string;
@@ -96,9 +86,11 @@ export class RedisStore implements Store {
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    const nonce = freshNonce();
-    const found = await this.#run("read", namespace, KEY_NAMES, [nonce], (reply) => observedIn(reply, nonce));
-    return namespaceRecordIn(found, namespace);
+    const { record: key } = this.#keys(namespace);
+    const read = (redis: RedisClient) => Promise.all([redis.hmget(key, ...FIELDS), redis.ttl(key)]);
+    const [values, ttl] = await this.#send(namespace, key, read);
+    const keys = { record: ttl === -2 ? "none" : "hash", fields: fieldsIn(values), expires: ttl >= 0 } as const;
+    return namespaceRecordIn({ keys }, namespace);
   }
 
   async apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
@@ -165,20 +157,15 @@ export class RedisStore implements Store {
     return names.sort();
   }
 
-  async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportCommand): Promise<void> {
-    const used = lastSequence === null ? 0 : lastSequence + 1;
-    const parameters = [namespace, ledgerId, nonce, used, stateNumber(state)];
-    await this.#run("report", namespace, ["record", "ledger", "reports"], parameters);
+  async setProgress(namespace: string, lease: LedgerEntry, progress: Progress): Promise<boolean> {
+    const parameters = reportParametersOf(lease, progress);
+    return await this.#run("report", namespace, ["ledger", "reports"], parameters, changedIn);
   }
 
-  async leases(
-    namespace: string,
-    { from, sinceMs, direction, limit, withoutRecord = false }: LeaseQuery,
-  ): Promise<readonly LedgerEntry[]> {
-    const first = Math.max(from ?? (direction === "oldest_first" ? 0 : LEDGER_ID_MAX), 0);
-    const where = sinceMs === undefined ? [direction, first] : ["since", sinceMs];
-    const parameters = [withoutRecord ? "" : namespace, limit, ...where];
-    return await this.#run("leases", namespace, LEDGER_KEYS, parameters, leasesIn);
+  async leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]> {
+    const keys = this.#keys(namespace);
+    const firstSince = (timeMs: number) => this.#run("since", namespace, ["ledger"], [timeMs], sinceIn);
+    return await this.#send(namespace, keys.ledger, (redis) => readLeases(redis, keys, query, firstSince));
   }
 
   /** Inspects every server that holds a namespace, and the path to a master that Sentinels name. */
@@ -200,11 +187,10 @@ export class RedisStore implements Store {
     return findings;
   }
 
-  async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
-    for (let at = 0; at < leases.length; at += IMPORT_LEASES_MAX) {
-      const parameters = leases.slice(at, at + IMPORT_LEASES_MAX).flatMap(importParametersOf);
-      await this.#run("import", namespace, LEDGER_KEYS, [namespace, ...parameters]);
-    }
+  async appendLeases(namespace: string, newestLedgerId: number, leases: readonly LedgerEntry[]): Promise<boolean> {
+    const parameters = [newestLedgerId, ...leases.flatMap(appendParametersOf)];
+    const keys = ["record", "ledger", "holders", "reports"] as const;
+    return await this.#run("append", namespace, keys, parameters, changedIn);
   }
 
   async readRetention(namespace: string): Promise<Retention> {
@@ -218,9 +204,8 @@ export class RedisStore implements Store {
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
-    const parameters = [namespace, LEDGER_TRIM_LEASES_MAX, ...trimParametersOf(trim)];
-    const isTrimmed = (reply: unknown) => (reply === 0 || reply === 1 ? reply === 1 : undefined);
-    return await this.#run("trim", namespace, ["record", "ledger", "reports", "retention"], parameters, isTrimmed);
+    const keys = ["record", "ledger", "reports", "retention"] as const;
+    return await this.#run("trim", namespace, keys, trimParametersOf(trim), changedIn);
   }
 
   async close(): Promise<void> {
@@ -241,13 +226,13 @@ export class RedisStore implements Store {
     return this.#connections.use(key, "reads", (connection) => connection.send(namespace, call));
   }
 
-  /** Runs a script that is no step. `read` returns undefined for a reply that can't be this script's. */
-  async #run<T = unknown>(
+  /** Runs a script of the ledger. `read` returns undefined for a reply that can't be this script's. */
+  async #run<T>(
     script: ScriptName,
     namespace: string,
     keys: readonly (keyof NamespaceKeys)[],
-    parameters: readonly (string | number)[],
-    read: (reply: unknown) => T | undefined = (reply) => reply as T,
+    parameters: readonly ScriptParameter[],
+    read: (reply: unknown) => T | undefined,
   ): Promise<T> {
     const keyOf = this.#keys(namespace);
     return await this.#connections.use(keyOf.record, "reads", async (connection) => {

@@ -3,13 +3,13 @@
  * one sync of the disk, and none is answered before it.
  */
 
-import { commandLine, runOfLedgerId } from "@callnumber/protocol/api";
+import type { Progress } from "@callnumber/protocol/api";
+import { commandLine } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { CoordinatorError } from "../../errors.js";
 import { EPS_MS } from "../../guard/bounds.js";
 import { namespaceRecordIn } from "../../guard/checks.js";
 import type { NamespaceRecord } from "../../guard/record.js";
-import { notLeased } from "../../guard/refusals.js";
 import type { Restart } from "../../guard/restart-decision.js";
 import {
   type Applied,
@@ -19,18 +19,9 @@ import {
   type Observed,
   recordToWrite,
 } from "../../guard/step-store.js";
-import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
-import { decideReport, decideTrim, leasesToAppend } from "../ledger-decisions.js";
-import {
-  LEDGER_TRIM_LEASES_MAX,
-  type LeaseQuery,
-  type LedgerTrim,
-  NO_RETENTION,
-  type ReportCommand,
-  type Retention,
-  type Store,
-} from "../store.js";
-import { appliedLocally, entriesOf, hasRecord, observedLocally } from "../stored-shapes.js";
+import { isSameProgress, lastLedgerIdOf } from "../../ledger/lease-identity.js";
+import { type LeaseQuery, type LedgerTrim, NO_RETENTION, type Retention, type Store } from "../store.js";
+import { appliedLocally, entriesOf, hasRecord, isAsTrimExpects, observedLocally } from "../stored-shapes.js";
 import { unusable } from "./errors.js";
 import { openSqliteFile, type SqliteFile, type SqliteFileOptions } from "./file.js";
 import { fileModeOf } from "./file-checks.js";
@@ -39,7 +30,7 @@ import { sqliteFindings } from "./findings.js";
 import { type Machine, thisMachine } from "./machine.js";
 import { RestartDetection } from "./restart-detection.js";
 import { RestartMarker } from "./restart-marker.js";
-import { SqliteLedger, SqliteNamespaces } from "./tables.js";
+import { SqliteLedger, SqliteNamespaces, type StoredNamespace } from "./tables.js";
 import { SqliteTransactions } from "./transactions.js";
 
 export interface SqliteStoreOptions extends Omit<SqliteFileOptions, "machine"> {
@@ -153,23 +144,18 @@ export class SqliteStore implements Store {
     return this.#transactions.read(() => [...this.#namespaces.all().keys()]);
   }
 
-  report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
+  setProgress(namespace: string, lease: LedgerEntry, progress: Progress): Promise<boolean> {
     return this.#write(() => {
-      const { id } = this.#namespaces.of(namespace);
-      const lease = this.#ledger.entryOf(id, ledgerId);
-      if (lease === undefined) throw notLeased(namespace, ledgerId);
-      const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, this.#now());
+      const { id } = this.#stored(namespace);
+      const held = id === undefined ? undefined : this.#ledger.entryAt(id, lastLedgerIdOf(lease));
+      if (id === undefined || held === undefined || !isSameProgress(held.progress, lease.progress)) return false;
       this.#ledger.setProgress(id, lastLedgerIdOf(lease), progress);
+      return true;
     });
   }
 
   async leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]> {
-    return this.#transactions.read(() => {
-      const { id } = query.withoutRecord
-        ? (this.#namespaces.ifThere(namespace) ?? NOTHING_STORED)
-        : this.#namespaces.of(namespace);
-      return id === undefined ? [] : this.#ledger.entries(id, query);
-    });
+    return this.#transactions.read(() => this.#leases(namespace, query));
   }
 
   async preflight(): Promise<readonly Finding[]> {
@@ -185,27 +171,19 @@ export class SqliteStore implements Store {
     return [...ofCopy, ...(await found)];
   }
 
-  importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
+  appendLeases(namespace: string, newestLedgerId: number, leases: readonly LedgerEntry[]): Promise<boolean> {
     return this.#write(() => {
-      const stored = this.#namespaces.ifThere(namespace);
-      const found = {
-        namespace,
-        hasRecord: stored !== undefined && hasRecord(stored.fields),
-        newestLedgerId: stored === undefined ? 0 : this.#ledger.newestId(stored.id),
-        leaseAt: (ledgerId: number) => stored && this.#ledger.entryOf(stored.id, ledgerId),
-      };
-      const missing = leasesToAppend(found, leases);
-      if (missing.length === 0) return;
-      const id = this.#namespaces.idOf(namespace);
-      for (const lease of missing) this.#ledger.add(id, lease);
+      const { id, fields } = this.#stored(namespace);
+      const newest = id === undefined ? 0 : this.#ledger.newestId(id);
+      if (hasRecord(fields) || newest !== newestLedgerId) return false;
+      const namespaceId = this.#namespaces.idOf(namespace);
+      for (const lease of leases) this.#ledger.add(namespaceId, lease);
+      return true;
     });
   }
 
   async readRetention(namespace: string): Promise<Retention> {
-    return this.#transactions.read(() => {
-      const id = this.#namespaces.ifThere(namespace)?.id;
-      return id === undefined ? NO_RETENTION : this.#ledger.retention(id);
-    });
+    return this.#transactions.read(() => this.#retention(namespace));
   }
 
   setRetentionDays(namespace: string, days: number): Promise<void> {
@@ -214,15 +192,10 @@ export class SqliteStore implements Store {
 
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
     return this.#write(() => {
-      const stored = this.#namespaces.ifThere(namespace);
-      const found = {
-        namespace,
-        fields: stored?.fields,
-        trimmedThrough: stored === undefined ? 0 : this.#ledger.retention(stored.id).through,
-        newestLedgerId: stored === undefined ? 0 : this.#ledger.newestId(stored.id),
-        leases: stored === undefined ? [] : this.#ledger.upTo(stored.id, trim.through, LEDGER_TRIM_LEASES_MAX + 1),
-      };
-      if (!decideTrim(found, trim)) return false;
+      const { fields } = this.#stored(namespace);
+      const { through } = this.#retention(namespace);
+      const oldest = this.#leases(namespace, { direction: "oldest_first", limit: trim.leases.length + 1 });
+      if (!isAsTrimExpects(trim, { fields, through, oldest })) return false;
       this.#ledger.trim(this.#namespaces.idOf(namespace), trim);
       return true;
     });
@@ -234,8 +207,22 @@ export class SqliteStore implements Store {
     this.#file.close();
   }
 
+  #stored(namespace: string): StoredNamespace | typeof NOTHING_STORED {
+    return this.#namespaces.ifThere(namespace) ?? NOTHING_STORED;
+  }
+
+  #leases(namespace: string, query: LeaseQuery): readonly LedgerEntry[] {
+    const { id } = this.#stored(namespace);
+    return id === undefined ? [] : this.#ledger.entries(id, query);
+  }
+
+  #retention(namespace: string): Retention {
+    const { id } = this.#stored(namespace);
+    return id === undefined ? NO_RETENTION : this.#ledger.retention(id);
+  }
+
   #found(namespace: string): Observed {
-    const { id, fields } = this.#namespaces.ifThere(namespace) ?? NOTHING_STORED;
+    const { id, fields } = this.#stored(namespace);
     const ledgerMark = id === undefined ? 0 : this.#ledger.newestId(id);
     return observedLocally({
       fields,

@@ -13,9 +13,8 @@ import {
   type StoredFields,
   storedFields,
 } from "../../guard/record.js";
-import { namespaceNotFound } from "../../guard/refusals.js";
-import { lastLedgerIdOf, leaseHoldsRun } from "../../ledger/lease-identity.js";
-import { type LeaseQuery, type LedgerTrim, NO_RETENTION, type Retention, type TrimmableLease } from "../store.js";
+import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
+import { type LeaseQuery, type LedgerTrim, NO_RETENTION, type Retention } from "../store.js";
 import { hasRecord, holderJsonOf, ledgerEntriesOf, type StoredLease } from "../stored-shapes.js";
 import { preparedAll } from "./transactions.js";
 
@@ -62,13 +61,6 @@ export class SqliteNamespaces {
     if (saved !== undefined) return saved;
     const row = this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
     return row && { id: row.id, fields: foundFields(row) };
-  }
-
-  /** @throws CoordinatorError `namespace_not_found` when it has no record. */
-  of(namespace: string): StoredNamespace {
-    const stored = this.ifThere(namespace);
-    if (stored === undefined || !hasRecord(stored.fields)) throw namespaceNotFound(namespace);
-    return stored;
   }
 
   /** The id of a namespace that need not have a record. */
@@ -122,8 +114,6 @@ const LEDGER_STATEMENTS = {
   setDays: "INSERT INTO retention (namespace_id, days) VALUES (?, ?) ON CONFLICT DO UPDATE SET days = excluded.days",
   setTrimmed: `INSERT INTO retention (namespace_id, through, leased_at_ms) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET through = excluded.through, leased_at_ms = excluded.leased_at_ms`,
-  upTo: `SELECT last_ledger_id AS "lastLedgerId", progress_at_ms AS "reportedAtMs" FROM leases
-    WHERE namespace_id = ? AND last_ledger_id <= ? ORDER BY last_ledger_id LIMIT ?`,
   removeUpTo: "DELETE FROM leases WHERE namespace_id = ? AND last_ledger_id <= ?",
 } as const;
 
@@ -153,10 +143,10 @@ export class SqliteLedger {
     if (progress !== null) this.setProgress(namespaceId, lastLedgerId, progress);
   }
 
-  /** The lease that holds a run. */
-  entryOf(namespaceId: number, ledgerId: number): LedgerEntry | undefined {
+  /** The lease whose last run has this ledger id. */
+  entryAt(namespaceId: number, ledgerId: number): LedgerEntry | undefined {
     const [entry] = this.entries(namespaceId, { from: ledgerId, direction: "oldest_first", limit: 1 });
-    return entry !== undefined && leaseHoldsRun(entry, ledgerId) ? entry : undefined;
+    return entry !== undefined && lastLedgerIdOf(entry) === ledgerId ? entry : undefined;
   }
 
   entries(namespaceId: number, { from, sinceMs, direction, limit }: LeaseQuery): readonly LedgerEntry[] {
@@ -181,11 +171,6 @@ export class SqliteLedger {
 
   setRetention(namespaceId: number, days: number): void {
     this.#statements.setDays.run(namespaceId, days);
-  }
-
-  /** The oldest leases whose last run lies at a ledger id or below it. */
-  upTo(namespaceId: number, ledgerId: number, limit: number): readonly TrimmableLease[] {
-    return this.#statements.upTo.all(namespaceId, ledgerId, limit) as unknown as TrimmableLease[];
   }
 
   trim(namespaceId: number, { through, leasedAtMs }: LedgerTrim): void {
