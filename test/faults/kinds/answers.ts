@@ -3,8 +3,10 @@
  * Guarantees: G4 (docs/guarantees.md).
  */
 import type { Redis } from "ioredis";
+import { scriptNamed } from "../../../packages/coordinator/src/stores/redis/scripts.js";
 import { startFaultyProxy } from "../../redis/faulty-proxy.js";
-import { redisFault } from "../redis-world.js";
+import { Apart } from "../apart.js";
+import { type RedisWorld, redisFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
 
@@ -40,6 +42,11 @@ export const ANSWERS: readonly Fault[] = [
       }
     },
   ),
+  redisFault(
+    "the reply to a step lost after it was done, then the step again",
+    { coordinatorCount: 1, injectionCountMax: 1, expected: ["store_unavailable", "epoch_changed"] },
+    loseReplies,
+  ),
   redisFault("OOM, NOSCRIPT or BUSY", { expected: ["store_unavailable"] }, async (world) => {
     const ways = [
       async (redis: Redis) => {
@@ -62,3 +69,46 @@ export const ANSWERS: readonly Fault[] = [
     await world.on(world.server, oneOf(world.random, ways));
   }),
 ];
+
+const STEP = `evalsha ${scriptNamed("apply").sha1} `;
+/** Its runs, its nonce and its holder, in the command of a step. */
+const LEASE = /(\d+) (\S+) \{"holder"/g;
+const LOST_LEASES = 8;
+const LOST_OF_A_RECOVERY = 4;
+
+/** Leases of a coordinator that no other importer asks, then the steps of a recovery that it does alone. */
+async function loseReplies(world: RedisWorld): Promise<void> {
+  const proxy = await startFaultyProxy(world.server);
+  world.defer(() => proxy.close());
+  const apart = await Apart.start(world, proxy);
+  const lost: string[] = [];
+  for (let times = 0; times < LOST_LEASES; times++) {
+    const { struck } = proxy.strikeNext("cut", new RegExp(`^${STEP}.*\\{"holder"`, "s"));
+    const [command] = await Promise.all([struck, apart.lease()]);
+    lost.push(...[...command.matchAll(LEASE)].map(([, , nonce = ""]) => nonce));
+  }
+  await noteLost(world, lost);
+  await world.withoutCoordinators(async () => {
+    const snapshot = await world.snapshot();
+    await apart.lease();
+    await world.crash(() => world.restore(snapshot));
+    for (let times = 0; times < LOST_OF_A_RECOVERY; times++) {
+      await proxy.strikeNext("cut", new RegExp(`^${STEP}`)).struck;
+    }
+    await apart.lease();
+  });
+}
+
+/** Their runs count as received from now on, so that nothing else may come of them. Each is in the ledger once: it was sent once. */
+async function noteLost(world: RedisWorld, nonces: readonly string[]): Promise<void> {
+  const { storeId, received } = world;
+  const ledger = await world.on(world.server, (redis) => redis.xrange(world.key("ledger"), "-", "+"));
+  const entries = ledger.filter(([, fields]) => nonces.includes(fields[7] as string));
+  if (nonces.length < LOST_LEASES || entries.length !== nonces.length)
+    world.noteProblem(`${nonces.length} replies to leases were lost, and the ledger has ${entries.length} of them`);
+  for (const [id, [, runs]] of entries) {
+    const [lastRun, runCount] = [Number.parseInt(id, 10), Number(runs)];
+    const lease = { storeId, version: 0, firstRun: lastRun - runCount + 1, runCount };
+    received.note({ importer: `a lost reply, ${id}`, ...lease, receivedAtMs: Date.now() });
+  }
+}
