@@ -9,6 +9,7 @@ import { MANUAL_EDITS } from "./kinds/manual-edits.js";
 import { OPERATORS } from "./kinds/operators.js";
 import { PARTITION } from "./kinds/partition.js";
 import { CLUSTER, REPLICAS } from "./kinds/replicas.js";
+import { TOGETHER } from "./kinds/together.js";
 import type { Fault } from "./run-fault.js";
 
 export const ALL_FAULTS: readonly Fault[] = [
@@ -23,4 +24,5 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...MANUAL_EDITS,
   ...PARTITION,
   ...REPLICAS,
+  ...TOGETHER,
 ];

@@ -46,9 +46,9 @@ function run(world: World, command: (common: CommandOptions) => Promise<unknown>
 }
 
 /** @throws CoordinatorError as the command does. */
-export async function advance(world: World): Promise<void> {
+export async function advance(world: World, { isForcedEarly = false } = {}): Promise<void> {
   await run(world, async (common) => {
-    const options = { ...common, isForcedEarly: false, isClockChecked: false };
+    const options = { ...common, isForcedEarly, isClockChecked: false };
     const plan = await planAdvance(options);
     const rejection = advanceRejectionOf(plan, options);
     if (rejection !== undefined) throw rejection;

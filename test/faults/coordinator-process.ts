@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
+import type { ReceivedLease } from "./received.js";
 import type { Counts } from "./refusal-codes.js";
 
 /** As `spawn`, perhaps on another host; `options` ask for a channel for messages. */
@@ -38,6 +39,15 @@ export interface CoordinatorSettings {
 interface LogMessage {
   readonly event: string;
   readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface LeasedInALoop {
+  readonly leases: readonly Omit<ReceivedLease, "importer">[];
+  /** Changes that were sent to the store, of leases and heartbeats, and those that were made. */
+  readonly tries: number;
+  readonly changes: number;
+  /** Why it ended early. */
+  readonly failure?: string;
 }
 
 export class CoordinatorProcess {
@@ -114,6 +124,21 @@ export class CoordinatorProcess {
   moveClock(clockOffsetMs: number): void {
     this.#clockOffsetMs = clockOffsetMs;
     this.#child?.send({ clockOffsetMs });
+  }
+
+  /** Lets it lease one run after the other for a while, without a pause and past HTTP. */
+  async leaseFor(leaseForMs: number): Promise<LeasedInALoop> {
+    const child = this.#child as ChildProcess;
+    return await new Promise((resolve, reject) => {
+      const listen = ({ event, fields }: LogMessage) => {
+        if (event !== "leased") return;
+        child.off("message", listen);
+        resolve(fields as unknown as LeasedInALoop);
+      };
+      child.on("message", listen);
+      child.once("exit", () => reject(new Error("the coordinator ended while it leased")));
+      child.send({ leaseForMs });
+    });
   }
 
   #note({ event, fields }: LogMessage): void {

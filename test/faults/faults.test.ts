@@ -7,6 +7,7 @@ import { ownServerUnavailable } from "../redis/test-redis.js";
 import { drawn, IS_WHOLE, sized } from "../size-of-run.js";
 import { ALL_FAULTS } from "./all-faults.js";
 import { PARTITION, SHORT_PARTITION } from "./kinds/partition.js";
+import { SHORT_STALE, STALE } from "./kinds/together.js";
 import { UsualLoad } from "./load.js";
 import { type FaultResult, lineOf } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
@@ -15,8 +16,9 @@ const INJECTIONS = sized(1, 2);
 const RUN_COUNT_MIN = sized(500, 20_000);
 /** Leaves other tests their part of the machine. In the long form importers do not pause. */
 const PAUSE_MS = 30;
-/** A partition takes as long as the bounds of real use; here it has short ones. */
-const ALL = [...ALL_FAULTS.filter((fault) => !PARTITION.includes(fault)), SHORT_PARTITION];
+/** These take minutes; here they have shorter bounds. */
+const LONG = new Set([...PARTITION, STALE]);
+const ALL = [...ALL_FAULTS.filter((fault) => !LONG.has(fault)), SHORT_PARTITION, SHORT_STALE];
 const FAULTS = IS_WHOLE
   ? ALL
   : drawn(

@@ -190,7 +190,7 @@ export abstract class World {
   async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
     const givenUpAt = Date.now() + LIMIT_MS;
     while (!(await isSo())) {
-      const [problem] = this.#load.problems;
+      const [problem] = [...this.#load.problems, ...this.#problems];
       if (problem !== undefined) throw new Error(problem);
       if (Date.now() > givenUpAt) {
         const seen = [...this.codes].map(([code, count]) => `${code} ${count - this.#codesBefore.of(code)}`);

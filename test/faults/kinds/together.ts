@@ -1,0 +1,110 @@
+/**
+ * Several coordinators on one server: some that know what was true minutes ago, three in tight loops.
+ * Guarantees: G1, G3 (docs/guarantees.md).
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { startFaultyProxy } from "../../redis/faulty-proxy.js";
+import { Apart } from "../apart.js";
+import { advance } from "../commands.js";
+import { type RedisWorld, redisFault } from "../redis-world.js";
+import type { Fault } from "../run-fault.js";
+import { BOUNDS } from "../world.js";
+
+/** The next version can be begun, and neither this one nor the room of that one ends meanwhile. */
+const NEAR_THE_END = { firstRun: RUN_MAX - 20_000_000, ageDays: 30 };
+const LOOP_MS = 3_000;
+/** Of an equal share: a coordinator that gets less starves. */
+const SHARE_MIN = 0.5;
+/** A lease adds to the mark, whatever others have leased: hardly one is tried again. */
+const TRIES_MAX = 1.5;
+
+/** First for longer than the gap, and then for less: only what is younger is leased from without a look at the store. */
+export const SHORT_STALE = stale(17_000, 15_000);
+export const STALE = stale(120_000, BOUNDS.gapMs);
+
+export const TOGETHER: readonly Fault[] = [
+  STALE,
+  redisFault(
+    "three coordinators in tight loops, then an older state restored under them",
+    { coordinatorCount: 3, injectionCountMax: 1, expected: ["epoch_changed"] },
+    async (world) => {
+      await leaseInLoops(world);
+      await restoreUnder(world);
+    },
+  ),
+];
+
+/** Two coordinators that no importer of the suite asks: one is frozen, the other's replies are held. Then they go on with what they saw last. */
+function stale(awayMs: number, gapMs: number): Fault {
+  return redisFault(
+    `coordinators that are away for ${awayMs / 1000} s while others lease, advance and recover`,
+    {
+      store: NEAR_THE_END,
+      bounds: { ...BOUNDS, gapMs },
+      injectionCountMax: 1,
+      expected: ["epoch_changed", "rolled_back"],
+    },
+    async (world) => {
+      const frozen = await Apart.start(world, world.server);
+      const proxy = await startFaultyProxy(world.server);
+      world.defer(() => proxy.close());
+      const cutOff = await Apart.start(world, proxy);
+      const whileAway = async (act: () => Promise<unknown>) => {
+        await Promise.all([frozen.lease(), cutOff.lease()]);
+        frozen.coordinator.freeze();
+        proxy.holdAnswers();
+        await act();
+        const before = await world.record();
+        frozen.coordinator.thaw();
+        proxy.heal();
+        await Promise.all([frozen.lease(), cutOff.lease()]);
+        const after = await world.record();
+        // They have nothing to recover: what they know is old, and the store is not.
+        if (after["g"] !== before["g"] || after["ver"] !== before["ver"])
+          world.noteProblem(`generation ${before["g"]} became ${after["g"]}, version ${before["ver"]} ${after["ver"]}`);
+      };
+      await whileAway(() => Promise.all([world.work(), delay(awayMs)]));
+      await whileAway(async () => {
+        await advance(world, { isForcedEarly: true });
+        await world.untilLeasing();
+      });
+      await whileAway(async () => {
+        await restoreUnder(world);
+        await world.untilLeasing();
+      });
+      await whileAway(async () => {
+        const record = await world.record();
+        await world.work();
+        await world.copyBack(record);
+        await world.untilSeen("rolled_back");
+        await world.untilLeasing();
+      });
+    },
+  );
+}
+
+async function leaseInLoops(world: RedisWorld): Promise<void> {
+  const loops = await Promise.all(world.coordinators.map((coordinator) => coordinator.leaseFor(LOOP_MS)));
+  for (const [index, { leases, tries, changes, failure }] of loops.entries()) {
+    if (failure !== undefined) world.noteProblem(`coordinator ${index} leased no more: ${failure}`);
+    for (const lease of leases) world.received.note({ importer: `loop ${index}`, ...lease });
+    if (tries > TRIES_MAX * changes)
+      world.noteProblem(`coordinator ${index} tried ${tries} times for ${changes} changes`);
+  }
+  const counts = loops.map(({ leases }) => leases.length);
+  const equalShare = counts.reduce((sum, count) => sum + count, 0) / counts.length;
+  const lines = loops.map(({ leases, tries, changes }, index) => {
+    const share = `${leases.length} leases (${(leases.length / equalShare).toFixed(2)} of an equal share)`;
+    return `  coordinator ${index}: ${share}, ${(tries / changes).toFixed(2)} tries each`;
+  });
+  console.log(["three coordinators in tight loops:", ...lines].join("\n"));
+  if (Math.min(...counts) < SHARE_MIN * equalShare)
+    world.noteProblem(`a coordinator starved: ${counts.join(", ")} leases`);
+}
+
+async function restoreUnder(world: RedisWorld, work: () => Promise<unknown> = () => world.work()): Promise<void> {
+  const snapshot = await world.snapshot();
+  await work();
+  await world.crash(() => world.restore(snapshot));
+}
