@@ -1,5 +1,5 @@
 /**
- * Several coordinators on one server: some that know what was true minutes ago, three in tight loops.
+ * Several coordinators on one server: one that knows what was true minutes ago, three in tight loops, one of an older release.
  * Guarantees: G1, G3 (docs/guarantees.md).
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,6 +8,7 @@ import { startFaultyProxy } from "../../redis/faulty-proxy.js";
 import { Apart } from "../apart.js";
 import { advance } from "../commands.js";
 import { type RedisWorld, redisFault } from "../redis-world.js";
+import { ReleasedCoordinator } from "../released-coordinator.js";
 import type { Fault } from "../run-fault.js";
 import { BOUNDS } from "../world.js";
 
@@ -18,6 +19,8 @@ const LOOP_MS = 3_000;
 const SHARE_MIN = 0.5;
 /** A lease adds to the mark, whatever others have leased: hardly one is tried again. */
 const TRIES_MAX = 1.5;
+/** Leases of each, while both releases lease. */
+const LEASES_OF_BOTH = 30;
 
 /** First for longer than the gap, and then for less: only what is younger is leased from without a look at the store. */
 export const SHORT_STALE = stale(17_000, 15_000);
@@ -31,6 +34,29 @@ export const TOGETHER: readonly Fault[] = [
     async (world) => {
       await leaseInLoops(world);
       await restoreUnder(world);
+    },
+  ),
+  redisFault(
+    "a coordinator of an older release on the same store, an older state restored under both",
+    { injectionCountMax: 1, expected: ["epoch_changed"] },
+    async (world) => {
+      const released = new ReleasedCoordinator(world);
+      world.defer(() => released.end());
+      released.start();
+      await Promise.all([released.untilLeasing(LEASES_OF_BOTH), world.work(LEASES_OF_BOTH)]);
+      // Each recovers once for the other, which goes on with what it saw before.
+      for (const coordinator of world.coordinators) coordinator.freeze();
+      await restoreUnder(world, () => released.untilLeasing(LEASES_OF_BOTH));
+      await world.until("the released coordinator recovers", () => released.recoveryCount > 0);
+      for (const coordinator of world.coordinators) coordinator.thaw();
+      await Promise.all([released.untilLeasing(LEASES_OF_BOTH), world.untilLeasing()]);
+      await released.pause();
+      await restoreUnder(world);
+      await world.untilSeen("epoch_changed");
+      await world.untilLeasing();
+      released.start();
+      await Promise.all([released.untilLeasing(LEASES_OF_BOTH), world.untilLeasing()]);
+      await released.end();
     },
   ),
 ];

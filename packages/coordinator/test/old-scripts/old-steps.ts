@@ -49,9 +49,16 @@ const texts = new Map<string, string>();
 function textOf(step: StepCommand["step"]): string {
   const text =
     texts.get(step) ??
-    ["record", "guard", step].map((part) => readFileSync(new URL(`./${part}.lua`, import.meta.url), "utf8")).join("\n");
+    ["record", "guard", step].map((part) => readFileSync(new URL(folderOf(part), import.meta.url), "utf8")).join("\n");
   texts.set(step, text);
   return text;
+}
+
+/** Some stay longer, for the fault suite. */
+const KEPT = new Set(["record", "guard", "lease", "claim", "confirm"]);
+
+function folderOf(part: string): string {
+  return KEPT.has(part) ? `../../../../test/faults/released/${part}.lua` : `./${part}.lua`;
 }
 
 function parametersOf({ namespace, commands, nowMs, bounds }: OldCall, nonces: readonly string[]) {
