@@ -140,20 +140,6 @@ describe("callnumber schemes list", () => {
     expect(schemes[2]).toMatchObject({ bits: 47, characters: 8, perSecondMost: null, clockEndsMs: null });
   });
 
-  test.each(SCHEMES)("shows $name in full with a sample that parses, in every encoding", async (scheme) => {
-    const { code, stdout } = await schemes(`list ${scheme.name}`);
-    expect(code).toBe(0);
-    for (const field of scheme.fields) expect(stdout).toContain(`  ${field.name}`);
-    expect(stdout).not.toMatch(/undefined|NaN|Infinity|\[object/);
-    expect(tooWide(stdout)).toEqual([]);
-    const { sample } = (await listed(scheme.name)).schemes[0] as Listed;
-    expect(scheme.parse(sample.text).matches).toBe(true);
-    for (const [encoding, text] of Object.entries(sample.encodings)) {
-      expect(stdout).toContain(text);
-      expect(stdout).toContain(`  ${encoding} `);
-    }
-  });
-
   test.each(["--rate 1e15/s --nodes 1000000000 --for 1e9y", "--rate 0.001/y --nodes 1 --for 1s"])(
     "shows figures for the load %s",
     async (load) => {
@@ -169,28 +155,6 @@ describe("callnumber schemes list", () => {
 });
 
 describe("callnumber schemes parse", () => {
-  test.each([
-    ["2VznWE2i", "call-number", { version: 0, run: 99, sequence: 345 }, null],
-    ["454947766275222906", "snowflake-2015", { node: 786, sequence: 3450 }, "2018-06-09T10:00:00.000Z"],
-    ["5b1ba5200000000000000000", "objectid", { seconds: 1_528_538_400, counter: 0 }, "2018-06-09T10:00:00.000Z"],
-    ["ed9210b3-4554-4f17-a8e0-7f9e538d9908", "uuid", { version: 4 }, null],
-    ["7EHvsLzwyaxz7btxGzNOoq", "uuid", { version: 4 }, null],
-    ["-7151718282733543423", "millis-41-10-13", { generator: 1, random: 1 }, "2012-09-01T04:00:00.000Z"],
-    ["0x9cbffe1d00002001", "millis-41-10-13", { generator: 1, random: 1 }, "2012-09-01T04:00:00.000Z"],
-    ["abcde", "random-base62-5", {}, null],
-    ["20", "tickets", { count: "10", odd: 0 }, null],
-  ])("finds that %s is most likely a number of %s", async (text, name, fields, time) => {
-    const { code, stdout, stderr } = await parse("--json", text);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const timeMs = time === null ? null : Date.parse(time);
-    expect((JSON.parse(stdout) as { schemes: object[] }).schemes[0]).toMatchObject({ scheme: name, fields, timeMs });
-    expect(tooWide((await parse(text)).stdout)).toEqual([]);
-  });
-
-  test("takes the number out of a URL", async () => {
-    expect(await parse("https://lists.example.org/message/2VznWE2i?x=1")).toEqual(await parse("2VznWE2i"));
-  });
-
   test("--scheme parses as one scheme only, and shows why the text is none of its numbers", async () => {
     const { stdout } = await parse("--scheme", "twitter-snowflake", "454947766275222906");
     expect(stdout).toMatch(/^454947766275222906 {2}is a number of twitter-snowflake\n/);
@@ -212,17 +176,6 @@ describe("callnumber schemes parse", () => {
     expect(answer.schemes).toEqual([]);
     expect(Object.keys(answer.reasons)).toEqual(NAMES);
   });
-
-  test.each([" 2VznWE2i", "2VznWE2i ", "2VznWE2i\n"])(
-    "rejects %j, and shows that it is a number without its white space",
-    async (text) => {
-      expect(await parse(text)).toMatchObject({
-        code: 1,
-        stdout: "",
-        stderr: expect.stringContaining("it has white space around it. Without that, it is one: 2VznWE2i\n"),
-      });
-    },
-  );
 
   test("escapes what acts on a terminal, and cuts a long text", async () => {
     const { stderr } = await parse(`\u001b[31m\u202e${"0".repeat(100_000)}`);
@@ -261,29 +214,6 @@ describe("callnumber schemes odds", () => {
       pairsExpected: expect.closeTo(253 / 365, 12),
       draws: [{ chance: 0.01, drawn: 4 }],
     });
-  });
-
-  test("prints a table of the usual sizes without --space, each as --space prints it", async () => {
-    const { stdout } = await schemes("odds");
-    expect(stdout).toMatch(/^Draws until a repeat has the chance of a column:\n/);
-    expect(tooWide(stdout)).toEqual([]);
-    const asked = await schemes("odds --drawn 30000 --chance 50% --json");
-    const { sizes } = JSON.parse(asked.stdout) as {
-      sizes: { space: string; chance: number; draws: { drawn: number }[] }[];
-    };
-    expect(sizes.length).toBeGreaterThan(9);
-    const rows = stdout.split("\n").slice(3);
-    expect(sizes.map(({ space }) => rows.filter((row) => row.startsWith(`${space} `)).length)).toEqual(
-      sizes.map(() => 1),
-    );
-    for (const { space, chance, draws } of sizes) {
-      const one = await schemes(`odds --json --drawn 30000 --chance 50% --space ${space}`);
-      expect(JSON.parse(one.stdout)).toMatchObject({ chance, draws });
-    }
-    expect(sizes[0]).toMatchObject({ space: "62^5", chance: expect.closeTo(0.388, 3), draws: [{ drawn: 35_638 }] });
-    expect((await schemes("odds --drawn 1e9")).stdout).toMatch(
-      /^A REPEAT: among 1e9 = 1,000,000,000 draws\.[^]*\n\n.*A REPEAT.*\n62\^5 .* certain /,
-    );
   });
 
   test("prints certain for more draws than numbers, and only the draws without --drawn", async () => {

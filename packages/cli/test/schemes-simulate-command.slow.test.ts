@@ -81,12 +81,6 @@ describe("callnumber schemes simulate", () => {
     expect(uuid?.expected).toBeCloseTo((1_000 * 999) / 2 / 2 ** 122, 45);
   });
 
-  test("simulates what --nodes, --rate and --scheme select", async () => {
-    const asked = ["--scenario", "good-clocks", "--scheme", "chibrary-3-32-8-4", "--nodes", "2", "--rate", "1M/s"];
-    const { scenarios } = await simulatedAsJson(...asked, ...SMALL);
-    expect(scenarios[0]?.outcomes).toMatchObject([{ minted: 1_000, waited: 2, repeats: 0 }]);
-  });
-
   test.each([
     [["--scenario", "clock-bakc"], 'there is no scenario "clock-bakc". The scenarios are good-clocks'],
     [["--scheme", ","], "must be at least one name"],

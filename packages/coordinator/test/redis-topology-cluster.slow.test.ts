@@ -76,19 +76,6 @@ test("a store keeps its namespaces on all masters, and lists them all", async ()
   expect(await findLease(store, namespace, firstRun)).toMatchObject({ runCount });
 });
 
-test.each(["FORCE", "TAKEOVER", undefined] as const)(
-  "leasing continues at a replica that was made master (%s), without a repeated run",
-  async (force) => {
-    const { cluster, replica, endLeasing, names, others, recoveriesOf } = await leasingOn();
-    await cluster.failover(replica, force);
-    await cluster.untilAgreed();
-    await endLeasing();
-    await expectUsers(cluster.nodes, ["callnumber", "replica"]);
-    for (const name of names) expect(recoveriesOf(name)).toContain("epoch_changed");
-    for (const name of others) expect(recoveriesOf(name)).toEqual([]);
-  },
-);
-
 test("leasing continues after the URL's one node, a master, is killed, once its replica has taken over", async () => {
   const { cluster, crowd, master, replica, endLeasing, names, recoveriesOf } = await leasingOn();
   await master.kill("SIGKILL");

@@ -4,7 +4,7 @@
  */
 import type { Lease } from "@callnumber/protocol/api";
 import { beforeEach, expect, test, vi } from "vitest";
-import { command, hashAt, info } from "../../../test/redis/redis-command.js";
+import { command, info } from "../../../test/redis/redis-command.js";
 import {
   detach,
   follow,
@@ -13,12 +13,10 @@ import {
   untilCaughtUp,
   untilLinked,
 } from "../../../test/redis/replicated-redis.js";
-import { type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { type RedisServer } from "../../../test/redis/test-redis.js";
 import type { Coordinator } from "../src/coordinator.js";
-import { commandsFor } from "./commands-for-test.js";
-import { expectNoRunTwice, RATE, requestAfter, startCrowd } from "./leasing-crowd.js";
-import { needsOwnServer, redisCoordinatorAt, storeAt, until } from "./redis-for-test.js";
-import { stepOn } from "./steps-for-test.js";
+import { expectNoRunTwice, RATE, requestAfter } from "./leasing-crowd.js";
+import { needsOwnServer, redisCoordinatorAt, until } from "./redis-for-test.js";
 
 beforeEach(needsOwnServer);
 
@@ -32,70 +30,6 @@ function leaseAt(coordinator: Coordinator): Promise<Lease> {
 function leased(coordinator: Coordinator): Promise<Lease> {
   return vi.waitFor(() => leaseAt(coordinator), { timeout: 300_000 });
 }
-
-test("runs are discarded while too few replicas acknowledge, and leasing continues above them when enough do", async () => {
-  const { master, replicas } = await startReplicatedRedis({ nodeCount: 3 });
-  const { store, coordinator } = await redisCoordinatorAt(master.url);
-  await coordinator.initNamespace("main", { nodeCount: 3, rate: RATE });
-  const crowd = startCrowd([coordinator], ["main"]);
-  await crowd.untilLeased();
-  const [one, other] = replicas as [RedisServer, RedisServer];
-  await one.kill("SIGSTOP");
-  await crowd.untilLeased();
-  await other.kill("SIGSTOP");
-  await crowd.untilRefused("main", "quorum_missing");
-  const leasedBefore = crowd.leases.length;
-  await crowd.untilRefused("main", "quorum_missing");
-  expect(crowd.leases.slice(leasedBefore)).toEqual([]);
-  expect((await coordinator.status("main")).guard).toMatchObject({ state: "recovering", code: "quorum_missing" });
-  await other.kill("SIGCONT");
-  await crowd.untilLeased();
-  await crowd.stop();
-  expectNoRunTwice(crowd.leases);
-
-  await other.kill("SIGSTOP");
-  const before = (await store.readNamespace("main")).highWaterMark;
-  await expect(leaseAt(coordinator)).rejects.toMatchObject({ code: "quorum_missing" });
-  const discardedUpTo = (await store.readNamespace("main")).highWaterMark;
-  expect(discardedUpTo).toBeGreaterThan(before);
-  await other.kill("SIGCONT");
-  expect((await leased(coordinator)).firstRun).toBeGreaterThan(discardedUpTo);
-  await one.kill("SIGCONT");
-});
-
-test("a replica leases nothing, although it can be written to", async () => {
-  const { master, replicas } = await startReplicatedRedis({ nodeCount: 2, config: { "replica-read-only": "no" } });
-  const [replica] = replicas as [RedisServer];
-  const { coordinator } = await redisCoordinatorAt(master.url);
-  await coordinator.initNamespace("main", { nodeCount: 2 });
-  await coordinator.stopHeartbeat();
-  await untilCaughtUp(replica, master);
-  const store = await storeAt(replica.url);
-  const { storeId } = await store.readNamespace("main");
-  const before = await hashAt(replica, "callnumber:{main}:record");
-  const lease = stepOn(store, "main", commandsFor(storeId).lease(), { now: Date.now });
-  await expect(lease).rejects.toMatchObject({ code: "store_is_replica" });
-  expect(await hashAt(replica, "callnumber:{main}:record")).toEqual(before);
-  // It connects again, as the master may be there by now.
-  const finding = { code: "store_is_replica", remedy: expect.stringContaining("redis-sentinel://") };
-  await vi.waitFor(async () => expect(await store.preflight()).toContainEqual(expect.objectContaining(finding)));
-});
-
-test("a master leases nothing while an uncounted replica follows it, and the finding names the command", async () => {
-  const master = await startRedisServer();
-  const { coordinator, store } = await redisCoordinatorAt(master.url);
-  await coordinator.initNamespace("main", { rate: RATE });
-  await leaseAt(coordinator);
-  const finding = expect.objectContaining({
-    code: "unexpected_replicas",
-    remedy: expect.stringContaining("--nodes 2"),
-    namespaces: ["main"],
-  });
-  expect(await store.preflight()).not.toContainEqual(finding);
-  await follow(await startRedisServer(), master);
-  await expect(leaseAt(coordinator)).rejects.toMatchObject({ code: "unexpected_replicas" });
-  expect(await store.preflight()).toContainEqual(finding);
-});
 
 /**
  * From its RDB the replica continues where it was, so Redis counts neither a new start of the master nor a full resynchronization.

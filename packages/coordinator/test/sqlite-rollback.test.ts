@@ -1,31 +1,17 @@
 /**
  * What the embedded store detects while it is open: a leap of the clock, a record that another program changed, removed files.
- * And what follows a long heartbeat gap.
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
-import { DEFAULT_BOUNDS } from "../src/guard/bounds.js";
-import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { offsetBetween, thisMachine } from "../src/stores/sqlite/machine.js";
-import { SqliteStore } from "../src/stores/sqlite/store.js";
 import { NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";
-import {
-  coordinatorOn,
-  leaseRequest,
-  live,
-  newPlace,
-  newStore,
-  type Place,
-  temporaryFolder,
-} from "./embedded-place.js";
+import { coordinatorOn, leaseRequest, live, newPlace, newStore, type Place } from "./embedded-place.js";
 import { withNamespace } from "./store-in-hand.js";
 
 const { epsMs } = SMALL_BOUNDS;
-const DAY_MS = 86_400_000;
 
 let place: Place;
 
@@ -140,49 +126,4 @@ test("an open store stays locked when its own process opens and closes the datab
   await second.ended;
   expect(second.refusals).toEqual(["store_locked"]);
   expect(await first.does("lease 1")).toEqual([2]);
-});
-
-describe("a heartbeat gap", () => {
-  /** Leases once at an instant, with a coordinator of its own. */
-  async function leaseAt(nowMs: number, checkpointDir: string | undefined, create = false): Promise<number> {
-    const now = () => nowMs;
-    const store = new SqliteStore({ path: place.path, create, now, machine: place.machine });
-    const checkpointFileOf = (namespace: string) =>
-      openCheckpointFile({
-        folder: checkpointDir as string,
-        place: { group: "sqlite", addresses: [place.path] },
-        namespace,
-      });
-    const checkpoints = checkpointDir === undefined ? {} : { checkpointFileOf };
-    const coordinator = new Coordinator({ store, name: "test", now, bounds: DEFAULT_BOUNDS, ...checkpoints });
-    try {
-      if (create) await coordinator.initNamespace(NAMESPACE);
-      return (await coordinator.lease(NAMESPACE, { ...leaseRequest(), sentAtMs: nowMs })).firstRun;
-    } finally {
-      await coordinator.stopHeartbeat();
-      await store.close();
-    }
-  }
-
-  const startMs = Date.now();
-
-  test.each([
-    ["up to the limit changes nothing", 300_000, 2],
-    ["above the limit makes a recovery necessary, although the marker agrees", 300_001, "run_ceiling_reached"],
-    ["of 31 days needs an operator", 31 * DAY_MS, "manual_recovery_required"],
-  ])("a heartbeat gap %s", async (_, gapMs, expected) => {
-    expect(await leaseAt(startMs, undefined, true)).toBe(1);
-    const next = leaseAt(startMs + gapMs, undefined);
-    if (typeof expected === "number") expect(await next).toBe(expected);
-    else await expect(next).rejects.toMatchObject({ code: expected });
-  });
-
-  test("a heartbeat gap of 31 days needs an operator, also with a checkpoint that agrees", async () => {
-    const checkpointDir = await temporaryFolder(place.folder);
-    expect(await leaseAt(startMs, checkpointDir, true)).toBe(1);
-    await expect(leaseAt(startMs + 31 * DAY_MS, checkpointDir)).rejects.toMatchObject({
-      code: "manual_recovery_required",
-    });
-    expect(await leaseAt(startMs + 1, checkpointDir)).toBe(2);
-  });
 });
