@@ -1,6 +1,6 @@
 /**
- * The fault suite, on real servers, with real coordinator processes, with the control: half of the short ones, drawn by the seed, once in
- * `npm test`; each kind twice in `npm run test:all`. Two at a time, as most of a fault is waiting.
+ * The fault suite, on real servers, with real coordinator processes, with the control: a third of the short ones, drawn by the seed, once in
+ * `npm test`; each kind in `npm run test:all`, and for as long as you like in `npm run faults`. Two at a time, as most of a fault is waiting.
  */
 import { describe, expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
@@ -12,8 +12,8 @@ import { UsualLoad } from "./load.js";
 import { type FaultResult, lineOf } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 
-const INJECTIONS = sized(1, 2);
-const RUN_COUNT_MIN = sized(500, 20_000);
+const INJECTIONS = 1;
+const RUN_COUNT_MIN = sized(300, 10_000);
 /** Leaves other tests their part of the machine. In the long form importers do not pause. */
 const PAUSE_MS = 30;
 /** These take minutes; here they have shorter bounds. */
@@ -23,7 +23,7 @@ const FAULTS = IS_WHOLE
   ? ALL
   : drawn(
       ALL.filter(({ isShort }) => isShort),
-      2,
+      3,
       inject("seed"),
     );
 

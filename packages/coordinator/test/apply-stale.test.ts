@@ -178,29 +178,29 @@ async function playAll(setTable: SetTable, count: number): Promise<ReadonlySet<s
 }
 
 test("what the stores of this process share writes nothing that would be refused now, and all that is decided on what is there", async () => {
-  const seen = await playAll(bareTable, statesOf(400, 50_000));
+  const seen = await playAll(bareTable, statesOf(300, 10_000));
   for (const step of STEPS) expect([...seen]).toEqual(expect.arrayContaining([`${step} applied`, `${step} found`]));
 });
 
 test("a store in memory writes nothing that would be refused now", async () => {
-  await playAll(localTable(openMemory), statesOf(40, 2_000));
+  await playAll(localTable(openMemory), statesOf(20, 500));
 });
 
 test("an embedded store writes nothing that would be refused now", async () => {
-  await playAll(localTable(openSqlite), statesOf(4, 200));
+  await playAll(localTable(openSqlite), statesOf(2, 50));
 });
 
 test.runIf(HAS_REDIS)(
   "Redis writes nothing that would be refused now, and all that is decided on what is there",
   async () => {
-    await playAll(await sharedTable(), statesOf(100, 3_000));
+    await playAll(await sharedTable(), statesOf(30, 1_000));
   },
 );
 
 const TABLES: readonly [string, () => SetTable | Promise<SetTable>, number][] = [
-  ["a store in memory", () => localTable(openMemory), 20],
-  ["an embedded store", () => localTable(openSqlite), 3],
-  ...(HAS_REDIS ? [["Redis", sharedTable, 20] as [string, () => Promise<SetTable>, number]] : []),
+  ["a store in memory", () => localTable(openMemory), 10],
+  ["an embedded store", () => localTable(openSqlite), 2],
+  ...(HAS_REDIS ? [["Redis", sharedTable, 8] as [string, () => Promise<SetTable>, number]] : []),
 ];
 
 test.each(TABLES)("a step whose reply is lost is decided again on what %s holds then", async (_, tableOf, count) => {
@@ -236,6 +236,7 @@ test.each(TABLES)("a step whose reply is lost is decided again on what %s holds 
       }
     }
   });
-  await fc.assert(property, { seed: inject("seed"), numRuns: sized(count, 10 * count), endOnFailure: true });
-  expect(seen.size).toBeGreaterThan(0);
+  // In few states no reply may be lost: then as many more.
+  for (let seed = inject("seed"); seen.size === 0; seed++)
+    await fc.assert(property, { seed, numRuns: sized(count, 10 * count), endOnFailure: true });
 });

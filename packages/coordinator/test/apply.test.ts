@@ -53,17 +53,17 @@ function wordsIn(seen: ReadonlySet<string>): string[] {
 }
 
 test("a store in memory does a step as it is decided on the state that was returned", async () => {
-  await playAll(localTable(openMemory), statesOf(40));
+  await playAll(localTable(openMemory), statesOf(20, 500));
 });
 
 test("an embedded store does a step as it is decided on the state that was returned", async () => {
-  await playAll(localTable(openSqlite), statesOf(4, 200));
+  await playAll(localTable(openSqlite), statesOf(2, 50));
 });
 
 test.runIf(HAS_REDIS)(
   `Redis does a step as it is decided on the state that was returned, in ${STATES_OF_ALL} states with every refusal`,
   async () => {
-    const count = statesOf(60);
+    const count = statesOf(30);
     const seen = await playAll(await sharedTable(), count);
     if (count < STATES_OF_ALL) return;
     const words = (Object.keys(REFUSAL_RULES) as RefusalCode[]).filter(
@@ -94,7 +94,7 @@ test.runIf(HAS_REDIS)("Redis does no step on a replica that can be written to", 
   const server = await startRedisServer({ config: { "replica-read-only": "no" } });
   await command(server, "REPLICAOF", "127.0.0.1", 1);
   // Each refusal costs a new connection there.
-  const seen = await playAll(await tableAt(operatorsAt(server)), 2);
+  const seen = await playAll(await tableAt(operatorsAt(server)), 1);
   expect(seen).toContain("REPLICA slave");
   expect(STEPS.filter((step) => seen.has(step))).toEqual([]);
 });

@@ -5,7 +5,8 @@
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
+import { drawn } from "../../../test/size-of-run.js";
 import { type CheckpointFile, CORRUPT } from "../src/guard/checkpoint.js";
 import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { thisMachine } from "../src/stores/sqlite/machine.js";
@@ -15,6 +16,9 @@ import { commandsFor, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { memoryFolder, temporaryFolder } from "./embedded-place.js";
 import { type Fault, faultsOf, withFault } from "./faulty-fs.js";
 import { stepOn } from "./steps-for-test.js";
+
+/** With none of the ways and codes in common: each part has all of them. */
+const PARTS = 3;
 
 function refusalOf(act: () => void): unknown {
   try {
@@ -74,7 +78,7 @@ describe("the checkpoints of several namespaces", () => {
     const folder = join(await temporaryFolder(memoryFolder()), "checkpoints");
     const { callCount, misuses } = await lives(folder, undefined, false);
     expect(misuses).toEqual([]);
-    for (const fault of faultsOf(callCount)) {
+    for (const fault of drawn([...faultsOf(callCount)], PARTS, inject("seed"))) {
       for (const isKilled of [false, true]) {
         rmSync(folder, { recursive: true, force: true });
         const injected = JSON.stringify({ ...fault, isKilled });
@@ -181,7 +185,7 @@ describe("the files of an embedded store", () => {
       putMarkBack();
       const { callCount, misuses } = await answered(folders, undefined);
       expect(misuses).toEqual([]);
-      for (const fault of faultsOf(callCount)) {
+      for (const fault of drawn([...faultsOf(callCount)], PARTS, inject("seed"))) {
         putBack();
         putMarkBack();
         const injected = JSON.stringify({ ...fault, folders });

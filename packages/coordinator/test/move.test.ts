@@ -7,11 +7,11 @@ import type { Lease } from "@callnumber/protocol/api";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { Redis } from "ioredis";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
-import { sized } from "../../../test/size-of-run.js";
+import { drawn } from "../../../test/size-of-run.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { NamespaceRecord } from "../src/guard/record.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
@@ -75,7 +75,7 @@ const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
   ["memory to memory", memoryPlace, memoryPlace],
 ];
 
-describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, makeSource, makeTarget) => {
+describe.each(drawn(PAIRS, 2, inject("seed")))("a move from %s", (_, makeSource, makeTarget) => {
   test("a move ends leasing from the old store; the new one has the ledger, and leases the next version", async () => {
     const { to, source, target, storeId, old, leases } = await pair(makeSource, makeTarget);
     const [first, second] = leases as [Lease, Lease];

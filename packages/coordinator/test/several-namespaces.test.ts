@@ -6,11 +6,12 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { initBackdated, unlessLate } from "../../../test/backdated.js";
 import { folderForTest } from "../../../test/processes/command.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { drawn } from "../../../test/size-of-run.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Bounds } from "../src/guard/bounds.js";
 import { checkpointedNamespaces, openCheckpointFile } from "../src/guard/checkpoint-file.js";
@@ -157,7 +158,7 @@ describe.each<[string, () => Promise<Place>]>([
   ["Redis", redisPlace],
   ["the embedded store", sqlitePlace],
 ])("on %s", (_, newPlace) => {
-  test.each(DAMAGES)(
+  test.each(drawn(DAMAGES, 3, inject("seed")))(
     "a coordinator starts and leases when the record of another namespace is %s",
     async (_, code, damage) => {
       const place = await newPlace();

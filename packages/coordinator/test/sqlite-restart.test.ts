@@ -6,8 +6,8 @@ import { statSync } from "node:fs";
 import { copyFile, readdir, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
-import { sized } from "../../../test/size-of-run.js";
+import { expect, inject, test } from "vitest";
+import { drawn, sized } from "../../../test/size-of-run.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
@@ -91,7 +91,7 @@ test.each<[string, Story]>([
   expect(after).toEqual([12, 13, 14]);
 });
 
-const RESTARTS = sized(10, 50);
+const RESTARTS = sized(5, 50);
 
 test(`a restart skips no run, ${RESTARTS} times over`, async () => {
   const place = await newStore();
@@ -123,7 +123,7 @@ const LOSSES: [string, Story][] = [
   ],
 ];
 
-test.each(LOSSES)("a restart after a loss skips ahead when %s", async (_, story) => {
+test.each(drawn(LOSSES, 3, inject("seed")))("a restart after a loss skips ahead when %s", async (_, story) => {
   const place = await newStore();
   let markFound = 0;
   let sinceMs = 0;
@@ -167,7 +167,7 @@ test("a restart after a loss skips ahead where no directory is memory-backed, an
   expect(await readdir(onDisk)).toEqual([]);
 });
 
-test.each(LOSSES.slice(0, sized(1, LOSSES.length)))(
+test.each(drawn(LOSSES, LOSSES.length, inject("seed")))(
   "a plain counter in SQLite, the control, repeats runs when %s",
   async (_, story) => {
     const place = await newPlace();
