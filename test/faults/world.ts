@@ -18,8 +18,11 @@ import { type Load, UsualLoad } from "./load.js";
 import { Received } from "./received.js";
 import { Counts } from "./refusal-codes.js";
 
-/** Shorter than the defaults, so that recoveries are fast. On a busy machine a request takes some hundred milliseconds, and a start some seconds. */
-export const BOUNDS: Bounds = { epsMs: 500, gapMs: 30_000, attendedMs: 3_000, heartbeatEveryMs: 100 };
+/**
+ * Shorter than the defaults, so that recoveries are fast. On a busy machine a request takes some hundred milliseconds, and a start many seconds: a
+ * store that is to begin without a recovery counts as attended for as long as without a gap.
+ */
+export const BOUNDS: Bounds = { epsMs: 500, gapMs: 30_000, attendedMs: 30_000, heartbeatEveryMs: 100 };
 export const NAMESPACE = "main";
 const PREFLIGHT_EVERY_MS = 250;
 /** A safety net: a fault that never heals would otherwise hang the run. */

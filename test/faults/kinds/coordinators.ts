@@ -5,16 +5,18 @@
 import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Bounds } from "../../../packages/coordinator/src/guard/bounds.js";
 import { recover } from "../commands.js";
 import { type RedisWorld, redisFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
 import { BOUNDS } from "../world.js";
 
+/** For a store that no coordinator attends for some seconds. */
+const SOON_UNATTENDED: Bounds = { ...BOUNDS, attendedMs: 3_000 };
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };
 
 // The clone leases from the run ceiling, the original far below it. With both at the ceiling, as after a recovery, they would lease
-// the same runs before an importer could have met both: the guard promises to detect that, not to prevent it. A coordinator of the original
-// that starts late on a busy machine must not recover it either.
+// the same runs before an importer could have met both: the guard promises to detect that, not to prevent it.
 export const TWO_CLONES = redisFault(
   "two coordinators on two clones, an importer meets both",
   {
@@ -22,7 +24,6 @@ export const TWO_CLONES = redisFault(
     config: RDB_ONLY,
     coordinatorCount: 1,
     injectionCountMax: 1,
-    bounds: { ...BOUNDS, attendedMs: BOUNDS.gapMs },
     expected: ["store_forked"],
   },
   async (world) => {
@@ -90,13 +91,13 @@ export const COORDINATORS: readonly Fault[] = [
   ),
   redisFault(
     "the checkpoint deleted while all coordinators are dead, with old record and ledger put back",
-    { isShort: true, expected: ["heartbeat_expired"] },
+    { isShort: true, bounds: SOON_UNATTENDED, expected: ["heartbeat_expired"] },
     async (world) => {
       const putBack = await world.saveKeys();
       await world.work();
       await world.withoutCoordinators(async () => {
         await rm(world.checkpointDir, { recursive: true });
-        await delay(BOUNDS.attendedMs + BOUNDS.epsMs);
+        await delay(SOON_UNATTENDED.attendedMs + BOUNDS.epsMs);
         await putBack();
       });
     },
