@@ -42,6 +42,7 @@ const QUERIES: readonly (readonly [name: string, query: Query])[] = [
   ["a random run", (leaseCount) => pathOf("run", { namespace: NAMESPACE, run: runWithin(leaseCount) })],
   ["runs, the newest 50", () => runsWith("limit=50")],
   ["runs, 20 of one holder out of 20", () => runsWith(`limit=20&holder=${holderOf(7).name}`)],
+  ["runs of a holder that has none", () => runsWith("limit=20&holder=absent")],
   ["status", () => pathOf("status", { namespace: NAMESPACE })],
 ];
 

@@ -188,6 +188,10 @@ export class SimulatedStore implements Store {
     return true;
   }
 
+  async hasHolder(): Promise<boolean> {
+    return false;
+  }
+
   async leases(): Promise<readonly []> {
     return [];
   }

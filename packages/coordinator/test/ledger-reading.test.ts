@@ -13,6 +13,8 @@ import { randomLedger } from "./random-ledgers.js";
 class ListedLedger implements LedgerReader {
   /** The leases of each read. */
   readonly reads: number[] = [];
+  /** Holders whose leases were trimmed. */
+  readonly known = new Set<string>();
   constructor(readonly all: readonly LedgerEntry[]) {}
 
   get readCount(): number {
@@ -28,6 +30,10 @@ class ListedLedger implements LedgerReader {
     const found = inOrder.filter((lease) => isWithin(lastLedgerIdOf(lease))).slice(0, limit);
     this.reads.push(found.length);
     return found;
+  }
+
+  async hasHolder(_: string, name: string): Promise<boolean> {
+    return this.known.has(name) || this.all.some(({ holder }) => holder.name === name);
   }
 
   async readRetention(): Promise<Retention> {
@@ -159,9 +165,22 @@ async function turnsDuring<T>(work: () => Promise<T>): Promise<{ readonly done: 
 
 test("one page reads a bounded number of leases, however rare the wanted ones: it is empty, and has a cursor", async () => {
   const ledger = longLedger(25_000);
-  const page = await ledgerPage(ledger, NAMESPACE, { holder: "absent", limit: 20 });
+  ledger.known.add("trimmed");
+  const page = await ledgerPage(ledger, NAMESPACE, { holder: "trimmed", limit: 20 });
   expect(page).toEqual({ leases: [], nextCursor: "15001", trimmed: null });
   expect(ledger.readCount).toBe(10_000);
+});
+
+test("leases of a holder that the ledger does not know are found by reading none", async () => {
+  const ledger = longLedger(25_000);
+  const filter = { holder: "absent" };
+  expect(await ledgerPage(ledger, NAMESPACE, { ...filter, limit: 20 })).toEqual({
+    leases: [],
+    nextCursor: null,
+    trimmed: null,
+  });
+  expect((await exported(ledger, filter)).leases).toEqual([]);
+  expect(ledger.readCount).toBe(0);
 });
 
 test("a page or an export within bounds does not read what is outside of them", async () => {

@@ -204,3 +204,12 @@ test("the holders list each process once, however many runs it leases", async ()
   expect(await redis.hlen(keys.holders)).toBe(4);
   expect((await findLease(store, NAMESPACE, 17))?.holder.name).toBe("other");
 });
+
+test("any name may be that of a holder which another program removed", async () => {
+  for (const name of ["first", "second", "third"]) await inHand.lease({ holder: { ...holder, name } });
+  expect(await store.hasHolder(NAMESPACE, "absent")).toBe(false);
+  expect(await store.hasHolder(NAMESPACE, "unknown")).toBe(true);
+  const json = await redis.hget(keys.holders, "2");
+  await redis.hdel(keys.holders, "2", json as string);
+  expect(await store.hasHolder(NAMESPACE, "absent")).toBe(true);
+});

@@ -132,6 +132,7 @@ export class SettableStore implements Store {
 
   setProgress = keepsNoLedger;
   leases = keepsNoLedger;
+  hasHolder = keepsNoLedger;
   appendLeases = keepsNoLedger;
   async readRetention(): Promise<Retention> {
     return NO_RETENTION;

@@ -330,6 +330,21 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         for (const run of [0, 9, 14, RUN_MAX]) expect(await findLease(store, NAMESPACE, run)).toBeUndefined();
       });
 
+      test("a holder of a lease is known by its name, and a name that no lease has had is not", async () => {
+        const { store, lease } = await storeFrom();
+        expect(await store.hasHolder(NAMESPACE, holder.name)).toBe(false);
+        const names = Array.from({ length: 1_200 }, (_, index) => `importer-${index}`);
+        const odd = 'Ä "quoted" {brace} 書';
+        await Promise.all([...names, odd].map((name) => lease({ holder: { ...holder, name } })));
+        for (const name of ["importer-0", "importer-501", "importer-1199", odd]) {
+          expect(await store.hasHolder(NAMESPACE, name), name).toBe(true);
+        }
+        for (const name of ["importer", "importer-1200", "importer-%", holder.host, "1"]) {
+          expect(await store.hasHolder(NAMESPACE, name), name).toBe(false);
+        }
+        expect(await store.hasHolder("other", "absent")).toBe(false);
+      });
+
       test("the ledger is listed from a ledger id on, in either direction, up to a limit", async () => {
         const { store, lease } = await storeFrom();
         for (let count = 0; count < 5; count++) await lease({ runCount: 2 });

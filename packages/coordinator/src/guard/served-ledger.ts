@@ -23,6 +23,7 @@ export function servedLedger(store: Store, guards: NamespaceGuards): ServedLedge
     readNamespace: (namespace) => noticingLoss(namespace, () => store.readNamespace(namespace)),
     // Need no record.
     leases: (namespace, query) => store.leases(namespace, query),
+    hasHolder: (namespace, name) => store.hasHolder(namespace, name),
     setProgress: (namespace, lease, progress) => store.setProgress(namespace, lease, progress),
     readRetention: (namespace) => store.readRetention(namespace),
   };

@@ -82,6 +82,9 @@ export interface LedgerPage {
 export async function ledgerPage(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
   const leases: LedgerEntry[] = [];
   const isWanted = passes(query);
+  if (await isOfNoHolder(ledger, namespace, query)) {
+    return { leases, nextCursor: null, trimmed: trimmedWithin(query, await ledger.readRetention(namespace)) };
+  }
   const start = await pageStart(ledger, namespace, query);
   const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit);
   let scannedCount = 0;
@@ -96,6 +99,11 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
   }
   const trimmed = trimmedWithin(query, await ledger.readRetention(namespace));
   return { leases, nextCursor: null, trimmed };
+}
+
+/** No lease passes, and the ledger need not be read: that would take seconds for a large one. */
+async function isOfNoHolder(ledger: LedgerReader, namespace: string, { holder }: LedgerFilter): Promise<boolean> {
+  return holder !== undefined && !(await ledger.hasHolder(namespace, holder));
 }
 
 /** Null when nothing was trimmed that may pass the filter. */
@@ -193,6 +201,7 @@ export async function* exportedSteps(
   namespace: string,
   filter: LedgerFilter,
 ): AsyncGenerator<ExportStep, void> {
+  if (await isOfNoHolder(ledger, namespace, filter)) return;
   const isWanted = passes(filter);
   const above = await exportStart(ledger, namespace, filter);
   if (above === undefined) return;

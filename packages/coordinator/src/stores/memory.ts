@@ -79,6 +79,10 @@ export class MemoryStore implements Store {
     return true;
   }
 
+  async hasHolder(namespace: string, name: string): Promise<boolean> {
+    return this.#kept(namespace).ledger.some(({ holder }) => holder.name === name);
+  }
+
   async leases(namespace: string, { from, sinceMs, direction, limit }: LeaseQuery): Promise<readonly LedgerEntry[]> {
     const { ledger } = this.#kept(namespace);
     if (direction === "oldest_first") {

@@ -51,6 +51,12 @@ interface Ledger {
   leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]>;
 
   /**
+   * Whether the ledger may have a lease of a holder with this name. False only where it has none; true is no promise, since a holder whose
+   * leases were trimmed may still be known. @throws CoordinatorError `store_unavailable`.
+   */
+  hasHolder(namespace: string, name: string): Promise<boolean>;
+
+  /**
    * Stores the progress of a lease in the place of the progress that it was read with. Returns false, and changes nothing, when the ledger
    * holds another progress, or not this lease any more. @throws CoordinatorError `store_unavailable`: it is not known whether it was done.
    */
@@ -83,7 +89,7 @@ interface Upkeep {
 export interface Store extends StepStore, Ledger, Upkeep {}
 
 /** The reading part of a store, for a ledger. */
-export type LedgerReader = Pick<Store, "leases" | "readRetention">;
+export type LedgerReader = Pick<Store, "leases" | "hasHolder" | "readRetention">;
 
 /** With the record of the leases. */
 export type RecordedLedger = LedgerReader & Pick<Store, "readNamespace">;

@@ -29,8 +29,9 @@ interface NumberedLease {
 }
 
 /** In place of a holder whose entry another program removed: the lease stays, and can be moved. */
+const LOST_NAME = "unknown";
 const LOST_HOLDER = holderJsonOf({
-  holder: { name: "unknown", host: "unknown", pid: 0, labels: { note: "the holder was lost by the store" } },
+  holder: { name: LOST_NAME, host: "unknown", pid: 0, labels: { note: "the holder was lost by the store" } },
   coordinator: "unknown",
   tokenId: undefined,
 });
@@ -58,6 +59,26 @@ export async function readLeases(
       return { lastLedgerId, runCount, leasedAtMs, holderJson, nonce, progress: progressOf.get(lastLedgerId) ?? null };
     }),
   );
+}
+
+/** In one reply: lease requests wait while the server makes it. */
+const HOLDERS_PER_STEP = 500;
+
+/** Reads the holders by their numbers, which begin at 1. With gaps, for which another program is to blame, any name may be among them. */
+export async function mayHaveHolder(redis: RedisClient, key: string, name: string): Promise<boolean> {
+  if (name === LOST_NAME) return true;
+  const count = Math.ceil((await redis.hlen(key)) / 2);
+  for (let first = 1; first <= count; first += HOLDERS_PER_STEP) {
+    const length = Math.min(HOLDERS_PER_STEP, count - first + 1);
+    const numbers = Array.from({ length }, (_, index) => String(first + index));
+    const found = await redis.hmget(key, ...numbers);
+    if (found.some((json) => !json || nameIn(json) === name)) return true;
+  }
+  return false;
+}
+
+function nameIn(holderJson: string): string {
+  return (JSON.parse(holderJson) as Pick<LedgerEntry, "holder">).holder.name;
 }
 
 async function entriesOf(

@@ -21,6 +21,7 @@ import { reportOf, type ServerUse, sentinelFindings, serverFindings } from "./fi
 import {
   appendParametersOf,
   changedIn,
+  mayHaveHolder,
   RETENTION_FIELDS,
   readLeases,
   reportParametersOf,
@@ -160,6 +161,11 @@ export class RedisStore implements Store {
   async setProgress(namespace: string, lease: LedgerEntry, progress: Progress): Promise<boolean> {
     const parameters = reportParametersOf(lease, progress);
     return await this.#run("report", namespace, ["ledger", "reports"], parameters, changedIn);
+  }
+
+  async hasHolder(namespace: string, name: string): Promise<boolean> {
+    const { holders } = this.#keys(namespace);
+    return await this.#send(namespace, holders, (redis) => mayHaveHolder(redis, holders, name));
   }
 
   async leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]> {

@@ -3,6 +3,7 @@
  * one sync of the disk, and none is answered before it.
  */
 
+import { setImmediate as turn } from "node:timers/promises";
 import type { Progress } from "@callnumber/protocol/api";
 import { commandLine } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
@@ -152,6 +153,15 @@ export class SqliteStore implements Store {
       this.#ledger.setProgress(id, lastLedgerIdOf(lease), progress);
       return true;
     });
+  }
+
+  /** Of any namespace: they share their holders. In steps, since lease requests wait meanwhile. */
+  async hasHolder(_namespace: string, name: string): Promise<boolean> {
+    for (let after = 0; ; await turn()) {
+      const { last, isFound } = this.#transactions.read(() => this.#ledger.lookForHolder(name, after));
+      if (isFound || last === undefined) return isFound;
+      after = last;
+    }
   }
 
   async leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]> {

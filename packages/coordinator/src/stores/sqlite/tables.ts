@@ -100,9 +100,14 @@ const LEASE_COLUMNS = `last_ledger_id AS "lastLedgerId", run_count AS "runCount"
   progress_at_ms AS "reportedAtMs"
   FROM leases JOIN holders ON holders.id = leases.holder_id`;
 
+/** Their names are read in a millisecond. */
+const HOLDERS_PER_STEP = 1_000;
+
 const LEDGER_STATEMENTS = {
   newestId: "SELECT max(last_ledger_id) AS id FROM leases WHERE namespace_id = ?",
   holder: "SELECT id FROM holders WHERE json = ?",
+  lookForHolder: `SELECT max(id) AS last, max(json_extract(json, '$.holder.name') = ?) AS found
+    FROM (SELECT id, json FROM holders WHERE id > ? ORDER BY id LIMIT ${HOLDERS_PER_STEP})`,
   addHolder: "INSERT INTO holders (json) VALUES (?)",
   add: "INSERT INTO leases (namespace_id, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES (?, ?, ?, ?, ?, ?)",
   oldest: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id >= ? ORDER BY last_ledger_id LIMIT ?`,
@@ -158,6 +163,12 @@ export class SqliteLedger {
           ? oldest.all(namespaceId, from ?? 0, limit)
           : newest.all(namespaceId, from ?? Number.MAX_SAFE_INTEGER, limit);
     return ledgerEntriesOf((rows as unknown as LeaseRow[]).map(storedLease));
+  }
+
+  /** Among the next holders after an id. `last`: the id to go on from; undefined for no more. */
+  lookForHolder(name: string, after: number): { readonly last: number | undefined; readonly isFound: boolean } {
+    const { last, found } = this.#statements.lookForHolder.get(name, after) as Record<"last" | "found", number | null>;
+    return { last: last ?? undefined, isFound: found === 1 };
   }
 
   setProgress(namespaceId: number, lastLedgerId: number, { run, lastSequence, state, reportedAtMs }: Progress): void {
