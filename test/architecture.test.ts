@@ -68,7 +68,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, what a step compares, the store id, errors, safe texts, paths and private files, and no rule of a step",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(bounds|checks|record|refusals|restart-decision|seals|step-store|store-id|verify-outcome))|@callnumber\/protocol\/(codec|api|schemas)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(clocks|checks|record|refusals|restart-decision|step-store|store-id|verify-outcome))|@callnumber\/protocol\/(codec|api|schemas)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:
@@ -79,7 +79,7 @@ const RULES: readonly Rule[] = [
   {
     because: "the guard's decisions are pure: the same in a store, in a script, in a simulation",
     files:
-      /^packages\/coordinator\/src\/guard\/(bounds|ceiling|checkpoint|checks|decide|guard-state|record|refusals|restart-decision|seals|verify-outcome)\./,
+      /^packages\/coordinator\/src\/guard\/(ceiling|checkpoint|checks|clocks|decide|guard-state|record|refusals|restart-decision|store-id|verify-outcome)\./,
     forbidden: /^node:(?!crypto$)/,
   },
   {

@@ -1,8 +1,8 @@
 /** What an operator runs: the operations behind the commands of `callnumber`, with the suite's bounds. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
 import type { CheckpointFile } from "../../packages/coordinator/src/guard/checkpoint.js";
 import { openCheckpointFile } from "../../packages/coordinator/src/guard/checkpoint-file.js";
+import type { Bounds } from "../../packages/coordinator/src/guard/clocks.js";
 import {
   refusalOf as advanceRejectionOf,
   advanceVersion,

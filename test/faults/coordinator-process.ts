@@ -3,7 +3,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process"
 import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
-import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
+import type { Bounds } from "../../packages/coordinator/src/guard/clocks.js";
 import type { ReceivedLease } from "./received.js";
 import type { Counts } from "./refusal-codes.js";
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
+import type { Bounds } from "../../packages/coordinator/src/guard/clocks.js";
 import { type BackdatedOptions, initBackdated } from "../backdated.js";
 import {
   type ControlledMachine,

@@ -7,7 +7,7 @@ import { cp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
+import type { Bounds } from "../../packages/coordinator/src/guard/clocks.js";
 import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";

@@ -7,8 +7,7 @@ export { ledgerIdOf } from "@callnumber/protocol/api";
 export { RUN_MAX } from "@callnumber/protocol/codec";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
-export { type Bounds, BURST_RUNS, DEFAULT_BOUNDS, quorumOf } from "../../packages/coordinator/src/guard/bounds.js";
-export { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
+export { BURST_RUNS, ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
 export {
   type Checkpoint,
   type CheckpointFile,
@@ -21,6 +20,7 @@ export {
   type ObservedKeys,
   type StepContext,
 } from "../../packages/coordinator/src/guard/checks.js";
+export { type Bounds, DEFAULT_BOUNDS } from "../../packages/coordinator/src/guard/clocks.js";
 export type { ConfirmStep, StepCommand } from "../../packages/coordinator/src/guard/commands.js";
 export { type Decide, decide } from "../../packages/coordinator/src/guard/decide.js";
 export type { ReplaceableBounds } from "../../packages/coordinator/src/guard/namespace-steps.js";
@@ -30,6 +30,7 @@ export {
   type NamespaceState,
   type ObservedFields,
   PHASES,
+  quorumOf,
   readRecord,
   storedFields,
 } from "../../packages/coordinator/src/guard/record.js";

@@ -24,14 +24,13 @@ import type {
   StatusResponse,
 } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "./errors.js";
-import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
+import { type Bounds, DEFAULT_BOUNDS } from "./guard/clocks.js";
 import { moveUnfinished, namespaceLost } from "./guard/guard-state.js";
-import { NamespaceGuards } from "./guard/namespace-guards.js";
+import { NamespaceGuards, type ServedLedger, servedLedger } from "./guard/namespace-guards.js";
 import { doStep } from "./guard/namespace-steps.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { type NamespaceRecord, NODE_COUNT_MAX } from "./guard/record.js";
-import { type ServedLedger, servedLedger } from "./guard/served-ledger.js";
 import type { Finding } from "./guard/step-store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { recordDiscarded } from "./guard/verify-outcome.js";

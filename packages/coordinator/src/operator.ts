@@ -4,7 +4,7 @@ import type { SqliteBackup } from "./stores/sqlite/backup.js";
 export { type Checkpoints, checkpointsOf } from "./checkpoints.js";
 export { Coordinator } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
-export { HEARTBEAT_EVERY_MS } from "./guard/bounds.js";
+export { HEARTBEAT_EVERY_MS } from "./guard/clocks.js";
 export type { NamespaceRecord } from "./guard/record.js";
 export type { Finding } from "./guard/step-store.js";
 export {

@@ -8,7 +8,7 @@ import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
-import { BURST_RUNS } from "../src/guard/bounds.js";
+import { BURST_RUNS } from "../src/guard/ceiling.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";

@@ -4,7 +4,7 @@ import type { AlarmName } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
-import { BURST_RUNS } from "../src/guard/bounds.js";
+import { BURST_RUNS } from "../src/guard/ceiling.js";
 import {
   ALARM_WINDOW_MS,
   type AlarmSubject,

@@ -1,5 +1,5 @@
 /** Commands of the port, as a coordinator makes them that remembers nothing: for one store. */
-import type { Bounds } from "../src/guard/bounds.js";
+import type { Bounds } from "../src/guard/clocks.js";
 import type {
   AdvanceStep,
   ClaimStep,

@@ -5,7 +5,7 @@
 import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
-import { EPS_MS } from "../src/guard/bounds.js";
+import { EPS_MS } from "../src/guard/clocks.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";

@@ -7,9 +7,9 @@
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
-import { BURST_RUNS, DEFAULT_BOUNDS, GAP_MS, RELEASED_AT_MS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
-import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
+import { BURST_RUNS, ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import type { ObservedKeys, ObservedServer, StepContext } from "../src/guard/checks.js";
+import { DEFAULT_BOUNDS, GAP_MS, RELEASED_AT_MS, SILENCE_MAX_MS } from "../src/guard/clocks.js";
 import type { StepCommand } from "../src/guard/commands.js";
 import { decide, type Written } from "../src/guard/decide.js";
 import {
@@ -23,8 +23,7 @@ import {
   storedFields,
 } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusals.js";
-import { movedSeal } from "../src/guard/seals.js";
-import { newStoreId, parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
+import { movedSeal, newStoreId, parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { commandsFor, NAMESPACE, PROOF_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const NOW_MS = RELEASED_AT_MS + 1_000_000_000;

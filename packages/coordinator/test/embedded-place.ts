@@ -9,7 +9,7 @@ import type { LeaseRequest } from "@callnumber/protocol/api";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import type { Bounds } from "../src/guard/bounds.js";
+import type { Bounds } from "../src/guard/clocks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "../src/stores/sqlite/machine.js";
 import { SqliteStore, type SqliteStoreOptions } from "../src/stores/sqlite/store.js";
 import { holder, LEASE_NONCE, NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";

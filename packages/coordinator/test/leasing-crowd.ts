@@ -5,7 +5,7 @@ import type { Lease } from "@callnumber/protocol/api";
 import { expect } from "vitest";
 import type { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import type { Bounds } from "../src/guard/bounds.js";
+import type { Bounds } from "../src/guard/clocks.js";
 import type { Log } from "../src/log.js";
 
 /**

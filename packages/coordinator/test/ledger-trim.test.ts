@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { FORKED_SEAL, NO_SEAL, PHASES } from "../src/guard/record.js";
-import { MOVED_SEAL } from "../src/guard/seals.js";
+import { MOVED_SEAL } from "../src/guard/store-id.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { importLeases, recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";

@@ -12,7 +12,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { openCheckpointFile, type StorePlace } from "../src/guard/checkpoint-file.js";
 import { doStep } from "../src/guard/namespace-steps.js";
-import { MOVED_TEXT_LENGTH_MAX, movedSeal, movedToIn } from "../src/guard/seals.js";
+import { MOVED_TEXT_LENGTH_MAX, movedSeal, movedToIn } from "../src/guard/store-id.js";
 import { planAdvance } from "../src/operator/advance-version.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
 import { recordFindings } from "../src/operator/record-findings.js";

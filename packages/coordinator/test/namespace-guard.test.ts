@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { checksumOf } from "../src/guard/record.js";
-import { MOVED_SEAL } from "../src/guard/seals.js";
+import { MOVED_SEAL } from "../src/guard/store-id.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 import { stepOn } from "./steps-for-test.js";

@@ -13,7 +13,7 @@ import { expect, inject, onTestFinished, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
 import { CoordinatorError } from "../src/errors.js";
-import type { Bounds } from "../src/guard/bounds.js";
+import type { Bounds } from "../src/guard/clocks.js";
 import type { RecordAfter, StepCommand } from "../src/guard/commands.js";
 import { checksumOf } from "../src/guard/record.js";
 import { isRefusal, refused } from "../src/guard/refusals.js";

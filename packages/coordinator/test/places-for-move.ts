@@ -10,7 +10,7 @@ import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
-import type { Bounds } from "../src/guard/bounds.js";
+import type { Bounds } from "../src/guard/clocks.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import { SqliteStore } from "../src/stores/sqlite/store.js";

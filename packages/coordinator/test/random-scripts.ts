@@ -6,7 +6,7 @@ import fc from "fast-check";
 import type { CoordinatorError } from "../src/errors.js";
 import type { Outcome, StepCommand } from "../src/guard/commands.js";
 import { FORKED_SEAL, type NamespaceRecord } from "../src/guard/record.js";
-import { MOVED_SEAL } from "../src/guard/seals.js";
+import { MOVED_SEAL } from "../src/guard/store-id.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease } from "../src/ledger/read-ledger.js";

@@ -6,13 +6,12 @@
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import fc from "fast-check";
-import { type Bounds, BURST_RUNS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
-import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
+import { BURST_RUNS, ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import type { ObservedServer } from "../src/guard/checks.js";
+import { type Bounds, SILENCE_MAX_MS } from "../src/guard/clocks.js";
 import type { StepCommand } from "../src/guard/commands.js";
 import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
-import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/seals.js";
-import { newStoreId, type StoreIdFields } from "../src/guard/store-id.js";
+import { MOVED_TEXT_LENGTH_MAX, movedSeal, newStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { commandsFor, holder, NAMESPACE, PROOF_KEY } from "./commands-for-test.js";
 import type { KeptState } from "./kept-state.js";
 

@@ -9,7 +9,7 @@ import {
   type RefusalCode,
   refused,
 } from "../src/guard/refusals.js";
-import { movedSeal, textOfMove } from "../src/guard/seals.js";
+import { movedSeal, textOfMove } from "../src/guard/store-id.js";
 import { storeIdFrom } from "./commands-for-test.js";
 
 const RECOVER = "run `callnumber recover --store STORE_URL --namespace main`";

@@ -7,9 +7,9 @@ import {
   MOVED_TEXT_LENGTH_MAX,
   movedSeal,
   movedToIn,
+  nextStoreId,
   textOfMove,
-} from "../src/guard/seals.js";
-import { nextStoreId } from "../src/guard/store-id.js";
+} from "../src/guard/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { claim, init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 import { HAS_REDIS, openRedis, STORES } from "./stores-for-test.js";

@@ -3,14 +3,13 @@
  * answers for another, or is not alone. It compares and writes as every store does; reports and the ledger are not its business.
  */
 
-import type { Bounds } from "../src/guard/bounds.js";
 import type { ObservedServer } from "../src/guard/checks.js";
 import { namespaceRecordIn } from "../src/guard/checks.js";
+import type { Bounds } from "../src/guard/clocks.js";
 import type { StepCommand } from "../src/guard/commands.js";
 import { decide } from "../src/guard/decide.js";
 import type { ReplaceableBounds } from "../src/guard/namespace-steps.js";
-import type { NamespaceRecord, StoredFields } from "../src/guard/record.js";
-import { storedFields } from "../src/guard/record.js";
+import { type NamespaceRecord, type StoredFields, storedFields } from "../src/guard/record.js";
 import {
   type Applied,
   type Change,

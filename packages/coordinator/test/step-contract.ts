@@ -9,8 +9,8 @@
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
-import { BURST_RUNS, EPS_MS } from "../src/guard/bounds.js";
-import { ceilingAt } from "../src/guard/ceiling.js";
+import { BURST_RUNS, ceilingAt } from "../src/guard/ceiling.js";
+import { EPS_MS } from "../src/guard/clocks.js";
 import type { StepCommand } from "../src/guard/commands.js";
 import { FORKED_SEAL, PHASES } from "../src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";

@@ -1,8 +1,7 @@
 /** The steps that tests of moving a store begin with, on the namespace that most tests use. */
 
 import type { LeaseStep, Outcome } from "../src/guard/commands.js";
-import { movedSeal } from "../src/guard/seals.js";
-import { nextStoreId } from "../src/guard/store-id.js";
+import { movedSeal, nextStoreId } from "../src/guard/store-id.js";
 import type { Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import { stepOn } from "./steps-for-test.js";

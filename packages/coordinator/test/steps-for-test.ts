@@ -1,6 +1,6 @@
 /** Steps of the guard on any store, as a coordinator does them whose clock is the store's. */
 
-import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/clocks.js";
 import type { Outcome, StepCommand } from "../src/guard/commands.js";
 import { NamespaceSteps, type NamespaceStepsOptions } from "../src/guard/namespace-steps.js";
 import type { Change, Expected } from "../src/guard/step-store.js";

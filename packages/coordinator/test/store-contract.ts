@@ -5,7 +5,7 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
-import { EPS_MS } from "../src/guard/bounds.js";
+import { EPS_MS } from "../src/guard/clocks.js";
 import type { ReportCommand } from "../src/ledger/ledger-changes.js";
 import { recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";

@@ -3,7 +3,7 @@
  * Guarantees: G2, G6, G12 (docs/guarantees.md).
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { BURST_RUNS } from "../../../packages/coordinator/src/guard/bounds.js";
+import { BURST_RUNS } from "../../../packages/coordinator/src/guard/ceiling.js";
 import { advance, expectRejection, recover } from "../commands.js";
 import { redisFault, shimmedFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";

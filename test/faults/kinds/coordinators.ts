@@ -5,7 +5,7 @@
 import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Bounds } from "../../../packages/coordinator/src/guard/bounds.js";
+import type { Bounds } from "../../../packages/coordinator/src/guard/clocks.js";
 import { recover } from "../commands.js";
 import { type RedisWorld, redisFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";

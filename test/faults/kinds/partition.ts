@@ -9,7 +9,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { CALL_NUMBER_LENGTH } from "@callnumber/protocol/codec";
-import { type Bounds, DEFAULT_BOUNDS } from "../../../packages/coordinator/src/guard/bounds.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../../../packages/coordinator/src/guard/clocks.js";
 import { type Network, type NetworkHost, partitionUnavailable, startNetwork } from "../../redis/network-partition.js";
 import { startSentinelRedis } from "../../redis/sentinel-redis.js";
 import { sentinelStoreUrlAt, TESTER_LOGIN } from "../../redis/shipped-users.js";

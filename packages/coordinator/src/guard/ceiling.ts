@@ -5,9 +5,14 @@
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { type Bounds, BURST_RUNS } from "./bounds.js";
+import type { Bounds } from "./clocks.js";
 import { refused } from "./refusals.js";
 import { parseStoreId, type StoreIdFields } from "./store-id.js";
+
+/** Runs that may be leased at once, ahead of the slope of the run ceiling: a billion call numbers. */
+export const BURST_RUNS = 65_536;
+/** A lease takes at most this part of the headroom below the ceiling, so that holders share what is scarce. */
+export const ROOM_SHARE = 64;
 
 /**
  * Returns the greatest run of a version that may be leased at an instant; may be above the run space, or below its first run.

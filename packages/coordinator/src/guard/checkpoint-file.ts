@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateDirectory } from "../platform/private-file.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, type MoveHere, mergeCheckpoints } from "./checkpoint.js";
-import { movedToIn } from "./seals.js";
+import { movedToIn } from "./store-id.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are merged and removed. */

@@ -6,13 +6,12 @@
 
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import { type Bounds, SILENCE_MAX_MS } from "./bounds.js";
 import { ceilingAt } from "./ceiling.js";
-import { checkClockOfMove, checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
+import { type Bounds, checkClockOfMove, checkClocks, checkHeartbeat, clocksOf, SILENCE_MAX_MS } from "./clocks.js";
 import type { StepCommand } from "./commands.js";
 import { type NamespaceRecord, type NamespaceState, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal, refused } from "./refusals.js";
-import { isMovedSeal, textOfMove } from "./seals.js";
+import { isMovedSeal, textOfMove } from "./store-id.js";
 
 /** The keys that a step concerns. */
 export const KEY_NAMES = ["record", "ledger", "holders"] as const;

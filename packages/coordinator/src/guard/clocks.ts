@@ -1,11 +1,39 @@
 /**
  * The clocks of store and coordinator, which every step compares: with each other, with the time of the release, and with the time of the last
- * write. Pure. The clock of a holder is checked in coordinator.ts.
+ * write; and how far they are believed. Pure. The clock of a holder is checked in coordinator.ts.
  * Guarantees: G6 (docs/guarantees.md).
  */
-import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
 import type { NamespaceState } from "./record.js";
 import { type Refusal, refusal } from "./refusals.js";
+
+export const EPS_MS = 2_000;
+export const GAP_MS = 300_000;
+/** How often a coordinator writes a heartbeat into the record, ms. */
+export const HEARTBEAT_EVERY_MS = 5_000;
+
+/** After a longer heartbeat gap, a clock that leapt looks like a store that was stopped: an operator decides, ms. */
+export const SILENCE_MAX_MS = 30 * 24 * 3_600_000;
+/** A clock that shows an earlier time than this release is wrong. */
+export const RELEASED_AT_MS = Date.UTC(2026, 10, 1);
+
+/** Tests may set others than the default. */
+export interface Bounds {
+  /** How far two clocks may differ before neither is believed. */
+  readonly epsMs: number;
+  /** After a longer heartbeat gap nothing is known about the store any more. Many times `heartbeatEveryMs`. */
+  readonly gapMs: number;
+  /** A coordinator without a checkpoint believes a younger record only: another coordinator has just verified it. Several times `heartbeatEveryMs`. */
+  readonly attendedMs: number;
+  /** How often a heartbeat is written into the record. */
+  readonly heartbeatEveryMs: number;
+}
+
+export const DEFAULT_BOUNDS: Bounds = {
+  epsMs: EPS_MS,
+  gapMs: GAP_MS,
+  attendedMs: 30_000,
+  heartbeatEveryMs: HEARTBEAT_EVERY_MS,
+};
 
 /** The part of a step's context that has the clocks. */
 interface Clocks {

@@ -5,8 +5,7 @@
 
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ROOM_SHARE } from "./bounds.js";
-import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
+import { ceilingAt, ROOM_SHARE, whenCeilingReaches } from "./ceiling.js";
 import {
   checkCheckpoint,
   checkHealthy,
@@ -33,8 +32,7 @@ import type {
 } from "./commands.js";
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
-import { isMovedSeal, movedToIn, textOfMove } from "./seals.js";
-import { parseStoreId, type StoreIdFields } from "./store-id.js";
+import { isMovedSeal, movedToIn, parseStoreId, type StoreIdFields, textOfMove } from "./store-id.js";
 
 /** What to write: the record, and for a lease how many runs up to its high-water mark were granted. */
 export interface Written {

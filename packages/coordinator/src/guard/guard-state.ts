@@ -13,12 +13,12 @@ import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
-import type { Bounds } from "./bounds.js";
 import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT } from "./checkpoint.js";
+import type { Bounds } from "./clocks.js";
 import type { RecordAfter } from "./commands.js";
 import { refused, runCommand } from "./refusals.js";
-import { urlOfPlace } from "./seals.js";
+import { urlOfPlace } from "./store-id.js";
 
 /** Only an operator ends these. */
 const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([

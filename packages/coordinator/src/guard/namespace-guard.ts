@@ -17,7 +17,6 @@ import type { GuardStatus } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import { type Log, SILENT_LOG } from "../log.js";
 import { type Store } from "../stores/store.js";
-import { type Bounds, DEFAULT_BOUNDS } from "./bounds.js";
 import { CeilingMonitor } from "./ceiling.js";
 import {
   type Checkpoint,
@@ -25,13 +24,14 @@ import {
   CORRUPT,
   checkpointFields,
   checkpointOf,
+  GuardMemory,
   isAttended,
   isSameCheckpoint,
   mergeCheckpoints,
   withMove,
 } from "./checkpoint.js";
+import { type Bounds, DEFAULT_BOUNDS } from "./clocks.js";
 import type { LeaseStep, Outcome, StepCommand } from "./commands.js";
-import { GuardMemory } from "./guard-memory.js";
 import {
   asMoveUnfinished,
   asNamespaceLost,

@@ -1,6 +1,10 @@
-/** The guards of all namespaces that a coordinator serves: each is opened on first use and kept. Knows nothing about clients. */
+/**
+ * The guards of all namespaces that a coordinator serves: each is opened on first use and kept. Knows nothing about clients. And the ledger
+ * as requests read it, so that none takes a namespace that the store lost for a new one, and advises `init`.
+ */
 import { CoordinatorError } from "../errors.js";
 import { msSince } from "../log.js";
+import type { RecordedLedger, Store } from "../stores/store.js";
 import type { CheckpointFile } from "./checkpoint.js";
 import { type GuardState, StateMonitor } from "./guard-state.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./namespace-guard.js";
@@ -127,4 +131,27 @@ export class NamespaceGuards {
       throw error;
     }
   }
+}
+
+export type ServedLedger = RecordedLedger & Pick<Store, "setProgress">;
+
+/** Returns the ledger of a store, with `namespace_lost` where the store says `namespace_not_found` of a namespace that was there. */
+export function servedLedger(store: Store, guards: NamespaceGuards): ServedLedger {
+  const noticingLoss = async <T>(namespace: string, request: () => Promise<T>): Promise<T> => {
+    try {
+      return await request();
+    } catch (error) {
+      const isMissing = error instanceof CoordinatorError && error.code === "namespace_not_found";
+      if (isMissing) await (await guards.of(namespace)).readRecord();
+      throw error;
+    }
+  };
+  return {
+    readNamespace: (namespace) => noticingLoss(namespace, () => store.readNamespace(namespace)),
+    // Need no record.
+    leases: (namespace, query) => store.leases(namespace, query),
+    hasHolder: (namespace, name) => store.hasHolder(namespace, name),
+    setProgress: (namespace, lease, progress) => store.setProgress(namespace, lease, progress),
+    readRetention: (namespace) => store.readRetention(namespace),
+  };
 }

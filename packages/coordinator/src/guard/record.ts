@@ -6,8 +6,7 @@ import { hash } from "node:crypto";
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type Refusal, refusal } from "./refusals.js";
-import { isMovedSeal } from "./seals.js";
-import { parseStoreId, type StoreIdFields } from "./store-id.js";
+import { isMovedSeal, parseStoreId, type StoreIdFields } from "./store-id.js";
 
 export const SCHEMA = "2";
 
@@ -57,6 +56,14 @@ export const NODE_COUNT_MAX = 99;
 const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
 export const PROOF_KEY_PATTERN = /^[0-9a-f]{64}$/;
 export const GENERATION_MAX = 1e15 - 1;
+
+/**
+ * Returns how many other nodes must acknowledge a step before it counts: then every majority that could promote a node includes one that has
+ * the step. A single node has no others.
+ */
+export function quorumOf(nodeCount: number): number {
+  return Math.floor(nodeCount / 2);
+}
 
 /** Parses a whole number of at most 15 digits, up to `max`; undefined for every other text. */
 function wholeIn(text: string | undefined, max: number): number | undefined {

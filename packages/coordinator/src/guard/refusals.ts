@@ -7,7 +7,7 @@ import { commandLine, type ErrorCode, nameOfLedgerId, type RecoveryReason } from
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { escapeAndShorten, formatDuration } from "../text.js";
-import { movedToIn, urlOfPlace } from "./seals.js";
+import { movedToIn, urlOfPlace } from "./store-id.js";
 
 /** Every code that a step, or a change of the ledger, is refused with. */
 export type RefusalCode =

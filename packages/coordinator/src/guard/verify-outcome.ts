@@ -9,9 +9,10 @@ import { CoordinatorError } from "../errors.js";
 import { recordReport } from "../ledger/ledger-changes.js";
 import type { Log } from "../log.js";
 import type { Store } from "../stores/store.js";
-import { type Bounds, quorumOf } from "./bounds.js";
 import { ceilingAt } from "./ceiling.js";
+import type { Bounds } from "./clocks.js";
 import type { Outcome, StepCommand } from "./commands.js";
+import { quorumOf } from "./record.js";
 import { parseStoreId } from "./store-id.js";
 
 const NONCE_BYTES = 12;

@@ -8,13 +8,12 @@
 import { commandLine, ledgerIdOf } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint } from "../guard/checkpoint.js";
+import { DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { AdvanceStep, Outcome } from "../guard/commands.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep } from "../guard/namespace-steps.js";
-import type { NamespaceRecord } from "../guard/record.js";
-import { PHASES } from "../guard/record.js";
+import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { USED_SHARES } from "../status/alarms.js";
 import { runSpaceOf } from "../status/status.js";

@@ -6,8 +6,7 @@ import type { Checkpoint } from "../guard/checkpoint.js";
 import { namespaceLost, STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { isMovedSeal, type MovedTo, movedToIn, urlOfPlace } from "../guard/seals.js";
-import { parseStoreId } from "../guard/store-id.js";
+import { isMovedSeal, type MovedTo, movedToIn, parseStoreId, urlOfPlace } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
 

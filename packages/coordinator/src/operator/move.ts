@@ -14,18 +14,25 @@ import { randomBytes } from "node:crypto";
 import { runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
+import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
-import type { NamespaceRecord } from "../guard/record.js";
-import { PHASES } from "../guard/record.js";
+import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../guard/seals.js";
-import { nextStoreId, parseStoreId, type StoreIdFields } from "../guard/store-id.js";
+import {
+  isMovedSeal,
+  type MovedTo,
+  movedSeal,
+  movedToIn,
+  nextStoreId,
+  parseStoreId,
+  type StoreIdFields,
+  textOfMove,
+} from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
 import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";

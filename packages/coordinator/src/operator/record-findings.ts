@@ -2,13 +2,13 @@
 import { commandLine, DEFAULT_NAMESPACE } from "@callnumber/protocol/api";
 import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
-import { EPS_MS } from "../guard/bounds.js";
 import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
+import { EPS_MS } from "../guard/clocks.js";
 import { asNamespaceLost, moveUnfinished, namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
-import { isMovedSeal } from "../guard/seals.js";
 import type { Finding } from "../guard/step-store.js";
+import { isMovedSeal } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 
 export const NO_NAMESPACE: Finding = {

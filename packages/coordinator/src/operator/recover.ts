@@ -16,18 +16,16 @@ import {
 } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
+import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
 import type { Outcome } from "../guard/commands.js";
 import { moveUnfinished } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
-import type { NamespaceRecord } from "../guard/record.js";
-import { PHASES } from "../guard/record.js";
+import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { isMovedSeal, movedSeal, textOfMove } from "../guard/seals.js";
-import { parseStoreId } from "../guard/store-id.js";
+import { isMovedSeal, movedSeal, parseStoreId, textOfMove } from "../guard/store-id.js";
 import { type Store } from "../stores/store.js";
 
 /** A run that is known to be leased, and the source of that. */

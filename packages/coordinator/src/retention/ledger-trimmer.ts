@@ -10,7 +10,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { runOfLedgerId } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
-import { GAP_MS } from "../guard/bounds.js";
+import { GAP_MS } from "../guard/clocks.js";
 import { PHASES } from "../guard/record.js";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { Log } from "../log.js";

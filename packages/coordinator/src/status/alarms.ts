@@ -6,9 +6,8 @@
 import { ALARM_SEVERITIES, type AlarmName, commandLine, type ErrorCode } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Alarm } from "@callnumber/protocol/schemas";
-import { EPS_MS } from "../guard/bounds.js";
-import type { NamespaceRecord } from "../guard/record.js";
-import { PHASES } from "../guard/record.js";
+import { EPS_MS } from "../guard/clocks.js";
+import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import type { StartLoop } from "../limits/restart-brake.js";
 import { holderUses, type LeaseWindow, runCountOf } from "./capacity.js";

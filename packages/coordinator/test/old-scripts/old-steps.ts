@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
-import type { Bounds } from "../../src/guard/bounds.js";
+import type { Bounds } from "../../src/guard/clocks.js";
 import type { LeaseStep, RecordAfter, StepCommand } from "../../src/guard/commands.js";
 import { isRefusalCode, type Refusal, type RefusalCode, refusal } from "../../src/guard/refusals.js";
 import { freshNonce } from "../../src/guard/verify-outcome.js";

@@ -6,9 +6,8 @@
 import type { Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../../errors.js";
-import { quorumOf } from "../../guard/bounds.js";
 import { KEY_NAMES, namespaceRecordIn } from "../../guard/checks.js";
-import type { NamespaceRecord } from "../../guard/record.js";
+import { type NamespaceRecord, quorumOf } from "../../guard/record.js";
 import type { Applied, Change, Expected, Finding, Observed } from "../../guard/step-store.js";
 import { freshNonce } from "../../guard/verify-outcome.js";
 import type { LeaseQuery, LedgerTrim, Retention, Store } from "../store.js";

@@ -7,7 +7,7 @@
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
-import { EPS_MS } from "../../guard/bounds.js";
+import { EPS_MS } from "../../guard/clocks.js";
 import { type NamespaceState, type ObservedFields, readRecord, storedFields } from "../../guard/record.js";
 import { isRefusal } from "../../guard/refusals.js";
 import {

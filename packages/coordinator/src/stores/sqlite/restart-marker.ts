@@ -32,7 +32,7 @@ import {
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { shellWord } from "@callnumber/protocol/api";
-import { SILENCE_MAX_MS } from "../../guard/bounds.js";
+import { SILENCE_MAX_MS } from "../../guard/clocks.js";
 import type { RestartMark } from "../../guard/restart-decision.js";
 import { storePathOf } from "./file-checks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";

@@ -8,8 +8,8 @@ import type { Progress } from "@callnumber/protocol/api";
 import { commandLine } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import type { CoordinatorError } from "../../errors.js";
-import { EPS_MS } from "../../guard/bounds.js";
 import { namespaceRecordIn } from "../../guard/checks.js";
+import { EPS_MS } from "../../guard/clocks.js";
 import type { NamespaceRecord } from "../../guard/record.js";
 import type { Restart } from "../../guard/restart-decision.js";
 import {
