@@ -10,8 +10,8 @@ import { RecentEvents } from "../../packages/coordinator/src/events/recent-event
 import { createServer } from "../../packages/coordinator/src/http/server.js";
 import { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 import { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
-import { digestOf, type TokenRecord, tokenIdOf } from "../../packages/coordinator/src/tokens/token.js";
 import { TokenAuthenticator } from "../../packages/coordinator/src/tokens/token-auth.js";
+import { digestOf, type TokenRecord, tokenIdOf } from "../../packages/coordinator/src/tokens/tokens-file.js";
 import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
 import { heading, newPage } from "./browser.js";
 

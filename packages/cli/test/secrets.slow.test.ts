@@ -17,7 +17,7 @@ import { type RespServer, startEchoingRedis } from "../../../test/redis/resp-ser
 import { sharedRedis, usersUnavailable } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
-import { newToken } from "../../coordinator/src/tokens/token.js";
+import { newToken } from "../../coordinator/src/tokens/tokens-file.js";
 import { done, expectFailure, NOWHERE } from "./commands-for-test.js";
 
 const WRONG = "geheim-und-falsch-0123456789";

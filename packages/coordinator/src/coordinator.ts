@@ -47,8 +47,16 @@ import { namedLedgerId, readRun, readRuns } from "./ledger/read-runs.js";
 import type { StartLoop } from "./limits/restart-brake.js";
 import { type Log, msSince, SILENT_LOG } from "./log.js";
 import { CapacityReader } from "./status/capacity-reader.js";
-import { type Observation, observe, type Readiness, readinessOf, storeProbe } from "./status/readiness.js";
-import { describeNamespace, type StatusSources, statusOf } from "./status/status.js";
+import {
+  describeNamespace,
+  type Observation,
+  observe,
+  type Readiness,
+  readinessOf,
+  type StatusSources,
+  statusOf,
+  storeProbe,
+} from "./status/status.js";
 import { type Store } from "./stores/store.js";
 import { assertLeaseRequest, assertLedgerId, assertNamespace, assertReport, assertWithin } from "./validate.js";
 

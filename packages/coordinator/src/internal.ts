@@ -19,8 +19,9 @@ export {
   type MadeToken,
   makeToken,
   noteSchema,
+  readTokensFile,
+  readTokensFileIfThere,
   TOKEN_COUNT_MAX,
   type TokenRecord,
   TokensFileError,
-} from "./tokens/token.js";
-export { readTokensFile, readTokensFileIfThere } from "./tokens/tokens-file.js";
+} from "./tokens/tokens-file.js";

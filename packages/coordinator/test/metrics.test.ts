@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import { SpareRuns } from "../src/metrics/spare-runs.js";
+import { SpareRuns } from "../src/metrics/event-counts.js";
 import { holder } from "./commands-for-test.js";
 import { gatedMethod, notingStore } from "./gated-store.js";
 import { metricNamesIn, samplesIn } from "./metrics-text.js";

@@ -4,8 +4,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
 import { PERMISSIONS_OF } from "../src/http/auth.js";
-import { digestOf, makeToken, newToken, TOKEN_PATTERN, type TokenSettings, tokenIdOf } from "../src/tokens/token.js";
 import { bearerTokenIn, TokenAuthenticator } from "../src/tokens/token-auth.js";
+import {
+  digestOf,
+  makeToken,
+  newToken,
+  TOKEN_PATTERN,
+  type TokenSettings,
+  tokenIdOf,
+} from "../src/tokens/tokens-file.js";
 
 const LEASE: TokenSettings = { role: "lease", namespaces: ["main"] };
 const made = (own: Partial<TokenSettings> = {}) => makeToken({ ...LEASE, ...own }, new Set(), 1);

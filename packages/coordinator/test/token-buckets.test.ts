@@ -1,6 +1,6 @@
 /** An allowance: so many runs at once, and so many a second after that; in memory that clients can't fill. */
 import { expect, test } from "vitest";
-import { TokenBuckets } from "../src/limits/token-buckets.js";
+import { TokenBuckets } from "../src/limits/lease-limits.js";
 
 const ALLOWANCE = { atOnce: 10, perSecond: 4 };
 const START_MS = 1_234_567.89;

@@ -16,17 +16,15 @@ import { Metrics } from "../metrics/metrics.js";
 import { isLoopback } from "../platform/index.js";
 import { newApp, rejectUnknownQueries, routeThatIsOff, unknownRouteRejection } from "./app.js";
 import { type Authenticator, canReadSettings, NO_AUTH, type Principal, registerAuth } from "./auth.js";
-import { type HostNames, otherSiteRejection } from "./browser-requests.js";
-import { registerConsole } from "./console.js";
+import { type HostNames, otherSiteRejection, registerConsole } from "./browser-requests.js";
 import { COMMON_HEADERS, errorLogger, errorResponse, type RejectedRequest, sendJson } from "./error-response.js";
 import { EventStreams, eventsRoute } from "./event-streams.js";
 import { CONCURRENT_LEASES_DEFAULT, limitConcurrency, newLimits } from "./in-flight-limits.js";
 import { NodeServers } from "./node-servers.js";
 import { PostRequests } from "./post-requests.js";
-import { exportRoute } from "./routes/export.js";
 import { healthRoutes, metricsRoute, openApiRoute, type StartedWith, settingsRoute } from "./routes/health.js";
 import { leaseRoutes } from "./routes/leases.js";
-import { namespacesRoutes, publicCallNumberRoute } from "./routes/namespaces.js";
+import { exportRoute, namespacesRoutes, publicCallNumberRoute } from "./routes/namespaces.js";
 import type { TlsMaterial } from "./tls.js";
 
 /** What a server is made of; all but coordinator and release have a default. */

@@ -5,7 +5,6 @@
 import { ALARM_NAMES, ALARM_SEVERITIES, type Holder, isErrorCode, RECOVERY_REASONS } from "@callnumber/protocol/api";
 import { Counter, Gauge, Histogram } from "prom-client";
 import type { EventListener } from "../events/events.js";
-import { SpareRuns } from "./spare-runs.js";
 
 type Registers = NonNullable<ConstructorParameters<typeof Counter>[0]["registers"]>;
 type Fields = Readonly<Record<string, unknown>>;
@@ -212,4 +211,42 @@ function recoveryReason(value: unknown): string {
 
 function effectOf(code: unknown): "refuses" | "warns" {
   return code === undefined ? "warns" : "refuses";
+}
+
+/** As long as a holder counts as live. */
+const LIVE_MS = 600_000;
+const HOLDER_COUNT_MAX = 10_000;
+
+/**
+ * The spare runs of clients: what each process that asked for a lease within ten minutes reported last. Remembers a bounded number of
+ * processes: a crash loop makes new ones all the time.
+ */
+export class SpareRuns {
+  readonly #now: () => number;
+  /** By holder, the oldest report first. */
+  readonly #reported = new Map<string, { readonly spareRunCount: number; readonly atMs: number }>();
+
+  /** @param now a monotonic clock, ms. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  note({ name, host, pid }: Pick<Holder, "name" | "host" | "pid">, spareRunCount: number): void {
+    const holder = `${pid} ${host} ${name}`;
+    this.#reported.delete(holder);
+    this.#reported.set(holder, { spareRunCount, atMs: this.#now() });
+    const [oldest] = this.#reported.keys();
+    if (this.#reported.size > HOLDER_COUNT_MAX && oldest !== undefined) this.#reported.delete(oldest);
+  }
+
+  /** Returns the spare runs of the processes that asked within ten minutes, and how many these are. */
+  sum(): { readonly runCount: number; readonly holderCount: number } {
+    const liveFromMs = this.#now() - LIVE_MS;
+    let runCount = 0;
+    for (const [holder, { spareRunCount, atMs }] of this.#reported) {
+      if (atMs < liveFromMs) this.#reported.delete(holder);
+      else runCount += spareRunCount;
+    }
+    return { runCount, holderCount: this.#reported.size };
+  }
 }

@@ -5,7 +5,7 @@
 import { version as nodeRelease } from "node:process";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { type EventHub } from "../events/events.js";
-import { type Observation, type ObservedNamespace } from "../status/readiness.js";
+import type { Observation, ObservedNamespace } from "../status/status.js";
 import { EventCounts, madeOf } from "./event-counts.js";
 
 /** The part of a coordinator that is observed. */

@@ -1,17 +1,16 @@
 /**
  * Alarms about a namespace, from its record and the leases of the last hour: what an operator should do before it hurts. All thresholds are
- * here, by name.
+ * here, by name. And alarms about this process, which concern all namespaces.
  */
-
 import { ALARM_SEVERITIES, type AlarmName, commandLine, type ErrorCode } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Alarm } from "@callnumber/protocol/schemas";
+import type { EventListener } from "../events/events.js";
 import { EPS_MS } from "../guard/clocks.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import type { StartLoop } from "../limits/restart-brake.js";
 import { holderUses, type LeaseWindow, runCountOf } from "./capacity.js";
-import type { ProcessAlarmName } from "./process-alarms.js";
 import { type RunSpace, runSpaceOf } from "./status.js";
 
 const HOUR_MS = 3_600_000;
@@ -160,4 +159,32 @@ function raiseHolderRestarts({ record, startLoops }: AlarmSubject): Raised {
 function minutesIn(ms: number): string {
   const minutes = Math.max(Math.ceil(ms / 60_000), 1);
   return minutes === 1 ? "a minute" : `${minutes} minutes`;
+}
+
+const RAISED = {
+  connections_full: { name: "connections_full", severity: "warning" },
+  tokens_reload_failed: { name: "tokens_file_unreadable", severity: "warning" },
+} as const;
+const CLEARED = { connections_free: "connections_full", tokens_reloaded: "tokens_file_unreadable" } as const;
+
+export type ProcessAlarmName = (typeof RAISED)[keyof typeof RAISED]["name"];
+
+/** Raises and clears the alarms about this process; subscribe its `take` to the hub. */
+export class ProcessAlarms {
+  readonly #raised = new Map<ProcessAlarmName, Alarm>();
+
+  /** For `EventHub.subscribe`. */
+  readonly take: EventListener = ({ event, fields }) => {
+    const raised = RAISED[event as keyof typeof RAISED];
+    const cleared = CLEARED[event as keyof typeof CLEARED];
+    if (cleared !== undefined) this.#raised.delete(cleared);
+    if (raised === undefined) return;
+    const { reason } = fields as { readonly reason: string };
+    this.#raised.set(raised.name, { ...raised, explanation: reason });
+  };
+
+  /** Returns the alarms that are raised now. */
+  all(): readonly Alarm[] {
+    return [...this.#raised.values()];
+  }
 }

@@ -5,7 +5,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { type Authenticator, PERMISSIONS_OF, type Principal } from "../http/auth.js";
-import { digestOf, TOKEN_PATTERN, type TokenRecord } from "./token.js";
+import { digestOf, TOKEN_PATTERN, type TokenRecord } from "./tokens-file.js";
 
 interface KnownToken {
   readonly digest: Buffer;

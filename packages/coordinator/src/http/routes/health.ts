@@ -5,7 +5,7 @@ import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
 import type { Metrics } from "../../metrics/metrics.js";
-import type { Readiness } from "../../status/readiness.js";
+import type { Readiness } from "../../status/status.js";
 import type { TypedApp } from "../app.js";
 import { canRead, type Principal } from "../auth.js";
 import { described } from "./route-parts.js";

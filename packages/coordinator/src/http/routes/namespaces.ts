@@ -1,7 +1,11 @@
-/** What is read about the namespaces: all of them; status, capacity, history, leases and call numbers of one. */
-import { ledgerIdOf, ROUTES } from "@callnumber/protocol/api";
+/** What is read about the namespaces: all of them; status, capacity, history, leases, call numbers and the whole ledger of one. */
+
+import { Readable } from "node:stream";
+import { ledgerIdOf, ROUTES, runOfLedgerId } from "@callnumber/protocol/api";
 import {
   capacityResponseSchema,
+  type ExportEnd,
+  exportQuerySchema,
   historyQuerySchema,
   historyResponseSchema,
   inspectQuerySchema,
@@ -16,8 +20,10 @@ import {
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
+import type { ExportStep } from "../../ledger/read-ledger.js";
 import type { TypedApp } from "../app.js";
 import { canRead } from "../auth.js";
+import { errorResponses, type LogError } from "../error-response.js";
 import { described, inNamespace, ofNamedRun, ofRunOfVersion, withLedgerIds } from "./route-parts.js";
 
 const ofCallNumber = inNamespace.extend({ callNumber: z.string() });
@@ -127,4 +133,58 @@ export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): 
       }
     },
   );
+}
+
+/**
+ * The ledger as a stream, at the pace of its client. An error after the stream has begun cuts the connection, so that no client takes a part
+ * for the whole.
+ */
+export function exportRoute(app: TypedApp, coordinator: Coordinator, logError: LogError): void {
+  app.get(
+    ROUTES.export,
+    {
+      config: { permission: "read", slots: "exports" },
+      schema: {
+        summary: "Export leases, oldest first, as a stream of NDJSON",
+        params: inNamespace,
+        querystring: exportQuerySchema,
+        response: errorResponses,
+      },
+    },
+    async (request, reply) => {
+      const { namespace } = request.params;
+      const steps = await coordinator.export(namespace, await withLedgerIds(coordinator, namespace, request.query));
+      // An error before the first step is a response of its own.
+      const first = await steps.next();
+      const lines = linesOf(first, steps, (error) => logError(error, request));
+      reply.header("content-type", "application/x-ndjson; charset=utf-8");
+      reply.header("content-disposition", `attachment; filename="${namespace}-leases.ndjson"`);
+      return reply.send(Readable.from(lines, { objectMode: false }) as never);
+    },
+  );
+}
+
+/** A line for each lease, and a last one without which the export is incomplete. */
+async function* linesOf(
+  first: IteratorResult<ExportStep, void>,
+  steps: AsyncGenerator<ExportStep, void>,
+  logFailure: (error: unknown) => void,
+): AsyncGenerator<string, void> {
+  let leaseCount = 0;
+  let upToRun: number | null = null;
+  try {
+    for (let step = first; !step.done; step = await steps.next()) {
+      const { leases } = step.value;
+      leaseCount += leases.length;
+      ({ upToRun } = step.value);
+      if (leases.length > 0) yield leases.map((lease) => `${JSON.stringify(lease)}\n`).join("");
+    }
+  } catch (error) {
+    // The response has begun, so no error body can be sent.
+    logFailure(error);
+    throw error;
+  }
+  const upTo = upToRun === null ? { version: null, run: null } : runOfLedgerId(upToRun);
+  const end: ExportEnd = { end: true, leaseCount, upToVersion: upTo.version, upToRun: upTo.run };
+  yield `${JSON.stringify(end)}\n`;
 }
