@@ -78,7 +78,7 @@ async function build() {
 
 /** `callnumber explain` prints it. */
 function copyErrorReference() {
-  cpSync(join(ROOT, "docs", "reference", "errors.md"), join(ROOT, "packages", "cli", "dist", "errors.md"));
+  cpSync(join(ROOT, "docs", "reference", "errors.md"), join(ROOT, "packages", "cli", "dist", "commands", "errors.md"));
 }
 
 /** The operators' page: only when one of its inputs has changed. */

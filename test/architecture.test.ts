@@ -114,9 +114,9 @@ const RULES: readonly Rule[] = [
   {
     because:
       "commands that need no coordinator start at once: encode and decode load no store, no server and no schema library",
-    files: /^packages\/cli\/src\/(commands\/(encode|decode)|input|output|invocation|redact-secrets|run|main)\./,
+    files: /^packages\/cli\/src\/(commands\/(encode|decode)|input|output|invocation|run|main)\./,
     allowed:
-      /^(packages\/cli\/src\/(input|output|invocation|redact-secrets|program|run)|@callnumber\/(coordinator\/internal\/text|protocol\/(api|codec))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
+      /^(packages\/cli\/src\/(input|output|invocation|program|run)|@callnumber\/(coordinator\/internal\/text|protocol\/(api|codec))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
   },
   {
     because:

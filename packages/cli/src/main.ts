@@ -1,7 +1,7 @@
 /** The process of the `callnumber` command. Only this file reads its environment, and ends it. */
 import process, { argv, env, exit, stderr, stdout } from "node:process";
 import { isatty } from "node:tty";
-import { redactSecrets } from "./redact-secrets.js";
+import { redactSecrets } from "./invocation.js";
 import { run } from "./run.js";
 
 /**

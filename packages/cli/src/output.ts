@@ -2,8 +2,7 @@
 import { styleText } from "node:util";
 import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordinator/internal/text";
 import { filledCommands, type Holder, runName, withSeparators } from "@callnumber/protocol/api";
-import { type CommandIo, invocation } from "./invocation.js";
-import { redactSecrets } from "./redact-secrets.js";
+import { type CommandIo, invocation, redactSecrets } from "./invocation.js";
 
 export { formatCount } from "@callnumber/protocol/api";
 

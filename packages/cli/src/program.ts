@@ -1,6 +1,7 @@
 /** All sub-commands and their help. Decides how a failure is printed and which exit code it has; the commands do the work. */
 import type { EventEmitter } from "node:events";
 import {
+  type Argument,
   Command,
   CommanderError,
   Help,
@@ -9,10 +10,8 @@ import {
   type OutputConfiguration,
 } from "commander";
 import { COMMANDS, LOOK_UP } from "./commands.js";
-import { commandToExplain, helpAsJson } from "./help-json.js";
-import { type CommandIo, invocation, RELEASE } from "./invocation.js";
+import { type CommandIo, invocation, RELEASE, redactSecrets } from "./invocation.js";
 import { failureText, misuseText, printJson } from "./output.js";
-import { redactSecrets } from "./redact-secrets.js";
 import { withAdvice } from "./typing-mistakes.js";
 
 const EXIT_FAILED = 1;
@@ -178,4 +177,52 @@ function readSettingsFrom(env: CommandIo["env"], command: Command): void {
 
 function withSubCommands(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(withSubCommands)];
+}
+
+/** Have commands, and do one of them where none is named: `token` lists. */
+const ACTING_ALONE: ReadonlySet<string> = new Set(["token"]);
+
+/**
+ * Returns the command whose help a command line asks for; undefined where it asks for something else. A command that only has others
+ * stands for its help.
+ */
+function commandToExplain(program: Command, words: readonly string[]): Command | undefined {
+  let found = program;
+  let isAsked = false;
+  for (const word of words) {
+    const hasCommands = found.commands.length > 0;
+    const next = found.commands.find((command) => command.name() === word);
+    if (word === "--help" || word === "-h" || (word === "help" && hasCommands)) isAsked = true;
+    else if (next !== undefined) found = next;
+    // The parser rejects it.
+    else if (hasCommands) return undefined;
+  }
+  return isAsked || (found.commands.length > 0 && !ACTING_ALONE.has(found.name())) ? found : undefined;
+}
+
+function helpAsJson(command: Command): object {
+  const help = command.createHelp();
+  return {
+    name: pathOf(command),
+    description: command.description(),
+    arguments: command.registeredArguments.map(argumentAsJson),
+    options: help.visibleOptions(command).map(optionAsJson),
+    commands: help
+      .visibleCommands(command)
+      .filter((one) => one.name() !== "help")
+      .map((one) => ({ name: one.name(), summary: one.summary() })),
+  };
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+function argumentAsJson(argument: Argument): object {
+  const { description, required, variadic } = argument;
+  return { name: argument.name(), description, isRequired: required, isRepeatable: variadic };
+}
+
+function optionAsJson({ flags, description, defaultValue, envVar, mandatory }: Option): object {
+  return { flags, description, default: defaultValue ?? null, variable: envVar ?? null, isRequired: mandatory };
 }

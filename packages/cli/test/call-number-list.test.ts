@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
-import { type CallNumberList, floorOf, readCallNumberList } from "../src/call-number-list.js";
+import { type CallNumberList, floorOf, readCallNumberList } from "../src/commands/recover.js";
 
 const RUN_99 = "2VznWE2i";
 const RUN_8452 = "03KOE60u";

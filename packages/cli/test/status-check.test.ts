@@ -1,7 +1,7 @@
 /** `status --check`: each state of a namespace as one line and one exit code. */
 import type { GuardStatus, StatusResponse } from "@callnumber/protocol/schemas";
 import { expect, test } from "vitest";
-import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/status-check.js";
+import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/commands/status.js";
 import { STATUS } from "./commands-for-test.js";
 
 const ALL = 1_000_000;

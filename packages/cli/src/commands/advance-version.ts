@@ -12,8 +12,8 @@ import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatRecord, formatTime, print, printJson } from "../output.js";
-import { addActingOptions } from "../served-store.js";
 import {
+  addActingOptions,
   checkpointDirOption,
   commandAgain,
   confirmClockOption,

@@ -3,7 +3,7 @@ import { backupSqliteFile, describeStore, parseStoreUrl } from "@callnumber/coor
 import { Command } from "commander";
 import { checkedOption } from "../options.js";
 import { formatCount, print, printJson } from "../output.js";
-import { addActingOptions } from "../served-store.js";
+import { addActingOptions } from "../store-options.js";
 
 interface Options {
   readonly store: string;

@@ -4,9 +4,9 @@
  */
 import { RootCommand, script } from "@bomb.sh/tab";
 import { Argument, Command, type Option } from "commander";
-import { errorEntries } from "../error-reference.js";
 import { choicesOf } from "../options.js";
 import { printJson, printPainted } from "../output.js";
+import { errorEntries } from "./explain.js";
 
 const SHELLS = ["bash", "fish", "zsh"] as const;
 type Shell = (typeof SHELLS)[number];

@@ -16,8 +16,15 @@ import { invocation } from "../invocation.js";
 import { type CoordinatorOptions, coordinatorOptions } from "../options.js";
 import { formatTime, print, printJson } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
-import { isSamePlace, type RunningCoordinator, runningCoordinator } from "../served-store.js";
-import { addStoreOptions, checkpointDirOption, openStoreWithCheckpoints, type StoreOptions } from "../store-options.js";
+import {
+  addStoreOptions,
+  checkpointDirOption,
+  isSamePlace,
+  openStoreWithCheckpoints,
+  type RunningCoordinator,
+  runningCoordinator,
+  type StoreOptions,
+} from "../store-options.js";
 
 type Options = StoreOptions & CoordinatorOptions;
 

@@ -1,7 +1,34 @@
-/** `explain`: cause and fix of an error, from the reference of errors that the package contains. Needs no coordinator. */
+/** `explain`: cause and fix of an error, from docs/reference/errors.md, which the build copies into the package. Needs no coordinator. */
+import { readFileSync } from "node:fs";
 import { Command } from "commander";
-import { errorEntries } from "../error-reference.js";
 import { print, printJson } from "../output.js";
+
+export interface ErrorEntry {
+  readonly code: string;
+  /** HTTP status and retry rule; or what reports it. */
+  readonly kind: string;
+  readonly cause: string;
+  readonly fix: string;
+}
+
+/** Returns an entry for each code, in the order of the page. */
+export function errorEntries(): readonly ErrorEntry[] {
+  const [, ...sections] = readFileSync(new URL("./errors.md", import.meta.url), "utf8").split(/^### /m);
+  return sections.map((section) => {
+    const entry = /^`([a-z_]+)` (.*?)\. (.*) \*\*Fix:\*\* (.*)$/.exec(plainText(section));
+    if (entry === null) throw new Error(`the reference of errors has an entry without cause and fix: ${section}`);
+    const [, code = "", kind = "", cause = "", fix = ""] = entry;
+    return { code, kind, cause, fix };
+  });
+}
+
+/** On one line. Links lead to pages that the package does not contain. */
+function plainText(markdown: string): string {
+  return markdown
+    .replace(/\[([^\]]+)\]\([^)]+\)/g, "$1")
+    .trim()
+    .replace(/\s+/g, " ");
+}
 
 export function makeCommand(): Command {
   return new Command("explain")

@@ -6,8 +6,8 @@ import { runNameSchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { print, printJson } from "../output.js";
-import { addActingOptions } from "../served-store.js";
 import {
+  addActingOptions,
   checkpointDirOption,
   nodesOption,
   openStoreWithCheckpoints,

@@ -18,8 +18,8 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption } from "../options.js";
 import { formatCount, formatRecord, print, printJson } from "../output.js";
-import { addActingOptions } from "../served-store.js";
 import {
+  addActingOptions,
   checkpointDirOption,
   confirmClockOption,
   ignoreFindingsOption,

@@ -5,8 +5,12 @@ import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/api";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
 import { formatCount, formatTime, print, printJson } from "../output.js";
-import { addActingOptions } from "../served-store.js";
-import { checkpointDirOption, openExistingStore, type StoreNamespaceOptions } from "../store-options.js";
+import {
+  addActingOptions,
+  checkpointDirOption,
+  openExistingStore,
+  type StoreNamespaceOptions,
+} from "../store-options.js";
 
 interface Options extends StoreNamespaceOptions {
   readonly days?: number;

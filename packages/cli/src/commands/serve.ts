@@ -5,6 +5,7 @@ import { PRINTABLE_PATTERN } from "@callnumber/protocol/api";
 import type { Setting } from "@callnumber/protocol/schemas";
 import { Command, type Option } from "commander";
 import * as z from "zod";
+import { redactSecrets } from "../invocation.js";
 import {
   checkedOption,
   choiceOption,
@@ -18,7 +19,6 @@ import {
   tokensFileOption,
   wholeNumber,
 } from "../options.js";
-import { redactSecrets } from "../redact-secrets.js";
 import type { ServeOptions } from "../serve/run-coordinator.js";
 import { addStoreOptions, checkpointDirOption, commandContextOf, ignoreFindingsOption } from "../store-options.js";
 
