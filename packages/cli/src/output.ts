@@ -117,6 +117,17 @@ export function formatTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
+/** The namespace that a command acts on. */
+export interface Where {
+  readonly store: string;
+  readonly storeId: string;
+  readonly namespace: string;
+}
+
+export function formatWhere({ store, storeId, namespace }: Where): string {
+  return `namespace ${namespace} of ${store}, store id ${storeId}`;
+}
+
 /** Formats the record of a namespace. */
 export function formatRecord(record: {
   readonly version: number;

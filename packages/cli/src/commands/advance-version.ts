@@ -11,7 +11,7 @@ import { runName } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
-import { formatCount, formatRecord, formatTime, print, printJson } from "../output.js";
+import { formatCount, formatRecord, formatTime, formatWhere, print, printJson, type Where } from "../output.js";
 import {
   addActingOptions,
   checkpointDirOption,
@@ -91,16 +91,6 @@ async function advance(options: Options, command: Command): Promise<void> {
     checkpointFile.close();
     await store.close();
   }
-}
-
-interface Where {
-  readonly store: string;
-  readonly storeId: string;
-  readonly namespace: string;
-}
-
-function formatWhere({ store, storeId, namespace }: Where): string {
-  return `namespace ${namespace} of ${store}, store id ${storeId}`;
 }
 
 function formatPlan({ found, checkpoint, mayHaveRolledBack, ...plan }: AdvancePlan, where: Where): string {

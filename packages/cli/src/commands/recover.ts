@@ -32,7 +32,7 @@ import { Command } from "commander";
 import { inputLines, linesOf } from "../input.js";
 import { invocation } from "../invocation.js";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption } from "../options.js";
-import { formatCount, formatRecord, print, printJson } from "../output.js";
+import { formatCount, formatRecord, formatWhere, print, printJson } from "../output.js";
 import {
   addActingOptions,
   checkpointDirOption,
@@ -178,7 +178,7 @@ const HEALTHY = [
 function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | undefined): string {
   const { namespace, storeId, checkpoint, floors, version } = plan;
   return [
-    `namespace ${namespace} of ${store}, store id ${storeId}`,
+    formatWhere({ namespace, store, storeId }),
     "found",
     `  the record         ${formatFound(plan)}`,
     checkpoint === undefined

@@ -4,7 +4,7 @@ import { describeStore, type Retention } from "@callnumber/coordinator/operator"
 import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/api";
 import { Command } from "commander";
 import { checkedOption, namespaceOption, STORE_GROUP, switchOption, wholeNumber } from "../options.js";
-import { formatCount, formatTime, print, printJson } from "../output.js";
+import { formatCount, formatTime, formatWhere, print, printJson, type Where } from "../output.js";
 import {
   addActingOptions,
   checkpointDirOption,
@@ -57,19 +57,9 @@ function asJson({ days, through, leasedAtMs }: Retention): object {
   return { days: days === 0 ? null : days, trimmed };
 }
 
-interface Where {
-  readonly store: string;
-  readonly storeId: string;
-  readonly namespace: string;
-}
-
-function formatRetention(
-  { namespace, store, storeId }: Where,
-  { days, through, leasedAtMs }: Retention,
-  version: number,
-): string {
+function formatRetention(where: Where, { days, through, leasedAtMs }: Retention, version: number): string {
   return [
-    `namespace ${namespace} of ${store}, store id ${storeId}`,
+    formatWhere(where),
     `  leases stay    ${days === 0 ? "permanently" : `${formatCount(days)} days`}`,
     `  trimmed        ${through === 0 ? "none" : `up to run ${nameOfLedgerId(through, version)}, the last leased at ${formatTime(leasedAtMs)}`}`,
   ].join("\n");
