@@ -106,6 +106,7 @@ export interface InitOptions {
 /** Leases the runs of one store, and answers what is known of them. It has the shape of the client's `LeaseSource`. */
 export class Coordinator {
   readonly name: string;
+  readonly storeKind: string;
   /** Use and forecast, for operators. */
   readonly capacity: CapacityReader;
   readonly #store: Store;
@@ -135,6 +136,7 @@ export class Coordinator {
     random = Math.random,
   }: CoordinatorOptions) {
     this.name = name;
+    this.storeKind = store.kind;
     this.#store = store;
     this.#log = log;
     this.#clock = { now, bounds };
@@ -150,18 +152,8 @@ export class Coordinator {
   }
 
   /** Returns what stops leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for an unreachable store. */
-  async findings(): Promise<readonly Finding[]> {
-    try {
-      return await this.#store.preflight({ asOperator: true });
-    } catch (error) {
-      if (!(error instanceof CoordinatorError)) throw error;
-      const { code, message } = error;
-      return [{ code, what: message, remedy: "make it reachable for the coordinator" }];
-    }
-  }
-
-  get storeKind(): string {
-    return this.#store.kind;
+  findings(): Promise<readonly Finding[]> {
+    return this.#preflight.findings();
   }
 
   /**
@@ -315,7 +307,7 @@ export class Coordinator {
       ...statusOf(record, newest, this.#clock.now()),
       rates,
       guard: { ...guard.answer(record), ...this.#preflight.effectiveState(namespace, guard.state) },
-      store: this.#store.kind,
+      store: this.storeKind,
       coordinator: this.name,
     };
   }

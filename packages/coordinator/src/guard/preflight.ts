@@ -63,6 +63,17 @@ export class PreflightWatch {
     if (seen !== undefined) throw errorFor(seen.finding);
   }
 
+  /** Returns what stops leasing, or is unwise, as far as the store's user may see it. Never rejects for an unreachable store. */
+  async findings(): Promise<readonly Finding[]> {
+    try {
+      return await this.#options.store.preflight({ asOperator: true });
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      const { code, message } = error;
+      return [{ code, what: message, remedy: "make it reachable for the coordinator" }];
+    }
+  }
+
   /** Returns the state that a finding puts a namespace in; where none stops leasing, or the guard does already, the guard's own. */
   effectiveState(namespace: string, own: GuardState): GuardState {
     const seen = own.state === "active" ? this.#refusalOf(namespace) : undefined;
