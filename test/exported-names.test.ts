@@ -67,7 +67,11 @@ function entriesOf(name: string): Entry[] {
     .filter(([entry]) => !entry.startsWith("./internal"))
     .map(([entry, { default: built }]) => ({
       name: join("@callnumber", name, entry),
-      source: join("packages", name, sourceOf(built.replace("./dist/", "./src/"))),
+      source: join(
+        "packages",
+        name,
+        sourceOf(built.replace("./dist/contract/", "./test/").replace("./dist/", "./src/")),
+      ),
     }));
 }
 

@@ -13,8 +13,8 @@ import type { Store } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { clientAt, storeAt } from "./redis-for-test.js";
 import { preparedFor } from "./steps-for-test.js";
-import { withNamespace } from "./store-in-hand.js";
-import { HAS_REDIS, opened, STORES } from "./stores-for-test.js";
+import { opened, withNamespace } from "./store-in-hand.js";
+import { HAS_REDIS, STORES } from "./stores-for-test.js";
 
 const MARK = 5;
 const RUNS = 3;

@@ -14,8 +14,8 @@ import { RedisStore } from "../src/stores/redis/store.js";
 import type { Store } from "../src/stores/store.js";
 import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { stepOn } from "./steps-for-test.js";
-import { withNamespace } from "./store-in-hand.js";
-import { HAS_REDIS, opened, redisAddressForTest, STORES } from "./stores-for-test.js";
+import { opened, withNamespace } from "./store-in-hand.js";
+import { HAS_REDIS, redisAddressForTest, STORES } from "./stores-for-test.js";
 import { ledgerOf } from "./trims.js";
 
 describe.each(STORES)("the %s store", (_, open) => {

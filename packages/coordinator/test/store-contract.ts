@@ -21,24 +21,27 @@ import {
 } from "./commands-for-test.js";
 import { describeSteps } from "./step-contract.js";
 import { stepOn } from "./steps-for-test.js";
-import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
-import { opened as openedForTest } from "./stores-for-test.js";
+import { inHand, opened as openedForTest, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
+/** What a test asks of a store that it opens. */
 export interface OpenOptions {
   /** The coordinator's clock; a store within the process has no other. */
   readonly now?: () => number;
 }
 
-interface StoreForTest {
+/** A store that one test has for itself. */
+export interface StoreForTest {
   readonly store: Store;
   /** Closes the store and opens it again. */
   reopen(): Promise<Store>;
+  /** Closes it, and removes what it holds. */
   remove(): Promise<void>;
 }
 
 /** Opens an empty store. */
 export type OpenForTest = (options?: OpenOptions) => Promise<StoreForTest>;
 
+/** What is not the same for all stores. */
 export interface StoreTraits {
   /** Whether it outlives its process. */
   readonly remembers: boolean;
@@ -46,6 +49,7 @@ export interface StoreTraits {
   readonly sharesClock: boolean;
 }
 
+/** Registers the tests of the contract for a store, with Vitest. `name`: for the title, as in "the NAME store". */
 export function describeStoreContract(name: string, open: OpenForTest, traits: StoreTraits): void {
   describe(`the ${name} store`, () => {
     const opened = (options: OpenOptions = {}) => openedForTest(open, options);

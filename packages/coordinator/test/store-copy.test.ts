@@ -10,7 +10,8 @@ import { type Store } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 import { claim, init, lease, recentStoreId, recover } from "./steps-for-move.js";
-import { opened, STORES } from "./stores-for-test.js";
+import { opened } from "./store-in-hand.js";
+import { STORES } from "./stores-for-test.js";
 
 const PAIRS = STORES.flatMap(([from, openFrom]) => STORES.map(([to, openTo]) => [from, to, openFrom, openTo] as const));
 const LEDGERS_FOR_EACH_PAIR = sized(3, 10);

@@ -1,10 +1,12 @@
 /** A store with one namespace, and the few things that most tests do with it. */
+import { onTestFinished } from "vitest";
 import type { LeaseStep, Outcome, StepCommand } from "../src/guard/commands.js";
 import type { NamespaceStepsOptions } from "../src/guard/namespace-steps.js";
 import type { NamespaceRecord } from "../src/guard/record.js";
 import type { Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import { stepsOn } from "./steps-for-test.js";
+import type { OpenForTest, OpenOptions } from "./store-contract.js";
 
 /** Runs as a step granted them. */
 interface Granted {
@@ -70,4 +72,11 @@ export function inHand(
 function grantedIn({ after, runCount }: Outcome): Granted {
   const { version, highWaterMark, changedAtMs: leasedAtMs } = after;
   return { version, firstRun: highWaterMark - runCount + 1, runCount, leasedAtMs };
+}
+
+/** Opens a store that is removed at the end of the test. */
+export async function opened(open: OpenForTest, options?: OpenOptions) {
+  const { store, reopen, remove } = await open(options);
+  onTestFinished(remove);
+  return { store, reopen };
 }

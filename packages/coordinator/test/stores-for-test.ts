@@ -2,7 +2,6 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
@@ -12,7 +11,7 @@ import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js
 import { SqliteStore } from "../src/stores/sqlite/store.js";
 import type { Store } from "../src/stores/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
-import type { OpenForTest, OpenOptions } from "./store-contract.js";
+import type { OpenForTest } from "./store-contract.js";
 
 export const openMemory: OpenForTest = async (options = {}) => ({
   store: new MemoryStore(options),
@@ -87,11 +86,4 @@ function recoveredBy(operators: Store, own: Store): Store {
       return typeof value === "function" ? value.bind(store) : value;
     },
   });
-}
-
-/** Opens a store that is removed at the end of the test. */
-export async function opened(open: OpenForTest, options?: OpenOptions) {
-  const { store, reopen, remove } = await open(options);
-  onTestFinished(remove);
-  return { store, reopen };
 }

@@ -1,6 +1,6 @@
 /**
  * The port to a store, in three parts: steps of the guard (guard/step-store.ts), the ledger, and its upkeep. Every method that changes
- * something is atomic. What a store must do is defined by the contract suite (test/store-contract.ts), which every store passes.
+ * something is atomic. What a store must do is defined by the contract suite (test/store-contract.ts, the entry /store-contract), which every store passes.
  */
 import type { Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
