@@ -96,10 +96,10 @@ const colored: Paint = (style, text) =>
 
 type Terminal = Pick<CommandIo, "env"> & { readonly stdout: { readonly isTTY?: boolean | undefined } };
 
-/** Colors on a terminal: never in JSON, nor where NO_COLOR is set (no-color.org). FORCE_COLOR turns them on elsewhere. */
-export function paintFor(asJson: boolean, { env, stdout }: Terminal = invocation().io): Paint {
+/** Colors on a terminal, but not where NO_COLOR is set (no-color.org). FORCE_COLOR turns them on elsewhere. */
+export function paintFor({ env, stdout }: Terminal = invocation().io): Paint {
   const { NO_COLOR = "", FORCE_COLOR, TERM } = env;
-  if (asJson || NO_COLOR !== "") return plain;
+  if (NO_COLOR !== "") return plain;
   if (FORCE_COLOR !== undefined) return FORCE_COLOR === "0" || FORCE_COLOR === "false" ? plain : colored;
   return stdout.isTTY && TERM !== "dumb" ? colored : plain;
 }

@@ -79,7 +79,7 @@ function textOf<Row>({ cellOf, isCount = false }: Column<Row>, row: Row): string
 export function terminalTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const { stdout } = invocation().io;
   const widthMax = stdout.isTTY ? stdout.columns : undefined;
-  return tableLines(columns, rows, { paint: paintFor(false), widthMax }).join("\n");
+  return tableLines(columns, rows, { paint: paintFor(), widthMax }).join("\n");
 }
 
 /** Shortens the widest columns as far as they allow it, and leaves out the most expendable one while that is not enough. */

@@ -76,21 +76,20 @@ describe("the width of a text", () => {
 
 describe("colors", () => {
   const ESC = String.fromCharCode(27);
-  const isColored = (asJson: boolean, env: Readonly<Record<string, string>>, isTerminal: boolean) =>
-    paintFor(asJson, { env, stdout: { isTTY: isTerminal } })("red", "x").includes(ESC);
+  const isColored = (env: Readonly<Record<string, string>>, isTerminal: boolean) =>
+    paintFor({ env, stdout: { isTTY: isTerminal } })("red", "x").includes(ESC);
 
   test.each([
-    ["on a terminal", true, false, {}, true],
-    ["not without one", false, false, {}, false],
-    ["not in JSON", false, true, { FORCE_COLOR: "1" }, true],
-    ["not with NO_COLOR", false, false, { NO_COLOR: "1" }, true],
-    ["not with NO_COLOR, even when they are asked for", false, false, { NO_COLOR: "1", FORCE_COLOR: "1" }, true],
-    ["with an empty NO_COLOR as without", true, false, { NO_COLOR: "" }, true],
-    ["with FORCE_COLOR where there is no terminal", true, false, { FORCE_COLOR: "1" }, false],
-    ["not with FORCE_COLOR=0", false, false, { FORCE_COLOR: "0" }, true],
-    ["not on a dumb terminal", false, false, { TERM: "dumb" }, true],
-  ])("%s", (_, expected, asJson, env: Readonly<Record<string, string>>, isTerminal) => {
-    expect(isColored(asJson, env, isTerminal)).toBe(expected);
+    ["on a terminal", true, {}, true],
+    ["not without one", false, {}, false],
+    ["not with NO_COLOR", false, { NO_COLOR: "1" }, true],
+    ["not with NO_COLOR, even when they are asked for", false, { NO_COLOR: "1", FORCE_COLOR: "1" }, true],
+    ["with an empty NO_COLOR as without", true, { NO_COLOR: "" }, true],
+    ["with FORCE_COLOR where there is no terminal", true, { FORCE_COLOR: "1" }, false],
+    ["not with FORCE_COLOR=0", false, { FORCE_COLOR: "0" }, true],
+    ["not on a dumb terminal", false, { TERM: "dumb" }, true],
+  ])("%s", (_, expected, env: Readonly<Record<string, string>>, isTerminal) => {
+    expect(isColored(env, isTerminal)).toBe(expected);
   });
 });
 

@@ -22,7 +22,7 @@ export function makeCommand(): Command {
     },
     printJson,
     jsonLine,
-    paint: paintFor(false),
+    paint: paintFor(),
     table: terminalTable,
     answerLines,
   });

@@ -83,7 +83,7 @@ async function find({ namespace, ...place }: Options): Promise<Found> {
 async function show(options: Options): Promise<void> {
   const found = await find(options);
   if (options.json) printJson(asJson(found));
-  else printPainted(formatStatus(found, paintFor(false)));
+  else printPainted(formatStatus(found, paintFor()));
 }
 
 /** At a terminal in the place of what was shown before; elsewhere below it, after an empty line. JSON is one line each time. */
@@ -93,7 +93,7 @@ async function watch(options: Options): Promise<void> {
   await follow(options, async () => {
     const found = await find(options);
     if (options.json) return print(jsonLine(asJson(found)));
-    printPainted((stdout.isTTY ? CLEAR_SCREEN : gap) + formatStatus(found, paintFor(false)));
+    printPainted((stdout.isTTY ? CLEAR_SCREEN : gap) + formatStatus(found, paintFor()));
     gap = "\n";
   });
 }
