@@ -4,10 +4,11 @@ import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
+import { storeIdFields } from "../src/guard/store-id.js";
 import { SILENT_LOG } from "../src/log.js";
 import { capacityOf, holderUses, LIVE_MS, WINDOW_LEASES_MAX } from "../src/status/capacity.js";
 import { CACHED_MS, CapacityReader, type CapacityReaderOptions } from "../src/status/capacity-reader.js";
-import { runSpaceOf, statusOf, storeIdFields } from "../src/status/status.js";
+import { runSpaceOf, statusOf } from "../src/status/status.js";
 import {
   DAY_MS,
   HOUR_MS,

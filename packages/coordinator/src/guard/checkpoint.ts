@@ -27,6 +27,11 @@ export interface Checkpoint {
 /** There is a checkpoint, and it can't be read: the store may have rolled back. */
 export const CORRUPT = "corrupt";
 
+/** Undefined for one that can't be read, too. */
+export function readableOf(read: Checkpoint | typeof CORRUPT | undefined): Checkpoint | undefined {
+  return read === CORRUPT ? undefined : read;
+}
+
 /** A move to a place. */
 export interface MoveHere {
   /** The place of the old store. */

@@ -28,6 +28,7 @@ import {
   isAttended,
   isSameCheckpoint,
   mergeCheckpoints,
+  readableOf,
   withMove,
 } from "./checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./clocks.js";
@@ -127,7 +128,7 @@ export class NamespaceGuard {
     };
     const { store, namespace, checkpointFile, log } = options;
     const read = checkpointFile.read();
-    const known = read === CORRUPT ? undefined : read;
+    const known = readableOf(read);
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
       const cause =
         read === undefined
@@ -284,12 +285,8 @@ export class NamespaceGuard {
       const { after: claimed } = await this.#step({ step: "claim", generation, generationMin });
       const { floor } = this.#memory.lowerBounds;
       const skippedBy = reason === "heartbeat_expired" && isIntact ? this.#options.coordinator : undefined;
-      const { after: confirmed } = await this.#step({
-        step: "confirm",
-        generation: claimed.generation,
-        floor,
-        skippedBy,
-      });
+      const confirm = { step: "confirm", generation: claimed.generation, floor, skippedBy } as const;
+      const { after: confirmed } = await this.#step(confirm);
       this.#recoveryReport.note({ reason, idleSinceMs, claimed, confirmed });
       this.#proofKey = new ProofKey((await this.readRecord()).proofKey);
       return true;

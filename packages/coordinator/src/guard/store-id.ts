@@ -31,10 +31,16 @@ export function newStoreId(
   return `${uuid}.${ledgerIdOf(firstVersion, firstRun)}.${initializedAtMs}.${rate}`;
 }
 
+/** Parses a store id of a record or a checkpoint. @throws Error when the text is none. */
+export function storeIdFields(storeId: string): StoreIdFields {
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  return id;
+}
+
 /** Returns the id of the new store of a move. @throws Error when the text is no store id. */
 export function nextStoreId(storeId: string, firstVersion: number, initializedAtMs: number): string {
-  const rate = parseStoreId(storeId)?.rate;
-  if (rate === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  const { rate } = storeIdFields(storeId);
   return newStoreId({ firstVersion, firstRun: 1, initializedAtMs, rate }, storeId.slice(0, storeId.indexOf(".")));
 }
 

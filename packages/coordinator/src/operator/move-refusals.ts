@@ -6,7 +6,7 @@ import type { Checkpoint } from "../guard/checkpoint.js";
 import { namespaceLost, STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { isMovedSeal, type MovedTo, movedToIn, parseStoreId, urlOfPlace } from "../guard/store-id.js";
+import { isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
 
@@ -56,8 +56,8 @@ export async function assertNoCopy(source: Store): Promise<void> {
  * @throws CoordinatorError `manual_recovery_required`.
  */
 export function assertHasBegun(namespace: string, storeId: string, nowMs: number): void {
-  const id = parseStoreId(storeId);
-  const freeAtMs = id === undefined ? nowMs : whenCeilingReaches(id, id.firstVersion, id.firstRun);
+  const id = storeIdFields(storeId);
+  const freeAtMs = whenCeilingReaches(id, id.firstVersion, id.firstRun);
   if (freeAtMs <= nowMs) return;
   throw new CoordinatorError(
     "manual_recovery_required",

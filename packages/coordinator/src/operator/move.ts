@@ -15,7 +15,13 @@ import { runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
-import { type Checkpoint, type CheckpointFile, CORRUPT, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
+import {
+  type Checkpoint,
+  type CheckpointFile,
+  checkpointOf,
+  mergeCheckpoints,
+  readableOf,
+} from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
@@ -29,8 +35,7 @@ import {
   movedSeal,
   movedToIn,
   nextStoreId,
-  parseStoreId,
-  type StoreIdFields,
+  storeIdFields,
   textOfMove,
 } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
@@ -91,7 +96,7 @@ const PAGE_LEASE_COUNT = 500;
  */
 export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const { namespace, store, target, checkpointFile } = options;
-  const known = readIfReadable(checkpointFile);
+  const known = readableOf(checkpointFile.read());
   const source = await readSource(store, namespace, known);
   if (known !== undefined && known.storeId !== source.storeId) throw refused("FOREIGN", source.storeId, namespace);
   const begun = moveBegun(source, checkpointFile.movesOf(source.storeId), target.place);
@@ -108,12 +113,12 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
     storeId,
     place: target.place,
     found,
-    checkpoint: readIfReadable(target.checkpointFile),
+    checkpoint: readableOf(target.checkpointFile.read()),
     begun,
   });
   if (begun === undefined) await assertNoCopy(store);
   else if (found === undefined) assertHasBegun(namespace, storeId, (options.now ?? Date.now)());
-  const plan = { namespace, source, storeId, firstVersion: fieldsOf(storeId).firstVersion };
+  const plan = { namespace, source, storeId, firstVersion: storeIdFields(storeId).firstVersion };
   const isDone = found !== undefined;
   const compared = await compareLedgers(ledgersOf(options), begun !== undefined);
   if (isDone) assertWhole(namespace, compared);
@@ -166,7 +171,7 @@ function newStoreOf(
   const version = versionReached(source, known, Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs);
   const tried = movedToIn(known?.movesTo ?? "");
   if (tried?.place === target.place) {
-    const { firstVersion, initializedAtMs } = fieldsOf(tried.storeId);
+    const { firstVersion, initializedAtMs } = storeIdFields(tried.storeId);
     // One from a clock that was ahead would lease nothing until then.
     if (firstVersion > version && initializedAtMs <= now() + bounds.epsMs) return tried.storeId;
   }
@@ -198,14 +203,8 @@ function assertClockIsChecked(
  */
 function versionReached({ storeId, version }: NamespaceRecord, known: Checkpoint | undefined, atMs: number): number {
   let reached = Math.max(version, runOfLedgerId(known?.ledgerId ?? 0).version);
-  while (reached < VERSION_MAX && whenCeilingReaches(fieldsOf(storeId), reached, RUN_MAX) <= atMs) reached++;
+  while (reached < VERSION_MAX && whenCeilingReaches(storeIdFields(storeId), reached, RUN_MAX) <= atMs) reached++;
   return reached;
-}
-
-function fieldsOf(storeId: string): StoreIdFields {
-  const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
-  return id;
 }
 
 async function recordIn(store: Store, namespace: string): Promise<NamespaceRecord | undefined> {
@@ -275,7 +274,7 @@ async function sealSource(options: MoveOptions, { source, storeId, stage }: Move
   const { store, namespace, checkpointFile } = options;
   const step = sealing(options, source, storeId);
   const movedTo = textOfMove(step.seal);
-  const read = readIfReadable(checkpointFile);
+  const read = readableOf(checkpointFile.read());
   const known = read === undefined ? checkpointOf(source) : mergeCheckpoints(read, checkpointOf(source));
   // First, so that coordinators of the target know of it however early this process is killed.
   checkpointFile.note({ ...known, movesTo: movedTo });
@@ -293,13 +292,8 @@ function sealing(
   storeId: string,
 ): SealStep {
   const seal = movedSeal({ storeId, place });
-  const floor = readIfReadable(checkpointFile)?.ledgerId ?? 0;
+  const floor = readableOf(checkpointFile.read())?.ledgerId ?? 0;
   return { step: "seal", storeId: source.storeId, isSilenceAccepted: false, floor, generationMin: 0, seal };
-}
-
-function readIfReadable(checkpointFile: CheckpointFile): Checkpoint | undefined {
-  const checkpoint = checkpointFile.read();
-  return checkpoint === CORRUPT ? undefined : checkpoint;
 }
 
 /** Returns how many leases there are. */
@@ -316,7 +310,7 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
 /** At the ceiling, in case the target had leased and then lost its record: nothing that it may have leased is above. */
 async function makeRecord(options: MoveOptions, storeId: string): Promise<void> {
   const { namespace, target } = options;
-  const { ledgerId, generation } = readIfReadable(target.checkpointFile) ?? { ledgerId: 0, generation: 0 };
+  const { ledgerId, generation } = readableOf(target.checkpointFile.read()) ?? { ledgerId: 0, generation: 0 };
   const step = recovery(options, storeId, ledgerId, generation);
   const { after } = await ofTarget(target.place, doStep(target.store, namespace, step, options));
   target.checkpointFile.note(checkpointOf(after));

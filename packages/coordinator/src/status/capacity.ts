@@ -7,10 +7,11 @@ import { INSTANT_MAX_MS } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CapacityResponse, HolderUse, LedgerEntry, UseRate } from "@callnumber/protocol/schemas";
 import type { NamespaceRecord } from "../guard/record.js";
+import { storeIdFields } from "../guard/store-id.js";
 import { isSkipped } from "../ledger/lease-identity.js";
 import { leasesInSteps } from "../ledger/read-ledger.js";
 import type { LedgerReader } from "../stores/store.js";
-import { runSpaceOf, storeIdFields } from "./status.js";
+import { runSpaceOf } from "./status.js";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

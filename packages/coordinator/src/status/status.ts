@@ -17,7 +17,7 @@ import type { NamespaceGuards, RefusedNamespace } from "../guard/namespace-guard
 import type { PreflightWatch } from "../guard/preflight.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { initUnlessLost } from "../guard/refusals.js";
-import { parseStoreId, type StoreIdFields } from "../guard/store-id.js";
+import { storeIdFields } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 
 /** What follows from the record alone. */
@@ -40,12 +40,6 @@ export function runSpaceOf({ storeId, version, highWaterMark }: Position, nowMs:
     ceilingRunsPerSecond: id.rate,
     ceilingEndsAtMs: whenCeilingReaches(id, version, RUN_MAX),
   };
-}
-
-export function storeIdFields(storeId: string): StoreIdFields {
-  const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
-  return id;
 }
 
 /** The parts of a record that status and list have in common. Never the key of its lease proofs. */
