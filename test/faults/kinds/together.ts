@@ -14,7 +14,7 @@ import { BOUNDS } from "../world.js";
 
 /** The next version can be begun, and neither this one nor the room of that one ends meanwhile. */
 const NEAR_THE_END = { firstRun: RUN_MAX - 20_000_000, ageDays: 30 };
-const LOOP_MS = 3_000;
+const LOOP_MS = 6_000;
 /** Of an equal share: a coordinator that gets less starves. */
 const SHARE_MIN = 0.5;
 /** A lease adds to the mark, whatever others have leased: hardly one is tried again. */
