@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, inject, test } from "vitest";
+import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { findLease } from "../src/ledger/read-ledger.js";
@@ -20,7 +21,7 @@ const LIVES_OF_A_STORE = 16;
 const lineNow = ({ storeId }: MadeStore) => ceilingAt(parseStoreId(storeId) as StoreIdFields, 0, Date.now());
 
 test(`kill -9 at ${KILLS} random moments repeats no run, and each start skips no run or skips ahead`, async () => {
-  const random = randomFrom(inject("seed"));
+  const random = seededRandom(inject("seed"));
   let [lives, denseLives, skips] = [0, 0, 0];
   while (lives < KILLS) {
     const store = await newStore();
@@ -125,15 +126,4 @@ async function randomMoment(life: Life, random: () => number): Promise<void> {
   if (random() < 0.2) return void (await delay(random() * 300));
   await life.leased(1 + Math.floor(random() * 50));
   await delay(random() * 8);
-}
-
-/** Mulberry32. */
-function randomFrom(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
