@@ -1,6 +1,6 @@
 /** The keys of a namespace in Redis, written and read past every script: for states that no step of ours would leave. */
 import type { Redis } from "ioredis";
-import { type ObservedKeys, type ObservedServer } from "../src/guard/checks.js";
+import type { ObservedKeys } from "../src/guard/checks.js";
 import { type NamespaceKeys } from "../src/stores/redis/scripts.js";
 
 /** What stands under the keys of a namespace. */
@@ -80,22 +80,6 @@ export function foundKeys({ record, ledger, holders }: KeptState): ObservedKeys 
     ledgerMark: typeof ledger === "string" ? 0 : (ledger.at(-1) ?? 0),
     holders: holders === "list" ? "other" : holders,
   };
-}
-
-/** The server as it describes itself; the epoch as the scripts make it, read on another way. */
-export async function readServer(redis: Redis): Promise<ObservedServer> {
-  const info = await redis.info();
-  const field = (name: string) => new RegExp(`^${name}:(.+?)\r?$`, "m").exec(info)?.[1] ?? "";
-  return {
-    timeMs: await readClock(redis),
-    role: field("role"),
-    epoch: ["run_id", "master_replid", "sync_full", "sync_partial_ok"].map(field).join(":"),
-    connectedReplicas: Number(field("connected_slaves")),
-  };
-}
-
-async function readClock(redis: Redis): Promise<number> {
-  return timeMsIn(await redis.time());
 }
 
 function timeMsIn([seconds, microseconds]: readonly (string | number)[]): number {
