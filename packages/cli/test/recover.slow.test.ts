@@ -1,17 +1,15 @@
-/** `callnumber recover`, run as an operator does: with a list of call numbers, with another number of data nodes, on a healthy store. */
+/** `callnumber recover`, run as an operator does: with a list of call numbers, and on a healthy store. */
 import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { initBackdated } from "../../../test/backdated.js";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
-import { until } from "../../../test/redis/redis-command.js";
-import { follow } from "../../../test/redis/replicated-redis.js";
-import { ownServerUnavailable, sharedRedis, startRedisServer } from "../../../test/redis/test-redis.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { openStore } from "../../coordinator/src/stores/open-store.js";
 import type { Store } from "../../coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../coordinator/src/stores/store-url.js";
-import { done, embeddedStore, lease } from "./commands-for-test.js";
+import { done, embeddedStore } from "./commands-for-test.js";
 
 /** Above everything that the stores here have leased, and far below their run ceiling. */
 const FORGOTTEN_RUN = 70_000;
@@ -102,39 +100,4 @@ test("recover reports that a healthy store needs no recovery, but not for a copi
   expect((await done("recover", ...place(path))).stdout).toContain("no recovery is needed");
   await copyFile(path, `${path}.copy`);
   expect((await done("recover", ...place(`${path}.copy`))).stdout).not.toContain("no recovery is needed");
-});
-
-test("recover --nodes counts an attached replica, and leasing continues above what was leased", async ({ skip }) => {
-  const reason = ownServerUnavailable();
-  if (reason !== undefined) skip(reason);
-  const [master, replica] = await Promise.all([startRedisServer(), startRedisServer()]);
-  const checkpoint = ["--checkpoint-dir", await folderForTest()];
-  const place = ["--store", master.url, ...checkpoint];
-  const leased = (url: string) =>
-    until(
-      "a run is leased",
-      () => lease(url),
-      ({ firstRun }) => firstRun !== undefined,
-    );
-  const failed = (url: string, wanted: string) =>
-    until(
-      `a lease fails with ${wanted}`,
-      () => lease(url),
-      ({ code }) => code === wanted,
-    );
-  await done("init", ...place);
-  const before = await serve(master.url, ...checkpoint);
-  const { firstRun } = await leased(before.url);
-  await follow(replica, master);
-  const { message } = await failed(before.url, "unexpected_replicas");
-  expect(message).toMatch(/callnumber recover .*--nodes 2 --apply/);
-  await before.stop();
-
-  const recovered = await done("recover", "--nodes", "2", "--apply", ...place);
-  expect(recovered.stdout).toMatch(/data nodes +2\n.*Done: /s);
-  const { url } = await serve(master.url, ...checkpoint);
-  expect((await leased(url)).firstRun).toBeGreaterThan(firstRun);
-  expect((await done("status", "--coordinator", url)).stdout).toContain("2 data nodes");
-  await replica.kill("SIGSTOP");
-  await failed(url, "quorum_missing");
 });
