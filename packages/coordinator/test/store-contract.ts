@@ -446,6 +446,31 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         }
       });
 
+      test("a report takes the place of the one that it was decided on, and of no other", async () => {
+        const { store } = await withLease();
+        const unreported = (await findLease(store, NAMESPACE, 1)) as LedgerEntry;
+        const first = { run: 1, lastSequence: 5, state: "open", reportedAtMs: 1_790_000_000_001 } as const;
+        const others = [
+          { ...first, run: 2 },
+          { ...first, lastSequence: 6 },
+          { ...first, state: "closed" } as const,
+          { ...first, reportedAtMs: 1_790_000_000_002 },
+        ];
+        expect(await store.setProgress(NAMESPACE, unreported, first)).toBe(true);
+        expect(await store.setProgress(NAMESPACE, unreported, { ...first, run: 2 })).toBe(false);
+        for (const progress of others)
+          expect(await store.setProgress(NAMESPACE, { ...unreported, progress }, others[0]!)).toBe(false);
+        expect(await progressOf(store)).toEqual(first);
+        for (const [index, progress] of others.entries()) {
+          const before = others[index - 1] ?? first;
+          expect(await store.setProgress(NAMESPACE, { ...unreported, progress: before }, progress)).toBe(true);
+          expect(await progressOf(store)).toEqual(progress);
+        }
+        const gone = { ...unreported, firstRun: 5 };
+        expect(await store.setProgress(NAMESPACE, gone, first)).toBe(false);
+        expect(await store.setProgress("other", unreported, first)).toBe(false);
+      });
+
       test("a report with another nonce than the lease's is rejected, and changes nothing", async () => {
         const { store } = await withLease();
         await expect(

@@ -109,6 +109,20 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
     }
   });
 
+  test("a target appends leases to the ledger that they were to follow, and to no other", async () => {
+    const store = (await opened(open)).store;
+    expect(await store.appendLeases(NAMESPACE, 1, [first])).toBe(false);
+    expect(await store.appendLeases(NAMESPACE, 0, [first, second])).toBe(true);
+    for (const newest of [0, lastLedgerIdOf(first), lastLedgerIdOf(third)])
+      expect(await store.appendLeases(NAMESPACE, newest, [third])).toBe(false);
+    expect(await wholeLedger(store)).toEqual([first, second]);
+    expect(await store.appendLeases(NAMESPACE, lastLedgerIdOf(second), [third])).toBe(true);
+    expect(await wholeLedger(store)).toEqual(leases);
+    await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
+    expect(await store.appendLeases(NAMESPACE, lastLedgerIdOf(third), [{ ...third, firstRun: 200 }])).toBe(false);
+    expect(await wholeLedger(store)).toEqual(leases);
+  });
+
   test("a target keeps what was reported to it meanwhile", async () => {
     const store = (await opened(open)).store;
     await importLeases(store, NAMESPACE, leases);
