@@ -192,9 +192,11 @@ class Seen {
   waitedControlRepeatCount = 0;
   readonly played = new Map<string, number>();
   readonly refusals = new Map<string, number>();
+  /** A request is seldom rejected with what a recovery heals before. */
+  readonly recoveries = new Map<string, number>();
 
   add({ world, stepCount }: Played): void {
-    const { tally, played, refusals } = world;
+    const { tally, played, refusals, recoveries } = world;
     this.historyCount++;
     this.stepCount += stepCount;
     this.leaseCount += tally.leases.length;
@@ -203,6 +205,7 @@ class Seen {
     this.waitedControlRepeatCount += tally.waitedControlRepeats;
     addAll(this.played, played);
     addAll(this.refusals, refusals);
+    addAll(this.recoveries, recoveries);
   }
 
   /** Why nothing is proved by what was seen; empty when it was enough. */
@@ -211,7 +214,9 @@ class Seen {
     const codes = CAUSES.filter((code) => isLong && !(code in UNMET));
     return [
       ...Object.keys(KINDS).flatMap((kind) => (this.played.has(kind) ? [] : [`no ${kind} was played`])),
-      ...codes.flatMap((code) => (this.refusals.has(code) ? [] : [`no request was rejected with ${code}`])),
+      ...codes.flatMap((code) =>
+        this.refusals.has(code) || this.recoveries.has(code) ? [] : [`nothing was rejected or recovered with ${code}`],
+      ),
       ...(this.leaseCount < this.historyCount ? ["there were fewer leases than histories"] : []),
       ...(this.controlRepeatCount === 0 ? ["INVALID: the control, a plain INCR, repeated nothing"] : []),
       ...(this.waitedControlRepeatCount === 0 ? ["INVALID: the control, INCR with WAIT, repeated nothing"] : []),
@@ -225,6 +230,7 @@ class Seen {
       `repeats of the control: INCR ${this.controlRepeatCount}, INCR with WAIT ${this.waitedControlRepeatCount}`,
       `steps: ${countsIn(this.played)}`,
       `refusals: ${countsIn(this.refusals)}`,
+      `recoveries: ${countsIn(this.recoveries)}`,
     ].join("\n");
   }
 }

@@ -10,6 +10,7 @@ import {
   Coordinator,
   mergeCheckpoints,
   type ReplaceableBounds,
+  SILENT_LOG,
 } from "./product.js";
 import { SimulatedStore } from "./simulated-store.js";
 import { BOUNDS, type World } from "./world.js";
@@ -90,12 +91,19 @@ export class Host {
       store,
       name: `coordinator-${this.index}`,
       now: () => this.nowMs,
+      log: { ...SILENT_LOG, warn: (fields, event) => event === "recovered" && this.#noteRecovery(fields) },
       bounds,
       random: () => this.#world.random(),
       checkpointFileOf: () => this.#checkpoint(),
       // A killed process does not go on.
       pause: (pauseMs) => this.#world.pause(pauseMs, () => this.life === life),
     });
+  }
+
+  #noteRecovery(fields: object): void {
+    const { reason } = fields as { readonly reason: string };
+    const { recoveries } = this.#world;
+    recoveries.set(reason, (recoveries.get(reason) ?? 0) + 1);
   }
 
   /** The machine's checkpoint files are lost. */

@@ -43,6 +43,7 @@ export {
   recordToWrite,
 } from "../../packages/coordinator/src/guard/step-store.js";
 export { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
+export { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";

@@ -55,6 +55,8 @@ export class World {
   readonly played = new Map<string, number>();
   /** How often each code of a refusal met an importer. */
   readonly refusals = new Map<string, number>();
+  /** Recoveries, by their reason. */
+  readonly recoveries = new Map<string, number>();
   storeId = "";
   /** The faults are over. */
   isRepaired = false;
