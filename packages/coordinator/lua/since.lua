@@ -1,5 +1,6 @@
 --[[
-  Finds the first lease at a time or later, by halving: times rise with ledger ids. Reads only.
+  Finds the first lease at a time or later, by halving: times rise with ledger ids,
+  unless a clock was ahead. Reads only.
   KEYS 1 ledger
   ARGV 1 time, ms
   Answers the id of its entry, or nil.

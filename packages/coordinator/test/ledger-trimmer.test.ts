@@ -20,6 +20,7 @@ import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 import {
   DAY_MS,
   failingOnce,
+  heartbeatUntil,
   leasesInFiles,
   ledgerOf,
   RETENTION_DAYS,
@@ -98,7 +99,8 @@ test("a trim leaves leases that are younger than the retention, and a namespace 
 test("a trim stops at the first lease that its holder still reports on, and continues when that has ended", async () => {
   let nowMs = Date.now();
   const now = () => nowMs;
-  const { store } = await leased(6, new MemoryStore({ now }));
+  const { store: idle } = await leased(6, new MemoryStore({ now }));
+  const store = heartbeatUntil(idle, now);
   await recordReport(store, NAMESPACE, 2, reportCommand({ state: "open" }), now);
   nowMs += (RETENTION_DAYS - 1) * DAY_MS;
   await recordReport(store, NAMESPACE, 4, reportCommand({ state: "open" }), now);

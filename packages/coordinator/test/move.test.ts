@@ -159,6 +159,17 @@ test("a plan shows a move that was cut short after the seal, and how far it got"
   expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "begun", ledger });
 });
 
+test("a move is rejected where the target's leases of another ledger were trimmed", async () => {
+  const { to, source, target } = await pair();
+  const trim = { record: undefined, trimmedThrough: 0, through: 3, leasedAtMs: 1, leases: [] };
+  expect(await target.trimLedger(NAMESPACE, trim)).toBe(true);
+  await expect(moveNamespace(moving(source, to, target))).rejects.toMatchObject({
+    code: "store_id_mismatch",
+    message: expect.stringContaining("Move to an empty place"),
+  });
+  expect(await source.readNamespace(NAMESPACE)).toMatchObject({ phase: 0 });
+});
+
 describe("a move is rejected, with both stores as they were,", () => {
   async function refusal(
     { source, to, target }: { source: Store; to: Place; target: Store },

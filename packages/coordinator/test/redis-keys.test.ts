@@ -140,6 +140,24 @@ test.each(CHANGES)("what another program has changed is rejected, and left as it
   for (const use of uses) await expectRejected(use, { code: "store_corrupt" });
 });
 
+test.each(["x", "{}", '{"holder":{}}'])(
+  "a holder that another program changed to %s is shown as that",
+  async (text) => {
+    await redis.hset(keys.holders, "1", text);
+    const rejection = { code: "store_corrupt", message: expect.stringContaining(text) };
+    for (const use of ["leases", "report"] as const) await expectRejected(use, rejection);
+    await expect(store.hasHolder(NAMESPACE, "importer")).rejects.toMatchObject(rejection);
+  },
+);
+
+test("of two reports on a lease, as another program may leave them, the one that is read is changed", async () => {
+  await recordReport(store, NAMESPACE, 1, reportCommand({ lastSequence: 1 }));
+  const report = (await redis.hgetBuffer(keys.reports, "0")) as Buffer;
+  await redis.hset(keys.reports, "0", Buffer.concat([report, report]));
+  await recordReport(store, NAMESPACE, 1, reportCommand({ lastSequence: 2 }));
+  expect((await findLease(store, NAMESPACE, 1))?.progress).toMatchObject({ lastSequence: 2 });
+});
+
 test("a report on a namespace whose record is gone is rejected", async () => {
   await redis.del(keys.record);
   await expectRejected("report", { code: "namespace_not_found" });

@@ -5,7 +5,7 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
-import { EPS_MS } from "../src/guard/clocks.js";
+import { EPS_MS, GAP_MS } from "../src/guard/clocks.js";
 import type { ReportCommand } from "../src/ledger/ledger-changes.js";
 import { recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
@@ -469,6 +469,21 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const gone = { ...unreported, firstRun: 5 };
         expect(await store.setProgress(NAMESPACE, gone, first)).toBe(false);
         expect(await store.setProgress("other", unreported, first)).toBe(false);
+      });
+
+      test("a report by a clock that is years wrong has a time near the last write", async () => {
+        const { store } = await withLease();
+        const { changedAtMs } = await store.readNamespace(NAMESPACE);
+        for (const [years, sequence] of [
+          [-60, 1],
+          [100, 2],
+        ] as const) {
+          const now = () => Date.now() + years * 365 * 24 * 3_600_000;
+          await recordReport(store, NAMESPACE, 1, reportCommand({ lastSequence: sequence }), now);
+          const { lastSequence, reportedAtMs = 0 } = (await progressOf(store)) ?? {};
+          expect(lastSequence).toBe(sequence);
+          expect(Math.abs(reportedAtMs - changedAtMs)).toBe(GAP_MS);
+        }
       });
 
       test("a report with another nonce than the lease's is rejected, and changes nothing", async () => {

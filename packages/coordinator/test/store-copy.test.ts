@@ -123,6 +123,17 @@ describe.each(STORES)("the %s store, as the target of a copy,", (_, open) => {
     expect(await wholeLedger(store)).toEqual(leases);
   });
 
+  test("a target takes a report of any time, as a wrong clock may have left it", async () => {
+    for (const reportedAtMs of [-5, 0, 2 ** 32 * 1_000, Number.MAX_SAFE_INTEGER]) {
+      const store = (await opened(open)).store;
+      const progress = { run: 4, lastSequence: 10, state: "open", reportedAtMs } as const;
+      await importLeases(store, NAMESPACE, [first, { ...second, progress }, third]);
+      const copied = await wholeLedger(store);
+      expect(copied.map((lease) => lease.progress?.lastSequence)).toEqual([undefined, 10, undefined]);
+      expect(await store.setProgress(NAMESPACE, copied[1]!, { ...progress, reportedAtMs: 7 })).toBe(true);
+    }
+  });
+
   test("a target keeps what was reported to it meanwhile", async () => {
     const store = (await opened(open)).store;
     await importLeases(store, NAMESPACE, leases);

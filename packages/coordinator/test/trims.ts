@@ -41,7 +41,8 @@ export function trimmerOf(
   return { trimmer, events };
 }
 
-function heartbeatUntil(store: Store, now: () => number): Store {
+/** The store, as if coordinators had written heartbeats until now. */
+export function heartbeatUntil(store: Store, now: () => number): Store {
   return storeWith(store, {
     readNamespace: async (namespace) => ({ ...(await store.readNamespace(namespace)), changedAtMs: now() }),
   });

@@ -7,6 +7,7 @@ import { ledgerIdOf, nameOfLedgerId, type Progress, runOfLedgerId } from "@calln
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
+import { GAP_MS } from "../guard/clocks.js";
 import { notLeased, notTheHolder, refused } from "../guard/refusals.js";
 import { withoutLease } from "../retention/trimmed-leases.js";
 import type { RecordedLedger, Store } from "../stores/store.js";
@@ -35,16 +36,18 @@ export async function recordReport(
   now: () => number = Date.now,
 ): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const [lease] = await Promise.all([findLease(store, namespace, ledgerId), store.readNamespace(namespace)]);
+    const [lease, record] = await Promise.all([findLease(store, namespace, ledgerId), store.readNamespace(namespace)]);
     if (lease === undefined) throw notLeased(namespace, ledgerId);
-    const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, now());
+    const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, timeNear(record.changedAtMs, now()));
     if (await store.setProgress(namespace, lease, progress)) return;
   }
-  throw refused(
-    "CORRUPT",
-    `the report on run ${nameOfLedgerId(ledgerId, VERSION_MAX)} is another each time`,
-    namespace,
-  );
+  const message = `other reports on run ${nameOfLedgerId(ledgerId)} of namespace "${namespace}" came first ${TRIES_MAX} times; try again`;
+  throw new CoordinatorError("overloaded", message);
+}
+
+/** A coordinator whose clock is wrong may not lease, and what it reports must not look as if it came from another year. */
+function timeNear(changedAtMs: number, nowMs: number): number {
+  return Math.min(Math.max(nowMs, changedAtMs - GAP_MS), changedAtMs + GAP_MS);
 }
 
 /** @throws CoordinatorError as `recordReport`; `report_expired`: nothing is changed. */
@@ -113,7 +116,10 @@ export async function importLeases(
     if (record !== "none") throw refused("ALREADY", "the record exists", namespace);
     if (await store.appendLeases(namespace, ledgerMark, missing)) return;
   }
-  throw refused("CORRUPT", "its ledger is another each time", namespace);
+  throw new CoordinatorError(
+    "overloaded",
+    `the ledger of namespace "${namespace}" was changed ${TRIES_MAX} times meanwhile; try again`,
+  );
 }
 
 /** The leases that a ledger lacks. @throws CoordinatorError `store_id_mismatch` when they can't be appended to it. */

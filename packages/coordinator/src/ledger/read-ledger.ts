@@ -201,7 +201,11 @@ export async function* exportedSteps(
   namespace: string,
   filter: LedgerFilter,
 ): AsyncGenerator<ExportStep, void> {
-  if (await isOfNoHolder(ledger, namespace, filter)) return;
+  if (await isOfNoHolder(ledger, namespace, filter)) {
+    const [newest] = await ledger.leases(namespace, { direction: "newest_first", limit: 1 });
+    if (newest !== undefined) yield { leases: [], upToRun: lastLedgerIdOf(newest) };
+    return;
+  }
   const isWanted = passes(filter);
   const above = await exportStart(ledger, namespace, filter);
   if (above === undefined) return;

@@ -31,6 +31,7 @@ export interface LedgerComparison {
 export async function compareLedgers(pair: LedgerPair, begun: boolean): Promise<LedgerComparison> {
   const { namespace, source, target, pageLeaseCount } = pair;
   const { through } = await target.readRetention(namespace);
+  await assertNotTrimmedBefore(pair, through);
   const copies = leasesOf(target, namespace, pageLeaseCount);
   let copy = (await copies.next()).value;
   let [leaseCount, copiedCount, copiedUpTo] = [0, 0, 0];
@@ -45,6 +46,17 @@ export async function compareLedgers(pair: LedgerPair, begun: boolean): Promise<
   }
   if (copy !== undefined && !begun) throw otherLease(namespace, copy, begun);
   return { leaseCount, copiedCount, copiedUpTo };
+}
+
+/** A target without its record has trimmed nothing itself: what it says it has is of another ledger that was there. */
+async function assertNotTrimmedBefore({ namespace, source, target }: LedgerPair, through: number): Promise<void> {
+  if (through <= (await source.readRetention(namespace)).through) return;
+  if ((await target.read(namespace)).keys.record !== "none") return;
+  throw new CoordinatorError(
+    "store_id_mismatch",
+    `the new store notes that leases of another ledger of namespace "${namespace}" were trimmed, and has no record of it. ` +
+      "Move to an empty place (another ?prefix=)",
+  );
 }
 
 /** Copies the leases after `afterLedgerId`. @throws CoordinatorError as `importLeases`. */

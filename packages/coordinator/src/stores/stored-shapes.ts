@@ -4,9 +4,11 @@
  */
 import { type Progress, runOfLedgerId } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
+import { CoordinatorError } from "../errors.js";
 import type { NamespaceState, ObservedFields } from "../guard/record.js";
 import type { Applied, Change, Observed } from "../guard/step-store.js";
 import { isSameProgress, lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { escapeAndShorten } from "../text.js";
 import type { LedgerTrim } from "./store.js";
 
 /** A namespace in a store of this process. */
@@ -111,7 +113,15 @@ export function holderJsonOf({ holder, coordinator, tokenId }: Grantee): string 
   return JSON.stringify({ holder, coordinator, tokenId });
 }
 
-function granteeIn(holderJson: string): Grantee {
-  const { holder, coordinator, tokenId } = JSON.parse(holderJson) as Grantee;
-  return tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
+/** @throws CoordinatorError `store_corrupt` for what `holderJsonOf` did not return. */
+export function granteeIn(holderJson: string): Grantee {
+  try {
+    const { holder, coordinator, tokenId } = JSON.parse(holderJson) as Grantee;
+    if (typeof holder.name === "string")
+      return tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
+  } catch {
+    // No JSON of an object.
+  }
+  const shown = escapeAndShorten(holderJson);
+  throw new CoordinatorError("store_corrupt", `the ledger can't be read: another program changed a holder to ${shown}`);
 }

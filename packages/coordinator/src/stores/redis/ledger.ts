@@ -7,7 +7,7 @@ import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../../errors.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import type { LeaseQuery, LedgerTrim, Retention } from "../store.js";
-import { holderJsonOf, ledgerEntriesOf } from "../stored-shapes.js";
+import { granteeIn, holderJsonOf, ledgerEntriesOf } from "../stored-shapes.js";
 import { wholeIn, wholesIn } from "./changes.js";
 import type { RedisClient } from "./connection.js";
 import type { NamespaceKeys } from "./scripts.js";
@@ -52,7 +52,8 @@ export async function readLeases(
     redis.hmgetBuffer(keys.reports, ...fields.map(String)),
   ]);
   const jsonOf = new Map(numbers.map((number, at) => [number, holders[at] || LOST_HOLDER]));
-  const progressOf = new Map(reports.flatMap((packed, at) => progressIn(fields[at] ?? 0, packed)));
+  // The scripts change the first report on a lease: where another program left two, that one is read.
+  const progressOf = new Map(reports.flatMap((packed, at) => progressIn(fields[at] ?? 0, packed)).reverse());
   return ledgerEntriesOf(
     leases.map(({ lastLedgerId, runCount, leasedAtMs, holder, nonce }) => {
       const holderJson = jsonOf.get(holder) ?? LOST_HOLDER;
@@ -78,7 +79,7 @@ export async function mayHaveHolder(redis: RedisClient, key: string, name: strin
 }
 
 function nameIn(holderJson: string): string {
-  return (JSON.parse(holderJson) as Pick<LedgerEntry, "holder">).holder.name;
+  return granteeIn(holderJson).holder.name;
 }
 
 async function entriesOf(
@@ -121,6 +122,7 @@ function ledgerIdIn([id]: Entry): number {
  */
 const REPORT_BYTES = 11;
 const LEDGER_IDS_PER_FIELD = 128;
+const REPORT_TIME_MAX_MS = 2 ** 32 * 1_000 - 1;
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "discarded", "skipped"];
 
 function reportPlaceOf(lastLedgerId: number): { readonly field: number; readonly first: number } {
@@ -155,8 +157,10 @@ function reportOf(lastLedgerId: number, progress: Progress | null): Buffer {
   report.writeUInt8(runOfLedgerId(lastLedgerId).run - run, 1);
   report.writeUInt16BE(lastSequence === null ? 0 : lastSequence + 1, 2);
   report.writeUInt8(STATES.indexOf(state), 4);
-  report.writeUInt32BE(Math.floor(reportedAtMs / 1_000), 5);
-  report.writeUInt16BE(reportedAtMs % 1_000, 9);
+  // A clock may have been wrong, and a report must not end a move.
+  const timeMs = Math.min(Math.max(Math.trunc(reportedAtMs), 0), REPORT_TIME_MAX_MS);
+  report.writeUInt32BE(Math.floor(timeMs / 1_000), 5);
+  report.writeUInt16BE(timeMs % 1_000, 9);
   return report;
 }
 

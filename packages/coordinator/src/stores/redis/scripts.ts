@@ -28,7 +28,7 @@ export const SCRIPTS_SENT_BY_SHA1 = ["apply", "read"] as const;
 const SHARED_PARTS = {
   apply: ["observe", "entry"],
   read: ["observe"],
-  append: ["entry"],
+  append: ["entry", "reports"],
   report: ["reports"],
   trim: ["reports"],
   since: [],

@@ -87,9 +87,12 @@ export class RedisStore implements Store {
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
     const { record: key } = this.#keys(namespace);
-    const read = (redis: RedisClient) => Promise.all([redis.hmget(key, ...FIELDS), redis.ttl(key)]);
-    const [values, ttl] = await this.#send(namespace, key, read);
-    const keys = { record: ttl === -2 ? "none" : "hash", fields: fieldsIn(values), expires: ttl >= 0 } as const;
+    const read = (redis: RedisClient) => Promise.all([redis.ttl(key), redis.hmget(key, ...FIELDS)]);
+    const [ttl, values] = await this.#send(namespace, key, read);
+    const fields = fieldsIn(values);
+    // A record may be made between the two.
+    const isThere = ttl !== -2 || Object.keys(fields).length > 0;
+    const keys = { record: isThere ? "hash" : "none", fields, expires: ttl >= 0 } as const;
     return namespaceRecordIn({ keys }, namespace);
   }
 
