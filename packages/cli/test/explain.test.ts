@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../../../test/processes/command.js";
-import { errorEntries } from "../dist/error-reference.js";
+import { errorEntries } from "../dist/commands/explain.js";
 import { done, expectFailure, jsonOf } from "./commands-for-test.js";
 
 const PAGE = readFileSync(join(REPOSITORY, "docs/reference/errors.md"), "utf8");

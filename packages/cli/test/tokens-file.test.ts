@@ -8,14 +8,16 @@ import { mutatedBytes } from "../../../test/mutated-bytes.js";
 import { folderForTest } from "../../../test/processes/command.js";
 import { sized } from "../../../test/size-of-run.js";
 import {
+  faultOfRights,
   lineOf,
   makeToken,
   newToken,
+  readTokensFile,
   recordsIn,
   TOKEN_COUNT_MAX,
   type TokenRecord,
-} from "../../coordinator/dist/tokens/token.js";
-import { faultOfRights, readTokensFile, trustedUid } from "../../coordinator/dist/tokens/tokens-file.js";
+  trustedUid,
+} from "../../coordinator/src/tokens/tokens-file.js";
 import { changeTokensFile } from "../src/commands/token.js";
 
 let folder: string;

@@ -99,7 +99,7 @@ export function lineOf(record: TokenRecord): string {
 }
 
 /** Parses the text of a tokens file; a line may be a token that was pasted. @throws TokensFileError with the file, the line and the reason. */
-function recordsIn(text: string, file: string): readonly TokenRecord[] {
+export function recordsIn(text: string, file: string): readonly TokenRecord[] {
   if (text === "") return [];
   const lines = text.replace(/\n$/, "").split("\n");
   if (lines.length > TOKEN_COUNT_MAX) {
