@@ -2,7 +2,6 @@
  * What changes a ledger besides leasing and trimming: reports, and leases of another store. Decided here on what the store holds, and written
  * only if it still holds that; else decided again.
  */
-
 import { ledgerIdOf, nameOfLedgerId, type Progress, runOfLedgerId } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";

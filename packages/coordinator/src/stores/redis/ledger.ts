@@ -51,12 +51,12 @@ export async function readLeases(
     redis.hmget(keys.holders, ...numbers),
     redis.hmgetBuffer(keys.reports, ...fields.map(String)),
   ]);
-  const jsonOf = new Map(numbers.map((number, at) => [number, holders[at] || LOST_HOLDER]));
+  const jsonOf = new Map(numbers.map((number, at) => [number, holders[at]]));
   // The scripts change the first report on a lease: where another program left two, that one is read.
   const progressOf = new Map(reports.flatMap((packed, at) => progressIn(fields[at] ?? 0, packed)).reverse());
   return ledgerEntriesOf(
     leases.map(({ lastLedgerId, runCount, leasedAtMs, holder, nonce }) => {
-      const holderJson = jsonOf.get(holder) ?? LOST_HOLDER;
+      const holderJson = jsonOf.get(holder) || LOST_HOLDER;
       return { lastLedgerId, runCount, leasedAtMs, holderJson, nonce, progress: progressOf.get(lastLedgerId) ?? null };
     }),
   );
@@ -73,13 +73,9 @@ export async function mayHaveHolder(redis: RedisClient, key: string, name: strin
     const length = Math.min(HOLDERS_PER_STEP, count - first + 1);
     const numbers = Array.from({ length }, (_, index) => String(first + index));
     const found = await redis.hmget(key, ...numbers);
-    if (found.some((json) => !json || nameIn(json) === name)) return true;
+    if (found.some((json) => !json || granteeIn(json).holder.name === name)) return true;
   }
   return false;
-}
-
-function nameIn(holderJson: string): string {
-  return granteeIn(holderJson).holder.name;
 }
 
 async function entriesOf(
