@@ -51,7 +51,7 @@ async function listeningUrl() {
 async function imported(coordinator) {
   let callNumber;
   for (const archive of ["python-dev", "python-list", "twisted"]) {
-    const client = createClient({ coordinator, holder: { name: "mbox-importer", labels: { archive } } });
+    const client = createClient({ coordinator, holder: { name: "callnumber-archive", labels: { archive } } });
     [callNumber] = (await client.take(20_000)).slice(-500);
     await client.close();
   }

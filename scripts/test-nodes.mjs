@@ -31,8 +31,8 @@ const DIFFERING = [
   "packages/cli/test/program.test.ts",
   "packages/cli/test/run.test.ts",
   "packages/cli/test/serve",
-  "examples/mbox-importer/test/archive.test.ts",
-  "examples/mbox-importer/test/follow.test.ts",
+  "packages/archive/test/archive.test.ts",
+  "packages/archive/test/follow.test.ts",
   "test/lease-source.test.ts",
   "test/storing/storing-sqlite.test.ts",
 ];

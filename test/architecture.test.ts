@@ -101,8 +101,8 @@ const RULES: readonly Rule[] = [
     forbidden: /^(ioredis|redis)$/,
   },
   {
-    because: "only the embedded store's files know SQLite in the coordinator",
-    files: /^packages\/(?!coordinator\/src\/stores\/sqlite\/)/,
+    because: "only the embedded store and the archive know SQLite",
+    files: /^packages\/(?!coordinator\/src\/stores\/sqlite\/|archive\/)/,
     forbidden: /^(@photostructure\/sqlite|node:sqlite)$/,
   },
   {
@@ -157,24 +157,20 @@ const RULES: readonly Rule[] = [
     forbidden: /^preact|^packages\/console\/src\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
   },
   {
-    because: "an example uses what a user can use: the packages by their public names",
-    files: /^examples\//,
-    forbidden: /^packages\/|^@callnumber\/[a-z]+\/internal\b/,
+    because: "the archive uses what a user can use: the other packages by their public names",
+    files: /^packages\/archive\//,
+    forbidden: /^packages\/(?!archive\/)|^@callnumber\/[a-z]+\/internal\b/,
   },
 ];
 
 /** Only what a person starts may read the environment or end the process; the client's options have one variable, as commands do. */
-const STARTED_BY_PEOPLE = /^(packages\/cli\/src\/main\.|packages\/client\/src\/options\.|examples\/)/;
+const STARTED_BY_PEOPLE = /^(packages\/cli\/src\/main\.|packages\/client\/src\/options\.|packages\/archive\/)/;
 const ENVIRONMENT_OR_EXIT = /process\.(env|exit\b)|\b(env|exit|argv)\b[^;]*from "node:process"/;
 
 /** What a process has once, where several commands may run in it. */
 const OWN_PROCESS = /\b(console|process)\.\w|^import (?!\{ (pid|platform) \}).* from "node:process"/m;
 
-/** Not every example: users add importers of their own there. */
-const packages = [
-  ...readdirSync(join(REPOSITORY, "packages")).map((name) => `packages/${name}`),
-  "examples/mbox-importer",
-];
+const packages = readdirSync(join(REPOSITORY, "packages")).map((name) => `packages/${name}`);
 const sources = packages.flatMap((name) => sourceFiles(join(REPOSITORY, name, "src")));
 
 describe("the architecture", () => {

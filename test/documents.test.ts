@@ -11,7 +11,7 @@ import { folderForTest, REPOSITORY } from "./processes/command.js";
 const documents = [
   ...readdirSync(REPOSITORY),
   ...readdirSync(join(REPOSITORY, "docs"), { recursive: true, encoding: "utf8" }).map((name) => join("docs", name)),
-  "examples/mbox-importer/README.md",
+  "packages/archive/README.md",
 ].filter((name) => name.endsWith(".md"));
 /** Source and test files under version control. */
 const tracked = () =>

@@ -67,7 +67,7 @@ export function makeCommand(): Command {
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber runs --limit 5\n  $ callnumber runs --follow\n  $ callnumber runs 99\n  $ callnumber runs 1/65556\n" +
-        "  $ callnumber runs --holder mbox-importer --from 2026-11-21",
+        "  $ callnumber runs --holder callnumber-archive --from 2026-11-21",
     )
     .action(async (run: NamedRun | undefined, options: Options, self: Command) => {
       if (run !== undefined) await showRun(run, options, self);

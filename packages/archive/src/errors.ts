@@ -1,0 +1,61 @@
+/** The one error class of this importer: a stable code, and a message with what failed, why, and what to do. */
+import { ClientError } from "@callnumber/client";
+import type { ClientErrorCode } from "@callnumber/protocol/api";
+
+export type ArchiveErrorCode =
+  | "bad_usage"
+  | "source_unusable"
+  | "archive_unusable"
+  | "archive_failed"
+  | "other_namespace"
+  | "repeated_call_number"
+  | "worker_died"
+  | "token_invalid"
+  | "unexpected"
+  | ClientErrorCode;
+
+export class ArchiveError extends Error {
+  override readonly name = "ArchiveError";
+
+  constructor(
+    readonly code: ArchiveErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** What is left of an error when it crosses from a worker to its parent, or becomes part of the summary. */
+export interface ErrorDetails {
+  readonly code: ArchiveErrorCode;
+  readonly message: string;
+}
+
+const RETRY = "then run the same command again. It continues where it stopped.";
+
+/** What to do about an error of the client. docs/reference/errors.md describes the other codes. */
+const CLIENT_ERROR_ACTIONS: Partial<Record<ClientErrorCode, string>> = {
+  coordinator_unreachable: `Start the coordinator (callnumber serve) or pass its URL with --coordinator, ${RETRY}`,
+  wait_timeout: `Check the coordinator (callnumber status) or pass a longer --wait, ${RETRY}`,
+  store_mismatch:
+    "The archive is pinned to the store of its first number. Pass the URL of that store's coordinator with --coordinator." +
+    " If the store is lost, read docs/how-to/recover.md first.",
+  namespace_not_found: `Create the namespace (callnumber init) or pass another one with --namespace, ${RETRY}`,
+  unauthorized: `Pass a token that the coordinator knows with --token-file, ${RETRY}`,
+  forbidden: `Pass a token for leasing in this namespace with --token-file, or another --namespace, ${RETRY}`,
+  store_unavailable: `Check the coordinator's store, ${RETRY}`,
+  shutting_down: `Start the coordinator again, ${RETRY}`,
+};
+
+/** Returns code and message of any error. What is neither ours nor the client's is a bug, and keeps its stack. */
+export function errorDetails(error: unknown): ErrorDetails {
+  if (error instanceof ArchiveError) return { code: error.code, message: error.message };
+  if (error instanceof ClientError) {
+    const action =
+      CLIENT_ERROR_ACTIONS[error.code] ?? `For cause and fix run callnumber explain ${error.code}, ${RETRY}`;
+    return { code: error.code, message: `${error.message}\n${action}` };
+  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { code: "unexpected", message: `${text}\nThis is a bug of the importer: please report it.` };
+}

@@ -1,0 +1,157 @@
+/**
+ * One import, from the check of the sources to the summary. Checks everything that can be checked before the first call
+ * number is taken. Knows nothing of terminals.
+ */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { httpSource } from "@callnumber/client";
+import { Archive } from "../archive/archive.js";
+import { ArchiveError, errorDetails } from "../errors.js";
+import { Follower, type FollowSettings } from "../sources/follow.js";
+import { type OpenedPath, openMailSources, type Problem, planRanges, type ScannedSource } from "../sources/source.js";
+import type { NumberedMessage } from "./range-importer.js";
+import { emptySummary, PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
+import { importWithWorkers, type WorkerListener, type WorkerSettings } from "./worker-pool.js";
+
+export interface ImportSettings extends WorkerSettings {
+  readonly sources: readonly string[];
+  readonly processes: number;
+  /** Goes on with what arrives until the signal is aborted; undefined: ends when all is imported. */
+  readonly follow: FollowSettings | undefined;
+}
+
+export interface ImportListener {
+  /** `share`: 0 to 1, of the bytes of all sources. */
+  onProgress(share: number, messageCount: number): void;
+  /** A line for people. */
+  onNote(note: string): void;
+  onNumbered(message: NumberedMessage): void;
+  /** With `follow`: all that was there is read. */
+  onCaughtUp(): void;
+}
+
+/**
+ * Imports the sources into the archive. When `signal` is aborted, the import ends after the current transactions.
+ * Never rejects: an error is part of the summary, next to what was done before it.
+ */
+export async function importMail(
+  settings: ImportSettings,
+  listener: ImportListener,
+  signal: AbortSignal,
+): Promise<Summary> {
+  const startedAtMs = performance.now();
+  const { sources: paths, processes, follow, ...forWorkers } = { ...settings, archive: resolve(settings.archive) };
+  const summary = emptySummary(forWorkers);
+  const { messages } = summary;
+  const scanned = new Map<string, ScannedSource>();
+  const addProblem = (problem: Problem) => {
+    summary.problemCount++;
+    if (summary.problems.length < PROBLEM_COUNT_MAX) summary.problems.push(problem);
+  };
+  try {
+    const onProblem = (problem: Problem) => {
+      messages.notStored++;
+      addProblem(problem);
+      listener.onNote(noteOf(problem));
+    };
+    const opened = await prepare(paths, forWorkers, follow !== undefined, onProblem);
+    const sources = opened.flatMap((place) => place.sources);
+    const { onNote, onCaughtUp } = listener;
+    const onSourceScanned = (source: ScannedSource) => void scanned.set(source.path, source);
+    const follower = follow && new Follower(opened, follow, { onSourceScanned, onProblem, onNote, onCaughtUp });
+    const bytesTotal = sources.reduce((sum, { bytes }) => sum + bytes, 0);
+    let bytesDone = 0;
+    let messageCount = 0;
+    const workerListener: WorkerListener = {
+      onStarted: (number, pid) => {
+        summary.processes++;
+        listener.onNote(`process ${number} started, pid ${pid}`);
+      },
+      onWaiting: (number, reason) => listener.onNote(`process ${number} waits for the coordinator: ${reason}`),
+      onLeased: (runCount) => {
+        summary.runsLeased += runCount;
+      },
+      onImported: (range, { stored, sameContent, alreadyThere, notStored, problems }) => {
+        bytesDone += range.bytes;
+        messageCount += range.items.length;
+        messages.stored += stored.length;
+        messages.sameContent += sameContent;
+        messages.alreadyThere += alreadyThere;
+        messages.notStored += notStored;
+        for (const problem of problems) addProblem(problem);
+        if (follower !== undefined) {
+          for (const problem of problems.filter((found) => !found.stored)) onNote(noteOf(problem));
+          if (problems.some(({ isTransient }) => isTransient === true)) follower.retry(range);
+        }
+        for (const message of stored) listener.onNumbered(message);
+        // A source may grow while it is imported.
+        const share = bytesDone < bytesTotal ? bytesDone / bytesTotal : 1;
+        listener.onProgress(share, messageCount);
+      },
+    };
+    try {
+      const rangesUntil = (end: AbortSignal) =>
+        follower?.ranges(end) ?? planRanges(sources, { onSourceScanned, onProblem });
+      await importWithWorkers(rangesUntil, processes, forWorkers, workerListener, signal);
+    } finally {
+      summary.sources = [...scanned.values()];
+      using archive = new Archive(forWorkers.archive);
+      summary.archiveHolds = archive.count();
+      summary.storeId = archive.origin?.storeId ?? null;
+    }
+  } catch (error) {
+    summary.error = errorDetails(error);
+  }
+  const isStopped = signal.aborted && settings.follow === undefined;
+  summary.outcome = summary.error !== null ? "failed" : isStopped ? "stopped" : "complete";
+  summary.seconds = (performance.now() - startedAtMs) / 1000;
+  return summary;
+}
+
+function noteOf({ source, number, reason }: Problem): string {
+  return `${source}${number > 0 ? `, message ${number}` : ""}: ${reason}`;
+}
+
+/** Rejects what can be rejected before a worker is started or a call number taken, but a bad source only if all are. */
+async function prepare(
+  paths: readonly string[],
+  settings: WorkerSettings,
+  mayBeEmpty: boolean,
+  onProblem: (problem: Problem) => void,
+): Promise<OpenedPath[]> {
+  const opened = await Promise.allSettled(paths.map((path) => openMailSources(path, mayBeEmpty)));
+  const sources = opened.filter((result) => result.status === "fulfilled").map(({ value }) => value);
+  for (const [index, source] of paths.entries()) {
+    const result = opened[index] as (typeof opened)[0];
+    if (result.status === "fulfilled") continue;
+    if (sources.length === 0) throw result.reason;
+    const reason = (result.reason as Error).message.replace(`${source} `, "");
+    onProblem({ source, number: 0, byteOffset: 0, reason, stored: false });
+  }
+  assertUsableCoordinator(settings);
+  using archive = new Archive(settings.archive);
+  archive.assertOrigin({ namespace: settings.namespace });
+  return sources;
+}
+
+/** URL and token, by the rules of the client. */
+function assertUsableCoordinator({ coordinator, token, tokenFile }: WorkerSettings): void {
+  try {
+    httpSource({ coordinator });
+  } catch (error) {
+    throw new ArchiveError("bad_usage", (error as Error).message, { cause: error });
+  }
+  let text = token;
+  try {
+    if (tokenFile !== undefined) text = readFileSync(tokenFile, "utf8");
+  } catch (error) {
+    const message = `The token file can't be read: ${(error as Error).message}. Check the path and its permissions.`;
+    throw new ArchiveError("token_invalid", message, { cause: error });
+  }
+  try {
+    httpSource({ coordinator, token: text });
+  } catch (error) {
+    const message = `${tokenFile ?? "CALLNUMBER_TOKEN"} is not a token. Use what callnumber token create printed, alone.`;
+    throw new ArchiveError("token_invalid", message, { cause: error });
+  }
+}

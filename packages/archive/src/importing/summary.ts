@@ -1,0 +1,132 @@
+/** What an import did, and what the archive has afterwards: as data for `--json`, and as text for people. */
+import type { SameContent } from "../archive/archive.js";
+import type { ErrorDetails } from "../errors.js";
+import type { Problem, ScannedSource } from "../sources/source.js";
+import { printable, quantity } from "../terminal.js";
+
+/** `complete`: every message of every source was read · `stopped`: by a signal · `failed`: by an error. */
+type Outcome = "complete" | "stopped" | "failed";
+
+/** Filled while the import goes on. */
+export interface Summary {
+  outcome: Outcome;
+  error: ErrorDetails | null;
+  archive: string;
+  coordinator: string;
+  namespace: string;
+  /**
+   * Messages of this import. `notStored` are listed among the problems. `sameContent`: their bytes were stored before from
+   * another place; of these, those that got a number are among `stored`, too.
+   */
+  messages: { stored: number; alreadyThere: number; sameContent: number; notStored: number };
+  sameContent: SameContent;
+  runsLeased: number;
+  processes: number;
+  seconds: number;
+  /** How many messages the archive has in the end; null when it could not be opened. */
+  archiveHolds: number | null;
+  /** The store that the archive's numbers come from; null before the first one. */
+  storeId: string | null;
+  sources: ScannedSource[];
+  problemCount: number;
+  /** The first `PROBLEM_COUNT_MAX`; those of stored messages are also in the column `problem`. */
+  problems: Problem[];
+}
+
+/** A summary must fit in memory whatever the sources contain. */
+export const PROBLEM_COUNT_MAX = 10_000;
+const SHOWN_PROBLEM_COUNT_MAX = 20;
+
+/** Returns the summary of an import that has done nothing yet. */
+export function emptySummary(
+  settings: Pick<Summary, "archive" | "coordinator" | "namespace" | "sameContent">,
+): Summary {
+  const { archive, coordinator, namespace, sameContent } = settings;
+  return {
+    outcome: "complete",
+    error: null,
+    archive,
+    coordinator,
+    namespace,
+    messages: { stored: 0, alreadyThere: 0, sameContent: 0, notStored: 0 },
+    sameContent,
+    runsLeased: 0,
+    processes: 0,
+    seconds: 0,
+    archiveHolds: null,
+    storeId: null,
+    sources: [],
+    problemCount: 0,
+    problems: [],
+  };
+}
+
+const HEADINGS: Readonly<Record<Outcome, string>> = {
+  complete: "Imported into",
+  stopped: "Stopped before the end of the import into",
+  failed: "Failed before the end of the import into",
+};
+
+/** Formats the summary for a terminal. */
+export function summaryText(summary: Summary): string {
+  const { outcome, archive, messages, sources } = summary;
+  const { runsLeased, processes, seconds, archiveHolds, storeId, namespace } = summary;
+  const rows: [name: string, value: string][] = [
+    ["stored now", quantity(messages.stored, "message")],
+    ["already there", quantity(messages.alreadyThere, "message")],
+    ["runs leased", String(runsLeased)],
+    ["time", `${seconds.toFixed(1)} s with ${quantity(processes, "process", "processes")}`],
+    ["archive holds", quantity(archiveHolds ?? 0, "message")],
+  ];
+  const skipped = summary.sameContent === "skip" ? messages.sameContent : 0;
+  const read = messages.stored + messages.alreadyThere + skipped;
+  // The time of a failure is that of its cause.
+  if (outcome !== "failed" && read > 0) rows.splice(4, 0, ["read a second", rateText(read / seconds)]);
+  if (messages.notStored > 0) rows.push(["NOT stored", `${quantity(messages.notStored, "part")}: see the problems`]);
+  if (storeId !== null) rows.push(["numbered by", printable(`store ${storeId}, namespace ${namespace}`)]);
+  return [
+    `${HEADINGS[outcome]} ${printable(archive)}`,
+    ...rows.map(([name, value]) => `  ${name.padEnd(20)}${value}`),
+    ...sameContentLines(summary),
+    ...(sources.length === 0 ? [] : ["", "Sources", ...sources.map(sourceLine)]),
+    ...problemLines(summary),
+  ].join("\n");
+}
+
+function rateText(perSecond: number): string {
+  const rate = perSecond.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+  return `${rate} ${rate === "1" ? "message" : "messages"}`;
+}
+
+const SAME_CONTENT: Readonly<Record<SameContent, { readonly outcome: string; readonly query: string }>> = {
+  skip: {
+    outcome: "skipped: exactly the same bytes have a number already",
+    query: "select source, number, byte_offset, call_number from copies",
+  },
+  number: {
+    outcome: "numbered again: exactly the same bytes had a number already",
+    query:
+      "select group_concat(call_number, ' ') from messages group by content_hash,\n    from_line having count(*) > 1",
+  },
+};
+
+function sameContentLines({ messages: { sameContent: count }, sameContent }: Summary): string[] {
+  if (count === 0) return [];
+  const { outcome, query } = SAME_CONTENT[sameContent];
+  return ["", `${quantity(count, "message")} ${outcome}. List them:`, `  ${query}`];
+}
+
+function sourceLine({ path, messages, notices }: ScannedSource): string {
+  return `  ${[`${printable(path)}: ${quantity(messages, "message")}`, ...notices.map((text) => printable(text))].join("; ")}`;
+}
+
+function problemLines({ problems, problemCount }: Summary): string[] {
+  if (problemCount === 0) return [];
+  const lines = problems.slice(0, SHOWN_PROBLEM_COUNT_MAX).map(({ source, number, byteOffset, reason, stored }) => {
+    const place = `${printable(source)}, message ${number}, byte ${byteOffset}`;
+    return `  ${place}: ${printable(reason)}${stored ? "" : " (NOT stored)"}`;
+  });
+  const hidden = problemCount - lines.length;
+  if (hidden > 0) lines.push(`  and ${hidden} more: see --json, or the column problem of the archive`);
+  return ["", `Problems: ${problemCount}`, ...lines];
+}

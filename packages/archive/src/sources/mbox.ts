@@ -1,0 +1,238 @@
+/**
+ * Splits an mbox into its parts. Works on bytes as they stream by and returns only where each part is: memory stays
+ * constant for files of any size. Knows nothing of what a message contains, except how a header begins.
+ *
+ * Invariant: the parts, from `offset` to `end`, follow each other without a gap from the file's first byte to its last.
+ *
+ * A message begins at a separator line that follows a blank line, the file's start or a hole of NUL bytes. Some programs
+ * leave the blank line out: Pipermail does after each attachment that it removed, 161 times in a year of one list. So a
+ * separator in the middle of text counts too when a header field follows it at once. So does a separator of a rare form
+ * behind a blank line.
+ *
+ * The blank line before the next separator, or at the file's end, belongs to the format and not to the message.
+ */
+import { beginsWithHeaderField } from "../message/parse-message.js";
+
+/**
+ * `message`: begins with a separator · `preamble`: text before the first separator · `unseparated`: the text of a file
+ * without any separator · `blank`: blank lines or a byte order mark at the start of a file, which mean nothing.
+ */
+type MboxPartKind = "message" | "preamble" | "unseparated" | "blank";
+
+/** Where a part is, in bytes from the start of the file. */
+export interface MboxPart {
+  readonly kind: MboxPartKind;
+  readonly offset: number;
+  /** Where its content begins: after the separator, for a message; else at `offset`. */
+  readonly contentOffset: number;
+  /** Where its content ends: before the blank line that belongs to the format. */
+  readonly contentEnd: number;
+  /** Where the next part begins. */
+  readonly end: number;
+}
+
+export interface SplitOptions {
+  /** Where the first byte of the chunks is in the file: at the begin of a part. */
+  readonly start?: number;
+  /** Leaves out a last line without its end, since what it is depends on the rest. */
+  readonly isGrowing?: boolean;
+}
+
+/** Yields the parts of an mbox. The bytes may come in chunks of any size; the parts are the same. */
+export async function* splitMbox(
+  chunks: AsyncIterable<Buffer>,
+  { start = 0, isGrowing = false }: SplitOptions = {},
+): AsyncGenerator<MboxPart, void> {
+  const reader = new LineReader(start);
+  const splitter = new MboxSplitter(start);
+  for await (const chunk of chunks) {
+    for (const line of reader.push(chunk)) yield* splitter.push(line);
+  }
+  if (!isGrowing) for (const line of reader.end()) yield* splitter.push(line);
+  yield* splitter.end();
+}
+
+interface OpenPart {
+  readonly kind: "message" | "text" | "blank";
+  readonly offset: number;
+  readonly contentOffset: number;
+}
+
+const NUL = 0x00;
+const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const BYTE_ORDER_MARK = Buffer.from("\ufeff");
+
+class MboxSplitter {
+  #open: OpenPart | undefined;
+  /** Where the lines seen so far end. */
+  #end: number;
+  /** Length of the last line when it was blank, else 0. */
+  #blankLength = 0;
+  #separatorMayFollow = true;
+  /** The next line decides whether it counts. */
+  #candidate: { readonly separator: Line; readonly blankLength: number } | undefined;
+  #hasSeparator = false;
+
+  constructor(start: number) {
+    this.#end = start;
+  }
+
+  *push(given: Line): Generator<MboxPart, void> {
+    let line = given;
+    if (line.offset === 0 && line.head.indexOf(BYTE_ORDER_MARK) === 0) {
+      this.#open = { kind: "blank", offset: 0, contentOffset: 0 };
+      line = { ...line, offset: BYTE_ORDER_MARK.length, head: line.head.subarray(BYTE_ORDER_MARK.length) };
+    }
+    if (this.#candidate !== undefined && beginsWithHeaderField(line.head)) {
+      yield* this.#begin(this.#candidate.separator, this.#candidate.blankLength);
+    }
+    this.#candidate = undefined;
+    const blank = isBlank(line);
+    const isUsual = isSeparator(line, USUAL_SEPARATOR);
+    if (isUsual && this.#separatorMayFollow) {
+      yield* this.#begin(line, this.#blankLength);
+    } else {
+      if (this.#open === undefined || (this.#open.kind === "blank" && !blank)) {
+        yield* this.#close(line.offset, 0);
+        this.#open = { kind: blank ? "blank" : "text", offset: line.offset, contentOffset: line.offset };
+      }
+      if (isUsual || (this.#separatorMayFollow && isSeparator(line, RARE_SEPARATOR))) {
+        this.#candidate = { separator: line, blankLength: this.#blankLength };
+      }
+    }
+    this.#end = line.end;
+    this.#blankLength = blank ? line.end - line.offset : 0;
+    this.#separatorMayFollow = blank || line.endsIn === "nul";
+  }
+
+  *end(): Generator<MboxPart, void> {
+    yield* this.#close(this.#end, this.#blankLength);
+  }
+
+  *#begin(separator: Line, blankLength: number): Generator<MboxPart, void> {
+    this.#hasSeparator = true;
+    yield* this.#close(separator.offset, blankLength);
+    this.#open = { kind: "message", offset: separator.offset, contentOffset: separator.end };
+  }
+
+  *#close(end: number, blankLength: number): Generator<MboxPart, void> {
+    // A candidate that counts has opened a text at the same place.
+    if (this.#open === undefined || this.#open.offset === end) return;
+    const { kind, offset, contentOffset } = this.#open;
+    const textKind = this.#hasSeparator ? "preamble" : "unseparated";
+    if (kind === "message") yield { kind, offset, contentOffset, contentEnd: end - blankLength, end };
+    else yield { kind: kind === "text" ? textKind : kind, offset, contentOffset, contentEnd: end, end };
+  }
+}
+
+function isBlank({ head, endsIn }: Line): boolean {
+  return endsIn === "newline" && (head.length === 1 || (head.length === 2 && head[0] === CARRIAGE_RETURN));
+}
+
+const FROM_ = Buffer.from("From ");
+
+export function startsWithFrom(bytes: Buffer): boolean {
+  return bytes.subarray(0, FROM_.length).equals(FROM_);
+}
+
+/** Up to two of what real mail programs write: `+0200`, `EST`, `UTC+0200`, `MET DST`, `-0800 (PST)`. */
+const ZONES = String.raw`(?: *(?:[+-]\d{2}:?\d{2}|\(?[A-Z][A-Za-z]{0,4}(?:[+-]\d{4})?\)?)){0,2}`;
+
+/** A time, then a four-digit year, at the end of the line; perhaps with the `remote from host` of UUCP. */
+const USUAL_SEPARATOR = new RegExp(
+  String.raw`\d{1,2}:\d{2}(?::\d{2})?${ZONES} +\d{4}${ZONES}(?: +remote from \S+)?\s*$`,
+);
+
+/** Times that text may have, too: `Fri, 5 Mar 93 14:20:00 +0100`, `Fri Mar  5 14.20.00 93` and `1993-03-05T14:20:00Z`. */
+const RARE_DATES = [
+  String.raw`[A-Z][a-z]{2},? +\d{1,2}[ -][A-Z][a-z]{2}[ -](?:\d{2}){1,2} TIME`,
+  String.raw`[A-Z][a-z]{2} +[A-Z][a-z]{2} +\d{1,2} +TIME +(?:\d{2}){1,2}`,
+  String.raw`\d{4}-\d{2}-\d{2}[T ]TIME`,
+].map((date) => date.replace("TIME", String.raw`\d{1,2}[:.]\d{2}(?:[:.]\d{2})?${ZONES}`));
+
+/** A sender, then such a date. */
+const RARE_SEPARATOR = new RegExp(String.raw`^From +\S.* (?:${RARE_DATES.join("|")})\s*$`);
+
+/** A line that begins with `From ` and has no date is text: of 1,260 such lines in a year of a public list, one was. */
+function isSeparator(line: Line, form: RegExp): boolean {
+  if (!startsWithFrom(line.head) || line.endsIn === "nul" || line.end - line.offset > line.head.length) return false;
+  return form.test(line.head.toString("latin1"));
+}
+
+/** RFC 5322 allows lines of 998 bytes; the splitter needs no byte after them. */
+const LINE_HEAD_BYTES_MAX = 1000;
+const EMPTY = Buffer.alloc(0);
+
+interface Line {
+  /** Where the line begins, in bytes from the start of the file. */
+  readonly offset: number;
+  /** Where the next line begins. */
+  readonly end: number;
+  /** The line's first bytes, its end included where it is short enough. */
+  readonly head: Buffer;
+  readonly endsIn: "newline" | "nul" | "file";
+}
+
+/**
+ * Turns bytes into lines. Keeps at most `LINE_HEAD_BYTES_MAX` bytes of a line, however long the line is. A run of NUL
+ * bytes ends a line too: it is the hole that a crash leaves in a file, and a line may begin right after it.
+ */
+export class LineReader {
+  #offset: number;
+  #position: number;
+  #head: Buffer = EMPTY;
+
+  constructor(start = 0) {
+    this.#offset = start;
+    this.#position = start;
+  }
+
+  /** Yields the lines that `chunk`, the file's next bytes, completes. Consume them all before the next `push`. */
+  *push(chunk: Buffer): Generator<Line, void> {
+    let nextNul = chunk.indexOf(NUL);
+    let newline = chunk.indexOf(NEWLINE);
+    for (let start = 0; start < chunk.length; ) {
+      // Searched for only when passed: in a file of NULs each search would read to the end of the chunk.
+      if (newline >= 0 && newline < start) newline = chunk.indexOf(NEWLINE, start);
+      let stop = newline < 0 ? chunk.length : newline + 1;
+      let endsIn: "newline" | "nul" | undefined = newline < 0 ? undefined : "newline";
+      if (nextNul >= 0 && nextNul < stop) {
+        stop = endOfNuls(chunk, nextNul);
+        endsIn = "nul";
+        nextNul = chunk.indexOf(NUL, stop);
+      }
+      this.#append(chunk, start, stop);
+      if (endsIn !== undefined) yield this.#finish(endsIn);
+      start = stop;
+    }
+    // The caller may reuse the chunk's memory.
+    this.#head = Buffer.from(this.#head);
+  }
+
+  /** Yields the last line, where the file does not end in a newline. */
+  *end(): Generator<Line, void> {
+    if (this.#position > this.#offset) yield this.#finish("file");
+  }
+
+  #append(chunk: Buffer, start: number, stop: number): void {
+    this.#position += stop - start;
+    const bytesLeft = LINE_HEAD_BYTES_MAX - this.#head.length;
+    if (bytesLeft <= 0) return;
+    const piece = chunk.subarray(start, Math.min(stop, start + bytesLeft));
+    this.#head = this.#head.length === 0 ? piece : Buffer.concat([this.#head, piece]);
+  }
+
+  #finish(endsIn: Line["endsIn"]): Line {
+    const line = { offset: this.#offset, end: this.#position, head: this.#head, endsIn };
+    this.#offset = this.#position;
+    this.#head = EMPTY;
+    return line;
+  }
+}
+
+function endOfNuls(chunk: Buffer, start: number): number {
+  let end = start;
+  while (end < chunk.length && chunk[end] === NUL) end++;
+  return end;
+}

@@ -1,0 +1,140 @@
+/**
+ * Reads the messages of a range. Knows mboxes and maildirs, and nothing of numbers or archives.
+ */
+import { open } from "node:fs/promises";
+import { beginsWithMessageHeader, joinProblems } from "../message/parse-message.js";
+import { readMaildirMessage } from "./maildir.js";
+import { type MboxPart, startsWithFrom } from "./mbox.js";
+import { identityOf, type Problem, type Range } from "./source.js";
+
+/** SQLite keeps no row above 10^9 bytes; the rest of the row needs a little of it. */
+const MESSAGE_BYTES_MAX = 10 ** 9 - 1024 * 1024;
+
+const NEWLINE = 0x0a;
+
+/** One message as it is in its source. */
+export interface SourceMessage {
+  /** The path of an mbox; for a maildir, its path and the unique name of the message. */
+  readonly source: string;
+  readonly number: number;
+  readonly byteOffset: number;
+  /** The separator line of an mbox, with its newline. `fromLine` and `raw` are exactly the bytes of the file. */
+  readonly fromLine: Buffer | null;
+  readonly raw: Buffer;
+  /** What is wrong with its place in the source. */
+  readonly problem: string | null;
+}
+
+/** Yields each message of the range in its order, or the reason why it can't be read. */
+export function readRange(range: Range): AsyncGenerator<SourceMessage | Problem, void> {
+  return range.kind === "mbox" ? readMbox(range) : readMaildir(range);
+}
+
+type Rejection = Pick<Problem, "reason" | "isTransient">;
+
+/** One read for the whole range: it is small, or has a single message. */
+async function* readMbox(range: Range & { kind: "mbox" }): AsyncGenerator<SourceMessage | Problem, void> {
+  const { path, identity, items } = range;
+  const start = items[0]?.offset ?? 0;
+  const end = items.at(-1)?.contentEnd ?? start;
+  let bytes: Buffer = Buffer.alloc(0);
+  let failure: Rejection | undefined;
+  try {
+    if (end - start > MESSAGE_BYTES_MAX) failure = { reason: tooLarge(end - start) };
+    else bytes = await readBytes(path, identity, start, end);
+  } catch (error) {
+    failure = { reason: `it can't be read: ${(error as Error).message}`, isTransient: true };
+  }
+  for (const part of items) {
+    const place = { source: path, number: part.number, byteOffset: part.offset };
+    const content = bytes.subarray(part.offset - start, part.contentEnd - start);
+    const rejection = failure ?? rejectionOf(part, content);
+    if (rejection === undefined) yield { ...place, ...splitContent(part, content) };
+    else yield { ...place, ...rejection, stored: false };
+  }
+}
+
+function rejectionOf(part: MboxPart, content: Buffer): Rejection | undefined {
+  if (content.length < part.contentEnd - part.offset || (part.kind === "message" && !startsWithFrom(content))) {
+    return { reason: "the file changed while it was imported", isTransient: true };
+  }
+  if (part.kind === "unseparated" && !beginsWithMessageHeader(content)) {
+    const reason = "the file has no separator of a known form and does not begin like a message: it is not an mbox";
+    return { reason };
+  }
+  return undefined;
+}
+
+function splitContent(part: MboxPart, content: Buffer): Pick<SourceMessage, "fromLine" | "raw" | "problem"> {
+  const fromLineLength = part.contentOffset - part.offset;
+  const raw = content.subarray(fromLineLength);
+  const fromLine = part.kind === "message" ? content.subarray(0, fromLineLength) : null;
+  const problems = [PART_PROBLEMS[part.kind] ?? endProblem(raw), unknownSeparators(raw, part.contentOffset)];
+  return { fromLine, raw, problem: joinProblems(problems) };
+}
+
+const PART_PROBLEMS: Partial<Record<MboxPart["kind"], string>> = {
+  unseparated: "the file has no separator: taken as one message",
+  preamble: "text before the first separator",
+};
+
+/** NUL bytes at the end of a message are what a crash leaves of the bytes that were to be written there. */
+function endProblem(raw: Buffer): string | null {
+  let end = raw.length;
+  while (end > 0 && raw[end - 1] === 0) end--;
+  if (end < raw.length) return `ends in ${raw.length - end} NUL bytes: a hole in the file`;
+  if (end === 0 || raw[end - 1] === NEWLINE) return null;
+  return "the file ends in the middle of a line: with the rest it is another message, and gets another number";
+}
+
+/** A line `From ` behind a blank line, with two header fields behind it. */
+const UNKNOWN_SEPARATOR = /^(?:[^]?\n|\n?\r)?\n(From [^\n]*)\n[^\s:]+:[^\n]*\n(?:[ \t][^\n]*\n)*[^\s:]+:/;
+/** Where the second field begins at the latest. */
+const UNKNOWN_SEPARATOR_BYTES_MAX = 4000;
+const NAMED_SEPARATOR_COUNT_MAX = 10;
+
+/** Names the separators that were not taken for one. `offset`: where `raw` begins in its file. */
+function unknownSeparators(raw: Buffer, offset: number): string | null {
+  const found: string[] = [];
+  for (let at = raw.indexOf("\nFrom "); at >= 0; at = raw.indexOf("\nFrom ", at + 1)) {
+    const text = raw.toString("latin1", Math.max(at - 2, 0), at + UNKNOWN_SEPARATOR_BYTES_MAX);
+    const line = UNKNOWN_SEPARATOR.exec(text)?.[1];
+    if (line !== undefined) found.push(`${JSON.stringify(line.trimEnd().slice(0, 60))} at byte ${offset + at + 1}`);
+  }
+  if (found.length === 0) return null;
+  const more = found.length > NAMED_SEPARATOR_COUNT_MAX ? `, … (${found.length} in all)` : "";
+  return `may contain another message: a header follows ${found.slice(0, NAMED_SEPARATOR_COUNT_MAX).join(", ")}${more}`;
+}
+
+async function* readMaildir(range: Range & { kind: "maildir" }): AsyncGenerator<SourceMessage | Problem, void> {
+  for (const message of range.items) {
+    const place = { source: `${range.path}/${message.unique}`, number: message.number, byteOffset: 0 };
+    try {
+      if (message.bytes > MESSAGE_BYTES_MAX) throw new Error(tooLarge(message.bytes));
+      const raw = await readMaildirMessage(range.path, message);
+      yield { ...place, fromLine: null, raw, problem: null };
+    } catch (error) {
+      yield { ...place, reason: `it can't be read: ${(error as Error).message}`, stored: false, isTransient: true };
+    }
+  }
+}
+
+function tooLarge(bytes: number): string {
+  return `its ${bytes} bytes are more than the ${MESSAGE_BYTES_MAX} that a row of the archive can have`;
+}
+
+/** Reads the bytes from `start` to `end`; fewer when the file has become shorter, none when the path has another file now. */
+async function readBytes(path: string, identity: string, start: number, end: number): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    if (identityOf(await file.stat()) !== identity) return Buffer.alloc(0);
+    const bytes = Buffer.allocUnsafeSlow(end - start);
+    let filled = 0;
+    for (let bytesRead = -1; filled < bytes.length && bytesRead !== 0; filled += bytesRead) {
+      ({ bytesRead } = await file.read(bytes, filled, bytes.length - filled, start + filled));
+    }
+    return bytes.subarray(0, filled);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,268 @@
+/**
+ * A source of messages: an mbox or a maildir. To import something else, replace the files of this directory: yield
+ * ranges of positions, and give each message a key that stays the same when it is imported again.
+ */
+import { createReadStream, type Stats } from "node:fs";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { ArchiveError } from "../errors.js";
+import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
+import { type MboxPart, splitMbox } from "./mbox.js";
+
+/** `path` is absolute and without links: the same file has one name, from wherever it is imported. */
+export type MailSource =
+  | { readonly kind: "mbox"; readonly path: string; readonly bytes: number; readonly identity: string }
+  | {
+      readonly kind: "maildir";
+      readonly path: string;
+      readonly bytes: number;
+      readonly messages: readonly MaildirMessage[];
+      /** Directories inside that are maildirs of their own. They are not imported with it. */
+      readonly subfolders: readonly string[];
+    };
+
+interface Numbered {
+  /** Position in its source, from 1; 0 for text before the first separator. */
+  readonly number: number;
+  readonly bytes: number;
+}
+
+export type MboxItem = MboxPart & Numbered;
+export type MaildirItem = MaildirMessage & Numbered;
+
+/** Whole messages of one source, as positions: small enough for a message between processes and for one transaction. */
+export type Range = { readonly path: string; readonly bytes: number } & (
+  | {
+      readonly kind: "mbox";
+      /** Of the file that was scanned: another one may have its path when it is read. */
+      readonly identity: string;
+      readonly items: readonly MboxItem[];
+    }
+  | { readonly kind: "maildir"; readonly items: readonly MaildirItem[] }
+);
+
+/** A part of a source that has no row in the archive, or a row with a remark. The summary lists it. */
+export interface Problem {
+  readonly source: string;
+  readonly number: number;
+  readonly byteOffset: number;
+  readonly reason: string;
+  readonly stored: boolean;
+  /** The source has changed since it was scanned: read again, the part may be stored. */
+  readonly isTransient?: true;
+}
+
+/** Two files that exist at the same time have different identities, and a file that is renamed keeps its own. */
+export function identityOf({ dev, ino }: Pick<Stats, "dev" | "ino">): string {
+  return `${dev}:${ino}`;
+}
+
+/** A path of the command line, absolute and without links, and what is there: of a directory that is no maildir, the mboxes in it. */
+export interface OpenedPath {
+  readonly path: string;
+  readonly sources: readonly MailSource[];
+}
+
+/**
+ * Resolves a path of the command line. `mayBeEmpty`: takes a directory into which the first mbox is still to come.
+ * @throws ArchiveError `source_unusable` with what it is instead of a source.
+ */
+export async function openMailSources(given: string, mayBeEmpty = false): Promise<OpenedPath> {
+  let path: string;
+  try {
+    path = await realpath(given);
+  } catch (error) {
+    // Node.js replaces the bytes of an argument that are not UTF-8.
+    const action = given.includes("\ufffd")
+      ? "Rename it: its name is not UTF-8."
+      : "Check the path and its permissions.";
+    const message = `${given} can't be opened: ${(error as Error).message}. ${action}`;
+    throw new ArchiveError("source_unusable", message, { cause: error });
+  }
+  const stats = await stat(path);
+  if (stats.isFile()) return { path, sources: [mboxSource(path, stats)] };
+  if (!stats.isDirectory()) {
+    const message = `${given} is neither a file nor a directory. Write a stream into a file first.`;
+    throw new ArchiveError("source_unusable", message);
+  }
+  if (await isMaildir(path)) {
+    const [messages, subfolders] = await Promise.all([listMaildir(path), listSubfolders(path)]);
+    const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
+    return { path, sources: [{ kind: "maildir", path, bytes, messages, subfolders }] };
+  }
+  const sources: MailSource[] = [];
+  for (const name of (await readdir(path)).filter(mayBeMbox).sort()) {
+    const file = join(path, name);
+    const found = await stat(file).catch(() => undefined);
+    // Why it can't be read is reported when it is scanned.
+    if (found === undefined) sources.push({ kind: "mbox", path: file, bytes: 0, identity: "" });
+    else if (found.isFile()) sources.push(mboxSource(file, found));
+  }
+  if (sources.length === 0 && !mayBeEmpty) {
+    const message = `${given} is a directory without mboxes, and not a maildir: cur/ or new/ is missing. Pass the maildirs inside.`;
+    throw new ArchiveError("source_unusable", message);
+  }
+  return { path, sources };
+}
+
+function mboxSource(path: string, stats: Stats): MailSource {
+  return { kind: "mbox", path, bytes: stats.size, identity: identityOf(stats) };
+}
+
+/** In a directory of mboxes: neither hidden, nor the lock of a mail program. */
+export function mayBeMbox(name: string): boolean {
+  return !name.startsWith(".") && !name.endsWith(".lock");
+}
+
+const CHUNK_BYTES = 256 * 1024;
+/** One transaction, and what a process loses when it is killed. */
+const RANGE_MESSAGE_COUNT_MAX = 64;
+/** A larger message is a range of its own. */
+const RANGE_BYTES_MAX = 1024 * 1024;
+/** The first ranges are small, so that all processes soon have work; each is twice as large as the one before. */
+const FIRST_RANGE_MESSAGE_COUNT = 8;
+
+/** What the scan found in one source. */
+export interface ScannedSource {
+  readonly kind: MailSource["kind"];
+  readonly path: string;
+  readonly bytes: number;
+  readonly messages: number;
+  /** Remarks about the source as a whole. */
+  readonly notices: readonly string[];
+}
+
+export interface PlanListener {
+  onSourceScanned(source: ScannedSource): void;
+  onProblem(problem: Problem): void;
+}
+
+/**
+ * Yields the ranges of all sources, in order, each when it is asked for: only one is planned ahead. A source that can't be read to its end is
+ * reported; the next one follows.
+ */
+export async function* planRanges(sources: readonly MailSource[], listener: PlanListener): AsyncGenerator<Range, void> {
+  const rangeSize = new RangeSize();
+  for (const source of sources) {
+    const { kind, path, bytes } = source;
+    const scan = newScan();
+    try {
+      yield* toRanges(source, source.kind === "mbox" ? scanMbox(source, scan) : scanMaildir(source, scan), rangeSize);
+    } catch (error) {
+      const place = { source: path, number: scan.messages + 1, byteOffset: scan.position };
+      const reason = `the source can't be read on from here: ${(error as Error).message}`;
+      listener.onProblem({ ...place, reason, stored: false });
+    }
+    listener.onSourceScanned({ kind, path, bytes, messages: scan.messages, notices: scan.notices });
+  }
+}
+
+/** How many messages the next range may have. */
+export class RangeSize {
+  messageCountMax = FIRST_RANGE_MESSAGE_COUNT;
+
+  grow(): void {
+    this.messageCountMax = Math.min(this.messageCountMax * 2, RANGE_MESSAGE_COUNT_MAX);
+  }
+}
+
+/** Puts items together into ranges. Those before an error of `items` come before the error. */
+export async function* toRanges(
+  source: { readonly kind: MailSource["kind"]; readonly path: string; readonly identity?: string },
+  items: AsyncIterable<MboxItem | MaildirItem> | Iterable<MboxItem | MaildirItem>,
+  rangeSize: RangeSize,
+): AsyncGenerator<Range, void> {
+  const { kind, path, identity } = source;
+  let taken: (MboxItem | MaildirItem)[] = [];
+  let bytes = 0;
+  const takeRange = () => {
+    const range = { kind, path, identity, bytes, items: taken } as Range;
+    taken = [];
+    bytes = 0;
+    rangeSize.grow();
+    return range;
+  };
+  let failure: unknown;
+  try {
+    for await (const item of items) {
+      const isFull = taken.length >= rangeSize.messageCountMax || bytes + item.bytes > RANGE_BYTES_MAX;
+      if (isFull && taken.length > 0) yield takeRange();
+      taken.push(item);
+      bytes += item.bytes;
+    }
+  } catch (error) {
+    failure = error;
+  }
+  if (taken.length > 0) yield takeRange();
+  if (failure !== undefined) throw failure;
+}
+
+/** How far the scan of a source has come. */
+export interface Scan {
+  messages: number;
+  /** Where the parts that were found end. */
+  position: number;
+  /** Where the bytes that were read end. */
+  readEnd: number;
+  readonly notices: string[];
+}
+
+export function newScan(): Scan {
+  return { messages: 0, position: 0, readEnd: 0, notices: [] };
+}
+
+/** What a file begins with, in hex, that must be converted before it can be imported. */
+const FOREIGN_FORMATS = [
+  { begin: /^1f8b/, reason: "it is compressed by gzip: unpack it with gunzip first" },
+  // `BZh` and a digit: a text may begin with the letters alone.
+  { begin: /^425a683[1-9]/, reason: "it is compressed by bzip2: unpack it with bunzip2 first" },
+  { begin: /^fd377a585a00/, reason: "it is compressed by xz: unpack it with unxz first" },
+  { begin: /^28b52ffd/, reason: "it is compressed by zstd: unpack it with unzstd first" },
+  { begin: /^504b0304/, reason: "it is a zip archive: unpack it with unzip first" },
+  { begin: /^(?:fffe|feff)/, reason: "it is UTF-16: convert it to UTF-8 first" },
+];
+const FOREIGN_BEGIN_BYTES = 6;
+
+type MboxPlace = { readonly path: string; readonly bytes: number };
+
+/**
+ * Reads from `scan.position` to the end as it is then: a file may grow; one that is followed, to `bytes`. @throws Error for a
+ * foreign format, and if the file became shorter, since its last message is cut.
+ */
+async function* readChunks({ path, bytes }: MboxPlace, scan: Scan, isGrowing: boolean): AsyncGenerator<Buffer, void> {
+  scan.readEnd = scan.position;
+  if (isGrowing && scan.position >= bytes) return;
+  const end = isGrowing ? bytes - 1 : Number.POSITIVE_INFINITY;
+  const chunks = createReadStream(path, { start: scan.position, end, highWaterMark: CHUNK_BYTES });
+  for await (const chunk of chunks as AsyncIterable<Buffer>) {
+    const begin = scan.readEnd === 0 ? chunk.toString("hex", 0, FOREIGN_BEGIN_BYTES) : "";
+    const foreign = FOREIGN_FORMATS.find((format) => format.begin.test(begin));
+    if (foreign !== undefined) throw new Error(foreign.reason);
+    scan.readEnd += chunk.length;
+    yield chunk;
+  }
+  if (scan.readEnd < bytes)
+    throw new Error(`it became shorter during the import, ${scan.readEnd} bytes instead of ${bytes}`);
+}
+
+/** Begins at `scan.position`, the begin of message `scan.messages + 1`. `isGrowing`: as for `splitMbox`. */
+export async function* scanMbox(source: MboxPlace, scan: Scan, isGrowing = false): AsyncGenerator<MboxItem, void> {
+  let hasContent = false;
+  const parts = splitMbox(readChunks(source, scan, isGrowing), { start: scan.position, isGrowing });
+  for await (const part of parts) {
+    scan.position = part.end;
+    if (part.kind === "blank") continue;
+    hasContent = true;
+    if (part.kind !== "preamble") scan.messages++;
+    if (part.kind === "unseparated") scan.notices.push("has no separator: taken as one message if it looks like one");
+    const number = part.kind === "preamble" ? 0 : scan.messages;
+    yield { ...part, number, bytes: part.end - part.offset };
+  }
+  if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "has nothing but blank lines");
+}
+
+function* scanMaildir({ messages, subfolders }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem> {
+  for (const message of messages) yield { ...message, number: ++scan.messages };
+  if (scan.messages === 0) scan.notices.push("is empty");
+  for (const name of subfolders) scan.notices.push(`contains the maildir ${name}, which is not imported: pass it too`);
+}
