@@ -12,6 +12,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished, type TestContext } from "vitest";
 import {
@@ -20,9 +21,10 @@ import {
   type ServingProcess,
   serveProcess,
 } from "../../../test/processes/command.js";
-import type { NewMessage } from "../src/archive/archive.js";
-import type { NumberedMessage } from "../src/importing/range-importer.js";
+import type { Archive, NewMessage } from "../src/archive/archive.js";
+import { type NumberedMessage, RangeImporter, type RangeResult } from "../src/importing/range-importer.js";
 import type { Summary } from "../src/importing/summary.js";
+import { openMailSources, type Problem, planRanges, type ScannedSource } from "../src/sources/source.js";
 
 export const CALLNUMBER_ARCHIVE = fileURLToPath(new URL("../bin/callnumber-archive.js", import.meta.url));
 export const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
@@ -114,6 +116,9 @@ export interface ArchiveRow {
   readonly number: number;
   readonly raw: Uint8Array;
   readonly from_line: Uint8Array | null;
+  readonly message_id: string | null;
+  readonly from_header: string | null;
+  readonly date: string | null;
   readonly subject: string | null;
   readonly problem: string | null;
 }
@@ -190,6 +195,35 @@ export const MESSAGE_COUNTS: Readonly<Record<string, number>> = {
   [`${MAIL}/nasty/only-separators.mbox`]: 5,
   [`${MAIL}/nasty/same-message-id.mbox`]: 300,
 };
+
+/** A small mailbox for each fault that was seen in public reports. */
+export const ODD_MAIL = `${MAIL}/odd`;
+
+/** Imports sources in this process, without a coordinator, into an archive of its own. */
+export async function importHere(archive: Archive, ...paths: readonly string[]) {
+  const problems: Problem[] = [];
+  const scanned: ScannedSource[] = [];
+  const [results, listener] = [
+    [] as RangeResult[],
+    {
+      onSourceScanned: (source: ScannedSource) => void scanned.push(source),
+      onProblem: (problem: Problem) => void problems.push(problem),
+    },
+  ];
+  const numbers = { storeId: "store-a", take: async (count: number) => numbersOfHere(count) };
+  const importer = new RangeImporter(archive, numbers, "main");
+  const sources = (await Promise.all(paths.map((path) => openMailSources(path)))).flatMap((place) => place.sources);
+  for await (const range of planRanges(sources, listener)) results.push(await importer.import(range));
+  for (const result of results) problems.push(...result.problems);
+  const stored = results.reduce((sum, result) => sum + result.stored.length, 0);
+  return { stored, problems, scanned, notices: scanned.flatMap(({ notices }) => notices) };
+}
+
+let takenHere = 0;
+/** None of them twice in a test file. */
+function numbersOfHere(count: number): string[] {
+  return Array.from({ length: count }, () => encodeCallNumber({ version: 0, run: 1, sequence: takenHere++ }));
+}
 
 export function skipWithoutSharedMail(ctx: TestContext): void {
   if (!existsSync(MAIL)) ctx.skip(`the mail archives are not here: ${MAIL}`);

@@ -96,6 +96,39 @@ test("a separator counts without a blank line before it when a header field foll
   ]);
 });
 
+test.each([
+  ["a number", "From 6051272061054231474", "From -3831648075992104022"],
+  ["a dash", "From - ", "From - \r"],
+  ["nothing", "From ", "From "],
+])("a separator has %s instead of a date in a file that begins with one", async (_, first, next) => {
+  expect(await contentsOf(`\n${first}\nS: 1\n\nx\n\nFrom now on\nS: y\n${next}\nS: 2\n\n${next}\ny\n`)).toEqual([
+    ["blank", "\n"],
+    ["message", "S: 1\n\nx\n\nFrom now on\nS: y\n"],
+    ["message", `S: 2\n\n${next}\ny\n`],
+  ]);
+  for (const other of [FROM_, "From -1\n", "From - \n", "From \n"].filter((line) => form(line) !== form(first))) {
+    expect(await contentsOf(`${other}S: 1\n\nx\n\n${next}\nS: 2\n`)).toHaveLength(1);
+  }
+});
+
+const form = (line: string) => line.trim().replace(/-?\d+/, "number");
+
+const counted = (body: string, length = body.length) => `${FROM_}S: x\nContent-Length: ${length}\n\n${body}\n`;
+const forged = `x\n\n${FROM_}S: inside\n\ny\n`;
+
+test.each([
+  ["leads to the next separator", counted(forged) + counted("z\n"), [forged, "z\n"]],
+  ["leads to the file's end", counted("z\n") + counted(forged), ["z\n", forged]],
+  ["counts the blank line", counted(forged, forged.length + 1) + counted("z\n"), [forged, "z\n"]],
+  ["leads to nothing", counted(forged, forged.length - 1), ["x\n", "y\n"]],
+  ["leads out of the file", counted(forged, 9999), ["x\n", "y\n"]],
+  ["is in a file with a message without one", `${FROM_}S: 1\n\nz\n\n${counted(forged)}`, ["z\n", "x\n", "y\n"]],
+  ["is in the text", `${FROM_}S: 1\n\nContent-Length: 60\n${forged}`, ["Content-Length: 60\nx\n", "y\n"]],
+])("a Content-Length that %s decides what is a message, or does not", async (_, text, bodies) => {
+  const contents = await contentsOf(text);
+  expect(contents.map(([, content]) => content.slice(content.indexOf("\n\n") + 2))).toEqual(bodies);
+});
+
 test("a separator is found behind a hole of NUL bytes, wherever the hole begins", async () => {
   for (const before of ["x\n\n", "x\n", "x"]) {
     expect(await contentsOf(`${FROM_}S: 1\n\n${before}\0\0\0${FROM_}no header\n`)).toEqual([

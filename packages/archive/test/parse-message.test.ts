@@ -41,6 +41,10 @@ test.each(["", "Message-ID:\n", "Message-ID:   \n", "Message-ID: <>\n"])(
   },
 );
 
+test("the sender is that of a quoted field in a header whose lines were quoted, too", async () => {
+  expect((await parse(">From: Ada <ada@letters.example>\nSubject: x\n\n")).from).toBe("Ada <ada@letters.example>");
+});
+
 test("the sender is the header's text where it has no address", async () => {
   expect((await parse("From: ada at letters.example (Ada)\n\n")).from).toContain("ada at letters.example");
 });
@@ -66,6 +70,21 @@ test.each([
   ["Date: Thu Jan 15 10:00:00 2015\n\nx\n", null],
   ["Date: Mon, 05 Jan 115 10:00:02 +0000\n\nx\n", `its date can't be read: "Mon, 05 Jan 115 10:00:02 +0000"`],
   ["Date: Mon, 05 Jan 99999 10:00:03 +0000\n\nx\n", `its date can't be read: "Mon, 05 Jan 99999 10:00:03 +0000"`],
+  ["Date: Sat, 31 Feb 2015 10:00:00 +0000\n\nx\n", `its date can't be read: "Sat, 31 Feb 2015 10:00:00 +0000"`],
+  ["Date: Sun Feb 29 10:00:00 2015\n\nx\n", `its date can't be read: "Sun Feb 29 10:00:00 2015"`],
+  ["Date: Mon Feb 29 10:00:00 2016\n\nx\n", null],
+  ["Date: 2015-02-31T10:00:00Z\n\nx\n", `its date can't be read: "2015-02-31T10:00:00Z"`],
+  ["Date: 1 Jan 2015 10:00:00 +9900\n\nx\n", `its date can't be read: "1 Jan 2015 10:00:00 +9900"`],
+  ["Date: 1 Jan 2015 10:00:00 +1400\n\nx\n", null],
+  ["Date: 1 Jan 49 10:00:00 +0000\n\nx\n", `its date can't be read: "1 Jan 49 10:00:00 +0000"`],
+  ["Date: 31-Jan-93 10:00:00 GMT\n\nx\n", null],
+  ["Date: 03/04/05\n\nx\n", `its date can't be read: "03/04/05"`],
+  ["Date: 1996/02/29\n\nx\n", null],
+  [
+    "X-Mozilla-Status: 0009\nSubject: x\n\nx\n",
+    "it was deleted in Thunderbird, and waits for the folder to be compacted",
+  ],
+  ["X-Mozilla-Status: 0001\nSubject: x\n\nx\n", null],
 ])("the problem of %j is reported", async (text, problem) => {
   expect((await parse(text)).problem).toBe(problem);
 });

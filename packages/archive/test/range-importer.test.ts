@@ -151,6 +151,11 @@ test.each([
   ["xz", "fd377a585a0000", "xz: unpack it with unxz first"],
   ["zstd", "28b52ffd04", "zstd: unpack it with unzstd first"],
   ["zip", "504b0304", "zip archive: unpack it with unzip first"],
+  ["tar", `${"00".repeat(257)}7573746172`, "tar archive: unpack it with tar first"],
+  ["MMDF", Buffer.from("\x01\x01\x01\x01\nSubject: x\n").toString("hex"), "with awk first"],
+  ["Babyl", Buffer.from("BABYL OPTIONS:\n").toString("hex"), "unrmail of Emacs first"],
+  ["rnews", Buffer.from("#! rnews 157\n").toString("hex"), "with sed first"],
+  ["emlx", Buffer.from("157       \nSubject: x\n").toString("hex"), "with tail and head first"],
   ["UTF-16, little end first", "fffe46007200", "convert it to UTF-8 first"],
   ["UTF-16, big end first", "feff00460072", "convert it to UTF-8 first"],
 ])("an import reports what to do with a source in %s", async (_, hex, action) => {

@@ -29,7 +29,11 @@ export async function parseMessage(raw: Buffer): Promise<MessageFields> {
   // Lines that are not UTF-8 are read as windows-1252: what old mail programs wrote.
   const readable = lines.map((line) => (isUtf8(line) ? line : Buffer.from(windows1252.decode(line))));
   try {
-    const fields = selectFields(await PostalMime.parse(Buffer.concat(readable)));
+    const email = await PostalMime.parse(Buffer.concat(readable));
+    const fields = selectFields(email);
+    if ((Number.parseInt(headerText(email, "x-mozilla-status") ?? "", 16) & 0x0008) !== 0) {
+      problems.push("it was deleted in Thunderbird, and waits for the folder to be compacted");
+    }
     if (fields.dateHeader !== null && fields.date === null) {
       problems.push(`its date can't be read: ${JSON.stringify(fields.dateHeader.slice(0, QUOTED_BYTES_MAX))}`);
     }
@@ -110,7 +114,8 @@ function selectFields(email: Email): Omit<MessageFields, "problem"> {
     // `<>` identifies nothing.
     messageId: messageId === "<>" ? null : messageId,
     subject: email.subject ?? null,
-    from: addressText(email.from) ?? headerText(email, "from"),
+    // What quotes the lines of a header, too, has made `>From:` of it.
+    from: addressText(email.from) ?? headerText(email, "from") ?? headerText(email, ">from"),
     date: plausibleDate(email.date, dateHeader),
     dateHeader,
   };
@@ -127,12 +132,38 @@ function addressText(address: Address | undefined): string | null {
   return name === "" ? mailbox : `${name} <${mailbox}>`;
 }
 
-/** A date with a zone that has no sign, or 60 minutes and more: the parser reads it as another time. */
-const BAD_ZONE = /\d +[A-Z][a-z]+ +\d{2,4} +[\d:]+ +(?:\d{4}\b|[+-]\d{2}[6-9]\d)/;
+/** What the parser reads as another time. */
+const BAD_DATES = [
+  // A zone without a sign, of 60 minutes and more, or of more than the 14 hours that exist.
+  /\d +[A-Z][a-z]+ +\d{2,4} +[\d:]+ +(?:\d{4}\b|[+-](?:\d{2}[6-9]|1[5-9]|[2-9]\d))/,
+  // A year of two digits that is neither one since 1971, when mail began, nor one of this century so far.
+  /\d[ -]+[A-Z][a-z]{2}[ -]+[3-6]\d(?!\d)|\d[ -]+[A-Z][a-z]{2}[ -]+70(?!\d)/,
+  // Two numbers that may both be the month.
+  /(?:^|[ ,])(?:0?\d|1[0-2])\/(?:0?\d|1[0-2])\/\d{2}/,
+];
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/** `31 Feb`, `31-Feb`, `Feb 31` and `2015-02-31`. */
+const DAYS = [
+  /(?<day>\d{1,2})[ -]+(?<month>[A-Z][a-z]{2})/,
+  /(?<month>[A-Z][a-z]{2})[a-z]* +(?<day>\d{1,2})(?![\d:])/,
+  /\d{4}[-/](?<month>\d{1,2})[-/](?<day>\d{1,2})/,
+];
+
+/** Whether the month has that day. The parser goes on in the next month. `year`: of the date as it was parsed. */
+function isDayOfMonth(header: string, year: number): boolean {
+  for (const form of DAYS) {
+    const { day, month = "" } = form.exec(header)?.groups ?? {};
+    const index = MONTHS.includes(month) ? MONTHS.indexOf(month) : Number(month) - 1;
+    if (day !== undefined && index >= 0) return Number(day) <= new Date(Date.UTC(year, index + 1, 0)).getUTCDate();
+  }
+  return true;
+}
 
 /** Years before 1900 or of five digits are errors, too, whatever the parser makes of them. */
 function plausibleDate(date: string | undefined, header: string | null): string | null {
-  if (BAD_ZONE.test(header ?? "")) return null;
+  const text = header ?? "";
+  if (BAD_DATES.some((form) => form.test(text)) || !isDayOfMonth(text, Number(date?.slice(0, 4)))) return null;
   return date !== undefined && /^(?:19|[2-9]\d)\d{2}-\d{2}-\d{2}T[\d:.]+Z$/.test(date) ? date : null;
 }
 

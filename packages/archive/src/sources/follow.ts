@@ -13,6 +13,7 @@ import { open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { isMaildir, listMaildir } from "./maildir.js";
+import type { MboxForm } from "./mbox.js";
 import {
   identityOf,
   type MaildirItem,
@@ -61,6 +62,7 @@ interface Mbox {
   begin: Buffer;
   /** Messages before `position`. */
   messages: number;
+  form: MboxForm;
   /** Where the content of the last part ended when it was yielded; undefined while it is pending. */
   yieldedEnd: number | undefined;
   isPending: boolean;
@@ -74,6 +76,7 @@ const UNREAD = {
   position: 0,
   begin: Buffer.alloc(0),
   messages: 0,
+  form: { hasLengths: true },
   yieldedEnd: undefined,
   isPending: false,
   wasSettled: false,
@@ -195,7 +198,7 @@ export class Follower {
 
   async *#rangesOfMbox(mbox: Mbox, identity: string, isSettled: boolean): AsyncGenerator<Range, void> {
     const { path, bytes } = mbox;
-    const scan: Scan = { ...newScan(), position: mbox.position, messages: mbox.messages };
+    const scan: Scan = { ...newScan(), position: mbox.position, messages: mbox.messages, form: { ...mbox.form } };
     try {
       yield* toRanges({ kind: "mbox", path, identity }, this.#newParts(mbox, scan, isSettled), this.#rangeSize);
     } catch (error) {
@@ -224,6 +227,7 @@ export class Follower {
     }
     mbox.position = last.offset;
     mbox.messages = Math.max(last.number - 1, 0);
+    mbox.form = scan.form;
     mbox.begin = await readAt(mbox.path, last.offset, BEGIN_BYTES_MAX);
     mbox.yieldedEnd = isYielded ? last.contentEnd : undefined;
     mbox.isPending = !isYielded;

@@ -7,7 +7,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveError } from "../errors.js";
 import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
-import { type MboxPart, splitMbox } from "./mbox.js";
+import { type MboxForm, type MboxPart, splitMbox } from "./mbox.js";
 
 /** `path` is absolute and without links: the same file has one name, from wherever it is imported. */
 export type MailSource =
@@ -204,24 +204,43 @@ export interface Scan {
   position: number;
   /** Where the bytes that were read end. */
   readEnd: number;
+  /** Of an mbox. */
+  readonly form: MboxForm;
   readonly notices: string[];
 }
 
 export function newScan(): Scan {
-  return { messages: 0, position: 0, readEnd: 0, notices: [] };
+  return { messages: 0, position: 0, readEnd: 0, form: { hasLengths: true }, notices: [] };
 }
 
-/** What a file begins with, in hex, that must be converted before it can be imported. */
-const FOREIGN_FORMATS = [
-  { begin: /^1f8b/, reason: "it is compressed by gzip: unpack it with gunzip first" },
+const hex = (text: string) => Buffer.from(text, "latin1").toString("hex");
+
+/** What a file begins with, in hex, that must be converted before it can be imported. The README has the commands. */
+const FOREIGN_FORMATS: readonly (readonly [begin: RegExp, reason: string])[] = [
+  [/^1f8b/, "it is compressed by gzip: unpack it with gunzip first"],
   // `BZh` and a digit: a text may begin with the letters alone.
-  { begin: /^425a683[1-9]/, reason: "it is compressed by bzip2: unpack it with bunzip2 first" },
-  { begin: /^fd377a585a00/, reason: "it is compressed by xz: unpack it with unxz first" },
-  { begin: /^28b52ffd/, reason: "it is compressed by zstd: unpack it with unzstd first" },
-  { begin: /^504b0304/, reason: "it is a zip archive: unpack it with unzip first" },
-  { begin: /^(?:fffe|feff)/, reason: "it is UTF-16: convert it to UTF-8 first" },
+  [/^425a683[1-9]/, "it is compressed by bzip2: unpack it with bunzip2 first"],
+  [/^fd377a585a00/, "it is compressed by xz: unpack it with unxz first"],
+  [/^28b52ffd/, "it is compressed by zstd: unpack it with unzstd first"],
+  [/^504b0304/, "it is a zip archive: unpack it with unzip first"],
+  [new RegExp(`^.{514}${hex("ustar")}`), "it is a tar archive: unpack it with tar first"],
+  [/^(?:fffe|feff)/, "it is UTF-16: convert it to UTF-8 first"],
+  [/^01010101(?:0d)?0a/, "it is MMDF: make an mbox of it with awk first, as the README shows"],
+  [
+    new RegExp(`^${hex("BABYL OPTIONS:")}`),
+    "it is Babyl, of Emacs Rmail: make an mbox of it with unrmail of Emacs first",
+  ],
+  [
+    new RegExp(`^${hex("#! rnews ")}`),
+    "it is a news batch of rnews: make an mbox of it with sed first, as the README shows",
+  ],
+  // A number of bytes, alone on its line, and the letter of a field.
+  [
+    /^(?:3\d)+(?:20)*(?:0d)?0a[4-7]/,
+    "it is .emlx of Apple Mail: cut the message out with tail and head first, as the README shows",
+  ],
 ];
-const FOREIGN_BEGIN_BYTES = 6;
+const FOREIGN_BEGIN_BYTES = 300;
 
 type MboxPlace = { readonly path: string; readonly bytes: number };
 
@@ -236,8 +255,8 @@ async function* readChunks({ path, bytes }: MboxPlace, scan: Scan, isGrowing: bo
   const chunks = createReadStream(path, { start: scan.position, end, highWaterMark: CHUNK_BYTES });
   for await (const chunk of chunks as AsyncIterable<Buffer>) {
     const begin = scan.readEnd === 0 ? chunk.toString("hex", 0, FOREIGN_BEGIN_BYTES) : "";
-    const foreign = FOREIGN_FORMATS.find((format) => format.begin.test(begin));
-    if (foreign !== undefined) throw new Error(foreign.reason);
+    const foreign = FOREIGN_FORMATS.find(([form]) => form.test(begin));
+    if (foreign !== undefined) throw new Error(foreign[1]);
     scan.readEnd += chunk.length;
     yield chunk;
   }
@@ -248,7 +267,7 @@ async function* readChunks({ path, bytes }: MboxPlace, scan: Scan, isGrowing: bo
 /** Begins at `scan.position`, the begin of message `scan.messages + 1`. `isGrowing`: as for `splitMbox`. */
 export async function* scanMbox(source: MboxPlace, scan: Scan, isGrowing = false): AsyncGenerator<MboxItem, void> {
   let hasContent = false;
-  const parts = splitMbox(readChunks(source, scan, isGrowing), { start: scan.position, isGrowing });
+  const parts = splitMbox(readChunks(source, scan, isGrowing), { start: scan.position, isGrowing, form: scan.form });
   for await (const part of parts) {
     scan.position = part.end;
     if (part.kind === "blank") continue;
