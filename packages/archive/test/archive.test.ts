@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, expect, test } from "vitest";
-import { Archive } from "../src/archive/archive.js";
+import { Archive, type NewMessage } from "../src/archive/archive.js";
+import { SAME_RULES } from "../src/message/sameness.js";
 import { message, rowsOf, temporaryDirectory } from "./importing.js";
 
 const ORIGIN = { storeId: "store-a", namespace: "main" };
@@ -37,49 +38,131 @@ const EQUAL = [
   message("x"),
   message("x", { byteOffset: 7, number: 2 }),
   message("y"),
-  message("x", { source: "b.mbox" }),
+  message("x", { source: "/mail/b.mbox" }),
   message("x", { byteOffset: 9, fromLine: Buffer.from("From a\n") }),
 ];
 
-test("the archive lists the places of equal bytes as copies of the first one, once", () => {
+test("the archive lists the places of the same message as copies of the first one, once", () => {
   using archive = new Archive(path);
-  const { stored, sameContent } = archive.store(EQUAL, NUMBERS, ORIGIN);
+  const { stored, copies: counted } = archive.store(EQUAL, NUMBERS, ORIGIN);
   expect(stored.map(({ callNumber, message: { byteOffset, raw } }) => [callNumber, byteOffset, `${raw}`])).toEqual([
     [NUMBERS[0], 0, "x"],
     [NUMBERS[1], 0, "y"],
-    [NUMBERS[2], 9, "x"],
   ]);
-  expect(sameContent).toBe(2);
-  expect(archive.store(EQUAL, NUMBERS, ORIGIN)).toEqual({ stored: [], sameContent: 0 });
+  expect(counted).toMatchObject({ "separator-and-bytes": 2, bytes: 1 });
+  expect(archive.store(EQUAL, NUMBERS, ORIGIN)).toMatchObject({ stored: [], usedCount: 0, copies: { bytes: 0 } });
   expect(copies()).toEqual([
-    { source: "b.mbox", number: 1, byte_offset: 0, call_number: NUMBERS[0] },
-    { source: "letters.mbox", number: 2, byte_offset: 7, call_number: NUMBERS[0] },
+    ["/mail/b.mbox", 1, 0, NUMBERS[0], "separator-and-bytes"],
+    ["/mail/letters.mbox", 2, 7, NUMBERS[0], "separator-and-bytes"],
+    ["/mail/letters.mbox", 1, 9, NUMBERS[0], "bytes"],
   ]);
 });
 
-test("the archive gives equal bytes at other places numbers of their own when it is asked to, also those listed before", () => {
+test("the archive gives the same message at other places numbers of their own when it is asked to, also those listed before", () => {
   for (const sameContent of ["skip", "number", "number"] as const) {
-    using archive = new Archive(path, sameContent);
-    archive.store(EQUAL, archive.count() === 0 ? NUMBERS : ["00000005", "00000006"], ORIGIN);
+    using archive = new Archive(path, { sameContent });
+    archive.store(EQUAL, archive.count() === 0 ? NUMBERS : ["00000005", "00000006", "00000007"], ORIGIN);
   }
   expect(rowsOf(path).map(({ source, byte_offset }) => [source, byte_offset])).toEqual([
-    ["b.mbox", 0],
-    ["letters.mbox", 0],
-    ["letters.mbox", 0],
-    ["letters.mbox", 7],
-    ["letters.mbox", 9],
+    ["/mail/b.mbox", 0],
+    ["/mail/letters.mbox", 0],
+    ["/mail/letters.mbox", 0],
+    ["/mail/letters.mbox", 7],
+    ["/mail/letters.mbox", 9],
   ]);
 });
 
-test("an archive of version 1 is brought to the tables of today, and keeps its messages", () => {
-  {
-    using archive = new Archive(path);
-    archive.store(EQUAL.slice(0, 1), NUMBERS, ORIGIN);
+const LETTER = "Message-ID: <a@b>\nSubject: s\n\ntext\n";
+
+test.each([
+  ["message-id-and-bytes", LETTER.replace("Subject", "Status: RO\nSubject")],
+  ["message-id-and-body", LETTER.replace("Subject", "Received: x\nSubject")],
+] as const)("the archive takes a message for the same by the rule %s only down to the weakest one", (why, other) => {
+  const second = message(other, { byteOffset: 9 });
+  for (const [index, weakestRule] of SAME_RULES.entries()) {
+    using archive = new Archive(`${path}${index}`, { weakestRule });
+    archive.store([message(LETTER)], NUMBERS, ORIGIN);
+    const isSame = index >= SAME_RULES.indexOf(why);
+    expect(archive.findSame(second)).toEqual(isSame ? { callNumber: NUMBERS[0], why } : undefined);
+    const { stored, copies: counted, relations } = archive.store([second], NUMBERS.slice(1), ORIGIN);
+    expect([stored.length, counted[why], relations.redelivered]).toEqual(isSame ? [0, 1, 0] : [1, 0, 1]);
   }
-  execute("drop table copies; pragma user_version = 1");
+});
+
+test("the archive prefers the copy of the same list, with the same separator", () => {
+  using archive = new Archive(path, { weakestRule: "separator-and-bytes" });
+  const of = (list: string, line: string, byteOffset: number) =>
+    message("x", { list, isListGiven: true, fromLine: Buffer.from(line), byteOffset });
+  archive.store([of("one", "From a\n", 0), of("one", "From b\n", 1), of("two", "From b\n", 2)], NUMBERS, ORIGIN);
+  expect(archive.count()).toBe(3);
+  expect(archive.findSame(of("two", "From b\n", 9))?.callNumber).toBe(NUMBERS[2]);
+  expect(archive.findSame(of("one", "From b\n", 9))?.callNumber).toBe(NUMBERS[1]);
+  expect(archive.findSame(of("three", "From b\n", 9))).toBeUndefined();
+});
+
+test("the archive believes what was looked up before only while no other process has changed it", () => {
   using archive = new Archive(path);
-  expect(archive.store(EQUAL.slice(0, 2), [], ORIGIN)).toEqual({ stored: [], sameContent: 1 });
-  expect(copies()).toHaveLength(1);
+  const lookUp = { version: archive.version, same: new Map() };
+  {
+    using other = new Archive(path);
+    other.store([message(LETTER)], NUMBERS, ORIGIN);
+  }
+  expect(archive.store([message(LETTER)], NUMBERS.slice(1), ORIGIN, lookUp).stored).toEqual([]);
+  const again = { version: archive.version, same: new Map() };
+  const twice = [message("x", { byteOffset: 1 }), message("x", { byteOffset: 2 })];
+  expect(archive.store(twice, NUMBERS.slice(1), ORIGIN, again)).toMatchObject({
+    usedCount: 1,
+    copies: { "separator-and-bytes": 1 },
+  });
+});
+
+test("the archive stores nothing when what comes before the commit fails", () => {
+  using archive = new Archive(path);
+  const fail = () => {
+    throw new Error("full");
+  };
+  expect(() => archive.store([message("x")], NUMBERS, ORIGIN, undefined, fail)).toThrow("full");
+  expect([archive.count(), archive.origin]).toEqual([0, undefined]);
+});
+
+const reply = (id: string, header: string, byteOffset: number) =>
+  message(`Message-ID: <${id}>\n${header}\n\n${id}\n`, { byteOffset });
+
+test("the archive puts a message into the thread of what it answers, in whatever order they come", () => {
+  const thread = [
+    reply("a", "Subject: a", 0),
+    reply("b", "In-Reply-To: <a>", 1),
+    reply("c", "References: <a> <b>", 2),
+    reply("d", "In-Reply-To: <c>", 3),
+  ];
+  const orders = [thread, thread.toReversed(), [2, 0, 3, 1].map((index) => thread[index] as NewMessage)];
+  for (const [index, order] of orders.entries()) {
+    using archive = new Archive(`${path}${index}`);
+    for (const [at, one] of order.entries()) archive.store([one], [`0000000${at}`], ORIGIN);
+    expect(rowsOf(`${path}${index}`).map((row) => row.thread)).toEqual(["<a>", "<a>", "<a>", "<a>"]);
+  }
+});
+
+test.each([1, 2])("an archive of version %d is brought to the tables of today, and keeps its messages", (version) => {
+  const text = "Message-ID: <a@b>\nList-Id: <x.example>\nTo: Ada\n\nx\n";
+  execute(readFileSync(new URL(`archive-version-${version}.sql`, import.meta.url), "utf8"));
+  using archive = new Archive(path);
+  expect(archive.origin).toEqual(ORIGIN);
+  expect(rowsOf(path)).toMatchObject([
+    { call_number: NUMBERS[0], source: "/mail/letters.mbox", list: "x.example", to_header: "Ada", thread: "<a@b>" },
+  ]);
+  const copy = message(text, { source: "/mail/b.mbox" });
+  // In version 1, copies were not listed.
+  expect(archive.find(copy)?.callNumber).toBe(version === 1 ? undefined : NUMBERS[0]);
+  expect(archive.findSame(copy)).toMatchObject({ callNumber: NUMBERS[0], why: "separator-and-bytes" });
+});
+
+test("the archive names a source inside of its directory from there, so that both can be moved", () => {
+  const source = join(dirname(path), "lists", "a.mbox");
+  using archive = new Archive(path);
+  archive.store([message("x", { source })], NUMBERS, ORIGIN);
+  expect(rowsOf(path)).toMatchObject([{ source: "lists/a.mbox" }]);
+  expect(archive.find(message("x", { source }))?.callNumber).toBe(NUMBERS[0]);
 });
 
 test("the archive stores every byte, and every character of a header but NUL, at which SQLite's text ends", () => {
@@ -130,8 +213,8 @@ test.each([
 
 test("the archive rejects tables of another version, and a path in a missing directory", () => {
   new Archive(path).close();
-  execute("pragma user_version = 3");
-  expect(() => new Archive(path)).toThrow(expect.objectContaining({ message: expect.stringContaining("version 3") }));
+  execute("pragma user_version = 4");
+  expect(() => new Archive(path)).toThrow(expect.objectContaining({ message: expect.stringContaining("version 4") }));
   expect(() => new Archive(join(path, "no", "archive.db"))).toThrow(
     expect.objectContaining({ code: "archive_unusable" }),
   );
@@ -139,7 +222,8 @@ test("the archive rejects tables of another version, and a path in a missing dir
 
 function copies(): unknown[] {
   using database = new DatabaseSync(path);
-  return database.prepare("select * from copies").all();
+  const rows = database.prepare("select source, number, byte_offset, call_number, why from copies").all();
+  return rows.map((row) => Object.values(row as object));
 }
 
 function execute(sql: string): void {

@@ -14,6 +14,9 @@ test("the command line has a default for everything but the sources and the arch
       tokenFile: undefined,
       processes: DEFAULT_PROCESS_COUNT,
       sameContent: "skip",
+      weakestRule: "message-id-and-bytes",
+      list: undefined,
+      numbersFile: undefined,
       follow: undefined,
       waitTimeoutMs: 30_000,
       waitsForever: false,
@@ -31,6 +34,8 @@ test.each([
   [["a.mbox", "--archive", "a.db", "--same-content", "drop"], '--same-content "drop" must be skip, number or ask'],
   [["a.mbox", "--archive", "a.db", "--same-content", "ask", "--json"], "--same-content ask and --json"],
   [["a.mbox", "--archive", "a.db", "--follow", "--same-content", "number"], "--follow needs --same-content skip"],
+  [["a.mbox", "--archive", "a.db", "--same", "id"], '--same "id" must be separator, bytes, message, body'],
+  [["a.mbox", "--archive", "a.db", "--list", " x"], '--list " x" must have 1 to 100 printable characters'],
   [["a.mbox", "--archvie", "a.db"], "--archvie"],
 ])("the command line rejects %j and names what is wrong", (args, text) => {
   expect(() => parseCommandLine(args, {})).toThrow(

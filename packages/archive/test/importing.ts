@@ -3,7 +3,6 @@
  * its own, ended with the test. They run what `npx tsc --build` made. And messages and archives to import.
  */
 import { execFile, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, realpathSync } from "node:fs";
 import { mkdir, realpath, writeFile } from "node:fs/promises";
@@ -24,6 +23,8 @@ import {
 import type { Archive, NewMessage } from "../src/archive/archive.js";
 import { type NumberedMessage, RangeImporter, type RangeResult } from "../src/importing/range-importer.js";
 import type { Summary } from "../src/importing/summary.js";
+import { parseMessage } from "../src/message/parse-message.js";
+import { digestsOf } from "../src/message/sameness.js";
 import { openMailSources, type Problem, planRanges, type ScannedSource } from "../src/sources/source.js";
 
 export const CALLNUMBER_ARCHIVE = fileURLToPath(new URL("../bin/callnumber-archive.js", import.meta.url));
@@ -121,6 +122,7 @@ export interface ArchiveRow {
   readonly date: string | null;
   readonly subject: string | null;
   readonly problem: string | null;
+  readonly thread: string;
 }
 
 /** The archive as any other program sees it. */
@@ -160,12 +162,11 @@ export function tinyMbox(count: number): Buffer {
 }
 
 /** A message for the archive, of which a test gives only what it is about. */
-export function message(content: string, fields: Partial<NewMessage> = {}): NewMessage {
+export function message(content: string | Buffer, fields: Partial<NewMessage> = {}): NewMessage {
   const raw = Buffer.from(content);
-  const contentHash = createHash("sha256").update(raw).digest();
-  const header = { messageId: null, subject: null, from: null, date: null, dateHeader: null };
-  const place = { source: "letters.mbox", number: 1, byteOffset: 0, fromLine: null, problem: null };
-  return { ...header, ...place, raw, contentHash, ...fields };
+  const { listId, ...header } = parseMessage(raw);
+  const place = { source: "/mail/letters.mbox", number: 1, byteOffset: 0, fromLine: null };
+  return { ...header, list: listId, isListGiven: false, ...place, raw, ...digestsOf(raw), problem: null, ...fields };
 }
 
 const SHARED_MAIL = fileURLToPath(new URL("../../../../shared/mail", import.meta.url));
@@ -211,7 +212,7 @@ export async function importHere(archive: Archive, ...paths: readonly string[]) 
     },
   ];
   const numbers = { storeId: "store-a", take: async (count: number) => numbersOfHere(count) };
-  const importer = new RangeImporter(archive, numbers, "main");
+  const importer = new RangeImporter(archive, numbers, { namespace: "main", list: undefined });
   const sources = (await Promise.all(paths.map((path) => openMailSources(path)))).flatMap((place) => place.sources);
   for await (const range of planRanges(sources, listener)) results.push(await importer.import(range));
   for (const result of results) problems.push(...result.problems);

@@ -7,6 +7,8 @@ import { type NumberSource, RangeImporter } from "../src/importing/range-importe
 import { openMailSources, type Problem, planRanges, type Range } from "../src/sources/source.js";
 import { rowsOf, temporaryDirectory, tinyMbox } from "./importing.js";
 
+const SETTINGS = { namespace: "main", list: undefined };
+
 let directory: string;
 let archive: Archive;
 beforeEach(async () => {
@@ -39,7 +41,7 @@ test("an import takes no number for a message that is already stored", async () 
   const mbox = join(directory, "tiny.mbox");
   await writeFile(mbox, tinyMbox(24));
   const numbers = numbersOfRun(1);
-  const importer = new RangeImporter(archive, numbers, "main");
+  const importer = new RangeImporter(archive, numbers, SETTINGS);
   for (const range of await rangesOf(mbox)) await importer.import(range);
   expect(numbers.taken).toBe(24);
   for (const range of await rangesOf(mbox)) {
@@ -52,7 +54,7 @@ test("an import takes no number for a message that is already stored", async () 
 test("an import adds only what is new when an mbox has grown", async () => {
   const mbox = join(directory, "tiny.mbox");
   const numbers = numbersOfRun(1);
-  const importer = new RangeImporter(archive, numbers, "main");
+  const importer = new RangeImporter(archive, numbers, SETTINGS);
   for (const count of [3, 10]) {
     await writeFile(mbox, tinyMbox(count));
     for (const range of await rangesOf(mbox)) await importer.import(range);
@@ -63,7 +65,7 @@ test("an import adds only what is new when an mbox has grown", async () => {
 
 test("an import takes no number for a message whose bytes are stored from another place", async () => {
   const numbers = numbersOfRun(1);
-  const importer = new RangeImporter(archive, numbers, "main");
+  const importer = new RangeImporter(archive, numbers, SETTINGS);
   for (const name of ["tiny.mbox", "moved.mbox"]) {
     await writeFile(join(directory, name), tinyMbox(8));
     const [range] = (await rangesOf(join(directory, name))) as [Range];
@@ -75,7 +77,7 @@ test("an import takes no number for a message whose bytes are stored from anothe
   const away: NumberSource = { storeId: undefined, take: () => Promise.reject(new Error("away")) };
   await writeFile(join(directory, "again.mbox"), tinyMbox(8));
   const [range] = (await rangesOf(join(directory, "again.mbox"))) as [Range];
-  expect(await new RangeImporter(archive, away, "main").import(range)).toMatchObject({ stored: [], sameContent: 8 });
+  expect(await new RangeImporter(archive, away, SETTINGS).import(range)).toMatchObject({ stored: [], sameContent: 8 });
   expect(numbers.taken).toBe(8);
 });
 
@@ -83,7 +85,7 @@ test("an import leaves out what another import has stored meanwhile, and uses it
   const mbox = join(directory, "tiny.mbox");
   await writeFile(mbox, tinyMbox(24));
   const [first, second] = (await rangesOf(mbox)) as [Range, Range];
-  const rival = new RangeImporter(archive, numbersOfRun(2), "main");
+  const rival = new RangeImporter(archive, numbersOfRun(2), SETTINGS);
   const numbers = numbersOfRun(1);
   const racing: NumberSource = {
     storeId: "store-a",
@@ -93,7 +95,7 @@ test("an import leaves out what another import has stored meanwhile, and uses it
       return numbers.take(count);
     },
   };
-  const importer = new RangeImporter(archive, racing, "main");
+  const importer = new RangeImporter(archive, racing, SETTINGS);
   expect(await importer.import(first)).toMatchObject({ stored: [], alreadyThere: 8 });
   expect(await importer.import(second)).toMatchObject({ stored: { length: 16 }, alreadyThere: 0 });
   // 8 for the first range, 8 more for the second: none is wasted.
@@ -106,7 +108,7 @@ test("an import stores nothing of a range when no number comes", async () => {
   await writeFile(mbox, tinyMbox(8));
   const [range] = (await rangesOf(mbox)) as [Range];
   const away: NumberSource = { storeId: undefined, take: () => Promise.reject(new Error("away")) };
-  await expect(new RangeImporter(archive, away, "main").import(range)).rejects.toThrow("away");
+  await expect(new RangeImporter(archive, away, SETTINGS).import(range)).rejects.toThrow("away");
   expect(rowsOf(archive.path)).toEqual([]);
   expect(archive.origin).toBeUndefined();
 });
@@ -117,7 +119,7 @@ test("an import reports a file that changed after it was scanned, and stores not
   const [range] = (await rangesOf(mbox)) as [Range];
   // The third message is cut short in its middle.
   await writeFile(mbox, tinyMbox(3).subarray(0, -8));
-  const result = await new RangeImporter(archive, numbersOfRun(1), "main").import(range);
+  const result = await new RangeImporter(archive, numbersOfRun(1), SETTINGS).import(range);
   expect(result).toMatchObject({ stored: { length: 2 }, notStored: 6 });
   expect(result.problems[0]).toMatchObject({ number: 3, stored: false, reason: expect.stringContaining("changed") });
 });
@@ -135,7 +137,7 @@ test.each([
     await truncate(mbox, length);
     const problems: Problem[] = [];
     const listener = { onSourceScanned: () => {}, onProblem: (problem: Problem) => problems.push(problem) };
-    const importer = new RangeImporter(archive, numbersOfRun(1), "main");
+    const importer = new RangeImporter(archive, numbersOfRun(1), SETTINGS);
     for await (const range of planRanges(sources, listener)) await importer.import(range);
     expect(rowsOf(archive.path).map(({ number }) => number)).toEqual([1, 2].slice(0, count));
     const reason = expect.stringContaining(`became shorter during the import, ${length} bytes instead of`);
@@ -181,7 +183,7 @@ test.each([
   const file = join(directory, "notes.txt");
   await writeFile(file, text);
   const [range] = (await rangesOf(file)) as [Range];
-  const { stored, problems } = await new RangeImporter(archive, numbersOfRun(1), "main").import(range);
+  const { stored, problems } = await new RangeImporter(archive, numbersOfRun(1), SETTINGS).import(range);
   const reason = expect.stringContaining(isStored ? "taken as one message" : "it is not an mbox");
   expect({ stored, problems }).toMatchObject({
     stored: { length: Number(isStored) },
@@ -203,7 +205,7 @@ test.each([
   const mbox = join(directory, "letters.mbox");
   await writeFile(mbox, `${tinyMbox(1)}From a Mon Jan  5 10:00:00 2015\nSubject: 2\n\n${body}`);
   const [range] = (await rangesOf(mbox)) as [Range];
-  await new RangeImporter(archive, numbersOfRun(1), "main").import(range);
+  await new RangeImporter(archive, numbersOfRun(1), SETTINGS).import(range);
   const expected = problem === null ? null : expect.stringMatching(problem);
   expect(rowsOf(archive.path).map((row) => row.problem)).toEqual([null, expected]);
 });

@@ -10,6 +10,9 @@ const SUMMARY: Summary = {
   namespace: "main",
   sameContent: "skip",
   messages: { stored: 1522, alreadyThere: 1, sameContent: 0, notStored: 0 },
+  copies: { "separator-and-bytes": 0, bytes: 0, "message-id-and-bytes": 0, "message-id-and-body": 0 },
+  relations: { "cross-posted": 0, redelivered: 0, "footer-added": 0, "other-content": 0 },
+  restored: 0,
   runsLeased: 5,
   processes: 4,
   seconds: 2,
@@ -51,11 +54,27 @@ test.each([
   },
 );
 
-test("the summary says what happened to messages of the same content, with the query that lists them", () => {
+test("the summary says what happened to the same messages by rule, and to other messages of a Message-ID, with the query for each", () => {
   const messages = { ...SUMMARY.messages, sameContent: 752 };
-  expect(summaryText({ ...SUMMARY, messages })).toContain("752 messages skipped: ");
-  expect(summaryText({ ...SUMMARY, messages })).toMatch(/^ {2}select .* from copies$/m);
-  expect(summaryText({ ...SUMMARY, messages, sameContent: "number" })).toContain("752 messages numbered again: ");
+  const copies = { ...SUMMARY.copies, bytes: 700, "message-id-and-bytes": 52 };
+  const relations = { ...SUMMARY.relations, "footer-added": 3 };
+  const text = summaryText({ ...SUMMARY, messages, copies, relations, restored: 4 });
+  expect(text.split("\n")).toEqual(
+    expect.arrayContaining([
+      "  with its old number 4 messages",
+      "752 messages skipped: the message has a number already",
+      "      700  the same bytes, another separator",
+      "       52  the same message, other marks of a store or reader",
+      "  List them: select * from copies",
+      "3 messages stored with the Message-ID of an earlier one",
+      "        3  the same text with something added",
+      "  List them: select * from relations",
+    ]),
+  );
+  const again = summaryText({ ...SUMMARY, messages, copies, sameContent: "number" });
+  expect(again).toContain("752 messages numbered again: ");
+  expect(again).not.toContain("from copies");
+  expect(summaryText(SUMMARY)).not.toMatch(/old number|select/);
 });
 
 test("the summary lists problems by source, number, byte and reason, counts the rest, and has no control character", () => {

@@ -4,15 +4,27 @@
  *
  * Invariant: a row of `messages` is never changed or replaced. A call number that is already stored is an error.
  */
+import { resolve } from "node:path";
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
 import { ArchiveError } from "../errors.js";
-import { inTransaction, openDatabase } from "./schema.js";
+import type { MessageFields } from "../message/parse-message.js";
+import { type Identity, RELATIONS, type Relation, relationOf, SAME_RULES, type SameRule } from "../message/sameness.js";
+import { KnownNumbers } from "../numbers/known-numbers.js";
+import { messageInserter } from "./insert-message.js";
+import { type Same, SameMessages } from "./same-messages.js";
+import { inTransaction, openDatabase, sourceName } from "./schema.js";
 
 /**
- * What happens to a message whose bytes, with the separator, are already stored from another place. `skip`: the place is
- * listed in `copies`, under the number of the stored one · `number`: it gets a number of its own.
+ * What happens to a message that is stored already from another place. `skip`: the place is listed in `copies`, under the number of the
+ * stored one · `number`: it gets a number of its own.
  */
 export type SameContent = "skip" | "number";
+
+export interface SamePolicy {
+  readonly sameContent: SameContent;
+  /** The weakest rule by which two messages are the same one. */
+  readonly weakestRule: SameRule;
+}
 
 /** Where the call numbers of an archive come from. It never changes. */
 export interface Origin {
@@ -22,29 +34,48 @@ export interface Origin {
 
 /** Identifies a message of a source. */
 export interface MessageKey {
+  /** Absolute. */
   readonly source: string;
   readonly byteOffset: number;
   /** SHA-256 of `raw`. */
   readonly contentHash: Buffer;
 }
 
-export interface NewMessage extends MessageKey {
+export interface NewMessage extends MessageKey, Identity, Omit<MessageFields, "listId"> {
   readonly number: number;
-  readonly messageId: string | null;
-  readonly subject: string | null;
-  readonly from: string | null;
-  readonly date: string | null;
-  readonly dateHeader: string | null;
-  readonly fromLine: Buffer | null;
   readonly raw: Buffer;
-  readonly problem: string | null;
 }
 
-/** What `Archive.store` did. `sameContent`: messages that were stored before from another place. */
-export interface StoreResult {
-  readonly stored: readonly { readonly callNumber: string; readonly message: NewMessage }[];
-  readonly sameContent: number;
+/** What was found before the archive was locked: it still holds if `version` does. */
+export interface LookUp {
+  readonly version: string;
+  readonly same: ReadonlyMap<NewMessage, Same>;
 }
+
+export interface StoredNow {
+  readonly callNumber: string;
+  readonly message: NewMessage;
+  /** The number is of a file of numbers: the message had it before. */
+  readonly isRestored: boolean;
+}
+
+/** What `Archive.store` did. */
+export interface StoreResult {
+  readonly stored: readonly StoredNow[];
+  /** How many of the fresh numbers are used: the first ones. */
+  readonly usedCount: number;
+  /** Messages that are stored from another place, by rule; with `number` they are in `stored`, too. */
+  readonly copies: Readonly<Record<SameRule, number>>;
+  /** Of those in `stored`, how many have the Message-ID of an earlier one. */
+  readonly relations: Readonly<Record<Relation, number>>;
+}
+
+export const NOTHING_STORED: StoreResult = {
+  stored: [],
+  usedCount: 0,
+  copies: counts(SAME_RULES),
+  relations: counts(RELATIONS),
+};
 
 export type StoredMessage = Pick<
   NewMessage,
@@ -56,36 +87,49 @@ export type StoredMessage = Pick<
 const SELECT_STORED = `select call_number as callNumber, message_id as messageId, subject, from_header as "from", date,
   source, number, problem from messages`;
 const SELECT_BY_KEY = `${SELECT_STORED} where source = ? and byte_offset = ? and content_hash = ?`;
-const SELECT_COPY = `${SELECT_STORED} where content_hash = ? and call_number in
-  (select call_number from copies where source = ? and byte_offset = ?)`;
-const SELECT_SAME_CONTENT = `${SELECT_STORED} where content_hash = ? and from_line is ? limit 1`;
-const INSERT_COPY = "insert into copies (source, number, byte_offset, call_number) values (?, ?, ?, ?)";
-const INSERT = `insert into messages (call_number, message_id, subject, from_header, date, date_header, from_line, raw, source,
-  number, byte_offset, content_hash, problem) values (:callNumber, :messageId, :subject, :from, :date, :dateHeader,
-  :fromLine, :raw, :source, :number, :byteOffset, :contentHash, :problem)`;
+const SELECT_COPY = `${SELECT_STORED} where call_number =
+  (select call_number from copies where source = ? and byte_offset = ? and content_hash = ?)`;
+const INSERT_COPY = `insert into copies (source, number, byte_offset, content_hash, call_number, why)
+  values (?, ?, ?, ?, ?, ?)`;
+const INSERT_RELATION = "insert into relations (call_number, other, kind) values (?, ?, ?)";
 
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 
 export class Archive implements Disposable {
   readonly path: string;
-  readonly sameContent: SameContent;
+  readonly policy: SamePolicy;
+  readonly known: KnownNumbers;
   readonly #database: Database;
   readonly #find;
   readonly #findCopy;
-  readonly #findSameContent;
+  readonly #same;
   readonly #insert;
   readonly #insertCopy;
+  readonly #insertRelation;
+  readonly #version;
+  #storeCount = 0;
 
-  /** Opens the archive, and creates it where there is none. @throws ArchiveError `archive_unusable`. */
-  constructor(path: string, sameContent: SameContent = "skip") {
-    this.path = path;
-    this.sameContent = sameContent;
-    this.#database = openDatabase(path);
+  /**
+   * Opens the archive, and creates it where there is none. One of an older version is brought to the tables of today.
+   * @throws ArchiveError `archive_unusable`.
+   */
+  constructor(path: string, policy: Partial<SamePolicy> = {}) {
+    this.path = resolve(path);
+    this.policy = { sameContent: "skip", weakestRule: "message-id-and-bytes", ...policy };
+    this.#database = openDatabase(this.path);
+    this.known = new KnownNumbers(this.#database);
     this.#find = this.#database.prepare(SELECT_BY_KEY);
     this.#findCopy = this.#database.prepare(SELECT_COPY);
-    this.#findSameContent = this.#database.prepare(SELECT_SAME_CONTENT);
-    this.#insert = this.#database.prepare(INSERT);
+    this.#same = new SameMessages(this.#database, this.policy.weakestRule);
+    this.#insert = messageInserter(this.#database);
     this.#insertCopy = this.#database.prepare(INSERT_COPY);
+    this.#insertRelation = this.#database.prepare(INSERT_RELATION);
+    this.#version = this.#database.prepare("pragma data_version");
+  }
+
+  /** Changes when the archive is changed, by whatever process. */
+  get version(): string {
+    return `${this.#version.get()?.["data_version"]} ${this.#storeCount}`;
   }
 
   /** Where its call numbers come from; undefined before the first message. */
@@ -101,20 +145,21 @@ export class Archive implements Disposable {
    */
   find({ source, byteOffset, contentHash }: MessageKey): StoredMessage | undefined {
     return this.#orAction(() => {
-      const row = this.#find.get(source, byteOffset, contentHash);
-      if (row !== undefined || this.sameContent === "number") return row as StoredMessage | undefined;
-      return this.#findCopy.get(contentHash, source, byteOffset) as StoredMessage | undefined;
+      const name = sourceName(this.path, source);
+      const row = this.#find.get(name, byteOffset, contentHash);
+      if (row !== undefined || this.policy.sameContent === "number") return row as StoredMessage | undefined;
+      return this.#findCopy.get(name, byteOffset, contentHash) as StoredMessage | undefined;
     });
-  }
-
-  /** Returns a stored message with exactly these bytes, from whatever place. @throws ArchiveError `archive_failed`. */
-  findSameContent({ contentHash, fromLine }: Pick<NewMessage, "contentHash" | "fromLine">): StoredMessage | undefined {
-    return this.#orAction(() => this.#findSameContent.get(contentHash, fromLine) as StoredMessage | undefined);
   }
 
   findByCallNumber(callNumber: string): StoredMessage | undefined {
     const row = this.#database.prepare(`${SELECT_STORED} where call_number = ?`).get(callNumber);
     return row as StoredMessage | undefined;
+  }
+
+  /** Returns a stored message, from whatever place, that is the same as this one. @throws ArchiveError `archive_failed`. */
+  findSame(message: NewMessage): Same | undefined {
+    return this.#orAction(() => this.#same.find(message));
   }
 
   /** Returns the first `count` messages in the order of their sources. */
@@ -128,33 +173,52 @@ export class Archive implements Disposable {
   }
 
   /**
-   * Stores each message under the next of `callNumbers`, or as a copy, all or none. A message that another process has
-   * stored since it was looked up is left out. The first so many of `callNumbers` as there are in `stored` are used.
+   * Stores each message under the number that it had before, if a file of numbers says so, else under the next of `freshNumbers`; or as a
+   * copy; all or none. A message that another process has stored since it was looked up is left out. `beforeCommit` is called with what
+   * will be stored: if it throws, nothing is.
    * @throws RangeError when there are fewer numbers than needed; ArchiveError `repeated_call_number` when a number is
    *   already stored; `store_mismatch`, `other_namespace` when the archive's numbers come from elsewhere; `archive_failed`
    *   when SQLite can't write. Nothing is stored then.
    */
-  store(messages: readonly NewMessage[], callNumbers: readonly string[], origin: Origin): StoreResult {
+  store(
+    messages: readonly NewMessage[],
+    freshNumbers: readonly string[],
+    origin: Origin,
+    lookUp?: LookUp,
+    beforeCommit?: (stored: readonly StoredNow[]) => void,
+  ): StoreResult {
     return this.#orAction(() =>
       inTransaction(this.#database, () => {
         this.#pin(origin);
-        const stored: { callNumber: string; message: NewMessage }[] = [];
-        let sameContent = 0;
+        const isCurrent = lookUp !== undefined && lookUp.version === this.version;
+        const copies = counts(SAME_RULES);
+        const relations = counts(RELATIONS);
+        const stored: StoredNow[] = [];
+        const storedHere = new Set<string>();
+        let usedCount = 0;
         for (const message of messages) {
           // Under the lock, so that two imports of one file can't both find it missing.
-          if (this.find(message) !== undefined) continue;
-          const same = this.findSameContent(message);
-          if (same !== undefined) sameContent++;
-          if (same !== undefined && this.sameContent === "skip") {
-            this.#insertCopy.run(message.source, message.number, message.byteOffset, same.callNumber);
+          if (!isCurrent && this.find(message) !== undefined) continue;
+          const keys = [message.messageHash.toString("latin1"), message.messageId ?? ""];
+          const isCertain = isCurrent && !keys.some((key) => storedHere.has(key));
+          const same = isCertain ? lookUp.same.get(message) : this.findSame(message);
+          if (same !== undefined) copies[same.why]++;
+          if (same !== undefined && this.policy.sameContent === "skip") {
+            this.#storeCopy(message, same);
             continue;
           }
-          const callNumber = callNumbers[stored.length];
-          if (callNumber === undefined) throw new RangeError(`${callNumbers.length} numbers are too few`);
-          this.#insertNew(callNumber, message);
-          stored.push({ callNumber, message });
+          const known = this.known.find(message, this.policy.weakestRule);
+          const callNumber = known ?? freshNumbers[usedCount++];
+          if (callNumber === undefined) throw new RangeError(`${freshNumbers.length} numbers are too few`);
+          const relation = this.#insertNew(callNumber, message);
+          if (relation !== undefined) relations[relation]++;
+          if (known !== undefined) this.known.remove(known);
+          for (const key of keys) storedHere.add(key);
+          stored.push({ callNumber, message, isRestored: known !== undefined });
         }
-        return { stored, sameContent };
+        if (stored.length > 0) beforeCommit?.(stored);
+        this.#storeCount++;
+        return { stored, usedCount, copies, relations };
       }),
     );
   }
@@ -194,11 +258,16 @@ export class Archive implements Disposable {
     insert.run("namespace", origin.namespace);
   }
 
-  /** Plain INSERT: no OR IGNORE, no OR REPLACE, no upsert. This is what turns a repeated number into an error. */
-  #insertNew(callNumber: string, message: NewMessage): void {
-    const { source, number } = message;
+  #storeCopy({ source, number, byteOffset, contentHash }: NewMessage, { callNumber, why }: Same): void {
+    this.#insertCopy.run(sourceName(this.path, source), number, byteOffset, contentHash, callNumber, why);
+  }
+
+  /** Returns how the message is related to the first one of its Message-ID, if there is one. */
+  #insertNew(callNumber: string, message: NewMessage): Relation | undefined {
+    const { source, number, messageId } = message;
+    const earlier = messageId === null ? undefined : this.#same.earliest(messageId);
     try {
-      this.#insert.run({ ...storable(message), callNumber });
+      this.#insert(callNumber, sourceName(this.path, source), message);
     } catch (error) {
       if ((error as { errcode?: number }).errcode !== SQLITE_CONSTRAINT_PRIMARYKEY) throw error;
       const stored = this.findByCallNumber(callNumber);
@@ -210,6 +279,10 @@ export class Archive implements Disposable {
         { cause: error },
       );
     }
+    if (earlier === undefined) return undefined;
+    const kind = relationOf(earlier, message);
+    this.#insertRelation.run(callNumber, earlier.callNumber, kind);
+    return kind;
   }
 
   /** Adds to an error of SQLite what to do about it; any other error stays as it is. */
@@ -226,11 +299,6 @@ export class Archive implements Disposable {
   }
 }
 
-/** For many programs a text in SQLite ends at its first NUL: two Message-IDs that differ after it would look the same. */
-function storable(message: NewMessage): Record<string, string | number | Buffer | null> {
-  const values = Object.entries(message).map(([name, value]) => [
-    name,
-    typeof value === "string" ? value.replaceAll("\0", "␀") : value,
-  ]);
-  return Object.fromEntries(values);
+function counts<T extends string>(names: readonly T[]): Record<T, number> {
+  return Object.fromEntries(names.map((name) => [name, 0])) as Record<T, number>;
 }

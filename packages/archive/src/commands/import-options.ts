@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/api";
 import * as z from "zod";
 import type { ImportSettings } from "../importing/import.js";
+import { SAME_RULES, type SameRule } from "../message/sameness.js";
 import { archivePath, badUsage, check, parse, wholeNumber } from "./command.js";
 
 const PROCESS_COUNT_MAX = 64;
@@ -12,6 +13,10 @@ const DEFAULT_WAIT_SECONDS = 30;
 const WAIT_SECONDS_MAX = 3600;
 const DEFAULT_SETTLE_SECONDS = 10;
 const SETTLE_SECONDS_MAX = 3600;
+
+/** By the name of the option, the strongest rule first. */
+const SAME_NAMES = ["separator", "bytes", "message", "body"] as const;
+const LIST_PATTERN = /^[^\p{C}\p{Z}][^\p{C}]{0,98}[^\p{C}\p{Z}]$|^[^\p{C}\p{Z}]$/u;
 
 export const HELP_TEXT = `Gives every message of your mail archives a call number and stores it under
 that number.
@@ -31,6 +36,8 @@ Options
                        callnumber serve; default ${DEFAULT_COORDINATOR})
   --namespace NAME     the namespace to take numbers from (default ${DEFAULT_NAMESPACE})
   --token-file FILE    a file with the token that the coordinator requires
+  --list NAME          the mailing list that the messages belong to; default:
+                       what their List-Id says
   --processes N        how many processes import in parallel, 1 to ${PROCESS_COUNT_MAX}
                        (default ${DEFAULT_PROCESS_COUNT})
   --wait SECONDS       how long to wait for an unreachable coordinator,
@@ -40,10 +47,14 @@ Options
   --settle SECONDS     with --follow: how long an mbox must be unchanged before
                        its last message counts as complete, 1 to ${SETTLE_SECONDS_MAX}
                        (default ${DEFAULT_SETTLE_SECONDS})
-  --same-content WHAT  what to do with a message whose bytes, separator
-                       included, are stored already from another place:
-                       skip it and list the place (default), number it
-                       again, or ask when the rest is imported
+  --same RULE          which messages are the same: those with equal
+                       separator and bytes (separator), equal bytes (bytes),
+                       equal but for what stores and readers add (message,
+                       the default), or equal Message-ID and body (body)
+  --same-content WHAT  what to do with a message that is the same as a stored
+                       one from another place: skip it and list the place
+                       (default), number it again, or ask when the rest is
+                       imported
   --json               print the summary as one JSON object; with --follow,
                        each message and the summary as a line of JSON
   -h, --help           print this text
@@ -68,6 +79,8 @@ const OPTIONS = {
   wait: { type: "string", default: String(DEFAULT_WAIT_SECONDS) },
   follow: { type: "boolean", default: false },
   settle: { type: "string", default: String(DEFAULT_SETTLE_SECONDS) },
+  list: { type: "string" },
+  same: { type: "string", default: "message" },
   "same-content": { type: "string", default: "skip" },
   json: { type: "boolean", default: false },
 } as const;
@@ -81,6 +94,8 @@ const settingsSchema = z.object({
   wait: wholeNumber(1, WAIT_SECONDS_MAX),
   follow: z.boolean(),
   settle: wholeNumber(1, SETTLE_SECONDS_MAX),
+  list: z.string().regex(LIST_PATTERN, "must have 1 to 100 printable characters").optional(),
+  same: z.enum(SAME_NAMES, `must be ${SAME_NAMES.join(", ")}`),
   "same-content": z.enum(["skip", "number", "ask"], "must be skip, number or ask"),
 });
 
@@ -106,7 +121,7 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
   };
   const checked = check(settingsSchema, options);
   if (positionals.length === 0) throw badUsage("no source: name at least one mbox file or maildir");
-  const { wait, "token-file": tokenFile, "same-content": whatToDo, follow, settle, ...forImport } = checked;
+  const { wait, "token-file": tokenFile, "same-content": whatToDo, same, list, follow, settle, ...forImport } = checked;
   const asks = whatToDo === "ask";
   if (asks && json) throw badUsage("--same-content ask and --json exclude each other: pass skip or number");
   // What follows a mailbox reads a rotated mbox, and after a restart everything, again.
@@ -116,6 +131,9 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
     sources: positionals,
     token: environment["CALLNUMBER_TOKEN"],
     tokenFile,
+    list,
+    weakestRule: SAME_RULES[SAME_NAMES.indexOf(same)] as SameRule,
+    numbersFile: undefined,
     sameContent: asks ? ("skip" as const) : whatToDo,
     waitTimeoutMs: wait * 1000,
     waitsForever: follow,

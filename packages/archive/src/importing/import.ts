@@ -71,13 +71,16 @@ export async function importMail(
       onLeased: (runCount) => {
         summary.runsLeased += runCount;
       },
-      onImported: (range, { stored, sameContent, alreadyThere, notStored, problems }) => {
+      onImported: (range, { stored, restored, copies, relations, sameContent, alreadyThere, notStored, problems }) => {
         bytesDone += range.bytes;
         messageCount += range.items.length;
         messages.stored += stored.length;
         messages.sameContent += sameContent;
         messages.alreadyThere += alreadyThere;
         messages.notStored += notStored;
+        summary.restored += restored;
+        add(summary.copies, copies);
+        add(summary.relations, relations);
         for (const problem of problems) addProblem(problem);
         if (follower !== undefined) {
           for (const problem of problems.filter((found) => !found.stored)) onNote(noteOf(problem));
@@ -106,6 +109,10 @@ export async function importMail(
   summary.outcome = summary.error !== null ? "failed" : isStopped ? "stopped" : "complete";
   summary.seconds = (performance.now() - startedAtMs) / 1000;
   return summary;
+}
+
+function add<T extends string>(sums: Record<T, number>, counts: Readonly<Record<T, number>>): void {
+  for (const name of Object.keys(sums) as T[]) sums[name] += counts[name];
 }
 
 function noteOf({ source, number, reason }: Problem): string {

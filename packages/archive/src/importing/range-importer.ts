@@ -5,9 +5,17 @@
  * The order matters. What is already stored is found before a number is taken, the numbers are taken before the archive
  * is locked, and all rows of the range are stored in one transaction or not at all.
  */
-import { createHash } from "node:crypto";
-import type { Archive, MessageKey, NewMessage } from "../archive/archive.js";
+import {
+  type Archive,
+  type LookUp,
+  type NewMessage,
+  NOTHING_STORED,
+  type StoredNow,
+  type StoreResult,
+} from "../archive/archive.js";
+import type { Same } from "../archive/same-messages.js";
 import { joinProblems, parseMessage } from "../message/parse-message.js";
+import { type Digests, digestsOf } from "../message/sameness.js";
 import { readRange, type SourceMessage } from "../sources/read-range.js";
 import type { Problem, Range } from "../sources/source.js";
 
@@ -27,18 +35,28 @@ export interface NumberedMessage {
   readonly subject: string | null;
 }
 
-export interface RangeResult {
+export interface RangeResult extends Pick<StoreResult, "copies" | "relations"> {
   readonly stored: readonly NumberedMessage[];
-  /** Their bytes were stored before from another place. With `skip` they are listed as copies, else they are in `stored`. */
+  /** Of those, how many have the number that they had before. */
+  readonly restored: number;
+  /** Stored before from another place. With `skip` they are listed as copies, else they are in `stored`. */
   readonly sameContent: number;
   readonly alreadyThere: number;
   readonly notStored: number;
   readonly problems: readonly Problem[];
 }
 
+export interface RangeSettings {
+  readonly namespace: string;
+  /** The list that the messages belong to; undefined: each says itself. */
+  readonly list: string | undefined;
+  /** Called with what will be stored, before it is. */
+  readonly beforeCommit?: (stored: readonly StoredNow[]) => void;
+}
+
 export class RangeImporter {
   readonly #archive: Archive;
-  readonly #namespace: string;
+  readonly #settings: RangeSettings;
   readonly #numbers: NumberSource;
   /**
    * Numbers that were taken and are not used yet: a message that another import has stored meanwhile needs none, and the
@@ -46,10 +64,10 @@ export class RangeImporter {
    */
   #unused: string[] = [];
 
-  constructor(archive: Archive, numbers: NumberSource, namespace: string) {
+  constructor(archive: Archive, numbers: NumberSource, settings: RangeSettings) {
     this.#archive = archive;
     this.#numbers = numbers;
-    this.#namespace = namespace;
+    this.#settings = settings;
   }
 
   /**
@@ -59,39 +77,29 @@ export class RangeImporter {
   async import(range: Range): Promise<RangeResult> {
     const problems: Problem[] = [];
     const fresh: NewMessage[] = [];
-    const copies: NewMessage[] = [];
+    const same = new Map<NewMessage, Same>();
+    const { version } = this.#archive;
     for await (const message of readRange(range)) {
       if (!("raw" in message)) {
         problems.push(message);
         continue;
       }
-      const key = messageKey(message);
-      let row: { readonly problem: string | null } | undefined = this.#archive.find(key);
+      const digests = digestsOf(message.raw);
+      const { source, number, byteOffset } = message;
+      let row: { readonly problem: string | null } | undefined = this.#archive.find({ source, byteOffset, ...digests });
       if (row === undefined) {
-        const parsed = await newMessage(message, key);
-        const isCopy = this.#archive.sameContent === "skip" && this.#archive.findSameContent(parsed) !== undefined;
-        (isCopy ? copies : fresh).push(parsed);
+        const parsed = newMessage(message, digests, this.#settings.list);
+        const found = this.#archive.findSame(parsed);
+        if (found !== undefined) same.set(parsed, found);
+        fresh.push(parsed);
         row = parsed;
       }
-      const { source, number, byteOffset } = message;
       if (row.problem !== null) problems.push({ source, number, byteOffset, reason: row.problem, stored: true });
     }
-    const { stored, sameContent } = await this.#store(fresh, copies);
+    const { stored, copies, relations } = await this.#store(fresh, { version, same });
     const notStored = problems.filter((problem) => !problem.stored).length;
-    const newCount = stored.length + (this.#archive.sameContent === "skip" ? sameContent : 0);
-    return { stored, sameContent, alreadyThere: range.items.length - notStored - newCount, notStored, problems };
-  }
-
-  /** `copies` need no numbers. */
-  async #store(fresh: readonly NewMessage[], copies: readonly NewMessage[]): Promise<Stored> {
-    if (fresh.length + copies.length === 0) return { stored: [], sameContent: 0 };
-    const missing = fresh.length - this.#unused.length;
-    if (missing > 0) this.#unused.push(...(await this.#numbers.take(missing)));
-    const storeId = this.#numbers.storeId ?? this.#archive.origin?.storeId;
-    if (storeId === undefined) throw new Error("broken invariant: numbers were taken from an unknown store");
-    const origin = { storeId, namespace: this.#namespace };
-    const { stored, sameContent } = this.#archive.store([...copies, ...fresh], this.#unused, origin);
-    this.#unused.splice(0, stored.length);
+    const sameContent = Object.values(copies).reduce((sum, count) => sum + count, 0);
+    const newCount = stored.length + (this.#archive.policy.sameContent === "skip" ? sameContent : 0);
     return {
       stored: stored.map(({ callNumber, message: { source, number, subject } }) => ({
         callNumber,
@@ -99,19 +107,45 @@ export class RangeImporter {
         number,
         subject,
       })),
+      restored: stored.filter(({ isRestored }) => isRestored).length,
+      copies,
+      relations,
       sameContent,
+      alreadyThere: range.items.length - notStored - newCount,
+      notStored,
+      problems,
     };
+  }
+
+  async #store(messages: readonly NewMessage[], lookUp: LookUp): Promise<StoreResult> {
+    if (messages.length === 0) return NOTHING_STORED;
+    const { policy, known } = this.#archive;
+    const isNumbered = (message: NewMessage) => policy.sameContent === "number" || !lookUp.same.has(message);
+    const isFresh = (message: NewMessage) => known.find(message, policy.weakestRule) === undefined;
+    let count = messages.filter((message) => isNumbered(message) && isFresh(message)).length;
+    for (;;) {
+      const missing = count - this.#unused.length;
+      if (missing > 0) this.#unused.push(...(await this.#numbers.take(missing)));
+      const storeId = this.#numbers.storeId ?? this.#archive.origin?.storeId;
+      if (storeId === undefined) throw new Error("broken invariant: numbers were taken from an unknown store");
+      const origin = { storeId, namespace: this.#settings.namespace };
+      try {
+        const result = this.#archive.store(messages, this.#unused, origin, lookUp, this.#settings.beforeCommit);
+        this.#unused.splice(0, result.usedCount);
+        return result;
+      } catch (error) {
+        // Another import has used a number that a message had before: now it needs a fresh one.
+        if (!(error instanceof RangeError) || count === messages.length) throw error;
+        count = messages.length;
+      }
+    }
   }
 }
 
-type Stored = Pick<RangeResult, "stored" | "sameContent">;
-
-function messageKey({ source, byteOffset, raw }: SourceMessage): MessageKey {
-  return { source, byteOffset, contentHash: createHash("sha256").update(raw).digest() };
-}
-
-async function newMessage(message: SourceMessage, key: MessageKey): Promise<NewMessage> {
-  const { number, fromLine, raw } = message;
-  const fields = await parseMessage(raw);
-  return { ...key, ...fields, number, fromLine, raw, problem: joinProblems([message.problem, fields.problem]) };
+function newMessage(message: SourceMessage, digests: Digests, givenList: string | undefined): NewMessage {
+  const { source, number, byteOffset, fromLine, raw } = message;
+  const { listId, ...fields } = parseMessage(raw);
+  const list = { list: givenList ?? listId, isListGiven: givenList !== undefined };
+  const problem = joinProblems([message.problem, fields.problem]);
+  return { ...fields, ...digests, ...list, source, number, byteOffset, fromLine, raw, problem };
 }

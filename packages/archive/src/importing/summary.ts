@@ -1,6 +1,7 @@
 /** What an import did, and what the archive has afterwards: as data for `--json`, and as text for people. */
-import type { SameContent } from "../archive/archive.js";
+import { NOTHING_STORED, type SameContent } from "../archive/archive.js";
 import type { ErrorDetails } from "../errors.js";
+import type { Relation, SameRule } from "../message/sameness.js";
 import type { Problem, ScannedSource } from "../sources/source.js";
 import { printable, quantity } from "../terminal.js";
 
@@ -20,6 +21,12 @@ export interface Summary {
    */
   messages: { stored: number; alreadyThere: number; sameContent: number; notStored: number };
   sameContent: SameContent;
+  /** Those of `messages.sameContent`, by the strongest rule that matched. */
+  copies: Record<SameRule, number>;
+  /** Of the stored messages, how many have the Message-ID of an earlier one, by how they are related. */
+  relations: Record<Relation, number>;
+  /** Of the stored messages, how many got the number that they had before, from the file of numbers. */
+  restored: number;
   runsLeased: number;
   processes: number;
   seconds: number;
@@ -50,6 +57,9 @@ export function emptySummary(
     namespace,
     messages: { stored: 0, alreadyThere: 0, sameContent: 0, notStored: 0 },
     sameContent,
+    copies: { ...NOTHING_STORED.copies },
+    relations: { ...NOTHING_STORED.relations },
+    restored: 0,
     runsLeased: 0,
     processes: 0,
     seconds: 0,
@@ -73,6 +83,9 @@ export function summaryText(summary: Summary): string {
   const { runsLeased, processes, seconds, archiveHolds, storeId, namespace } = summary;
   const rows: [name: string, value: string][] = [
     ["stored now", quantity(messages.stored, "message")],
+    ...(summary.restored > 0
+      ? [["with its old number", quantity(summary.restored, "message")] as [string, string]]
+      : []),
     ["already there", quantity(messages.alreadyThere, "message")],
     ["runs leased", String(runsLeased)],
     ["time", `${seconds.toFixed(1)} s with ${quantity(processes, "process", "processes")}`],
@@ -98,22 +111,35 @@ function rateText(perSecond: number): string {
   return `${rate} ${rate === "1" ? "message" : "messages"}`;
 }
 
-const SAME_CONTENT: Readonly<Record<SameContent, { readonly outcome: string; readonly query: string }>> = {
-  skip: {
-    outcome: "skipped: exactly the same bytes have a number already",
-    query: "select source, number, byte_offset, call_number from copies",
-  },
-  number: {
-    outcome: "numbered again: exactly the same bytes had a number already",
-    query:
-      "select group_concat(call_number, ' ') from messages group by content_hash,\n    from_line having count(*) > 1",
-  },
+const RULE_TEXTS: Readonly<Record<SameRule, string>> = {
+  "separator-and-bytes": "exactly the same bytes",
+  bytes: "the same bytes, another separator",
+  "message-id-and-bytes": "the same message, other marks of a store or reader",
+  "message-id-and-body": "the same Message-ID and body, another header",
+};
+const RELATION_TEXTS: Readonly<Record<Relation, string>> = {
+  "cross-posted": "cross-posted to another list",
+  redelivered: "the same body with another header",
+  "footer-added": "the same text with something added",
+  "other-content": "other content",
 };
 
-function sameContentLines({ messages: { sameContent: count }, sameContent }: Summary): string[] {
-  if (count === 0) return [];
-  const { outcome, query } = SAME_CONTENT[sameContent];
-  return ["", `${quantity(count, "message")} ${outcome}. List them:`, `  ${query}`];
+function sameContentLines({ messages: { sameContent: count }, sameContent, copies, relations }: Summary): string[] {
+  const outcome = sameContent === "skip" ? "skipped: the message has" : "numbered again: the message had";
+  const related = Object.values(relations).reduce((sum, value) => sum + value, 0);
+  return [
+    ...(count === 0
+      ? []
+      : ["", `${quantity(count, "message")} ${outcome} a number already`, ...rows(copies, RULE_TEXTS)]),
+    ...(count === 0 || sameContent === "number" ? [] : ["  List them: select * from copies"]),
+    ...(related === 0 ? [] : ["", `${quantity(related, "message")} stored with the Message-ID of an earlier one`]),
+    ...(related === 0 ? [] : [...rows(relations, RELATION_TEXTS), "  List them: select * from relations"]),
+  ];
+}
+
+function rows<T extends string>(found: Readonly<Record<T, number>>, texts: Readonly<Record<T, string>>): string[] {
+  const names = (Object.keys(texts) as T[]).filter((name) => found[name] > 0);
+  return names.map((name) => `  ${found[name].toLocaleString("en-US").padStart(7)}  ${texts[name]}`);
 }
 
 function sourceLine({ path, messages, notices }: ScannedSource): string {

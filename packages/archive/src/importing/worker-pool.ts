@@ -4,15 +4,18 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { SameContent } from "../archive/archive.js";
+import type { SamePolicy } from "../archive/archive.js";
 import { ArchiveError, type ErrorDetails } from "../errors.js";
 import type { Range } from "../sources/source.js";
 import type { RangeResult } from "./range-importer.js";
 
-export interface WorkerSettings {
+export interface WorkerSettings extends SamePolicy {
   /** Absolute. */
   readonly archive: string;
-  readonly sameContent: SameContent;
+  /** The list that the messages belong to; undefined: each says itself. */
+  readonly list: string | undefined;
+  /** The file of numbers that each stored number is appended to. */
+  readonly numbersFile: string | undefined;
   readonly coordinator: string;
   readonly namespace: string;
   readonly token: string | undefined;

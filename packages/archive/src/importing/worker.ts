@@ -22,8 +22,8 @@ let failure: ClientError | undefined;
 let isReported = false;
 
 function open({ workerNumber, settings }: WorkerStart) {
-  const { coordinator, namespace, token, tokenFile, waitTimeoutMs } = settings;
-  const archive = new Archive(settings.archive, settings.sameContent);
+  const { coordinator, namespace, list, token, tokenFile, waitTimeoutMs } = settings;
+  const archive = new Archive(settings.archive, settings);
   archive.assertOrigin({ namespace });
   const labels = { archive: printable(basename(settings.archive), 64), process: String(workerNumber) };
   const client = createClient({
@@ -69,7 +69,7 @@ function open({ workerNumber, settings }: WorkerStart) {
       return client.storeId;
     },
   };
-  return { archive, client, importer: new RangeImporter(archive, numbers, namespace) };
+  return { archive, client, importer: new RangeImporter(archive, numbers, { namespace, list }) };
 }
 
 /** Once for each outage. A client that only prefetches waits for nothing: it may have thousands of numbers left. */

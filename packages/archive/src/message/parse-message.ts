@@ -4,51 +4,104 @@
  * message, however it nests its parts, can make the importer run out of memory.
  */
 import { isUtf8 } from "node:buffer";
-import PostalMime, { type Address, type Email } from "postal-mime";
+import { type Address, addressParser, decodeWords } from "postal-mime";
 
 export interface MessageFields {
   /** The header's text, only trimmed: two Message-IDs that differ stay different. Null when absent or empty. */
   readonly messageId: string | null;
   readonly subject: string | null;
   readonly from: string | null;
+  /** All fields To, decoded. */
+  readonly to: string | null;
   /** ISO 8601, UTC; null when the header is absent or can't be read. */
   readonly date: string | null;
   /** The header's text. */
   readonly dateHeader: string | null;
+  /** The first Message-ID in In-Reply-To. */
+  readonly inReplyTo: string | null;
+  /** The Message-IDs in References, with a blank between them: the first, and the last of very many. */
+  readonly references: string | null;
+  /** The id in List-Id, in lower case. */
+  readonly listId: string | null;
   /** What could not be read, for people; null when nothing is wrong. A missing Message-ID is common and no problem. */
   readonly problem: string | null;
 }
 
 /** Where a header without an end is cut. The parser of addresses needs 2 s for a single address list of this size. */
 export const HEADER_BYTES_MAX = 512 * 1024;
-const QUOTED_BYTES_MAX = 60;
+const QUOTED_LENGTH_MAX = 60;
+const TO_LENGTH_MAX = 2000;
+const LIST_ID_LENGTH_MAX = 255;
+const REFERENCE_COUNT_MAX = 50;
 
-export async function parseMessage(raw: Buffer): Promise<MessageFields> {
-  const lines = [...headerLines(raw)];
+export function parseMessage(raw: Buffer): MessageFields {
+  const lines = headerLines(raw);
+  const values = fieldValues(lines);
+  const text = (name: FieldName) => values.get(name)?.[0] || null;
+  const decoded = (name: FieldName) => (values.has(name) ? decodeWords(text(name) ?? "") : null);
+  const dateHeader = text("date");
+  const date = plausibleDate(dateHeader);
   const problems = [headerProblem(raw, lines)];
-  // Lines that are not UTF-8 are read as windows-1252: what old mail programs wrote.
-  const readable = lines.map((line) => (isUtf8(line) ? line : Buffer.from(windows1252.decode(line))));
-  try {
-    const email = await PostalMime.parse(Buffer.concat(readable));
-    const fields = selectFields(email);
-    if ((Number.parseInt(headerText(email, "x-mozilla-status") ?? "", 16) & 0x0008) !== 0) {
-      problems.push("it was deleted in Thunderbird, and waits for the folder to be compacted");
-    }
-    if (fields.dateHeader !== null && fields.date === null) {
-      problems.push(`its date can't be read: ${JSON.stringify(fields.dateHeader.slice(0, QUOTED_BYTES_MAX))}`);
-    }
-    return { ...fields, problem: joinProblems(problems) };
-  } catch (error) {
-    problems.push(`its header can't be parsed: ${error instanceof Error ? error.message : String(error)}`);
-    return {
-      messageId: null,
-      subject: null,
-      from: null,
-      date: null,
-      dateHeader: null,
-      problem: joinProblems(problems),
-    };
+  if (dateHeader !== null && date === null) problems.push(`its date can't be read: ${quoted(dateHeader)}`);
+  if ((Number.parseInt(text("x-mozilla-status") ?? "", 16) & 0x0008) !== 0) {
+    problems.push("it was deleted in Thunderbird, and waits for the folder to be compacted");
   }
+  const messageId = text("message-id");
+  return {
+    // `<>` identifies nothing.
+    messageId: messageId === "<>" ? null : messageId,
+    subject: decoded("subject"),
+    from: addressText(text("from") ?? text(">from")),
+    to: values.get("to")?.map(decodeWords).join(", ").slice(0, TO_LENGTH_MAX) || null,
+    date,
+    dateHeader,
+    inReplyTo: messageIdsIn(text("in-reply-to"))[0] ?? null,
+    references: messageIdsIn(text("references")).join(" ") || null,
+    listId: listIdIn(text("list-id")),
+    problem: joinProblems(problems),
+  };
+}
+
+const FIELD_NAMES = [
+  "message-id",
+  "subject",
+  "from",
+  // What quotes the lines of a header, too, makes this of it.
+  ">from",
+  "to",
+  "date",
+  "in-reply-to",
+  "references",
+  "list-id",
+  "x-mozilla-status",
+] as const;
+type FieldName = (typeof FIELD_NAMES)[number];
+const WANTED_FIELD = new RegExp(`^(${FIELD_NAMES.join("|")})[ \\t]*:`, "i");
+
+/** The values of the fields that are kept, unfolded; of one that comes again, each. */
+function fieldValues(lines: readonly string[]): Map<FieldName, string[]> {
+  const values = new Map<FieldName, string[]>();
+  for (let start = 0, end = 1; start < lines.length; start = end, end++) {
+    while (end < lines.length && isFolded(lines[end] as string)) end++;
+    const found = WANTED_FIELD.exec(lines[start] as string);
+    if (found === null) continue;
+    const name = (found[1] as string).toLowerCase() as FieldName;
+    // A bare CR in a value would begin a line where it is printed.
+    const unfolded = lines.slice(start, end).join("").slice(found[0].length).replaceAll("\r", " ");
+    values.set(name, [...(values.get(name) ?? []), unfolded.trim()]);
+  }
+  return values;
+}
+
+/** Bounded in number: the first is the thread's, the last are the nearest. */
+function messageIdsIn(text: string | null): string[] {
+  const ids = text?.match(/<[^<>\s]+>/g) ?? [];
+  return ids.length <= REFERENCE_COUNT_MAX ? ids : [ids[0] as string, ...ids.slice(1 - REFERENCE_COUNT_MAX)];
+}
+
+function listIdIn(text: string | null): string | null {
+  const id = (/<([^<>]+)>\s*$/.exec(text ?? "")?.[1] ?? text ?? "").trim().toLowerCase();
+  return id === "" || id.length > LIST_ID_LENGTH_MAX ? null : id;
 }
 
 /** RFC 5322: a field's name is printable US-ASCII without a colon. Blanks before the colon are obsolete, and common. */
@@ -67,68 +120,51 @@ const MESSAGE_FIELD =
 /** Whether the header of a text is that of a message. Prose may begin with a word and a colon, too. */
 export function beginsWithMessageHeader(raw: Buffer): boolean {
   if (!beginsWithHeaderField(raw)) return false;
-  return [...headerLines(raw)].some((line) => MESSAGE_FIELD.test(line.toString("latin1", 0, FIELD_NAME_LENGTH_MAX)));
+  return headerLines(raw).some((line) => MESSAGE_FIELD.test(line));
 }
 
-const NEWLINE = 0x0a;
-const BLANK_LINE = /^\r?\n/;
 const windows1252 = new TextDecoder("windows-1252");
 
-/** Yields the lines up to the first blank one, with their newlines, `HEADER_BYTES_MAX` at the most. */
-function* headerLines(raw: Buffer): Generator<Buffer, void> {
-  const header = raw.subarray(0, HEADER_BYTES_MAX);
-  for (let start = 0; start < header.length; ) {
-    const newline = header.indexOf(NEWLINE, start);
-    const stop = newline < 0 ? header.length : newline + 1;
-    const line = header.subarray(start, stop);
-    if (line.length <= 2 && BLANK_LINE.test(line.toString("latin1"))) return;
-    yield line;
-    start = stop;
-  }
+/** The lines up to the first blank one, without their ends, of `HEADER_BYTES_MAX` at the most. Bytes that are not UTF-8 are windows-1252. */
+function headerLines(raw: Buffer): string[] {
+  if (/^\r?\n/.test(raw.toString("latin1", 0, 2))) return [];
+  const first = raw.subarray(0, HEADER_BYTES_MAX);
+  const ends = [first.indexOf("\n\n"), first.indexOf("\n\r\n")].filter((end) => end >= 0);
+  const header = first.subarray(0, Math.min(first.length, ...ends.map((end) => end + 1)));
+  const lines = isUtf8(header) ? header.toString().split("\n") : header.toString("latin1").split("\n").map(textOf);
+  if (lines.at(-1) === "") lines.pop();
+  return lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+}
+
+/** What old mail programs wrote, if it is not UTF-8. `line`: a character for each byte. */
+function textOf(line: string): string {
+  const bytes = Buffer.from(line, "latin1");
+  return isUtf8(bytes) ? bytes.toString() : windows1252.decode(bytes);
 }
 
 /** A message with a broken header is still a message. */
-function headerProblem(raw: Buffer, lines: readonly Buffer[]): string | null {
+function headerProblem(raw: Buffer, lines: readonly string[]): string | null {
   if (raw.length === 0) return "the message is empty";
   if (lines.length === 0) return "the message has no header";
-  const isCut = lines.reduce((bytes, { length }) => bytes + length, 0) === HEADER_BYTES_MAX;
+  const isCut = lines.reduce((length, line) => length + line.length + 1, 0) >= HEADER_BYTES_MAX;
   if (isCut && raw.length > HEADER_BYTES_MAX) return "its header is too large: only the beginning was parsed";
-  const broken = lines.findIndex((line, index) => !beginsWithHeaderField(line) && !(index > 0 && isFolded(line)));
-  if (broken < 0) return null;
-  return `line ${broken + 1} of the header is no header field: ${quoted(lines[broken] as Buffer)}`;
+  const broken = lines.findIndex((line, index) => !FIELD.test(line) && !(index > 0 && isFolded(line)));
+  return broken < 0 ? null : `line ${broken + 1} of the header is no header field: ${quoted(lines[broken] as string)}`;
 }
 
 /** Whether the line continues the field before it. */
-function isFolded(line: Buffer): boolean {
-  return line[0] === 0x20 || line[0] === 0x09;
+function isFolded(line: string): boolean {
+  return line[0] === " " || line[0] === "\t";
 }
 
-function quoted(line: Buffer): string {
-  const text = line.toString("latin1", 0, QUOTED_BYTES_MAX).trimEnd();
-  return JSON.stringify(line.length > QUOTED_BYTES_MAX ? `${text}…` : text);
+function quoted(text: string): string {
+  return JSON.stringify(text.length > QUOTED_LENGTH_MAX ? `${text.slice(0, QUOTED_LENGTH_MAX)}…` : text);
 }
 
-function selectFields(email: Email): Omit<MessageFields, "problem"> {
-  const [messageId, dateHeader] = [headerText(email, "message-id"), headerText(email, "date")];
-  return {
-    // `<>` identifies nothing.
-    messageId: messageId === "<>" ? null : messageId,
-    subject: email.subject ?? null,
-    // What quotes the lines of a header, too, has made `>From:` of it.
-    from: addressText(email.from) ?? headerText(email, "from") ?? headerText(email, ">from"),
-    date: plausibleDate(email.date, dateHeader),
-    dateHeader,
-  };
-}
-
-function headerText(email: Email, key: string): string | null {
-  const value = email.headers.find((header) => header.key === key)?.value.trim();
-  return value === undefined || value === "" ? null : value;
-}
-
-function addressText(address: Address | undefined): string | null {
-  const { name = "", address: mailbox = "" } = address ?? {};
-  if (mailbox === "") return name === "" ? null : name;
+/** The first sender; the text where it has no address. */
+function addressText(text: string | null): string | null {
+  const { name = "", address: mailbox = "" }: Partial<Address> = addressParser(text ?? "")[0] ?? {};
+  if (mailbox === "") return name || text;
   return name === "" ? mailbox : `${name} <${mailbox}>`;
 }
 
@@ -161,10 +197,11 @@ function isDayOfMonth(header: string, year: number): boolean {
 }
 
 /** Years before 1900 or of five digits are errors, too, whatever the parser makes of them. */
-function plausibleDate(date: string | undefined, header: string | null): string | null {
-  const text = header ?? "";
-  if (BAD_DATES.some((form) => form.test(text)) || !isDayOfMonth(text, Number(date?.slice(0, 4)))) return null;
-  return date !== undefined && /^(?:19|[2-9]\d)\d{2}-\d{2}-\d{2}T[\d:.]+Z$/.test(date) ? date : null;
+function plausibleDate(header: string | null): string | null {
+  if (header === null || BAD_DATES.some((form) => form.test(header))) return null;
+  const date = new Date(header);
+  const year = date.getUTCFullYear();
+  return year >= 1900 && year <= 9999 && isDayOfMonth(header, year) ? date.toISOString() : null;
 }
 
 /** Null when there is none. */
