@@ -223,7 +223,8 @@ export async function importHere(archive: Archive, ...paths: readonly string[]) 
 let takenHere = 0;
 /** None of them twice in a test file. */
 function numbersOfHere(count: number): string[] {
-  return Array.from({ length: count }, () => encodeCallNumber({ version: 0, run: 1, sequence: takenHere++ }));
+  const next = () => ({ version: 0, run: 1 + Math.floor(takenHere / 16_384), sequence: takenHere++ % 16_384 });
+  return Array.from({ length: count }, () => encodeCallNumber(next()));
 }
 
 export function skipWithoutSharedMail(ctx: TestContext): void {

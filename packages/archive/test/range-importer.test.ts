@@ -148,7 +148,7 @@ test.each([
 );
 
 test.each([
-  ["gzip", "1f8b0800", "gzip: unpack it with gunzip first"],
+  ["gzip", "1f8b0800", "gzip: add .gz to its name"],
   ["bzip2", "425a6839314159265359", "bzip2: unpack it with bunzip2 first"],
   ["xz", "fd377a585a0000", "xz: unpack it with unxz first"],
   ["zstd", "28b52ffd04", "zstd: unpack it with unzstd first"],

@@ -12,10 +12,10 @@ import type { Stats } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { identityOf, unpackedPath } from "./file.js";
 import { isMaildir, listMaildir } from "./maildir.js";
 import type { MboxForm } from "./mbox.js";
 import {
-  identityOf,
   type MaildirItem,
   type MboxItem,
   mayBeMbox,
@@ -176,7 +176,7 @@ export class Follower {
   async *#changesOfMbox(path: string): AsyncGenerator<Range, void> {
     const stats = await statOf(path);
     if (stats === undefined || !stats.isFile()) return;
-    const identity = identityOf(stats);
+    const identity = identityOf(path, stats);
     if (this.#seen.has(identity)) return;
     this.#seen.add(identity);
     const { size: bytes, mtimeMs } = stats;
@@ -200,7 +200,11 @@ export class Follower {
     const { path, bytes } = mbox;
     const scan: Scan = { ...newScan(), position: mbox.position, messages: mbox.messages, form: { ...mbox.form } };
     try {
-      yield* toRanges({ kind: "mbox", path, identity }, this.#newParts(mbox, scan, isSettled), this.#rangeSize);
+      yield* toRanges(
+        { kind: "mbox", path, source: unpackedPath(path), identity },
+        this.#newParts(mbox, scan, isSettled),
+        this.#rangeSize,
+      );
     } catch (error) {
       // What the system refuses today, it may permit later.
       if ((error as NodeJS.ErrnoException).code !== undefined) mbox.signature = "";

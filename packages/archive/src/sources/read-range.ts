@@ -1,11 +1,11 @@
 /**
  * Reads the messages of a range. Knows mboxes and maildirs, and nothing of numbers or archives.
  */
-import { open } from "node:fs/promises";
 import { beginsWithMessageHeader, joinProblems } from "../message/parse-message.js";
+import { readBytes } from "./file.js";
 import { readMaildirMessage } from "./maildir.js";
 import { type MboxPart, startsWithFrom } from "./mbox.js";
-import { identityOf, type Problem, type Range } from "./source.js";
+import type { Problem, Range } from "./source.js";
 
 /** SQLite keeps no row above 10^9 bytes; the rest of the row needs a little of it. */
 const MESSAGE_BYTES_MAX = 10 ** 9 - 1024 * 1024;
@@ -14,7 +14,7 @@ const NEWLINE = 0x0a;
 
 /** One message as it is in its source. */
 export interface SourceMessage {
-  /** The path of an mbox; for a maildir, its path and the unique name of the message. */
+  /** The path of an mbox, without `.gz`; for a maildir, its path and the unique name of the message. */
   readonly source: string;
   readonly number: number;
   readonly byteOffset: number;
@@ -34,7 +34,7 @@ type Rejection = Pick<Problem, "reason" | "isTransient">;
 
 /** One read for the whole range: it is small, or has a single message. */
 async function* readMbox(range: Range & { kind: "mbox" }): AsyncGenerator<SourceMessage | Problem, void> {
-  const { path, identity, items } = range;
+  const { path, source, identity, items } = range;
   const start = items[0]?.offset ?? 0;
   const end = items.at(-1)?.contentEnd ?? start;
   let bytes: Buffer = Buffer.alloc(0);
@@ -46,7 +46,7 @@ async function* readMbox(range: Range & { kind: "mbox" }): AsyncGenerator<Source
     failure = { reason: `it can't be read: ${(error as Error).message}`, isTransient: true };
   }
   for (const part of items) {
-    const place = { source: path, number: part.number, byteOffset: part.offset };
+    const place = { source, number: part.number, byteOffset: part.offset };
     const content = bytes.subarray(part.offset - start, part.contentEnd - start);
     const rejection = failure ?? rejectionOf(part, content);
     if (rejection === undefined) yield { ...place, ...splitContent(part, content) };
@@ -121,20 +121,4 @@ async function* readMaildir(range: Range & { kind: "maildir" }): AsyncGenerator<
 
 function tooLarge(bytes: number): string {
   return `its ${bytes} bytes are more than the ${MESSAGE_BYTES_MAX} that a row of the archive can have`;
-}
-
-/** Reads the bytes from `start` to `end`; fewer when the file has become shorter, none when the path has another file now. */
-async function readBytes(path: string, identity: string, start: number, end: number): Promise<Buffer> {
-  const file = await open(path);
-  try {
-    if (identityOf(await file.stat()) !== identity) return Buffer.alloc(0);
-    const bytes = Buffer.allocUnsafeSlow(end - start);
-    let filled = 0;
-    for (let bytesRead = -1; filled < bytes.length && bytesRead !== 0; filled += bytesRead) {
-      ({ bytesRead } = await file.read(bytes, filled, bytes.length - filled, start + filled));
-    }
-    return bytes.subarray(0, filled);
-  } finally {
-    await file.close();
-  }
 }

@@ -2,16 +2,24 @@
  * A source of messages: an mbox or a maildir. To import something else, replace the files of this directory: yield
  * ranges of positions, and give each message a key that stays the same when it is imported again.
  */
-import { createReadStream, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveError } from "../errors.js";
+import { chunksOf, identityOf, isPacked, unpackedPath } from "./file.js";
 import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
 import { type MboxForm, type MboxPart, splitMbox } from "./mbox.js";
 
 /** `path` is absolute and without links: the same file has one name, from wherever it is imported. */
 export type MailSource =
-  | { readonly kind: "mbox"; readonly path: string; readonly bytes: number; readonly identity: string }
+  | {
+      readonly kind: "mbox";
+      readonly path: string;
+      /** As of a range. */
+      readonly source: string;
+      readonly bytes: number;
+      readonly identity: string;
+    }
   | {
       readonly kind: "maildir";
       readonly path: string;
@@ -36,6 +44,8 @@ export type Range = { readonly path: string; readonly bytes: number } & (
       readonly kind: "mbox";
       /** Of the file that was scanned: another one may have its path when it is read. */
       readonly identity: string;
+      /** What identifies its messages in the archive: the path before the file was compressed or rotated. */
+      readonly source: string;
       readonly items: readonly MboxItem[];
     }
   | { readonly kind: "maildir"; readonly items: readonly MaildirItem[] }
@@ -50,11 +60,6 @@ export interface Problem {
   readonly stored: boolean;
   /** The source has changed since it was scanned: read again, the part may be stored. */
   readonly isTransient?: true;
-}
-
-/** Two files that exist at the same time have different identities, and a file that is renamed keeps its own. */
-export function identityOf({ dev, ino }: Pick<Stats, "dev" | "ino">): string {
-  return `${dev}:${ino}`;
 }
 
 /** A path of the command line, absolute and without links, and what is there: of a directory that is no maildir, the mboxes in it. */
@@ -95,7 +100,7 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
     const file = join(path, name);
     const found = await stat(file).catch(() => undefined);
     // Why it can't be read is reported when it is scanned.
-    if (found === undefined) sources.push({ kind: "mbox", path: file, bytes: 0, identity: "" });
+    if (found === undefined) sources.push({ kind: "mbox", path: file, source: file, bytes: 0, identity: "" });
     else if (found.isFile()) sources.push(mboxSource(file, found));
   }
   if (sources.length === 0 && !mayBeEmpty) {
@@ -106,7 +111,7 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
 }
 
 function mboxSource(path: string, stats: Stats): MailSource {
-  return { kind: "mbox", path, bytes: stats.size, identity: identityOf(stats) };
+  return { kind: "mbox", path, source: unpackedPath(path), bytes: stats.size, identity: identityOf(path, stats) };
 }
 
 /** In a directory of mboxes: neither hidden, nor the lock of a mail program. */
@@ -114,7 +119,6 @@ export function mayBeMbox(name: string): boolean {
   return !name.startsWith(".") && !name.endsWith(".lock");
 }
 
-const CHUNK_BYTES = 256 * 1024;
 /** One transaction, and what a process loses when it is killed. */
 const RANGE_MESSAGE_COUNT_MAX = 64;
 /** A larger message is a range of its own. */
@@ -168,15 +172,15 @@ export class RangeSize {
 
 /** Puts items together into ranges. Those before an error of `items` come before the error. */
 export async function* toRanges(
-  source: { readonly kind: MailSource["kind"]; readonly path: string; readonly identity?: string },
+  place: Pick<Range, "kind" | "path"> & { readonly source?: string; readonly identity?: string },
   items: AsyncIterable<MboxItem | MaildirItem> | Iterable<MboxItem | MaildirItem>,
   rangeSize: RangeSize,
 ): AsyncGenerator<Range, void> {
-  const { kind, path, identity } = source;
+  const { kind, path, source, identity } = place;
   let taken: (MboxItem | MaildirItem)[] = [];
   let bytes = 0;
   const takeRange = () => {
-    const range = { kind, path, identity, bytes, items: taken } as Range;
+    const range = { kind, path, source, identity, bytes, items: taken } as Range;
     taken = [];
     bytes = 0;
     rangeSize.grow();
@@ -217,7 +221,7 @@ const hex = (text: string) => Buffer.from(text, "latin1").toString("hex");
 
 /** What a file begins with, in hex, that must be converted before it can be imported. The README has the commands. */
 const FOREIGN_FORMATS: readonly (readonly [begin: RegExp, reason: string])[] = [
-  [/^1f8b/, "it is compressed by gzip: unpack it with gunzip first"],
+  [/^1f8b/, "it is compressed by gzip: add .gz to its name, and it is read as it is"],
   // `BZh` and a digit: a text may begin with the letters alone.
   [/^425a683[1-9]/, "it is compressed by bzip2: unpack it with bunzip2 first"],
   [/^fd377a585a00/, "it is compressed by xz: unpack it with unxz first"],
@@ -252,15 +256,14 @@ async function* readChunks({ path, bytes }: MboxPlace, scan: Scan, isGrowing: bo
   scan.readEnd = scan.position;
   if (isGrowing && scan.position >= bytes) return;
   const end = isGrowing ? bytes - 1 : Number.POSITIVE_INFINITY;
-  const chunks = createReadStream(path, { start: scan.position, end, highWaterMark: CHUNK_BYTES });
-  for await (const chunk of chunks as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(path, scan.position, end)) {
     const begin = scan.readEnd === 0 ? chunk.toString("hex", 0, FOREIGN_BEGIN_BYTES) : "";
     const foreign = FOREIGN_FORMATS.find(([form]) => form.test(begin));
     if (foreign !== undefined) throw new Error(foreign[1]);
     scan.readEnd += chunk.length;
     yield chunk;
   }
-  if (scan.readEnd < bytes)
+  if (scan.readEnd < bytes && !isPacked(path))
     throw new Error(`it became shorter during the import, ${scan.readEnd} bytes instead of ${bytes}`);
 }
 
