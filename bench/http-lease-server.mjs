@@ -82,8 +82,11 @@ async function listenCoordinator() {
     openCheckpointFile({ folder: checkpointDirectory, place: placeOf(address), namespace });
   const coordinator = new Coordinator({ store, name: NAME, log, checkpointFileOf });
   coordinator.startHeartbeat();
-  const server = await createServer({ coordinator, release: "benchmark", events: log });
-  return await server.listen({ host: HOST, port: 0 });
+  const server = createServer({ coordinator, release: "benchmark", events: log });
+  const url = await server.listen({ host: HOST, port: 0 });
+  // Answered when all routes are loaded.
+  await fetch(`${url}/healthz`);
+  return url;
 }
 
 /** As `serve` logs. */

@@ -36,10 +36,11 @@ async function functionsOfOneLease(storeUrl) {
   const { checkpointFileOf } = checkpointsOf(address, directory);
   const coordinator = new Coordinator({ store, name: "path", checkpointFileOf });
   await coordinator.initNamespace(NAMESPACE, { rate: 16 });
-  const server = await createServer({ coordinator, release: "0.0.0" });
+  const server = createServer({ coordinator, release: "0.0.0" });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const newClient = () => createClient({ coordinator: url, namespace: NAMESPACE, holder: { name: "path" } });
   // Opens the guard, the connections and what is loaded late.
+  await fetch(`${url}/healthz`);
   const warm = newClient();
   await warm.next();
   const client = newClient();

@@ -69,9 +69,11 @@ test("every TypeScript block of a document compiles with strict flags and runs a
   const { store } = await openStore({ kind: "memory" }, { create: true });
   const coordinator = new Coordinator({ store, name: "test" });
   await coordinator.initNamespace("main", { firstRun: 1 });
-  const server = await createServer({ coordinator, release: "0.0.0" });
+  const server = createServer({ coordinator, release: "0.0.0" });
   try {
     const env = { TEST_COORDINATOR: await server.listen({ host: "127.0.0.1", port: 0 }) };
+    // Answered when all routes are loaded: that takes this process more than two seconds on a busy machine, and a client then warns.
+    await fetch(`${env.TEST_COORDINATOR}/healthz`);
     for (const name of names) {
       expect(await node(["--import", "./readers.mjs", `${name}.js`], env)).toMatchObject({ stderr: "" });
     }

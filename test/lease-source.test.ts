@@ -13,7 +13,7 @@ interface Way {
 const WAYS: Readonly<Record<string, (coordinator: Coordinator) => Promise<Way>>> = {
   "in process": async (coordinator) => ({ source: coordinator, close: async () => {} }),
   "over HTTP": async (coordinator) => {
-    const server = await createServer({ coordinator, release: "0.0.0" });
+    const server = createServer({ coordinator, release: "0.0.0" });
     const address = await server.listen({ host: "127.0.0.1", port: 0 });
     return { source: httpSource({ coordinator: address }), close: () => server.stop() };
   },

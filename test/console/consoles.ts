@@ -77,13 +77,13 @@ export async function openConsoleWithTokens(browser: Browser, options: BrowserCo
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "mail-1", log: events });
   for (const namespace of ["main", "lists"]) await coordinator.initNamespace(namespace);
   const newServer = () => createServer({ coordinator, release: "0.0.0", events, recentEvents, authenticator });
-  let server = await newServer();
+  let server = newServer();
   onTestFinished(() => server.stop());
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   /** Stops the server, and starts another one on the same port. */
   const restart = async () => {
     await server.stop();
-    server = await newServer();
+    server = newServer();
     await server.listen({ host: "127.0.0.1", port: Number(new URL(url).port) });
   };
   const page = await newPage(browser, url, options);

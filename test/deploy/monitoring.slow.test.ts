@@ -41,7 +41,7 @@ beforeAll(async () => {
   const coordinator = new Coordinator({ store, name: "monitored", log: events });
   await coordinator.initNamespace("main");
   coordinator.startHeartbeat();
-  const server = await createServer({ coordinator, release: "0.0.0", events });
+  const server = createServer({ coordinator, release: "0.0.0", events });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const scrape = async () => await (await fetch(`${url}/metrics`)).text();
   first = await scrape();

@@ -77,7 +77,7 @@ async function serve() {
     ...(checkpointDir === null ? {} : { checkpointFileOf }),
   });
   leaseFor = (ms) => leaseInALoop(coordinator, counts, ms);
-  const server = await createServer({ coordinator, release: "fault test" });
+  const server = createServer({ coordinator, release: "fault test" });
   const url = await server.listen({ host: "127.0.0.1", port });
   coordinator.startHeartbeat();
   report({ url }, "listening");

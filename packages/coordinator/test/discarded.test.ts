@@ -121,7 +121,7 @@ test("a discard is not recorded when the runs were leased before: another holder
 describe("over HTTP", () => {
   async function serverOn(store: AlteringStore) {
     const at = await coordinatorOn(store);
-    const server: Server = await createServer({ coordinator: at.coordinator, release: "0.0.0" });
+    const server: Server = createServer({ coordinator: at.coordinator, release: "0.0.0" });
     toEnd.push(() => server.stop());
     const base = await server.listen({ host: "127.0.0.1", port: 0 });
     return { ...at, base };

@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { commandLine } from "@callnumber/protocol/api";
 import type { FastifyInstance } from "fastify";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { EventHub } from "../src/events/events.js";
 import { RecentEvents } from "../src/events/recent-events.js";
 import { type Authenticator, PERMISSIONS_OF, ROLES, type Role } from "../src/http/auth.js";
@@ -63,7 +63,10 @@ async function servedWithRoutes() {
     });
   };
   subscribe("fastify.initialization", onApp);
-  const server = await served({ startedWith }).finally(() => unsubscribe("fastify.initialization", onApp));
+  onTestFinished(() => void unsubscribe("fastify.initialization", onApp));
+  const server = await served({ startedWith });
+  // It is answered when all are loaded.
+  await server.get("/healthz");
   return { ...server, routes: routes.sort() };
 }
 

@@ -18,7 +18,7 @@ const AUTHORIZED = `authorization: Bearer ${importer.token}`;
 const LEASES = "/v1/namespaces/main/leases";
 const BODY = JSON.stringify(leaseRequest());
 
-let { place, mark, post } = {} as Awaited<ReturnType<typeof served>>;
+let { place, mark, get, post } = {} as Awaited<ReturnType<typeof served>>;
 /** The log as it is written. */
 let log: string;
 
@@ -29,11 +29,13 @@ beforeEach(async () => {
   };
   const limits = new LeaseLimits({ token: { atOnce: 1, perSecond: 0.001 } });
   const authenticator = new TokenAuthenticator([importer.record]);
-  ({ place, mark, post } = await served({
+  ({ place, mark, get, post } = await served({
     events: new EventHub(pino({ level: "debug" }, { write })),
     limits,
     authenticator,
   }));
+  // A client that ends its half of the connection gets no response that comes later.
+  await get("/healthz");
 });
 
 const logged = (event: string) =>

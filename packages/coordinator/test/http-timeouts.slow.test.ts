@@ -40,7 +40,7 @@ async function opened(onFinished: (end: () => Promise<void>) => void, leaseCount
   const holder = { name: "importer", host: "mail-1", pid: 1, labels: LABELS };
   const { lease } = commandsFor(storeId);
   for (let run = 1; run <= leaseCount; run++) await stepOn(store, "main", lease({ holder }));
-  const server = await createServer({ coordinator, release: "0" });
+  const server = createServer({ coordinator, release: "0" });
   onFinished(() => server.stop());
   const { port } = new URL(await server.listen({ host: "127.0.0.1", port: 0 }));
   const socket = connect({ port: Number(port), host: "127.0.0.1" });

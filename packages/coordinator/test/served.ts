@@ -41,7 +41,7 @@ export async function served({ namespaces = ["main"], host = "127.0.0.1", own = 
   const store = new GatedStore();
   const coordinator = new Coordinator({ store, name: "test", log: events, ...own });
   for (const namespace of namespaces) await coordinator.initNamespace(namespace);
-  const server = await createServer({ coordinator, release: "1.2.3", events, ...options });
+  const server = createServer({ coordinator, release: "1.2.3", events, ...options });
   onTestFinished(() => server.stop());
   const url = await server.listen({ host, port: 0 });
   const port = Number(new URL(url).port);

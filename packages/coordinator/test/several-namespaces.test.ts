@@ -111,7 +111,7 @@ function started(store: Store, { bounds, url }: Place, folder: string) {
 
 /** What its server shows to load balancers and monitoring. */
 async function shownBy(coordinator: Coordinator) {
-  const server = await createServer({ coordinator, release: "0" });
+  const server = createServer({ coordinator, release: "0" });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const [readiness, metrics] = await Promise.all(["/readyz", "/metrics"].map((path) => fetch(new URL(path, url))));
   const shown = { readiness: await readiness?.json(), metrics: await metrics?.text() };

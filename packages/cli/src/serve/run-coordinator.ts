@@ -99,7 +99,11 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
     const namespaces = await prepareNamespaces(coordinator, opened, namespace, place, printError);
     // Named, and missing: fails now, instead of for each importer later.
     if (mustServeNamespace && !namespaces.includes(namespace)) await coordinator.status(namespace);
-    const server = await createServer({
+    let onLoadError = (_error: unknown) => {};
+    const loadFailed = new Promise<never>((_, reject) => {
+      onLoadError = reject;
+    });
+    const server = createServer({
       coordinator,
       release: RELEASE,
       events,
@@ -115,6 +119,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
       // Not without tokens, where any client may come.
       startedWith: access.isForOperators ? { store: place, startedAtMs: Date.now(), settings, commands } : undefined,
       tls,
+      onLoadError,
     });
     const url = await server.listen({ host, port }).catch(async (error: NodeJS.ErrnoException) => {
       await server.stop();
@@ -133,7 +138,7 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
     const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
     const trimmer = new LedgerTrimmer({ store: opened.store, files, log: events });
     trimmer.start();
-    const reason = await Promise.race([stopped, hungUp]);
+    const reason = await Promise.race([stopped, hungUp, loadFailed]);
     printError(`${reason}: finishing requests in flight`);
     await server.stop();
     endTlsReload?.();

@@ -1,6 +1,5 @@
 /** The web framework, set up for unauthenticated clients: routes that read, whose parameters are checked by zod schemas. */
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
-import type { Server as HttpsServer } from "node:https";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { ROUTES } from "@callnumber/protocol/api";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
@@ -12,16 +11,10 @@ import { errorResponse, invalidRequest, type LogError, shownPath } from "./error
 const PARAMETER_LENGTH_MAX = 256;
 
 /** Named, since the compiler would describe it by a namespace that some module resolutions do not have. */
-export type TypedApp = FastifyInstance<
-  Server | HttpsServer,
-  IncomingMessage,
-  ServerResponse,
-  FastifyBaseLogger,
-  ZodTypeProvider
->;
+export type TypedApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
 
-/** `newServer` makes a server of Node for the listener. */
-export function newApp(logError: LogError, newServer: (listener: RequestListener) => Server | HttpsServer): TypedApp {
+/** Its own server never listens: our servers pass their requests to its `routing`. */
+export function newApp(logError: LogError): TypedApp {
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, headers, body } = errorResponse(logError(error, request));
     reply.code(status).headers(headers).send(body);
@@ -29,11 +22,8 @@ export function newApp(logError: LogError, newServer: (listener: RequestListener
   const app = Fastify({
     // The log has our events, each under its own name; a line for every request would drown them.
     logger: false,
-    serverFactory: newServer,
     // HEAD would do all the work of GET for no response body: only a route where that is nothing allows it.
     exposeHeadRoutes: false,
-    // The servers respond to malformed requests.
-    clientErrorHandler: () => {},
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     // Our own hook responds with a code that clients know.
     return503OnClosing: false,

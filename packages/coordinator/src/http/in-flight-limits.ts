@@ -16,10 +16,14 @@ export const PUBLIC_READS_MAX = 8;
 /** For all clients; one alone has half. */
 export const STREAM_COUNT_MAX = 64;
 
+/** For one client: requests of routes that are not loaded yet. Only their heads are kept. */
+const WAITING_REQUESTS_MAX = 256;
+
 const RETRY_AFTER_MS = 1_000;
 
 export function newLimits(maxConcurrentLeases: number) {
   return {
+    waiting: new ConcurrencyLimit(WAITING_REQUESTS_MAX, "requests"),
     leases: new ConcurrencyLimit(maxConcurrentLeases, "leases and reports"),
     // More than a browser has connections. A read of the ledger may hold up a lease for one step of its way.
     reads: new ConcurrencyLimit(16, "requests"),
@@ -30,7 +34,7 @@ export function newLimits(maxConcurrentLeases: number) {
   };
 }
 
-type Limits = ReturnType<typeof newLimits>;
+export type Limits = ReturnType<typeof newLimits>;
 type Kind = keyof Limits;
 
 declare module "fastify" {

@@ -1,7 +1,9 @@
 /**
- * The HTTP servers of Node under the web framework: their limits, their TLS, and the requests in flight. There is one for each address of
- * `localhost`. A malformed request gets an error body here, and its connection ends.
+ * The HTTP servers of Node: their limits, their TLS, and the requests in flight. There is one for each address of `localhost`. A malformed
+ * request gets an error body here, and its connection ends.
  */
+import { lookup } from "node:dns/promises";
+import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
@@ -11,7 +13,7 @@ import {
   STATUS_CODES,
 } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import type { Socket } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ErrorCode } from "@callnumber/protocol/api";
 import type { Log } from "../log.js";
@@ -60,9 +62,12 @@ export interface NodeServersOptions {
   /** Connections at a time, on each address: beyond it unknown ones are closed, else further ones. Default 2,048. */
   readonly maxConnections: number | undefined;
   readonly log: Log;
+  /** Gets each well-formed request. */
+  readonly listener: RequestListener;
 }
 
 export class NodeServers {
+  readonly #listener: RequestListener;
   readonly #log: Log;
   readonly #maxConnections: number;
   readonly #servers = new Map<Server | TlsServer, Connections>();
@@ -74,7 +79,8 @@ export class NodeServers {
   #isStopping = false;
   #isClosed = false;
 
-  constructor({ tls, maxConnections = CONNECTIONS_DEFAULT, log }: NodeServersOptions) {
+  constructor({ tls, maxConnections = CONNECTIONS_DEFAULT, log, listener }: NodeServersOptions) {
+    this.#listener = listener;
     this.#log = log;
     this.#maxConnections = maxConnections;
     this.#tls = tls;
@@ -90,32 +96,19 @@ export class NodeServers {
     return this.#isStopping;
   }
 
-  create(handler: RequestListener): Server | TlsServer {
-    const connections = new Connections({ countMax: this.#maxConnections, log: this.#log });
-    const listener: RequestListener = (request, response) => {
-      this.#begin(response, connections);
-      handler(request, response);
-    };
-    const server = this.#tls
-      ? createTlsServer({ ...HTTP_OPTIONS, ...contextOf(this.#tls), handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, listener)
-      : createServer(HTTP_OPTIONS, listener);
-    server.maxConnections = this.#maxConnections;
-    server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX;
-    server.setTimeout(SOCKET_TIMEOUT_MS);
-    server.on("connection", (socket: Socket) => {
-      if (this.#isClosed) socket.destroy();
-      connections.add(socket);
-    });
-    server.on("drop", (dropped) => connections.noteDropped(dropped?.remoteAddress));
-    server.on("clientError", (error, socket) => this.#rejectMalformed(error, socket as Socket));
-    // Node would pass it on as `clientError`, and be sent a response that the client can't read.
-    server.removeAllListeners("tlsClientError");
-    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-      socket.destroy();
-      this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
-    });
-    this.#servers.set(server, connections);
-    return server;
+  /**
+   * Listens on the host; on each address of `localhost`, where a further one that is in use or missing is left out. Resolves to the URL.
+   * @throws the error of Node when it can't.
+   */
+  async listen({ host, port: wanted }: { readonly host: string; readonly port: number }): Promise<string> {
+    const { address, family, port } = await this.#listenOn(host, wanted);
+    if (host === "localhost") {
+      const found = await lookup(host, { all: true }).catch(() => []);
+      const others = found.filter((other) => other.address !== address);
+      await Promise.allSettled(others.map((other) => this.#listenOn(other.address, port)));
+    }
+    const named = family === "IPv6" ? `[${address}]` : address.replace(/^0\.0\.0\.0$/, "127.0.0.1");
+    return `${this.#tls ? "https" : "http"}://${named}:${port}`;
   }
 
   /** The request needed a permission and got it: from now on its connection is kept as long as any. */
@@ -154,6 +147,41 @@ export class NodeServers {
     }
     this.#isClosed = true;
     for (const connections of this.#servers.values()) connections.end();
+    await Promise.all([...this.#servers.keys()].map((server) => new Promise((resolve) => server.close(resolve))));
+  }
+
+  async #listenOn(host: string, port: number): Promise<AddressInfo> {
+    const server = this.#create().listen(port, host);
+    await once(server, "listening");
+    return server.address() as AddressInfo;
+  }
+
+  #create(): Server | TlsServer {
+    const connections = new Connections({ countMax: this.#maxConnections, log: this.#log });
+    const listener: RequestListener = (request, response) => {
+      this.#begin(response, connections);
+      this.#listener(request, response);
+    };
+    const server = this.#tls
+      ? createTlsServer({ ...HTTP_OPTIONS, ...contextOf(this.#tls), handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, listener)
+      : createServer(HTTP_OPTIONS, listener);
+    server.maxConnections = this.#maxConnections;
+    server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX;
+    server.setTimeout(SOCKET_TIMEOUT_MS);
+    server.on("connection", (socket: Socket) => {
+      if (this.#isClosed) socket.destroy();
+      connections.add(socket);
+    });
+    server.on("drop", (dropped) => connections.noteDropped(dropped?.remoteAddress));
+    server.on("clientError", (error, socket) => this.#rejectMalformed(error, socket as Socket));
+    // Node would pass it on as `clientError`, and be sent a response that the client can't read.
+    server.removeAllListeners("tlsClientError");
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+      socket.destroy();
+      this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
+    });
+    this.#servers.set(server, connections);
+    return server;
   }
 
   #begin(response: ServerResponse, connections: Connections): void {

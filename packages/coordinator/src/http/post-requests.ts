@@ -6,6 +6,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import type { FastifySchema } from "fastify";
+import { parse } from "secure-json-parse";
 import type * as z from "zod";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
@@ -67,32 +68,33 @@ export interface PostOptions {
 // biome-ignore lint/suspicious/noExplicitAny: a route is added with its own types
 type AnyRoute = PostRoute<any, any>;
 
-type ParseJson = (request: never, body: string, done: (error: Error | null, value?: unknown) => void) => unknown;
-
 export class PostRequests {
   readonly #options: PostOptions;
-  readonly #parse: ParseJson;
   #looked: Promise<void> | undefined;
   readonly #routes: { readonly pattern: RegExp; readonly route: AnyRoute }[] = [];
 
-  constructor(app: TypedApp, options: PostOptions) {
+  constructor(options: PostOptions) {
     this.#options = options;
-    this.#parse = app.getDefaultJsonParser("error", "error") as ParseJson;
   }
 
-  /** The framework describes the route, and hands over requests whose path is written in another way than our clients do. */
-  add<Params, Body>(app: TypedApp, route: PostRoute<Params, Body>): void {
-    const { path, schema, params, body } = route;
-    this.#routes.push({ pattern: new RegExp(`^${path.replace(/:(\w+)/g, "(?<$1>[^/?%]+)")}$`), route });
-    app.post(path, {
-      config: { permission: "lease" },
-      schema: { ...schema, params, body },
-      onRequest: (request, reply, _done) => {
-        reply.hijack();
-        void this.#answer(route, request.raw, reply.raw, request.params);
-      },
-      handler: async () => {},
-    });
+  add<Params, Body>(route: PostRoute<Params, Body>): void {
+    this.#routes.push({ pattern: new RegExp(`^${route.path.replace(/:(\w+)/g, "(?<$1>[^/?%]+)")}$`), route });
+  }
+
+  /** The framework describes the routes, and hands over requests whose path is written in another way than our clients do. */
+  register(app: TypedApp): void {
+    for (const { route } of this.#routes) {
+      const { path, schema, params, body } = route;
+      app.post(path, {
+        config: { permission: "lease" },
+        schema: { ...schema, params, body },
+        onRequest: (request, reply, _done) => {
+          reply.hijack();
+          void this.#answer(route, request.raw, reply.raw, request.params);
+        },
+        handler: async () => {},
+      });
+    }
   }
 
   /** Takes the request, and returns true, if it is for one of the routes. */
@@ -116,7 +118,7 @@ export class PostRequests {
       const rejection = rejectionOf(call.principal, { permission: "lease", namespace });
       if (rejection !== undefined) throw rejection;
       servers.know(request, response);
-      call.body = this.#parsed(await bodyOf(request, response));
+      call.body = parsed(await bodyOf(request, response));
       const [ofPath, body] = [checked("params", route.params, params), checked("body", route.body, call.body)];
       await this.#untilLooked();
       call.throwIfAborted();
@@ -152,16 +154,6 @@ export class PostRequests {
     });
     return this.#looked;
   }
-
-  #parsed(body: Buffer): unknown {
-    if (!isUtf8(body)) throw new CoordinatorError("invalid_request", "the body is not UTF-8");
-    let parsed: unknown;
-    this.#parse(undefined as never, body.toString(), (error, value) => {
-      if (error) throw error;
-      parsed = value;
-    });
-    return parsed;
-  }
 }
 
 /** Resolves to the body: JSON by its type, and no larger than allowed. The connection of a larger one ends, since the rest of it may come. */
@@ -184,6 +176,16 @@ function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Buf
     request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     request.on("error", () => reject(new CoordinatorError("invalid_request", "the request broke off")));
   });
+}
+
+/** Rejects a key that would set a prototype, too. */
+function parsed(body: Buffer): unknown {
+  if (!isUtf8(body)) throw new CoordinatorError("invalid_request", "the body is not UTF-8");
+  try {
+    return parse(body.toString());
+  } catch {
+    throw new CoordinatorError("invalid_request", `the body is ${body.length === 0 ? "empty" : "no valid JSON"}`);
+  }
 }
 
 function checked<Value>(part: string, schema: z.ZodType<Value>, value: unknown): Value {

@@ -1,30 +1,26 @@
 /**
- * The HTTP server of a coordinator: it puts the routes together, responds to errors with the protocol's error bodies, and stops gracefully.
- * Knows the coordinator, and nothing of stores.
+ * The HTTP server of a coordinator: it checks what holds for every request, responds to errors with the protocol's error bodies, loads the
+ * routes that it does not need at once (later-routes.ts), and stops gracefully. Knows the coordinator, and nothing of stores.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { setImmediate as endOfTurn } from "node:timers/promises";
 import { filledJson, ROUTES } from "@callnumber/protocol/api";
-import swagger from "@fastify/swagger";
-import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
 import { CoordinatorError } from "../errors.js";
-import { EventHub } from "../events/events.js";
+import { type CoordinatorEvent, EventHub } from "../events/events.js";
 import { RecentEvents } from "../events/recent-events.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
 import { SILENT_LOG } from "../log.js";
-import { Metrics } from "../metrics/metrics.js";
 import { isLoopback } from "../platform/index.js";
-import { newApp, rejectUnknownQueries, routeThatIsOff, unknownRouteRejection } from "./app.js";
-import { type Authenticator, canReadSettings, NO_AUTH, type Principal, registerAuth } from "./auth.js";
-import { type HostNames, otherSiteRejection, registerConsole } from "./browser-requests.js";
+import { type Authenticator, canReadSettings, NO_AUTH, type Principal } from "./auth.js";
+import { type HostNames, otherSiteRejection } from "./browser-requests.js";
 import { COMMON_HEADERS, errorLogger, errorResponse, type RejectedRequest, sendJson } from "./error-response.js";
-import { EventStreams, eventsRoute } from "./event-streams.js";
-import { CONCURRENT_LEASES_DEFAULT, limitConcurrency, newLimits } from "./in-flight-limits.js";
+import { CONCURRENT_LEASES_DEFAULT, newLimits } from "./in-flight-limits.js";
+import type { LaterRoutes } from "./later-routes.js";
 import { NodeServers } from "./node-servers.js";
 import { PostRequests } from "./post-requests.js";
-import { healthRoutes, metricsRoute, openApiRoute, type StartedWith, settingsRoute } from "./routes/health.js";
-import { leaseRoutes } from "./routes/leases.js";
-import { exportRoute, namespacesRoutes, publicCallNumberRoute } from "./routes/namespaces.js";
+import type { StartedWith } from "./routes/health.js";
+import { addLeaseRoutes } from "./routes/leases.js";
 import type { TlsMaterial } from "./tls.js";
 
 /** What a server is made of; all but coordinator and release have a default. */
@@ -62,6 +58,11 @@ export interface ServerOptions {
   readonly startedWith?: StartedWith | undefined;
   /** Encrypts. Default: plain HTTP. */
   readonly tls?: TlsMaterial | undefined;
+  /**
+   * Called when the routes that are loaded after `listen` can't be, because the installation is damaged, for example: end the process then. Default:
+   * it ends by an unhandled rejection.
+   */
+  readonly onLoadError?: (error: unknown) => void;
 }
 
 /** The HTTP server of one coordinator. */
@@ -77,15 +78,15 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Creates the HTTP API and the console of a coordinator. It listens when `listen` is called. */
-export async function createServer(options: ServerOptions): Promise<Server> {
-  const { coordinator, release, startedWith, tls, maxConnections } = options;
+/**
+ * Creates the HTTP API and the console of a coordinator. From `listen` on, leases and reports are answered; all other requests wait until their
+ * routes are loaded, which begins then.
+ */
+export function createServer(options: ServerOptions): Server {
+  const { coordinator, startedWith, tls, maxConnections } = options;
   const { events = new EventHub(SILENT_LOG), recentEvents = new RecentEvents(), authenticator = NO_AUTH } = options;
   const { limits = new LeaseLimits(), maxConcurrentLeases = CONCURRENT_LEASES_DEFAULT } = options;
   const logError = errorLogger(events);
-  const servers = new NodeServers({ tls, maxConnections, log: events });
-  const metrics = new Metrics({ coordinator, events, release, servers });
-  const streams = new EventStreams(recentEvents, startedWith?.commands);
   const filled = (json: string, principal: Principal | null | undefined) =>
     startedWith !== undefined && canReadSettings(principal) ? filledJson(json, startedWith.commands) : json;
   const sendError = (error: unknown, request: RejectedCall, response: ServerResponse) => {
@@ -98,86 +99,68 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     servers.isStopping && request.url !== ROUTES.health
       ? new CoordinatorError("shutting_down", "this coordinator is stopping; try again in a moment")
       : siteRejection(request);
-  // What holds for every request is checked here, once. Leases and reports go their own way, all others to the framework.
-  const app = newApp(logError, (framework) =>
-    servers.create((request, response) => {
-      const rejection = rejectionOf(request);
-      if (rejection !== undefined) sendError(rejection, { raw: request }, response);
-      else if (!posts.take(request, response)) {
-        for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
-        framework(request, response);
-      }
-    }),
-  );
+  // What holds for every request is checked here, once. Leases and reports go their own way, all others to the later routes.
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    const rejection = rejectionOf(request);
+    if (rejection !== undefined) sendError(rejection, { raw: request }, response);
+    else if (!posts.take(request, response)) {
+      for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
+      if (later === undefined) void answerWhenLoaded(request, response);
+      else later.listener(request, response);
+    }
+  };
+  const servers = new NodeServers({ tls, maxConnections, log: events, listener });
   const inFlight = newLimits(maxConcurrentLeases);
-  const posts = new PostRequests(app, { authenticator, servers, slots: inFlight.leases, log: events, sendError });
-  app.addHook("onSend", (request, _reply, payload, done) => {
-    done(null, typeof payload === "string" ? filled(payload, request.principal) : payload);
-  });
+  const posts = new PostRequests({ authenticator, servers, slots: inFlight.leases, log: events, sendError });
+  addLeaseRoutes(posts, coordinator, limits);
 
-  await app.register(swagger, {
-    openapi: {
-      openapi: "3.1.0",
-      info: {
-        title: "Callnumber coordinator",
-        description: "Leases runs: each holds 16,384 call numbers, and is leased once, ever.",
-        version: release,
-      },
-    },
-    transform: jsonSchemaTransform,
-  });
-  const rejectUnknownRoutes = unknownRouteRejection(app);
-  // Before the hooks below, which don't run for it.
-  await app.register(registerConsole);
-  rejectUnknownQueries(app);
-  registerAuth(app, authenticator, (request, reply) => servers.know(request.raw, reply.raw));
-  limitConcurrency(app, inFlight);
-  rejectUnknownRoutes();
-  await app.register(async (scope) => {
-    const routes = scope.withTypeProvider<ZodTypeProvider>();
-    leaseRoutes(routes, posts, coordinator, limits);
-    namespacesRoutes(routes, coordinator, release);
-    exportRoute(routes, coordinator, logError);
-    if (options.publicInspect) publicCallNumberRoute(routes, coordinator);
-    else routeThatIsOff(routes, ROUTES.publicCallNumber, PUBLIC_INSPECT_IS_OFF);
-    if (startedWith)
-      settingsRoute(routes, startedWith, async () => ({
-        release,
-        certificateEndsAtMs: servers.material?.endsAtMs ?? null,
-        findings: await coordinator.findings(),
-      }));
-    else routeThatIsOff(routes, ROUTES.settings, SETTINGS_ARE_OFF);
-    healthRoutes(routes, coordinator);
-    eventsRoute(routes, streams, authenticator);
-  });
-  openApiRoute(app);
-  metricsRoute(app, metrics);
+  let later: LaterRoutes | undefined;
+  let loading: Promise<LaterRoutes> | undefined;
+  const earlierEvents: CoordinatorEvent[] = [];
+  let endEarlierEvents = () => {};
+  const load = async () => {
+    // The caller of `listen` goes first.
+    await endOfTurn();
+    const { makeLaterRoutes } = await import("./later-routes.js");
+    endEarlierEvents();
+    const shared = { ...options, events, recentEvents, authenticator, earlierEvents };
+    later = await makeLaterRoutes({ ...shared, servers, posts, inFlight, logError, filled });
+    return later;
+  };
+  const answerWhenLoaded = async (request: IncomingMessage, response: ServerResponse) => {
+    try {
+      inFlight.waiting.take(request.socket.remoteAddress ?? "");
+      loading ??= load();
+      const routes = await loading;
+      routes.listener(request, response);
+    } catch (error) {
+      sendError(error, { raw: request }, response);
+    }
+  };
 
   return {
     async listen(address) {
       assertExposureAllowed(address.host, options);
-      const url = await app.listen(address);
-      // The framework does not know of our TLS.
-      return tls === undefined ? url : url.replace(/^http:/, "https:");
+      endEarlierEvents = events.subscribe((event) => void earlierEvents.push(event));
+      const url = await servers.listen(address);
+      loading ??= load();
+      loading.catch(options.onLoadError);
+      return url;
     },
     useTls: (material) => servers.useTls(material),
     async stop() {
+      const closed = servers.close();
+      const routes = await loading?.catch(() => undefined);
       // A stream has no end of its own to wait for.
-      streams.close();
-      await servers.close();
-      await app.close();
-      metrics.close();
+      routes?.streams.close();
+      await closed;
+      await routes?.close();
+      endEarlierEvents();
     },
   };
 }
 
 type RejectedCall = RejectedRequest & { readonly principal?: Principal };
-
-const PUBLIC_INSPECT_IS_OFF =
-  "this coordinator does not say without a token whether a call number can exist. Start it with `serve --public-inspect`";
-const SETTINGS_ARE_OFF =
-  "this coordinator does not show its settings, because clients without a token may come from elsewhere. Start it with " +
-  "`serve --tokens-file FILE`, or without --listen-without-tokens and --allow-host";
 
 /** With tokens any host is allowed: a page under another name has no token. */
 function hostNamesOf(options: ServerOptions): HostNames | undefined {

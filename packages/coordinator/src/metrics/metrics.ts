@@ -4,7 +4,7 @@
  */
 import { version as nodeRelease } from "node:process";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import { type EventHub } from "../events/events.js";
+import type { CoordinatorEvent, EventHub } from "../events/events.js";
 import type { Observation, ObservedNamespace } from "../status/status.js";
 import { EventCounts, madeOf } from "./event-counts.js";
 
@@ -16,6 +16,8 @@ interface Observable {
 export interface MetricsOptions {
   readonly coordinator: Observable;
   readonly events: EventHub;
+  /** What the hub passed on before: it is counted, too. */
+  readonly earlierEvents: readonly CoordinatorEvent[];
   readonly release: string;
   readonly servers: {
     /** Undefined where plain HTTP is spoken. */
@@ -72,6 +74,7 @@ export class Metrics {
     this.#gauges = madeOf(GAUGES, (about) => new Gauge({ ...about, registers }));
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
+    for (const event of options.earlierEvents) this.#counts.count(event);
     this.#unsubscribe = options.events.subscribe((event) => this.#counts.count(event));
   }
 

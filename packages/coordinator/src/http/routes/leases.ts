@@ -7,13 +7,12 @@ import { leaseRequestSchema, leaseSchema, reportRequestSchema } from "@callnumbe
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import type { LeaseLimits } from "../../limits/lease-limits.js";
-import type { TypedApp } from "../app.js";
 import { errorResponses } from "../error-response.js";
 import type { PostCall, PostRequests } from "../post-requests.js";
 import { inNamespace, ofRun } from "./route-parts.js";
 
-export function leaseRoutes(app: TypedApp, posts: PostRequests, coordinator: Coordinator, limits: LeaseLimits): void {
-  posts.add(app, {
+export function addLeaseRoutes(posts: PostRequests, coordinator: Coordinator, limits: LeaseLimits): void {
+  posts.add({
     path: ROUTES.leases,
     schema: { summary: "Lease 1 to 64 contiguous runs", response: { 201: leaseSchema, ...errorResponses } },
     params: inNamespace,
@@ -22,7 +21,7 @@ export function leaseRoutes(app: TypedApp, posts: PostRequests, coordinator: Coo
     act: (call, { namespace }, body) => leaseWithin(limits, coordinator, call, namespace, body),
     undo: (lease: Lease) => coordinator.discard(lease, "requester_gone"),
   });
-  posts.add(app, {
+  posts.add({
     path: ROUTES.report,
     schema: {
       summary: "Report the last sequence used in a run",

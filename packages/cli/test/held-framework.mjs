@@ -1,0 +1,18 @@
+/**
+ * Imported into a process of `serve` before its own modules: the web framework is not loaded until the file HELD_UNTIL exists, and can't be where
+ * that file has a text.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { register } from "node:module";
+import { setTimeout as delay } from "node:timers/promises";
+import { isMainThread } from "node:worker_threads";
+
+if (isMainThread) register(import.meta.url);
+
+export async function resolve(specifier, context, next) {
+  if (specifier !== "fastify") return await next(specifier, context);
+  while (!existsSync(process.env.HELD_UNTIL)) await delay(5);
+  const fault = readFileSync(process.env.HELD_UNTIL, "utf8");
+  if (fault !== "") throw new Error(fault);
+  return await next(specifier, context);
+}
