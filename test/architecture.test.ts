@@ -52,9 +52,9 @@ const RULES: readonly Rule[] = [
   },
   {
     because: "the rules of the coordinator know ports only: no HTTP, no store",
-    // index.ts, operator.ts and internal.ts export what other packages use.
+    // index.ts, operator.ts, store.ts and internal.ts export what others use.
     files:
-      /^packages\/coordinator\/src\/((?!(index|internal|operator)\.ts$)[a-z-]+\.ts$|(events|inspect|ledger|status)\/)/,
+      /^packages\/coordinator\/src\/((?!(index|internal|operator|store)\.ts$)[a-z-]+\.ts$|(events|inspect|ledger|status)\/)/,
     forbidden:
       /^(packages\/coordinator\/src\/(http|stores)\/(?!server$|store$|open-store$|store-url$)|fastify|ioredis|@photostructure)/,
   },

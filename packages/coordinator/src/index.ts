@@ -3,7 +3,6 @@ export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
 export { EventHub } from "./events/events.js";
 export { RecentEvents } from "./events/recent-events.js";
-export type { Outcome, StepCommand } from "./guard/commands.js";
 export type { NamespaceRecord } from "./guard/record.js";
 export type { Finding } from "./guard/step-store.js";
 export { type Authenticator, NO_AUTH } from "./http/auth.js";

@@ -1,4 +1,4 @@
-/** The contract of a store as the package exports it: the example in the README runs it on a store, and a store that breaks it fails. */
+/** The parts and the contract of a store as the package exports them: the store in the README passes, and one that breaks the contract fails. */
 import { execFile } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,14 +6,17 @@ import { expect, test } from "vitest";
 import { folderForTest, REPOSITORY } from "../../../test/processes/command.js";
 
 const README = readFileSync(join(REPOSITORY, "packages/coordinator/README.md"), "utf8");
-const EXAMPLE = [...README.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code as string);
+/** By the names in their first lines. */
+const FILES = [...README.matchAll(/^```js\n(\/\/ (my-store\S*\.mjs).*?)^```$/gms)];
 
-/** As an author of a store would, in a project of its own. Resolves to what Vitest reports. */
-async function run(code: string): Promise<{ readonly numPassedTests: number; readonly numFailedTests: number }> {
+/** As an author of a store would, in a project of its own; `edit` changes the store. Resolves to what Vitest reports. */
+async function run(
+  edit = (code: string) => code,
+): Promise<{ readonly numPassedTests: number; readonly numFailedTests: number }> {
   const folder = await folderForTest();
   symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"), "junction");
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  writeFileSync(join(folder, "my-store.test.mjs"), code);
+  for (const [, code = "", name = ""] of FILES) writeFileSync(join(folder, name), edit(code));
   const words = [
     join(REPOSITORY, "node_modules/vitest/vitest.mjs"),
     "run",
@@ -31,11 +34,24 @@ async function run(code: string): Promise<{ readonly numPassedTests: number; rea
   }
 }
 
-test("the example of the README runs the contract on a store, and it passes", async () => {
-  const code = EXAMPLE.find((one) => one.includes("describeStoreContract")) ?? "";
-  const { numPassedTests, numFailedTests } = await run(code);
+test("the store in the README is made of public entries, and passes the contract", async () => {
+  expect(FILES.map(([, , name]) => name)).toEqual(["my-store.mjs", "my-store.test.mjs"]);
+  const imported = FILES.flatMap(([, code = ""]) => [...code.matchAll(/ from "([^"]+)"/g)].map(([, from]) => from));
+  expect(imported).toEqual([
+    "@callnumber/coordinator/store",
+    "@callnumber/coordinator/store-contract",
+    "./my-store.mjs",
+  ]);
+  const { numPassedTests, numFailedTests } = await run();
   expect(numFailedTests).toBe(0);
   expect(numPassedTests).toBeGreaterThan(40);
-  const forgetful = "return { store: Object.assign(store, { listNamespaces: async () => [] }),";
-  expect((await run(code.replace("return { store,", forgetful))).numFailedTests).toBeGreaterThan(0);
+});
+
+test.each([
+  ["writes what was decided on another state", "if (record === undefined) return found;", ""],
+  ["takes a report in the place of another", "|| !own.isSameProgress(ledger[at].progress, lease.progress)", ""],
+  ["trims what the trim does not expect", "!own.isAsTrimExpects(trim, held)", "false"],
+])("a store that %s fails the contract", async (_, right, wrong) => {
+  const edit = (code: string) => code.replace(right, wrong);
+  expect((await run(edit)).numFailedTests).toBeGreaterThan(0);
 });

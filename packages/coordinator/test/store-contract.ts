@@ -6,10 +6,11 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { describe, expect, test } from "vitest";
 import { EPS_MS, GAP_MS } from "../src/guard/clocks.js";
+import { FORKED_SEAL, NO_SEAL, PHASES } from "../src/guard/record.js";
 import type { ReportCommand } from "../src/ledger/ledger-changes.js";
 import { recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
-import type { LeaseQuery, Store } from "../src/stores/store.js";
+import type { LeaseQuery, LedgerTrim, Store } from "../src/stores/store.js";
 import {
   commandsFor,
   holder,
@@ -311,6 +312,35 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         await skipAhead();
         expect((await store.readRetention(NAMESPACE)).days).toBe(90);
       });
+
+      test("a trim removes the oldest leases where all that it rests on is so, and else nothing", async () => {
+        const { store, storeId, lease } = await storeFrom();
+        for (let count = 0; count < 3; count++) await lease();
+        const leases = await ledgerOf(store, NAMESPACE);
+        const [first, second] = leases as [LedgerEntry, LedgerEntry];
+        const record = { storeId, phase: PHASES.open, seal: NO_SEAL };
+        const trim = { record, trimmedThrough: 0, through: 2, leasedAtMs: 7, leases: [first, second] };
+        const progress = { run: 2, lastSequence: 1, state: "open", reportedAtMs: 7 } as const;
+        const unlike: readonly Partial<LedgerTrim>[] = [
+          { record: undefined },
+          { record: { ...record, storeId: storeIdFrom(2) } },
+          { record: { ...record, phase: PHASES.claimed } },
+          { record: { ...record, seal: FORKED_SEAL } },
+          { trimmedThrough: 1 },
+          { leases: [first] },
+          { leases: [second] },
+          { leases: [first, { ...second, progress }] },
+          { through: 3, leases },
+        ];
+        for (const other of unlike)
+          expect(await store.trimLedger(NAMESPACE, { ...trim, ...other }), JSON.stringify(other)).toBe(false);
+        expect(await ledgerOf(store, NAMESPACE)).toEqual(leases);
+        expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+        expect(await store.trimLedger(NAMESPACE, trim)).toBe(true);
+        expect(await store.trimLedger(NAMESPACE, trim)).toBe(false);
+        expect(await ledgerOf(store, NAMESPACE)).toEqual(leases.slice(2));
+        expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 2, leasedAtMs: 7 });
+      });
     });
 
     describe("the ledger", () => {
@@ -391,6 +421,20 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           expect(await firstLeaseSince(store, NAMESPACE, timeMs)).toEqual(expected);
         }
       });
+    });
+
+    test("leases are appended to a ledger without a record, after the newest lease that the caller knows", async () => {
+      const { store, lease } = await storeFrom();
+      for (let count = 0; count < 3; count++) await lease();
+      const leases = await ledgerOf(store, NAMESPACE);
+      expect(await store.appendLeases("other", 1, leases)).toBe(false);
+      expect(await store.appendLeases("other", 0, leases.slice(0, 2))).toBe(true);
+      expect(await store.appendLeases("other", 0, leases)).toBe(false);
+      expect(await store.appendLeases("other", 2, leases.slice(2))).toBe(true);
+      expect(await ledgerOf(store, "other")).toEqual(leases);
+      const next = { ...(leases[2] as LedgerEntry), firstRun: 4 };
+      expect(await store.appendLeases(NAMESPACE, 3, [next])).toBe(false);
+      expect(await ledgerOf(store, NAMESPACE)).toEqual(leases);
     });
 
     describe("reports", () => {
@@ -539,4 +583,8 @@ async function leasedAbove({ lease, skipAhead }: StoreInHand, mark: number): Pro
     expect(error).toMatchObject({ reason: "epoch_changed" });
     return (await skipAhead()) > mark;
   }
+}
+
+function ledgerOf(store: Store, namespace: string): Promise<readonly LedgerEntry[]> {
+  return store.leases(namespace, { direction: "oldest_first", limit: 10 });
 }
