@@ -36,7 +36,8 @@ export const ROUTES = {
 } as const;
 
 /**
- * Returns the path of a route with its parameters, escaped: a typed call number may contain anything.
+ * Returns the path of a route with its parameters, escaped: a typed call number may contain anything. A parameter `.` or `..` would leave the
+ * path, however it is escaped, so it becomes `%2E`, which names nothing.
  * @throws TypeError when a parameter is missing.
  */
 export function pathOf(route: keyof typeof ROUTES, parameters: Readonly<Record<string, string | number>> = {}): string {
@@ -44,7 +45,7 @@ export function pathOf(route: keyof typeof ROUTES, parameters: Readonly<Record<s
   return path.replace(/:(\w+)/g, (_, name: string) => {
     const value = parameters[name];
     if (value === undefined) throw new TypeError(`the path ${path} needs "${name}"`);
-    return encodeURIComponent(value);
+    return encodeURIComponent(value).replace(/^\.\.?$/, "%252E");
   });
 }
 

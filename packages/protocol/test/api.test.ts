@@ -30,6 +30,11 @@ test("pathOf escapes its parameters", () => {
   expect(pathOf("health")).toBe("/healthz");
 });
 
+test.each([".", ".."])("a parameter %j stays in its path", (parameter) => {
+  const path = pathOf("callNumber", { namespace: parameter, callNumber: parameter });
+  expect(new URL(path, "http://127.0.0.1").pathname).toBe("/v1/namespaces/%252E/call-numbers/%252E");
+});
+
 test("pathOf requires every parameter", () => {
   expect(() => pathOf("run", { namespace: "main" })).toThrow('needs "run"');
 });
