@@ -35,7 +35,7 @@ import type { Finding } from "./guard/step-store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
-import { reportInTime } from "./ledger/ledger-changes.js";
+import { recordReport } from "./ledger/ledger-changes.js";
 import {
   type ExportStep,
   exportedSteps,
@@ -246,7 +246,7 @@ export class Coordinator {
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
     assertNamespace(namespace);
     assertReport(ledgerId, { nonce, lastSequence, state });
-    await reportInTime(this.#ledger, namespace, ledgerId, { nonce, lastSequence, state }, this.#clock.now);
+    await recordReport(this.#ledger, namespace, ledgerId, { nonce, lastSequence, state }, this.#clock.now);
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 

@@ -75,7 +75,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     await recordReport(store, NAMESPACE, 8, reportCommand({ lastSequence: 4 }));
     await isTrimmed(6);
     expect((await findLease(store, NAMESPACE, 8))?.progress).toMatchObject({ run: 8, lastSequence: 4 });
-    await expect(recordReport(store, NAMESPACE, 6, reportCommand())).rejects.toMatchObject({ code: "run_not_leased" });
+    await expect(recordReport(store, NAMESPACE, 6, reportCommand())).rejects.toMatchObject({ code: "report_expired" });
     await recordReport(store, NAMESPACE, 8, reportCommand({ lastSequence: 9 }));
     expect((await findLease(store, NAMESPACE, 8))?.progress).toMatchObject({ lastSequence: 9 });
   });

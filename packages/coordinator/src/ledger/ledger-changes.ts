@@ -7,7 +7,7 @@ import { VERSION_MAX } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
 import { GAP_MS } from "../guard/clocks.js";
-import { notLeased, notTheHolder, refused } from "../guard/refusals.js";
+import { notTheHolder, refused } from "../guard/refusals.js";
 import { withoutLease } from "../retention/trimmed-leases.js";
 import type { RecordedLedger, Store } from "../stores/store.js";
 import { isSameLease, lastLedgerIdOf } from "./lease-identity.js";
@@ -25,10 +25,11 @@ export interface ReportCommand {
 
 /**
  * Records the progress of a lease. Progress never goes back, and a closed lease stays closed, in whatever order reports arrive.
- * @throws CoordinatorError `run_not_leased`, `holder_mismatch` (another nonce than the lease's), or as `Store.readNamespace`.
+ * @throws CoordinatorError `run_not_leased`, `report_expired` (the lease was trimmed), `holder_mismatch` (another nonce than the lease's), or as
+ *   `Store.readNamespace`: nothing is changed.
  */
 export async function recordReport(
-  store: Pick<Store, "readNamespace" | "leases" | "setProgress">,
+  store: RecordedLedger & Pick<Store, "setProgress">,
   namespace: string,
   ledgerId: number,
   command: ReportCommand,
@@ -36,7 +37,7 @@ export async function recordReport(
 ): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const [lease, record] = await Promise.all([findLease(store, namespace, ledgerId), store.readNamespace(namespace)]);
-    if (lease === undefined) throw notLeased(namespace, ledgerId);
+    if (lease === undefined) throw await withoutLeaseToReport(store, namespace, ledgerId);
     const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, timeNear(record.changedAtMs, now()));
     if (await store.setProgress(namespace, lease, progress)) return;
   }
@@ -49,23 +50,16 @@ function timeNear(changedAtMs: number, nowMs: number): number {
   return Math.min(Math.max(nowMs, changedAtMs - GAP_MS), changedAtMs + GAP_MS);
 }
 
-/** @throws CoordinatorError as `recordReport`; `report_expired`: nothing is changed. */
-export async function reportInTime(
-  ledger: RecordedLedger & Pick<Store, "setProgress">,
+/** Why a run has no lease to report on. */
+async function withoutLeaseToReport(
+  store: RecordedLedger,
   namespace: string,
   ledgerId: number,
-  command: ReportCommand,
-  now: () => number,
-): Promise<void> {
-  try {
-    await recordReport(ledger, namespace, ledgerId, command, now);
-  } catch (error) {
-    if (!(error instanceof CoordinatorError && error.code === "run_not_leased")) throw error;
-    const cause = await withoutLease(ledger, namespace, ledgerId);
-    if (cause.code !== "lease_trimmed") throw error;
-    const what = `the report on run ${nameOfLedgerId(ledgerId)} of namespace "${namespace}" is too late: its lease was trimmed from the store`;
-    throw new CoordinatorError("report_expired", `${what}. Nothing was changed`, { cause });
-  }
+): Promise<CoordinatorError> {
+  const cause = await withoutLease(store, namespace, ledgerId);
+  if (cause.code !== "lease_trimmed") return cause;
+  const what = `the report on run ${nameOfLedgerId(ledgerId)} of namespace "${namespace}" is too late: its lease was trimmed from the store`;
+  return new CoordinatorError("report_expired", `${what}. Nothing was changed`, { cause });
 }
 
 /**
