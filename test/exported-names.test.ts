@@ -56,7 +56,7 @@ test("the entries are found, and no package but these has some", () => {
     expect.arrayContaining(["@callnumber/coordinator", "@callnumber/coordinator/operator", "@callnumber/client"]),
   );
   const others = readdirSync(join(REPOSITORY, "packages")).filter((name) => !PACKAGES.includes(name));
-  expect(others.sort()).toEqual(["cli", "console"]);
+  expect(others.sort()).toEqual(["archive", "cli", "console"]);
 });
 
 function entriesOf(name: string): Entry[] {

@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, expect, test } from "vitest";
-import { Archive, type NewMessage } from "../src/archive/archive.js";
+import { Archive } from "../src/archive/archive.js";
+import type { NewMessage } from "../src/archive/insert-message.js";
 import { SAME_RULES } from "../src/message/sameness.js";
 import { message, rowsOf, temporaryDirectory } from "./importing.js";
 

@@ -20,7 +20,8 @@ import {
   type ServingProcess,
   serveProcess,
 } from "../../../test/processes/command.js";
-import type { Archive, NewMessage } from "../src/archive/archive.js";
+import type { Archive } from "../src/archive/archive.js";
+import type { NewMessage } from "../src/archive/insert-message.js";
 import { type NumberedMessage, RangeImporter, type RangeResult } from "../src/importing/range-importer.js";
 import type { Summary } from "../src/importing/summary.js";
 import { parseMessage } from "../src/message/parse-message.js";

@@ -7,10 +7,9 @@
 import { resolve } from "node:path";
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
 import { ArchiveError } from "../errors.js";
-import type { MessageFields } from "../message/parse-message.js";
-import { type Identity, RELATIONS, type Relation, relationOf, SAME_RULES, type SameRule } from "../message/sameness.js";
+import { RELATIONS, type Relation, relationOf, SAME_RULES, type SameRule } from "../message/sameness.js";
 import { KnownNumbers } from "../numbers/known-numbers.js";
-import { messageInserter } from "./insert-message.js";
+import { type MessageKey, messageInserter, type NewMessage } from "./insert-message.js";
 import { type Same, SameMessages } from "./same-messages.js";
 import { inTransaction, openDatabase, sourceName } from "./schema.js";
 
@@ -30,20 +29,6 @@ export interface SamePolicy {
 export interface Origin {
   readonly storeId: string;
   readonly namespace: string;
-}
-
-/** Identifies a message of a source. */
-export interface MessageKey {
-  /** Absolute. */
-  readonly source: string;
-  readonly byteOffset: number;
-  /** SHA-256 of `raw`. */
-  readonly contentHash: Buffer;
-}
-
-export interface NewMessage extends MessageKey, Identity, Omit<MessageFields, "listId"> {
-  readonly number: number;
-  readonly raw: Buffer;
 }
 
 /** What was found before the archive was locked: it still holds if `version` does. */

@@ -1,6 +1,21 @@
 /** How a message becomes a row, with the thread that it belongs to. */
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
-import type { NewMessage } from "./archive.js";
+import type { MessageFields } from "../message/parse-message.js";
+import type { Identity } from "../message/sameness.js";
+
+/** Identifies a message of a source. */
+export interface MessageKey {
+  /** Absolute. */
+  readonly source: string;
+  readonly byteOffset: number;
+  /** SHA-256 of `raw`. */
+  readonly contentHash: Buffer;
+}
+
+export interface NewMessage extends MessageKey, Identity, Omit<MessageFields, "listId"> {
+  readonly number: number;
+  readonly raw: Buffer;
+}
 
 /** Plain INSERT: no OR IGNORE, no OR REPLACE, no upsert. This is what turns a repeated number into an error. */
 const INSERT = `insert into messages (call_number, message_id, subject, from_header, to_header, date, date_header, in_reply_to,

@@ -8,8 +8,7 @@ import { type DatabaseSyncInstance as Database, DatabaseSync } from "@photostruc
 import { ArchiveError } from "../errors.js";
 import { parseMessage } from "../message/parse-message.js";
 import { digestsOf, RELATIONS, SAME_RULES } from "../message/sameness.js";
-import type { NewMessage } from "./archive.js";
-import { messageInserter } from "./insert-message.js";
+import { messageInserter, type NewMessage } from "./insert-message.js";
 
 /** "CNar" in the file's header: distinguishes an archive from any other database. */
 const APPLICATION_ID = 0x434e6172;

@@ -5,14 +5,8 @@
  * The order matters. What is already stored is found before a number is taken, the numbers are taken before the archive
  * is locked, and all rows of the range are stored in one transaction or not at all.
  */
-import {
-  type Archive,
-  type LookUp,
-  type NewMessage,
-  NOTHING_STORED,
-  type StoredNow,
-  type StoreResult,
-} from "../archive/archive.js";
+import { type Archive, type LookUp, NOTHING_STORED, type StoredNow, type StoreResult } from "../archive/archive.js";
+import type { NewMessage } from "../archive/insert-message.js";
 import type { Same } from "../archive/same-messages.js";
 import { joinProblems, parseMessage } from "../message/parse-message.js";
 import { type Digests, digestsOf } from "../message/sameness.js";
