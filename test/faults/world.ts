@@ -25,8 +25,8 @@ import { Counts } from "./refusal-codes.js";
 export const BOUNDS: Bounds = { epsMs: 500, gapMs: 30_000, attendedMs: 30_000, heartbeatEveryMs: 100 };
 export const NAMESPACE = "main";
 const PREFLIGHT_EVERY_MS = 250;
-/** A safety net: a fault that never heals would otherwise hang the run. */
-const LIMIT_MS = 1_500_000;
+/** A safety net: a fault that never heals would otherwise hang the run. Ten times the longest wait with eight processes to a core. */
+const LIMIT_MS = 300_000;
 /** As many as a lease can hold: before the first recovery there is headroom for it. */
 const RUNS_REQUESTED = 64;
 
