@@ -36,6 +36,8 @@ test.each([
   [["a.mbox", "--archive", "a.db", "--follow", "--same-content", "number"], "--follow needs --same-content skip"],
   [["a.mbox", "--archive", "a.db", "--same", "id"], '--same "id" must be separator, bytes, message, body'],
   [["a.mbox", "--archive", "a.db", "--list", " x"], '--list " x" must have 1 to 100 printable characters'],
+  [["-", "a.mbox", "--archive", "a.db"], "- is one message on standard input: pass it alone"],
+  [["-", "--archive", "a.db", "--follow"], "- is one message on standard input: pass it alone, without --follow"],
   [["a.mbox", "--archvie", "a.db"], "--archvie"],
 ])("the command line rejects %j and names what is wrong", (args, text) => {
   expect(() => parseCommandLine(args, {})).toThrow(

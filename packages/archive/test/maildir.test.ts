@@ -1,9 +1,10 @@
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
+import { Archive } from "../src/archive/archive.js";
 import { listMaildir, listSubfolders, readMaildirMessage } from "../src/sources/maildir.js";
 import { openMailSources, type Problem, planRanges, type Range } from "../src/sources/source.js";
-import { letter, sampleMaildir, tinyMbox } from "./importing.js";
+import { importHere, letter, rowsOf, sampleMaildir, tinyMbox } from "./importing.js";
 
 let maildir: string;
 beforeEach(async () => {
@@ -59,6 +60,41 @@ test("a directory that is no maildir is a source for each mbox in it, and what c
   for await (const range of planRanges(sources, listener)) ranges.push(range);
   expect(ranges.map(({ path, items }) => [path, items.length])).toEqual([[join(lists, "b.mbox"), 2]]);
   expect(reasons).toEqual([expect.stringContaining("ENOENT")]);
+});
+
+test("a directory of .eml files or of MH is one source, in the order of the numbers, and a number may be an mbox", async () => {
+  const folder = join(maildir, "..", "folder");
+  await mkdir(folder);
+  for (const name of ["10", "9", "b.EML", "a.eml"]) await writeFile(join(folder, name), `Subject: ${name}\n\nx`);
+  await writeFile(join(folder, "2005"), tinyMbox(2));
+  await writeFile(join(folder, "11"), "no message\n");
+  for (const name of [".mh_sequences", ",3", "x.msf"]) await writeFile(join(folder, name), "x");
+  using archive = new Archive(join(maildir, "archive.db"));
+  const { stored, problems, scanned } = await importHere(archive, folder);
+  expect(stored).toBe(6);
+  expect(scanned.map(({ path, messages, notices }) => [path, messages, notices])).toEqual([
+    [folder, 5, ["each file is a message, as in MH, or .eml"]],
+    [join(folder, "2005"), 2, []],
+  ]);
+  const bySource = new Map(rowsOf(archive.path).map((row) => [row.source, row]));
+  for (const [name, number] of [
+    ["9", 1],
+    ["10", 2],
+    ["a.eml", 4],
+    ["b.EML", 5],
+  ] as const) {
+    expect(bySource.get(join(folder, name))).toMatchObject({ number, subject: name, problem: null });
+  }
+  const reasons = problems.map(({ source, reason, isNoMail }) => [basename(source), reason, isNoMail]);
+  expect(reasons).toEqual([
+    [",3", expect.stringContaining("deleted in MH"), true],
+    ["x.msf", expect.stringContaining("the index of a mail program"), true],
+    ["11", "it does not begin like a message", undefined],
+  ]);
+  // A file of its own has the same key.
+  expect(await importHere(archive, join(folder, "a.eml"))).toMatchObject({ stored: 0 });
+  await writeFile(join(folder, "c.eml"), "Subject: c\n\nx");
+  expect(await importHere(archive, join(folder, "c.eml"))).toMatchObject({ stored: 1, problems: [] });
 });
 
 test("the importer rejects a directory that is not a maildir, and a missing one", async () => {

@@ -13,6 +13,7 @@ beforeEach(async () => {
 const deleted = "it was deleted in Thunderbird";
 
 test.for([
+  ["Exported.mbox", ["Message 1", "Message 2"], ["it is the index of a mail program"]],
   ["content-length-wrong.mbox", ["Message 1", "Message 2", "Message 3"], []],
   ["eudora.mbx", ["Message 1", "Message 2", "Message 3"], []],
   ["folded-first.mbox", ["Grüße aus Wien", "Message 2"], []],
@@ -34,7 +35,7 @@ test.for([
   expect(rows.map(({ subject }) => subject)).toEqual(subjects);
   expect(problems.map(({ reason }) => reason)).toEqual(reasons.map((reason) => expect.stringContaining(reason)));
   // Refused is a file as a whole, or nothing.
-  expect(problems.some(({ stored }) => !stored)).toBe(subjects.length === 0);
+  expect(problems.some(({ stored, isNoMail }) => !stored && isNoMail !== true)).toBe(subjects.length === 0);
   for (const { message_id, from_header, date } of rows.filter(({ subject }) => subject !== null)) {
     expect([message_id, from_header, date]).toEqual([
       expect.stringMatching(/^<.*@example.org>/),

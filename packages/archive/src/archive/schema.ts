@@ -189,8 +189,9 @@ function renewTables(database: Database, path: string, version: number): void {
   }
 }
 
-/** A source in the archive's directory is named from there, so that the directory can be moved. `source`: absolute. */
+/** A source in the archive's directory is named from there, so that the directory can be moved. `source`: absolute, or `-` for standard input. */
 export function sourceName(archivePath: string, source: string): string {
+  if (!isAbsolute(source)) return source;
   const name = relative(dirname(archivePath), source);
   return name.startsWith("..") || isAbsolute(name) ? source : name;
 }

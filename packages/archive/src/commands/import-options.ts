@@ -4,6 +4,7 @@ import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/api";
 import * as z from "zod";
 import type { ImportSettings } from "../importing/import.js";
 import { SAME_RULES, type SameRule } from "../message/sameness.js";
+import { STDIN } from "../sources/source.js";
 import { archivePath, badUsage, check, parse, wholeNumber } from "./command.js";
 
 const PROCESS_COUNT_MAX = 64;
@@ -26,8 +27,10 @@ that number.
   callnumber-archive import letters.mbox --archive letters.db
   callnumber-archive import ~/Maildir lists/*.mbox --archive mail.db --json
 
-Each argument is an mbox file, a maildir (a directory with cur/ and new/
-inside) or a directory of mboxes. Maildirs inside are arguments of their own.
+Each argument is an mbox file, also one that gzip has compressed, a maildir (a
+directory with cur/ and new/ inside), or a directory of mboxes, of .eml files or
+of MH. Maildirs inside are arguments of their own. Instead of all of them, - is
+one message on standard input, as procmail and .forward deliver it.
 
 Options
   --archive FILE       the SQLite file to store the messages in; created if it
@@ -68,6 +71,7 @@ and reported by source, number and byte. README.md has the details.
 
 Exit status: 0 all is stored · 1 an error, or parts that could not be stored
              2 a wrong command line · 130, 143 stopped; 0 with --follow
+             75 with -: not stored yet, so that the mail program tries again
 `;
 
 const OPTIONS = {
@@ -121,6 +125,9 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
   };
   const checked = check(settingsSchema, options);
   if (positionals.length === 0) throw badUsage("no source: name at least one mbox file or maildir");
+  if (positionals.includes(STDIN) && (positionals.length > 1 || checked.follow)) {
+    throw badUsage("- is one message on standard input: pass it alone, without --follow");
+  }
   const { wait, "token-file": tokenFile, "same-content": whatToDo, same, list, follow, settle, ...forImport } = checked;
   const asks = whatToDo === "ask";
   if (asks && json) throw badUsage("--same-content ask and --json exclude each other: pass skip or number");

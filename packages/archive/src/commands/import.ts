@@ -1,9 +1,10 @@
 /** `callnumber-archive import`: signals, progress and the exit status. The summary goes to stdout, everything else to stderr. */
 import { createInterface } from "node:readline/promises";
-import { ArchiveError } from "../errors.js";
+import { ArchiveError, errorDetails } from "../errors.js";
 import { type ImportSettings, importMail } from "../importing/import.js";
 import type { NumberedMessage } from "../importing/range-importer.js";
 import { type Summary, summaryText } from "../importing/summary.js";
+import { STDIN } from "../sources/source.js";
 import { printable, quantity, writeError, writeLine, writeText } from "../terminal.js";
 import type { Command } from "./command.js";
 import { HELP_TEXT, parseCommandLine } from "./import-options.js";
@@ -14,20 +15,36 @@ type StopSignal = keyof typeof SIGNAL_STATUSES;
 
 const PROGRESS_INTERVAL_MS = 5_000;
 
+/** EX_TEMPFAIL of sysexits.h: a mail program keeps the message and tries again. */
+const TRY_AGAIN_STATUS = 75;
+
 export const command: Command = { help: HELP_TEXT, run };
 
 async function run(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
+  try {
+    await importAll(args, environment);
+  } catch (error) {
+    if (!args.includes(STDIN)) throw error;
+    writeError(errorDetails(error));
+    process.exitCode = TRY_AGAIN_STATUS;
+  }
+}
+
+async function importAll(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const { json, asks, settings } = parseCommandLine(args, environment);
   if (asks && !process.stdin.isTTY) {
     const message = "--same-content ask needs a terminal to ask on. Pass skip or number.";
     throw new ArchiveError("bad_usage", message);
   }
   const stopping = stopOnSignals();
+  // Some mail programs take any output for a failure.
+  const isDelivered = settings.sources.includes(STDIN);
   const importWith = async (changed: Partial<ImportSettings>) => {
     const progress = progressWriter();
+    if (isDelivered) progress.stop();
     const listener = {
       onProgress: progress.onProgress,
-      onNote: writeLine,
+      onNote: isDelivered ? () => {} : writeLine,
       onNumbered: settings.follow === undefined ? () => {} : json ? printJsonLine : printMessage,
       onCaughtUp: () => {
         progress.stop();
@@ -39,9 +56,11 @@ async function run(args: readonly string[], environment: NodeJS.ProcessEnv): Pro
     if (json && settings.follow !== undefined) printJsonLine(summary);
     else if (json) process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`);
     // An import that was rejected before it began has nothing but its error.
-    else if (summary.archiveHolds !== null) writeText(process.stdout, summaryText(summary));
+    else if (summary.archiveHolds !== null && !isDelivered) writeText(process.stdout, summaryText(summary));
     if (summary.error !== null) writeError(summary.error);
+    else if (isDelivered) for (const { reason } of summary.problems.filter(({ stored }) => !stored)) writeLine(reason);
     process.exitCode = exitStatus(summary, stopping.reason as StopSignal, settings.follow !== undefined);
+    if (isDelivered && summary.outcome !== "complete") process.exitCode = TRY_AGAIN_STATUS;
     return summary;
   };
   const { outcome, messages } = await importWith({});

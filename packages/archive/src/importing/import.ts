@@ -50,7 +50,7 @@ export async function importMail(
   };
   try {
     const onProblem = (problem: Problem) => {
-      messages.notStored++;
+      if (problem.isNoMail !== true) messages.notStored++;
       addProblem(problem);
       listener.onNote(noteOf(problem));
     };

@@ -118,7 +118,7 @@ class WorkerProcess {
     this.#number = start.workerNumber;
     // A date without a zone is UTC, on every machine.
     const env = { ...process.env, TZ: "UTC", [START_VARIABLE]: JSON.stringify(start) };
-    this.#child = fork(WORKER_PROGRAM, [], { stdio: ["ignore", "ignore", "inherit", "ipc"], env });
+    this.#child = fork(WORKER_PROGRAM, [], { stdio: ["inherit", "ignore", "inherit", "ipc"], env });
     listener.onStarted(this.#number, this.#child.pid);
     this.#child.on("message", (message: FromWorker) => {
       if (message.type === "imported") this.#pending?.resolve(message.result);

@@ -36,6 +36,17 @@ export function chunksOf(path: string, start: number, end: number): AsyncIterabl
   return createReadStream(path, { start, end, highWaterMark: CHUNK_BYTES });
 }
 
+/** Reads up to `bytes` of a file that is not compressed. */
+export async function readAt(path: string, position: number, bytes: number): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(bytes), 0, bytes, position);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
 /** Reads the bytes from `start` to `end`; fewer when the file has become shorter, none when the path has another file now. */
 export async function readBytes(path: string, identity: string, start: number, end: number): Promise<Buffer> {
   if (isPacked(path)) return await readPacked(path, identity, start, end);

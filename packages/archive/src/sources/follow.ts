@@ -9,10 +9,10 @@
  * next to it and read on. After a rotation that copies, or during a restart, it is read from its start; its messages are copies of stored ones.
  */
 import type { Stats } from "node:fs";
-import { open, readdir, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { identityOf, unpackedPath } from "./file.js";
+import { identityOf, readAt, unpackedPath } from "./file.js";
 import { isMaildir, listMaildir } from "./maildir.js";
 import type { MboxForm } from "./mbox.js";
 import {
@@ -127,6 +127,7 @@ export class Follower {
       for (const { unique } of range.items) this.#maildirs.get(range.path)?.known.delete(unique);
       return;
     }
+    if (range.kind !== "mbox") return;
     const mbox = this.#mboxes.get(range.identity);
     if (mbox !== undefined) mbox.mustReread = true;
   }
@@ -314,14 +315,4 @@ async function statOf(path: string): Promise<Stats | undefined> {
 
 async function beginsAt(path: string, position: number, begin: Buffer): Promise<boolean> {
   return (await readAt(path, position, begin.length)).equals(begin);
-}
-
-async function readAt(path: string, position: number, bytes: number): Promise<Buffer> {
-  const file = await open(path);
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(bytes), 0, bytes, position);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
 }

@@ -7,6 +7,9 @@
 import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { readAt } from "./file.js";
+import { startsWithFrom } from "./mbox.js";
 
 /** One message. Those in `tmp` are not delivered yet and are never read. */
 export interface MaildirMessage {
@@ -50,6 +53,30 @@ export async function listMaildir(
   return messages.sort((one, other) => (one.unique < other.unique ? -1 : one.unique > other.unique ? 1 : 0));
 }
 
+/** The name of a file that is one message: in MH, and as many programs save them. */
+const LETTER = /^\d+$|\.eml$/i;
+
+export function isLetter(path: string): boolean {
+  return LETTER.test(basename(path));
+}
+
+/** Returns those files of a directory that are one message each. One of such a name may be an mbox: then it begins with a separator. */
+export async function listLetters(path: string, names: readonly string[]): Promise<MaildirMessage[]> {
+  const found: MaildirMessage[] = [];
+  for (const unique of names.filter(isLetter).sort(byNumber)) {
+    const file = Buffer.from(unique).toString("latin1");
+    // What can't be read is reported when it is to be read.
+    const stats = await stat(bytesOf(path, file)).catch(() => undefined);
+    if (stats?.isFile() !== true) continue;
+    const begin = await readAt(`${path}/${unique}`, 0, SEPARATOR_BYTES_MIN).catch(() => Buffer.alloc(0));
+    if (!startsWithFrom(begin)) found.push({ unique, file, bytes: stats.size });
+  }
+  return found;
+}
+
+const byNumber = new Intl.Collator("en", { numeric: true }).compare;
+const SEPARATOR_BYTES_MIN = 5;
+
 /** Lists the directories inside that are maildirs of their own (Maildir++): `.Sent`, `.Archive.2005`. */
 export async function listSubfolders(path: string): Promise<string[]> {
   const entries = await readdir(path, { withFileTypes: true, encoding: "buffer" });
@@ -70,11 +97,16 @@ export async function readMaildirMessage(path: string, message: MaildirMessage):
   try {
     return await readBytes(path, message.file);
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!isMissing(error) || isInFolder(message)) throw error;
     const file = await findAgain(path, message.unique);
     if (file === undefined) throw error;
     return await readBytes(path, file);
   }
+}
+
+/** Whether it is from a directory that is no maildir. */
+export function isInFolder({ file }: MaildirMessage): boolean {
+  return !file.includes("/");
 }
 
 async function readBytes(path: string, file: string): Promise<Buffer> {

@@ -3,9 +3,9 @@
  */
 import { beginsWithMessageHeader, joinProblems } from "../message/parse-message.js";
 import { readBytes } from "./file.js";
-import { readMaildirMessage } from "./maildir.js";
+import { isInFolder, isLetter, readMaildirMessage } from "./maildir.js";
 import { type MboxPart, startsWithFrom } from "./mbox.js";
-import type { Problem, Range } from "./source.js";
+import { type Problem, type Range, STDIN } from "./source.js";
 
 /** SQLite keeps no row above 10^9 bytes; the rest of the row needs a little of it. */
 const MESSAGE_BYTES_MAX = 10 ** 9 - 1024 * 1024;
@@ -27,7 +27,29 @@ export interface SourceMessage {
 
 /** Yields each message of the range in its order, or the reason why it can't be read. */
 export function readRange(range: Range): AsyncGenerator<SourceMessage | Problem, void> {
+  if (range.kind === "stdin") return readStdin();
   return range.kind === "mbox" ? readMbox(range) : readMaildir(range);
+}
+
+/** One message, with the separator of a delivering program or without one. @throws Error when the program ends in an error. */
+async function* readStdin(): AsyncGenerator<SourceMessage | Problem, void> {
+  const place = { source: STDIN, number: 1, byteOffset: 0 };
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MESSAGE_BYTES_MAX) break;
+    chunks.push(chunk);
+  }
+  if (bytes === 0 || bytes > MESSAGE_BYTES_MAX) {
+    yield { ...place, reason: bytes === 0 ? "it is empty" : tooLarge(bytes), stored: false };
+    return;
+  }
+  const content = Buffer.concat(chunks);
+  const contentOffset = startsWithFrom(content) ? content.indexOf(NEWLINE) + 1 : 0;
+  const raw = content.subarray(contentOffset);
+  const fromLine = contentOffset > 0 ? content.subarray(0, contentOffset) : null;
+  yield { ...place, fromLine, raw, problem: unknownSeparators(raw, contentOffset) };
 }
 
 type Rejection = Pick<Problem, "reason" | "isTransient">;
@@ -49,7 +71,7 @@ async function* readMbox(range: Range & { kind: "mbox" }): AsyncGenerator<Source
     const place = { source, number: part.number, byteOffset: part.offset };
     const content = bytes.subarray(part.offset - start, part.contentEnd - start);
     const rejection = failure ?? rejectionOf(part, content);
-    if (rejection === undefined) yield { ...place, ...splitContent(part, content) };
+    if (rejection === undefined) yield { ...place, ...splitContent(part, content, isLetter(path)) };
     else yield { ...place, ...rejection, stored: false };
   }
 }
@@ -65,11 +87,16 @@ function rejectionOf(part: MboxPart, content: Buffer): Rejection | undefined {
   return undefined;
 }
 
-function splitContent(part: MboxPart, content: Buffer): Pick<SourceMessage, "fromLine" | "raw" | "problem"> {
+function splitContent(
+  part: MboxPart,
+  content: Buffer,
+  isSingle: boolean,
+): Pick<SourceMessage, "fromLine" | "raw" | "problem"> {
   const fromLineLength = part.contentOffset - part.offset;
   const raw = content.subarray(fromLineLength);
   const fromLine = part.kind === "message" ? content.subarray(0, fromLineLength) : null;
-  const problems = [PART_PROBLEMS[part.kind] ?? endProblem(raw), unknownSeparators(raw, part.contentOffset)];
+  const partProblem = isSingle && part.kind === "unseparated" ? null : (PART_PROBLEMS[part.kind] ?? endProblem(raw));
+  const problems = [partProblem, unknownSeparators(raw, part.contentOffset)];
   return { fromLine, raw, problem: joinProblems(problems) };
 }
 
@@ -112,6 +139,10 @@ async function* readMaildir(range: Range & { kind: "maildir" }): AsyncGenerator<
     try {
       if (message.bytes > MESSAGE_BYTES_MAX) throw new Error(tooLarge(message.bytes));
       const raw = await readMaildirMessage(range.path, message);
+      if (isInFolder(message) && !beginsWithMessageHeader(raw)) {
+        yield { ...place, reason: "it does not begin like a message", stored: false };
+        continue;
+      }
       yield { ...place, fromLine: null, raw, problem: null };
     } catch (error) {
       yield { ...place, reason: `it can't be read: ${(error as Error).message}`, stored: false, isTransient: true };

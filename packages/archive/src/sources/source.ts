@@ -7,8 +7,11 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveError } from "../errors.js";
 import { chunksOf, identityOf, isPacked, unpackedPath } from "./file.js";
-import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
+import { isMaildir, listLetters, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
 import { type MboxForm, type MboxPart, splitMbox } from "./mbox.js";
+
+/** The name of standard input on the command line, and of what came from it in the archive. */
+export const STDIN = "-";
 
 /** `path` is absolute and without links: the same file has one name, from wherever it is imported. */
 export type MailSource =
@@ -25,9 +28,12 @@ export type MailSource =
       readonly path: string;
       readonly bytes: number;
       readonly messages: readonly MaildirMessage[];
-      /** Directories inside that are maildirs of their own. They are not imported with it. */
-      readonly subfolders: readonly string[];
-    };
+      readonly notices: readonly string[];
+    }
+  /** A message on standard input. */
+  | { readonly kind: "stdin"; readonly path: string; readonly bytes: 0 }
+  /** A file among mailboxes that has no mail. */
+  | { readonly kind: "other"; readonly path: string; readonly bytes: 0; readonly reason: string };
 
 interface Numbered {
   /** Position in its source, from 1; 0 for text before the first separator. */
@@ -49,6 +55,7 @@ export type Range = { readonly path: string; readonly bytes: number } & (
       readonly items: readonly MboxItem[];
     }
   | { readonly kind: "maildir"; readonly items: readonly MaildirItem[] }
+  | { readonly kind: "stdin"; readonly items: readonly Numbered[] }
 );
 
 /** A part of a source that has no row in the archive, or a row with a remark. The summary lists it. */
@@ -60,6 +67,8 @@ export interface Problem {
   readonly stored: boolean;
   /** The source has changed since it was scanned: read again, the part may be stored. */
   readonly isTransient?: true;
+  /** It is no mail, and nothing is missing. */
+  readonly isNoMail?: true;
 }
 
 /** A path of the command line, absolute and without links, and what is there: of a directory that is no maildir, the mboxes in it. */
@@ -73,6 +82,7 @@ export interface OpenedPath {
  * @throws ArchiveError `source_unusable` with what it is instead of a source.
  */
 export async function openMailSources(given: string, mayBeEmpty = false): Promise<OpenedPath> {
+  if (given === STDIN) return { path: STDIN, sources: [{ kind: "stdin", path: STDIN, bytes: 0 }] };
   let path: string;
   try {
     path = await realpath(given);
@@ -92,11 +102,18 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
   }
   if (await isMaildir(path)) {
     const [messages, subfolders] = await Promise.all([listMaildir(path), listSubfolders(path)]);
-    const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
-    return { path, sources: [{ kind: "maildir", path, bytes, messages, subfolders }] };
+    const notices = subfolders.map((name) => `contains the maildir ${name}, which is not imported: pass it too`);
+    return { path, sources: [maildirSource(path, messages, notices)] };
   }
   const sources: MailSource[] = [];
-  for (const name of (await readdir(path)).filter(mayBeMbox).sort()) {
+  const names = (await readdir(path)).filter((name) => !isHidden(name)).sort();
+  const letters = await listLetters(path, names);
+  if (letters.length > 0) sources.push(maildirSource(path, letters, ["each file is a message, as in MH, or .eml"]));
+  const others = new Set(letters.map(({ unique }) => unique));
+  for (const name of names.filter((name) => !others.has(name))) {
+    const reason = reasonForNoMail(name);
+    if (reason !== undefined) sources.push({ kind: "other", path: join(path, name), bytes: 0, reason });
+    if (!mayBeMbox(name)) continue;
     const file = join(path, name);
     const found = await stat(file).catch(() => undefined);
     // Why it can't be read is reported when it is scanned.
@@ -110,13 +127,30 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
   return { path, sources };
 }
 
+function maildirSource(path: string, messages: readonly MaildirMessage[], notices: readonly string[]): MailSource {
+  return { kind: "maildir", path, bytes: messages.reduce((sum, { bytes }) => sum + bytes, 0), messages, notices };
+}
+
 function mboxSource(path: string, stats: Stats): MailSource {
   return { kind: "mbox", path, source: unpackedPath(path), bytes: stats.size, identity: identityOf(path, stats) };
 }
 
-/** In a directory of mboxes: neither hidden, nor the lock of a mail program. */
+function isHidden(name: string): boolean {
+  return name.startsWith(".") || name.endsWith(".lock");
+}
+
+const NO_MAIL: readonly (readonly [name: RegExp, reason: string])[] = [
+  [/^table_of_contents$|\.(?:msf|toc)$/, "it is the index of a mail program, and has no messages"],
+  [/^[,#]\d+$/, "it is a message that was deleted in MH, and is not imported: rename it to keep it"],
+];
+
+function reasonForNoMail(name: string): string | undefined {
+  return NO_MAIL.find(([form]) => form.test(name))?.[1];
+}
+
+/** In a directory of mboxes: not hidden, nor the lock or an index of a mail program. */
 export function mayBeMbox(name: string): boolean {
-  return !name.startsWith(".") && !name.endsWith(".lock");
+  return !isHidden(name) && reasonForNoMail(name) === undefined;
 }
 
 /** One transaction, and what a process loses when it is killed. */
@@ -128,7 +162,7 @@ const FIRST_RANGE_MESSAGE_COUNT = 8;
 
 /** What the scan found in one source. */
 export interface ScannedSource {
-  readonly kind: MailSource["kind"];
+  readonly kind: Range["kind"];
   readonly path: string;
   readonly bytes: number;
   readonly messages: number;
@@ -149,6 +183,16 @@ export async function* planRanges(sources: readonly MailSource[], listener: Plan
   const rangeSize = new RangeSize();
   for (const source of sources) {
     const { kind, path, bytes } = source;
+    if (kind === "other") {
+      const { reason } = source;
+      listener.onProblem({ source: path, number: 0, byteOffset: 0, reason, stored: false, isNoMail: true });
+      continue;
+    }
+    if (kind === "stdin") {
+      yield { kind, path, bytes, items: [{ number: 1, bytes }] };
+      listener.onSourceScanned({ kind, path, bytes, messages: 1, notices: [] });
+      continue;
+    }
     const scan = newScan();
     try {
       yield* toRanges(source, source.kind === "mbox" ? scanMbox(source, scan) : scanMaildir(source, scan), rangeSize);
@@ -283,8 +327,8 @@ export async function* scanMbox(source: MboxPlace, scan: Scan, isGrowing = false
   if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "has nothing but blank lines");
 }
 
-function* scanMaildir({ messages, subfolders }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem> {
+function* scanMaildir({ messages, notices }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem> {
   for (const message of messages) yield { ...message, number: ++scan.messages };
   if (scan.messages === 0) scan.notices.push("is empty");
-  for (const name of subfolders) scan.notices.push(`contains the maildir ${name}, which is not imported: pass it too`);
+  scan.notices.push(...notices);
 }
