@@ -11,6 +11,8 @@ export type ArchiveErrorCode =
   | "repeated_call_number"
   | "worker_died"
   | "token_invalid"
+  | "numbers_unusable"
+  | "number_never_leased"
   | "unexpected"
   | ClientErrorCode;
 

@@ -10,6 +10,7 @@ import { ignoreClosedPipes, writeError, writeText } from "./terminal.js";
 const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Promise<{ readonly command: Command }> }>> =
   {
     import: { summary: "Number and store the messages of mailboxes", load: () => import("./commands/import.js") },
+    numbers: { summary: "Export which message has which number", load: () => import("./commands/numbers.js") },
   };
 
 const HELP_TEXT = `A mail archive whose messages keep their call numbers.

@@ -111,6 +111,15 @@ export function runImporter(...args: readonly string[]) {
   return startImporter(...args).ended;
 }
 
+/** Runs any command of the archive to its end. */
+export async function callnumberArchive(...args: readonly string[]) {
+  const child = spawn(process.execPath, [CALLNUMBER_ARCHIVE, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const output = Promise.all([text(child.stdout), text(child.stderr)]);
+  const [status] = (await once(child, "close")) as [number | null];
+  const [stdout, stderr] = await output;
+  return { status, stdout, stderr };
+}
+
 export interface ArchiveRow {
   readonly call_number: string;
   readonly source: string;

@@ -9,6 +9,7 @@ import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
 import { ArchiveError } from "../errors.js";
 import { RELATIONS, type Relation, relationOf, SAME_RULES, type SameRule } from "../message/sameness.js";
 import { KnownNumbers } from "../numbers/known-numbers.js";
+import type { NumbersEntry, Origin } from "../numbers/numbers-file.js";
 import { type MessageKey, messageInserter, type NewMessage } from "./insert-message.js";
 import { type Same, SameMessages } from "./same-messages.js";
 import { inTransaction, openDatabase, sourceName } from "./schema.js";
@@ -23,12 +24,6 @@ export interface SamePolicy {
   readonly sameContent: SameContent;
   /** The weakest rule by which two messages are the same one. */
   readonly weakestRule: SameRule;
-}
-
-/** Where the call numbers of an archive come from. It never changes. */
-export interface Origin {
-  readonly storeId: string;
-  readonly namespace: string;
 }
 
 /** What was found before the archive was locked: it still holds if `version` does. */
@@ -227,6 +222,21 @@ export class Archive implements Disposable {
     }
   }
 
+  /**
+   * Reads the file of numbers into the archive: which numbers the messages had that are not here. `check` is called before, if there are
+   * some, with the greatest of them, and returns where the numbers come from; if it throws, the archive stays as it was.
+   */
+  async learn(entries: AsyncIterable<NumbersEntry>, check: (greatest: string) => Promise<Origin>): Promise<void> {
+    const greatest = await this.known.read(entries);
+    const origin = greatest === undefined ? undefined : await check(greatest);
+    this.#orAction(() =>
+      inTransaction(this.#database, () => {
+        if (origin !== undefined) this.#pin(origin);
+        this.known.accept();
+      }),
+    );
+  }
+
   close(): void {
     this.#database.close();
   }
@@ -235,7 +245,7 @@ export class Archive implements Disposable {
     this.close();
   }
 
-  /** In the transaction of the first message: an archive without messages is not pinned yet. */
+  /** In the transaction of the first message: an archive without messages or known numbers is not pinned yet. */
   #pin(origin: Origin): void {
     if (this.origin !== undefined) return this.assertOrigin(origin);
     const insert = this.#database.prepare("insert into facts (name, value) values (?, ?)");

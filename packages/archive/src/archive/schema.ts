@@ -94,6 +94,7 @@ create table known_numbers (
   body blob not null,
   message_id text,
   list text,
+  is_list_given integer not null,
   links text not null
 ) strict, without rowid;
 

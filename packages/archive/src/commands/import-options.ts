@@ -41,6 +41,9 @@ Options
   --token-file FILE    a file with the token that the coordinator requires
   --list NAME          the mailing list that the messages belong to; default:
                        what their List-Id says
+  --numbers FILE       the file of numbers: messages get the number that they
+                       have in it, and each new number is appended, so that
+                       numbers survive the loss of the archive
   --processes N        how many processes import in parallel, 1 to ${PROCESS_COUNT_MAX}
                        (default ${DEFAULT_PROCESS_COUNT})
   --wait SECONDS       how long to wait for an unreachable coordinator,
@@ -84,6 +87,7 @@ const OPTIONS = {
   follow: { type: "boolean", default: false },
   settle: { type: "string", default: String(DEFAULT_SETTLE_SECONDS) },
   list: { type: "string" },
+  numbers: { type: "string" },
   same: { type: "string", default: "message" },
   "same-content": { type: "string", default: "skip" },
   json: { type: "boolean", default: false },
@@ -99,6 +103,7 @@ const settingsSchema = z.object({
   follow: z.boolean(),
   settle: wholeNumber(1, SETTLE_SECONDS_MAX),
   list: z.string().regex(LIST_PATTERN, "must have 1 to 100 printable characters").optional(),
+  numbers: z.string().min(1, "must name a file").optional(),
   same: z.enum(SAME_NAMES, `must be ${SAME_NAMES.join(", ")}`),
   "same-content": z.enum(["skip", "number", "ask"], "must be skip, number or ask"),
 });
@@ -128,7 +133,17 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
   if (positionals.includes(STDIN) && (positionals.length > 1 || checked.follow)) {
     throw badUsage("- is one message on standard input: pass it alone, without --follow");
   }
-  const { wait, "token-file": tokenFile, "same-content": whatToDo, same, list, follow, settle, ...forImport } = checked;
+  const {
+    wait,
+    "token-file": tokenFile,
+    "same-content": whatToDo,
+    same,
+    list,
+    numbers: numbersFile,
+    follow,
+    settle,
+    ...forImport
+  } = checked;
   const asks = whatToDo === "ask";
   if (asks && json) throw badUsage("--same-content ask and --json exclude each other: pass skip or number");
   // What follows a mailbox reads a rotated mbox, and after a restart everything, again.
@@ -140,7 +155,7 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
     tokenFile,
     list,
     weakestRule: SAME_RULES[SAME_NAMES.indexOf(same)] as SameRule,
-    numbersFile: undefined,
+    numbersFile,
     sameContent: asks ? ("skip" as const) : whatToDo,
     waitTimeoutMs: wait * 1000,
     waitsForever: follow,

@@ -4,11 +4,13 @@
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { httpSource } from "@callnumber/client";
+import { createClient, httpSource } from "@callnumber/client";
 import { Archive } from "../archive/archive.js";
 import { ArchiveError, errorDetails } from "../errors.js";
+import { type FreshNumber, syncNumbers } from "../numbers/sync-numbers.js";
 import { Follower, type FollowSettings } from "../sources/follow.js";
 import { type OpenedPath, openMailSources, type Problem, planRanges, type ScannedSource } from "../sources/source.js";
+import { clientOptions } from "./client-options.js";
 import type { NumberedMessage } from "./range-importer.js";
 import { emptySummary, PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
 import { importWithWorkers, type WorkerListener, type WorkerSettings } from "./worker-pool.js";
@@ -40,7 +42,16 @@ export async function importMail(
   signal: AbortSignal,
 ): Promise<Summary> {
   const startedAtMs = performance.now();
-  const { sources: paths, processes, follow, ...forWorkers } = { ...settings, archive: resolve(settings.archive) };
+  const {
+    sources: paths,
+    processes,
+    follow,
+    ...forWorkers
+  } = {
+    ...settings,
+    archive: resolve(settings.archive),
+    numbersFile: settings.numbersFile && resolve(settings.numbersFile),
+  };
   const summary = emptySummary(forWorkers);
   const { messages } = summary;
   const scanned = new Map<string, ScannedSource>();
@@ -55,6 +66,7 @@ export async function importMail(
       listener.onNote(noteOf(problem));
     };
     const opened = await prepare(paths, forWorkers, follow !== undefined, onProblem);
+    await learnNumbers(forWorkers, addProblem, () => summary.runsLeased++);
     const sources = opened.flatMap((place) => place.sources);
     const { onNote, onCaughtUp } = listener;
     const onSourceScanned = (source: ScannedSource) => void scanned.set(source.path, source);
@@ -113,6 +125,29 @@ export async function importMail(
 
 function add<T extends string>(sums: Record<T, number>, counts: Readonly<Record<T, number>>): void {
   for (const name of Object.keys(sums) as T[]) sums[name] += counts[name];
+}
+
+/** Brings the archive and its file of numbers together. */
+async function learnNumbers(
+  settings: WorkerSettings,
+  onProblem: (problem: Problem) => void,
+  onLease: () => void,
+): Promise<void> {
+  const { archive: path, numbersFile, namespace } = settings;
+  if (numbersFile === undefined) return;
+  using archive = new Archive(path);
+  const takeNumber = async (): Promise<FreshNumber> => {
+    const client = createClient({ ...clientOptions(settings, archive.origin?.storeId, 0), hooks: { onLease } });
+    try {
+      const callNumber = await client.next();
+      return { callNumber, origin: { storeId: client.storeId as string, namespace } };
+    } finally {
+      await client.close();
+    }
+  };
+  await syncNumbers(archive, numbersFile, takeNumber, (number, reason) =>
+    onProblem({ source: numbersFile, number, byteOffset: 0, reason, stored: true }),
+  );
 }
 
 function noteOf({ source, number, reason }: Problem): string {

@@ -2,13 +2,12 @@
  * A process that imports: one client, one connection to the archive, one range after the other as the parent sends them.
  * Ends when the parent sends `stop`, and also when the parent is gone. Started by worker-pool.ts.
  */
-import { readFileSync } from "node:fs";
-import { basename } from "node:path";
 import { type Client, type ClientError, createClient } from "@callnumber/client";
-import { Archive } from "../archive/archive.js";
+import { Archive, type StoredNow } from "../archive/archive.js";
 import { errorDetails } from "../errors.js";
+import { appendLines, entryLine } from "../numbers/numbers-file.js";
 import type { Range } from "../sources/source.js";
-import { printable } from "../terminal.js";
+import { clientOptions } from "./client-options.js";
 import { type NumberSource, RangeImporter } from "./range-importer.js";
 import { type FromWorker, START_VARIABLE, type ToWorker, type WorkerStart } from "./worker-pool.js";
 
@@ -22,18 +21,11 @@ let failure: ClientError | undefined;
 let isReported = false;
 
 function open({ workerNumber, settings }: WorkerStart) {
-  const { coordinator, namespace, list, token, tokenFile, waitTimeoutMs } = settings;
+  const { namespace, list, numbersFile } = settings;
   const archive = new Archive(settings.archive, settings);
   archive.assertOrigin({ namespace });
-  const labels = { archive: printable(basename(settings.archive), 64), process: String(workerNumber) };
   const client = createClient({
-    coordinator,
-    namespace,
-    holder: { name: "callnumber-archive", labels },
-    waitTimeoutMs,
-    token: tokenFile === undefined ? token : () => readFileSync(tokenFile, "utf8"),
-    // Numbers of any other store are rejected before the first one.
-    expectedStoreId: archive.origin?.storeId,
+    ...clientOptions(settings, archive.origin?.storeId, workerNumber),
     hooks: {
       onLease: ({ runCount }) => {
         failure = undefined;
@@ -69,7 +61,13 @@ function open({ workerNumber, settings }: WorkerStart) {
       return client.storeId;
     },
   };
-  return { archive, client, importer: new RangeImporter(archive, numbers, { namespace, list }) };
+  const beforeCommit = (stored: readonly StoredNow[]) => {
+    const fresh = stored.filter(({ isRestored }) => !isRestored);
+    const lines = fresh.map(({ callNumber, message }) => entryLine(callNumber, message));
+    if (numbersFile === undefined || lines.length === 0 || archive.origin === undefined) return;
+    appendLines(numbersFile, archive.origin, lines);
+  };
+  return { archive, client, importer: new RangeImporter(archive, numbers, { namespace, list, beforeCommit }) };
 }
 
 /** Once for each outage. A client that only prefetches waits for nothing: it may have thousands of numbers left. */

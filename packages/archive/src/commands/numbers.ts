@@ -1,0 +1,56 @@
+/** `callnumber-archive numbers export`: the numbers of an archive, apart from it. */
+import { existsSync, renameSync, rmSync } from "node:fs";
+import * as z from "zod";
+import { Archive } from "../archive/archive.js";
+import { ArchiveError } from "../errors.js";
+import { headerLine } from "../numbers/numbers-file.js";
+import { appendMissing } from "../numbers/sync-numbers.js";
+import { archivePath, badUsage, type Command, check, parse } from "./command.js";
+
+const HELP = `Writes which message has which number, one JSON object a line.
+
+  callnumber-archive numbers export --archive FILE [--to FILE]
+
+  callnumber-archive numbers export --archive mail.db --to numbers.ndjson
+
+Keep the file apart from the archive. If the archive is lost, import the mail
+again with --numbers: each message gets the number that it had. An import with
+--numbers FILE keeps such a file up to date by itself.
+
+Options
+  --archive FILE       the archive. Required
+  --to FILE            where to write; replaced if it exists (default: standard
+                       output)
+  -h, --help           print this text
+`;
+
+const OPTIONS = { archive: { type: "string" }, to: { type: "string" } } as const;
+const schema = z.object({
+  archive: archivePath("--archive mail.db"),
+  to: z.string().min(1, "must name a file").optional(),
+});
+
+export const command: Command = {
+  help: HELP,
+  async run(args) {
+    const { values, positionals } = parse(args, OPTIONS);
+    if (positionals.join(" ") !== "export")
+      throw badUsage(`"numbers ${positionals.join(" ")}" is no command: numbers export`);
+    const { archive: path, to } = check(schema, values);
+    if (!existsSync(path))
+      throw new ArchiveError("archive_unusable", `There is no archive at ${path}. Check --archive.`);
+    using archive = new Archive(path);
+    const { origin } = archive;
+    if (origin === undefined) throw new ArchiveError("archive_unusable", `The archive ${path} has no message yet.`);
+    if (to === undefined) {
+      process.stdout.write(headerLine(origin));
+      for (const line of archive.known.missingLines()) process.stdout.write(line);
+      return;
+    }
+    // The old file stays until the new one is whole.
+    const written = `${to}.new`;
+    rmSync(written, { force: true });
+    appendMissing(archive, written, origin);
+    renameSync(written, to);
+  },
+};

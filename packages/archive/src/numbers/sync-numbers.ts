@@ -1,0 +1,97 @@
+/**
+ * Brings an archive and its file of numbers together before an import: the archive learns the numbers of messages that it does not have, and
+ * the file gets those that it lacks. After that, each number is appended before its message is committed.
+ */
+import { existsSync } from "node:fs";
+import type { Archive } from "../archive/archive.js";
+import { ArchiveError } from "../errors.js";
+import { placeOf } from "./known-numbers.js";
+import { appendLines, type NumbersEntry, type Origin, readNumbersFile } from "./numbers-file.js";
+
+/** A fresh number of the store, which is greater than all that it leased before. */
+export interface FreshNumber {
+  readonly callNumber: string;
+  readonly origin: Origin;
+}
+
+/**
+ * Reads the file into the archive, and appends what it lacks. A file that does not exist is made.
+ * `takeNumber` is called only if the file has numbers of messages that are not here: each of them must have been leased before that number.
+ * `onProblem` is called with each line, from 1, that can't be used.
+ * @throws ArchiveError `numbers_unusable` when the file can't be read or written, or is none; `store_mismatch`, `other_namespace` when its
+ *   numbers come from elsewhere; `number_never_leased` when the store can't have issued one of them. The archive is then as it was.
+ */
+export async function syncNumbers(
+  archive: Archive,
+  path: string,
+  takeNumber: () => Promise<FreshNumber>,
+  onProblem: (lineNumber: number, reason: string) => void,
+): Promise<void> {
+  if (existsSync(path)) {
+    let header: Origin | undefined;
+    const entries = async function* (): AsyncGenerator<NumbersEntry, void> {
+      for await (const line of orUnusable(path, readNumbersFile(path))) {
+        if ("header" in line) header = line.header;
+        if (header === undefined) throw unusable(path, "its first line is not that of a file of numbers");
+        if ("header" in line) archive.assertOrigin(header);
+        if ("problem" in line) onProblem(line.lineNumber, line.problem);
+        if ("entry" in line) yield line.entry;
+      }
+    };
+    await archive.learn(entries(), async (greatest) => {
+      const { callNumber, origin } = await takeNumber();
+      assertSameOrigin(path, header as Origin, origin);
+      if (placeOf(greatest) >= placeOf(callNumber)) throw neverLeased(path, greatest, origin);
+      return origin;
+    });
+    for (const number of archive.known.conflicts())
+      onProblem(0, `its number ${number} is that of another message here`);
+  }
+  if (archive.origin !== undefined) appendMissing(archive, path, archive.origin);
+}
+
+/** Appends what the file lacks: all numbers, if it was not read before. @throws ArchiveError `numbers_unusable`. */
+export function appendMissing(archive: Archive, path: string, origin: Origin): void {
+  try {
+    let lines: string[] = [];
+    for (const line of archive.known.missingLines()) {
+      if (lines.push(line) < CHUNK_COUNT) continue;
+      appendLines(path, origin, lines);
+      lines = [];
+    }
+    if (lines.length > 0) appendLines(path, origin, lines);
+  } catch (error) {
+    throw unusable(path, (error as Error).message);
+  }
+}
+
+const CHUNK_COUNT = 5000;
+
+async function* orUnusable<T>(path: string, lines: AsyncIterable<T>): AsyncGenerator<T, void> {
+  try {
+    yield* lines;
+  } catch (error) {
+    throw unusable(path, (error as Error).message);
+  }
+}
+
+function unusable(path: string, cause: string): ArchiveError {
+  const action = "Pass --numbers a file that callnumber-archive wrote, or a new one.";
+  return new ArchiveError("numbers_unusable", `The file of numbers ${path} can't be used: ${cause}. ${action}`);
+}
+
+function assertSameOrigin(path: string, header: Origin, { storeId, namespace }: Origin): void {
+  if (header.storeId === storeId && header.namespace === namespace) return;
+  const failure = `The numbers in ${path} are of the store ${header.storeId}, namespace ${header.namespace}`;
+  const action = "Pass the coordinator and the namespace of that store, or the file of this archive.";
+  throw new ArchiveError(
+    "store_mismatch",
+    `${failure}, not of ${storeId}, ${namespace}. Nothing was imported.\n${action}`,
+  );
+}
+
+function neverLeased(path: string, callNumber: string, { storeId }: Origin): ArchiveError {
+  const failure = `The file of numbers ${path} has ${callNumber}, which the store ${storeId} has not leased. Nothing was imported`;
+  const action = "The file is of another store, or the store was rolled back: read docs/how-to/recover.md.";
+  return new ArchiveError("number_never_leased", `${failure}.\n${action}`);
+}
