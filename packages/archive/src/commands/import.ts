@@ -36,6 +36,8 @@ async function importAll(args: readonly string[], environment: NodeJS.ProcessEnv
     const message = "--same-content ask needs a terminal to ask on. Pass skip or number.";
     throw new ArchiveError("bad_usage", message);
   }
+  // A date without a zone is UTC, on every machine.
+  process.env["TZ"] = "UTC";
   const stopping = stopOnSignals();
   // Some mail programs take any output for a failure.
   const isDelivered = settings.sources.includes(STDIN);

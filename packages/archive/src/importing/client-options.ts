@@ -1,9 +1,27 @@
-/** The client of a process that imports. */
+/** What a process that imports is told, and the client that it makes of that. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { ClientOptions } from "@callnumber/client";
+import type { SamePolicy } from "../archive/archive.js";
 import { printable } from "../terminal.js";
-import type { WorkerSettings } from "./worker-pool.js";
+
+export interface WorkerSettings extends SamePolicy {
+  /** Absolute. */
+  readonly archive: string;
+  /** The list that the messages belong to; undefined: each says itself. */
+  readonly list: string | undefined;
+  /** The file of numbers that each stored number is appended to. */
+  readonly numbersFile: string | undefined;
+  readonly coordinator: string;
+  readonly namespace: string;
+  readonly token: string | undefined;
+  /** Has precedence over `token`. Read before each request, so that a token can be rotated during an import. */
+  readonly tokenFile: string | undefined;
+  /** How long to wait for an unreachable coordinator. */
+  readonly waitTimeoutMs: number;
+  /** Waits for it again, however long it is away. */
+  readonly waitsForever: boolean;
+}
 
 /** `processNumber`: 0 for the parent. Numbers of any other store than `storeId` are rejected before the first one. */
 export function clientOptions(

@@ -10,10 +10,10 @@ import { ArchiveError, errorDetails } from "../errors.js";
 import { type FreshNumber, syncNumbers } from "../numbers/sync-numbers.js";
 import { Follower, type FollowSettings } from "../sources/follow.js";
 import { type OpenedPath, openMailSources, type Problem, planRanges, type ScannedSource } from "../sources/source.js";
-import { clientOptions } from "./client-options.js";
+import { clientOptions, type WorkerSettings } from "./client-options.js";
 import type { NumberedMessage } from "./range-importer.js";
 import { emptySummary, PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
-import { importWithWorkers, type WorkerListener, type WorkerSettings } from "./worker-pool.js";
+import { importWithWorkers, type WorkerListener } from "./worker-pool.js";
 
 export interface ImportSettings extends WorkerSettings {
   readonly sources: readonly string[];

@@ -1,31 +1,14 @@
 /**
- * The worker processes: each gets the next range when it has finished the last one. So at most one range per worker is in
- * flight, however large the sources are. A worker is started only when there is a range for it.
+ * The workers: each gets the next range when it has finished the last one. So at most one range per worker is in flight, however large the
+ * sources are. A worker is started only when there is a range for it. A single one is this process; more are processes of their own.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { SamePolicy } from "../archive/archive.js";
-import { ArchiveError, type ErrorDetails } from "../errors.js";
+import { ArchiveError, type ErrorDetails, errorDetails } from "../errors.js";
 import type { Range } from "../sources/source.js";
+import type { WorkerSettings } from "./client-options.js";
 import type { RangeResult } from "./range-importer.js";
-
-export interface WorkerSettings extends SamePolicy {
-  /** Absolute. */
-  readonly archive: string;
-  /** The list that the messages belong to; undefined: each says itself. */
-  readonly list: string | undefined;
-  /** The file of numbers that each stored number is appended to. */
-  readonly numbersFile: string | undefined;
-  readonly coordinator: string;
-  readonly namespace: string;
-  readonly token: string | undefined;
-  /** Has precedence over `token`. Read before each request, so that a token can be rotated during an import. */
-  readonly tokenFile: string | undefined;
-  /** How long to wait for an unreachable coordinator. */
-  readonly waitTimeoutMs: number;
-  /** Waits for it again, however long it is away. */
-  readonly waitsForever: boolean;
-}
+import { RangeWorker } from "./range-worker.js";
 
 /** Has a `WorkerStart` as JSON: in the environment, because it may have a token, which the arguments would show to every user. */
 export const START_VARIABLE = "CALLNUMBER_ARCHIVE_WORKER";
@@ -63,7 +46,7 @@ export async function importWithWorkers(
   listener: WorkerListener,
   signal: AbortSignal,
 ): Promise<void> {
-  const workers: WorkerProcess[] = [];
+  const workers: Worker[] = [];
   const failing = new AbortController();
   const stopping = AbortSignal.any([signal, failing.signal]);
   const ranges = rangesUntil(stopping);
@@ -71,20 +54,21 @@ export async function importWithWorkers(
     for (const worker of workers) worker.stop();
   });
   const importWith = async (workerNumber: number) => {
-    let worker: WorkerProcess | undefined;
+    let worker: Worker | undefined;
     try {
       while (!stopping.aborted) {
         const next = await ranges.next();
         if (next.done === true || stopping.aborted) break;
         if (worker === undefined) {
-          worker = new WorkerProcess({ workerNumber, settings }, listener);
+          const start = { workerNumber, settings };
+          worker = processCount === 1 ? localWorker(start, listener) : new WorkerProcess(start, listener);
           workers.push(worker);
         }
         listener.onImported(next.value, await worker.import(next.value));
       }
     } catch (error) {
       // A stopped worker gives up a range that waits for numbers: no failure, the next import stores it.
-      const isGivenUp = stopping.aborted && error instanceof ArchiveError && error.code === STOPPED.code;
+      const isGivenUp = stopping.aborted && errorDetails(error).code === STOPPED.code;
       if (!isGivenUp) failing.abort(error);
     }
     worker?.stop();
@@ -102,9 +86,29 @@ const STOPPED: ErrorDetails = { code: "client_closed", message: `The process was
 /** A signal for every process, as Ctrl-C, may reach this one after it has ended a worker. */
 const SIGNAL_GRACE_MS = 100;
 
-/** A worker as its parent sees it. */
-class WorkerProcess {
-  /** Resolves when the process has ended, for whatever reason. */
+interface Worker {
+  import(range: Range): Promise<RangeResult>;
+  stop(): void;
+  /** Resolves when it has ended, for whatever reason. */
+  readonly ended: Promise<void>;
+}
+
+/** A worker in this process. */
+function localWorker({ workerNumber, settings }: WorkerStart, listener: WorkerListener): Worker {
+  listener.onStarted(workerNumber, process.pid);
+  const worker = new RangeWorker(settings, workerNumber, {
+    onLeased: listener.onLeased,
+    onWaiting: (reason) => listener.onWaiting(workerNumber, reason),
+  });
+  let end: () => void = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  return { import: (range) => worker.import(range), stop: () => void worker.close().then(end, end), ended };
+}
+
+/** A worker in a process of its own, as its parent sees it. */
+class WorkerProcess implements Worker {
   readonly ended: Promise<void>;
 
   readonly #number: number;
@@ -116,8 +120,7 @@ class WorkerProcess {
 
   constructor(start: WorkerStart, listener: WorkerListener) {
     this.#number = start.workerNumber;
-    // A date without a zone is UTC, on every machine.
-    const env = { ...process.env, TZ: "UTC", [START_VARIABLE]: JSON.stringify(start) };
+    const env = { ...process.env, [START_VARIABLE]: JSON.stringify(start) };
     this.#child = fork(WORKER_PROGRAM, [], { stdio: ["inherit", "ignore", "inherit", "ipc"], env });
     listener.onStarted(this.#number, this.#child.pid);
     this.#child.on("message", (message: FromWorker) => {

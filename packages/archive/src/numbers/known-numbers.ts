@@ -23,7 +23,7 @@ export class KnownNumbers {
   readonly #byBody;
   readonly #remove;
   readonly #moveLinks;
-  readonly #any;
+  #isEmpty: boolean;
 
   constructor(database: Database) {
     this.#database = database;
@@ -38,12 +38,12 @@ export class KnownNumbers {
       `insert into old_links (url, call_number) select json_each.value, call_number from known_numbers,
          json_each(known_numbers.links) where call_number = ? on conflict do nothing`,
     );
-    this.#any = database.prepare("select 1 from known_numbers limit 1");
+    this.#isEmpty = this.#isEmptyNow();
   }
 
   /** Returns the number that this message had; undefined for a message that is not known. */
   find(message: Identity, weakestRule: SameRule): string | undefined {
-    if (this.#any.get() === undefined) return undefined;
+    if (this.#isEmpty) return undefined;
     const { list, messageId } = message;
     const place = { bytes: shortDigest(message.contentHash), list, isListGiven: Number(message.isListGiven) };
     const row = this.#byMessage.get({ message: shortDigest(message.messageHash), ...place });
@@ -83,6 +83,11 @@ export class KnownNumbers {
   /** Takes over what was read. In a transaction of the caller. */
   accept(): void {
     this.#database.exec(`insert into known_numbers select * from seen where not ${IS_HERE} on conflict do nothing`);
+    this.#isEmpty = this.#isEmptyNow();
+  }
+
+  #isEmptyNow(): boolean {
+    return this.#database.prepare("select 1 from known_numbers limit 1").get() === undefined;
   }
 
   /** Yields the numbers of the file that another message has here. */

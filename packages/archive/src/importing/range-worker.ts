@@ -1,0 +1,118 @@
+/** What imports ranges, in whatever process: one client, one connection to the archive, one range after the other. */
+import { type Client, type ClientError, createClient } from "@callnumber/client";
+import { Archive, type StoredNow } from "../archive/archive.js";
+import { appendLines, entryLine } from "../numbers/numbers-file.js";
+import type { Range } from "../sources/source.js";
+import { clientOptions, type WorkerSettings } from "./client-options.js";
+import { type NumberSource, RangeImporter, type RangeResult } from "./range-importer.js";
+
+export interface RangeWorkerListener {
+  onLeased(runCount: number): void;
+  /** Once for each outage, when a message waits for its number. */
+  onWaiting(reason: string): void;
+}
+
+export class RangeWorker {
+  readonly #settings: WorkerSettings;
+  readonly #number: number;
+  readonly #listener: RangeWorkerListener;
+  /** Opened with the first range, so that a failure is that of a range. */
+  #opened: { readonly archive: Archive; readonly client: Client; readonly importer: RangeImporter } | undefined;
+  #current: Promise<unknown> = Promise.resolve();
+  #closed: Promise<void> | undefined;
+  #isTaking = false;
+  /** Why no run came since the last one. */
+  #failure: ClientError | undefined;
+  #isReported = false;
+
+  constructor(settings: WorkerSettings, number: number, listener: RangeWorkerListener) {
+    this.#settings = settings;
+    this.#number = number;
+    this.#listener = listener;
+  }
+
+  /** @throws what `RangeImporter.import` throws. Nothing of the range is stored then. */
+  async import(range: Range): Promise<RangeResult> {
+    this.#opened ??= this.#open();
+    const result = this.#opened.importer.import(range);
+    this.#current = result.catch(() => {});
+    return await result;
+  }
+
+  /** Lets the current transaction end, and gives up a range that still waits for numbers. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await this.#opened?.client.close();
+    await this.#current;
+    this.#opened?.archive.close();
+  }
+
+  #open() {
+    const { namespace, list, archive: path } = this.#settings;
+    const archive = new Archive(path, this.#settings);
+    archive.assertOrigin({ namespace });
+    const client = createClient({
+      ...clientOptions(this.#settings, archive.origin?.storeId, this.#number),
+      hooks: {
+        onLease: ({ runCount }) => {
+          this.#failure = undefined;
+          this.#isReported = false;
+          this.#listener.onLeased(runCount);
+        },
+        onRetry: ({ error }) => {
+          this.#failure = error;
+          this.#reportWaiting();
+        },
+      },
+    });
+    const numbers: NumberSource = {
+      take: (count) => this.#take(client, count),
+      get storeId() {
+        return client.storeId;
+      },
+    };
+    const beforeCommit = (stored: readonly StoredNow[]) => this.#appendNumbers(archive, stored);
+    return { archive, client, importer: new RangeImporter(archive, numbers, { namespace, list, beforeCommit }) };
+  }
+
+  #appendNumbers({ origin }: Archive, stored: readonly StoredNow[]): void {
+    const { numbersFile } = this.#settings;
+    const fresh = stored.filter(({ isRestored }) => !isRestored);
+    if (numbersFile === undefined || fresh.length === 0 || origin === undefined) return;
+    appendLines(
+      numbersFile,
+      origin,
+      fresh.map(({ callNumber, message }) => entryLine(callNumber, message)),
+    );
+  }
+
+  async #take(client: Client, count: number): Promise<readonly string[]> {
+    this.#isTaking = true;
+    setImmediate(() => this.#reportWaiting());
+    try {
+      for (;;) {
+        try {
+          return await client.take(count);
+        } catch (error) {
+          // The client's time was over: with the code of its last failure, or with its own if no request came to an end.
+          const { code } = error as ClientError;
+          const isOver = code === "wait_timeout" || code === this.#failure?.code;
+          if (!isOver || !this.#settings.waitsForever || this.#closed !== undefined) throw error;
+        }
+      }
+    } finally {
+      this.#isTaking = false;
+    }
+  }
+
+  /** A client that only prefetches waits for nothing: it may have thousands of numbers left. */
+  #reportWaiting(): void {
+    if (!this.#isTaking || this.#isReported || this.#failure === undefined) return;
+    this.#isReported = true;
+    this.#listener.onWaiting(`${this.#failure.code}: ${this.#failure.message}`);
+  }
+}
