@@ -45,7 +45,12 @@ export function writeText(stream: NodeJS.WriteStream, text: string): void {
 
 /** Returns the amount with its unit, as `1 message` or `1,522 messages`. */
 export function quantity(amount: number, singular: string, plural = `${singular}s`): string {
-  return `${amount.toLocaleString("en-US")} ${amount === 1 ? singular : plural}`;
+  return `${grouped(amount)} ${amount === 1 ? singular : plural}`;
+}
+
+/** A whole number with commas. The platform's formatter takes longer to load than a small import takes. */
+export function grouped(amount: number): string {
+  return String(amount).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
 /** Ignores a reader that closes the pipe early (`| head`): no output may stop an import halfway. A full disk is reported. */

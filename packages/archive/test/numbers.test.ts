@@ -72,11 +72,11 @@ test("a message gets its number by its body only where the body alone makes mess
 });
 
 test("a cross-post gets back the number that it had in its list", async () => {
-  const [one, two] = ["one", "two"].map((list) => ({ ...LETTER, list, isListGiven: true })) as [NewMessage, NewMessage];
+  const of = (list: string): NewMessage => ({ ...LETTER, list, isListGiven: true });
+  const [one, two, three] = [of("one"), of("two"), of("three")];
   writeFileSync(file, headerLine(ORIGIN) + entryLine(numberOf(7), one) + entryLine(numberOf(6), two));
   using archive = archiveOf("new.db");
   await sync(archive);
-  const three = { ...LETTER, list: "three", isListGiven: true };
   expect([three, two, one].map((each) => archive.known.find(each, "message-id-and-bytes"))).toEqual([
     undefined,
     numberOf(6),

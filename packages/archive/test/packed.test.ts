@@ -106,7 +106,7 @@ test("the ranges of a compressed mbox are read forwards, by one reading of the f
   const ranges: Range[] = [];
   const listener = { onSourceScanned: () => {}, onProblem: () => expect.fail() };
   for await (const range of planRanges((await openMailSources(packed)).sources, listener)) ranges.push(range);
-  expect(ranges.length).toBeGreaterThan(30);
+  expect(ranges.length).toBeGreaterThan(9);
   const read = async (range: Range) => {
     const messages = [];
     for await (const message of readRange(range))
@@ -118,7 +118,7 @@ test("the ranges of a compressed mbox are read forwards, by one reading of the f
   // Only a file that is still open can be read: every other range, as one of two processes does it.
   for (const range of ranges.slice(1).filter((_, index) => index % 2 === 1)) texts.push(await read(range));
   expect(texts.flat().filter((text) => !text.startsWith("Subject: "))).toEqual([]);
-  expect(texts.flat().at(-1)).toMatch(/^Subject: (?:19|20)\d\d\n/);
+  expect(texts.flat().at(-1)).toMatch(/^Subject: (?:1[5-9]|20)\d\d\n/);
   expect(await read(ranges[1] as Range)).toEqual(Array(16).fill(expect.stringContaining("it can't be read: ENOENT")));
   await rename(`${packed}.away`, packed);
   expect((await read(ranges[1] as Range))[0]).toMatch(/^Subject: 9\n/);

@@ -69,6 +69,8 @@ const SELECT_STORED = `select call_number as callNumber, message_id as messageId
 const SELECT_BY_KEY = `${SELECT_STORED} where source = ? and byte_offset = ? and content_hash = ?`;
 const SELECT_COPY = `${SELECT_STORED} where call_number =
   (select call_number from copies where source = ? and byte_offset = ? and content_hash = ?)`;
+const SELECT_ANY_AT = `select 1 from messages where source = ? and byte_offset between ? and ? union all
+  select 1 from copies where source = ? and byte_offset between ? and ? limit 1`;
 const INSERT_COPY = `insert into copies (source, number, byte_offset, content_hash, call_number, why)
   values (?, ?, ?, ?, ?, ?)`;
 const INSERT_RELATION = "insert into relations (call_number, other, kind) values (?, ?, ?)";
@@ -82,6 +84,7 @@ export class Archive implements Disposable {
   readonly #database: Database;
   readonly #find;
   readonly #findCopy;
+  readonly #anyAt;
   readonly #same;
   readonly #insert;
   readonly #insertCopy;
@@ -99,6 +102,7 @@ export class Archive implements Disposable {
     this.#database = openDatabase(this.path);
     this.known = new KnownNumbers(this.#database);
     this.#find = this.#database.prepare(SELECT_BY_KEY);
+    this.#anyAt = this.#database.prepare(SELECT_ANY_AT);
     this.#findCopy = this.#database.prepare(SELECT_COPY);
     this.#same = new SameMessages(this.#database, this.policy.weakestRule);
     this.#insert = messageInserter(this.#database);
@@ -135,6 +139,12 @@ export class Archive implements Disposable {
   findByCallNumber(callNumber: string): StoredMessage | undefined {
     const row = this.#database.prepare(`${SELECT_STORED} where call_number = ?`).get(callNumber);
     return row as StoredMessage | undefined;
+  }
+
+  /** Whether a part of the source, from one byte up to another one, may have messages that `find` returns. */
+  mayHave(source: string, start: number, end: number): boolean {
+    const name = sourceName(this.path, source);
+    return this.#orAction(() => this.#anyAt.get(name, start, end, name, start, end)) !== undefined;
   }
 
   /** Returns a stored message, from whatever place, that is the same as this one. @throws ArchiveError `archive_failed`. */

@@ -125,6 +125,8 @@ export function openDatabase(path: string): Database {
     inTransaction(database, () => createOrCheckTables(database as Database, path));
     // A commit is on the disk before its numbers count as used, whatever defaults SQLite was built with.
     database.exec("pragma journal_mode = wal; pragma synchronous = full;");
+    // In pages of 4 KiB and in KiB: the indexes of digests are written all over the file.
+    database.exec("pragma wal_autocheckpoint = 4000; pragma cache_size = -32000;");
     return database;
   } catch (error) {
     database?.close();

@@ -73,6 +73,7 @@ export class RangeImporter {
     const fresh: NewMessage[] = [];
     const same = new Map<NewMessage, Same>();
     const { version } = this.#archive;
+    const isNewPart = range.kind === "mbox" && !this.#mayHave(range);
     for await (const message of readRange(range)) {
       if (!("raw" in message)) {
         problems.push(message);
@@ -80,7 +81,9 @@ export class RangeImporter {
       }
       const digests = digestsOf(message.raw);
       const { source, number, byteOffset } = message;
-      let row: { readonly problem: string | null } | undefined = this.#archive.find({ source, byteOffset, ...digests });
+      let row: { readonly problem: string | null } | undefined = isNewPart
+        ? undefined
+        : this.#archive.find({ source, byteOffset, ...digests });
       if (row === undefined) {
         const parsed = newMessage(message, digests, this.#settings.list);
         const found = this.#archive.findSame(parsed);
@@ -109,6 +112,11 @@ export class RangeImporter {
       notStored,
       problems,
     };
+  }
+
+  /** Whether a message of the range may be stored from the same place: one question for all. */
+  #mayHave({ source, items }: Range & { kind: "mbox" }): boolean {
+    return this.#archive.mayHave(source, items[0]?.offset ?? 0, items.at(-1)?.offset ?? 0);
   }
 
   async #store(messages: readonly NewMessage[], lookUp: LookUp): Promise<StoreResult> {

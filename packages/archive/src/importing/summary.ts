@@ -3,7 +3,7 @@ import { NOTHING_STORED, type SameContent } from "../archive/archive.js";
 import type { ErrorDetails } from "../errors.js";
 import type { Relation, SameRule } from "../message/sameness.js";
 import type { Problem, ScannedSource } from "../sources/source.js";
-import { printable, quantity } from "../terminal.js";
+import { grouped, printable, quantity } from "../terminal.js";
 
 /** `complete`: every message of every source was read · `stopped`: by a signal · `failed`: by an error. */
 type Outcome = "complete" | "stopped" | "failed";
@@ -107,8 +107,8 @@ export function summaryText(summary: Summary): string {
 }
 
 function rateText(perSecond: number): string {
-  const rate = perSecond.toLocaleString("en-US", { maximumSignificantDigits: 3 });
-  return `${rate} ${rate === "1" ? "message" : "messages"}`;
+  const rate = Number(perSecond.toPrecision(3));
+  return `${Number.isInteger(rate) ? grouped(rate) : rate} ${rate === 1 ? "message" : "messages"}`;
 }
 
 const RULE_TEXTS: Readonly<Record<SameRule, string>> = {
@@ -139,7 +139,7 @@ function sameContentLines({ messages: { sameContent: count }, sameContent, copie
 
 function rows<T extends string>(found: Readonly<Record<T, number>>, texts: Readonly<Record<T, string>>): string[] {
   const names = (Object.keys(texts) as T[]).filter((name) => found[name] > 0);
-  return names.map((name) => `  ${found[name].toLocaleString("en-US").padStart(7)}  ${texts[name]}`);
+  return names.map((name) => `  ${grouped(found[name]).padStart(7)}  ${texts[name]}`);
 }
 
 function sourceLine({ path, messages, notices }: ScannedSource): string {

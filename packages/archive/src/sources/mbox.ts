@@ -55,8 +55,8 @@ export async function* splitMbox(
   chunks: AsyncIterable<Buffer>,
   { start = 0, isGrowing = false, form = { hasLengths: true } }: SplitOptions = {},
 ): AsyncGenerator<MboxPart, void> {
-  const reader = new LineReader(start);
   const splitter = new MboxSplitter(start, form);
+  const reader = new LineReader(start, () => splitter.isInText);
   const joiner = new LengthJoiner(form);
   for await (const chunk of chunks) {
     for (const line of reader.push(chunk)) {
@@ -134,6 +134,11 @@ class MboxSplitter {
   constructor(start: number, form: MboxForm) {
     this.#end = start;
     this.#form = form;
+  }
+
+  /** Whether nothing but a separator, and the line before it, can matter now. */
+  get isInText(): boolean {
+    return this.#open?.isHeaderRead === true && this.#candidate === undefined;
   }
 
   *push(given: Line): Generator<MeasuredPart, void> {
@@ -265,17 +270,29 @@ export class LineReader {
   #offset: number;
   #position: number;
   #head: Buffer = EMPTY;
+  readonly #mayLeaveOut: () => boolean;
 
-  constructor(start = 0) {
+  /** `mayLeaveOut`: whether only lines that begin with `From `, and the lines before them, are wanted from here. */
+  constructor(start = 0, mayLeaveOut = () => false) {
     this.#offset = start;
     this.#position = start;
+    this.#mayLeaveOut = mayLeaveOut;
   }
 
   /** Yields the lines that `chunk`, the file's next bytes, completes. Consume them all before the next `push`. */
   *push(chunk: Buffer): Generator<Line, void> {
     let nextNul = chunk.indexOf(NUL);
     let newline = chunk.indexOf(NEWLINE);
+    const ends = new SeparatorSearch(chunk);
     for (let start = 0; start < chunk.length; ) {
+      if (this.#head.length === 0 && this.#mayLeaveOut()) {
+        const next = ends.lineBefore(start);
+        if (nextNul < 0 || nextNul >= next) {
+          this.#position += next - start;
+          this.#offset = this.#position;
+          start = next;
+        }
+      }
       // Searched for only when passed: in a file of NULs each search would read to the end of the chunk.
       if (newline >= 0 && newline < start) newline = chunk.indexOf(NEWLINE, start);
       let stop = newline < 0 ? chunk.length : newline + 1;
@@ -311,6 +328,30 @@ export class LineReader {
     this.#offset = this.#position;
     this.#head = EMPTY;
     return line;
+  }
+}
+
+const FROM_LINE = Buffer.from("\nFrom ");
+
+/** Finds in a chunk where text ends that has no separator. */
+class SeparatorSearch {
+  readonly #chunk: Buffer;
+  /** Where the newline before the next `From ` is, or the last one of the chunk. */
+  #newline = -1;
+
+  constructor(chunk: Buffer) {
+    this.#chunk = chunk;
+  }
+
+  /** `start`: where a line begins. Returns where the line begins that is before the next separator, or the last whole one of the chunk. */
+  lineBefore(start: number): number {
+    const chunk = this.#chunk;
+    if (startsWithFrom(chunk.subarray(start, start + FROM_.length))) return start;
+    if (this.#newline < start) {
+      const found = chunk.indexOf(FROM_LINE, start);
+      this.#newline = found < 0 ? chunk.lastIndexOf(NEWLINE) : found;
+    }
+    return this.#newline <= start ? start : Math.max(chunk.lastIndexOf(NEWLINE, this.#newline - 1) + 1, start);
   }
 }
 

@@ -154,9 +154,9 @@ export function mayBeMbox(name: string): boolean {
 }
 
 /** One transaction, and what a process loses when it is killed. */
-const RANGE_MESSAGE_COUNT_MAX = 64;
+const RANGE_MESSAGE_COUNT_MAX = 256;
 /** A larger message is a range of its own. */
-const RANGE_BYTES_MAX = 1024 * 1024;
+const RANGE_BYTES_MAX = 2 * 1024 * 1024;
 /** The first ranges are small, so that all processes soon have work; each is twice as large as the one before. */
 const FIRST_RANGE_MESSAGE_COUNT = 8;
 
