@@ -207,6 +207,9 @@ export const MESSAGE_COUNTS: Readonly<Record<string, number>> = {
   [`${MAIL}/nasty/same-message-id.mbox`]: 300,
 };
 
+/** Two public lists. */
+export const SHARED_LISTS = [`${MAIL}/twisted-web-2005.mbox`, `${MAIL}/notmuch-and-lkml.mbox`];
+
 /** A small mailbox for each fault that was seen in public reports. */
 export const ODD_MAIL = `${MAIL}/odd`;
 
