@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createClient } from "@callnumber/client";
 
+// What the archive has, so that both measure one version.
 const require = createRequire(new URL("../packages/archive/package.json", import.meta.url));
 const { DatabaseSync } = require("@photostructure/sqlite");
 const { default: PostalMime } = require("postal-mime");

@@ -84,7 +84,6 @@ test.for([
       .join("\n"),
   );
   expect(letters.length, what).toBeGreaterThan(15);
-  expect(table.map(([first, stored, ...seconds]) => [first, stored, ...seconds])).toEqual(
-    paths.map(([name]) => [name, String(letters.length), ...paths.map(() => "0")]),
-  );
+  const zeros = paths.map(() => "0");
+  expect(table).toEqual(paths.map(([name]) => [name, String(letters.length)].concat(zeros)));
 });

@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { expect, inject, test } from "vitest";
 import { mutatedBytes } from "../../../test/mutated-bytes.js";
 import { sized } from "../../../test/size-of-run.js";
-import { LineReader, type MboxPart, splitMbox } from "../src/sources/mbox.js";
+import { LineReader } from "../src/sources/line-reader.js";
+import { type MboxPart, splitMbox } from "../src/sources/mbox.js";
 import { MESSAGE_COUNTS, skipWithoutSharedMail } from "./importing.js";
 
 const FROM_ = "From ada@letters.example Mon Jan  5 09:02:11 2026\n";

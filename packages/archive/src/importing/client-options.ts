@@ -1,4 +1,4 @@
-/** What a process that imports is told, and the client that it makes of that. */
+/** The settings of a process that imports, and the client that it makes of them. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { ClientOptions } from "@callnumber/client";

@@ -9,7 +9,7 @@ import { constants } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { readAt } from "./file.js";
-import { startsWithFrom } from "./mbox.js";
+import { startsWithFrom } from "./line-reader.js";
 
 /** One message. Those in `tmp` are not delivered yet and are never read. */
 export interface MaildirMessage {

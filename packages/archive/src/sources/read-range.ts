@@ -3,8 +3,9 @@
  */
 import { beginsWithMessageHeader, joinProblems } from "../message/parse-message.js";
 import { readBytes } from "./file.js";
+import { startsWithFrom } from "./line-reader.js";
 import { isInFolder, isLetter, readMaildirMessage } from "./maildir.js";
-import { type MboxPart, startsWithFrom } from "./mbox.js";
+import type { MboxPart } from "./mbox.js";
 import { type Problem, type Range, STDIN } from "./source.js";
 
 /** SQLite keeps no row above 10^9 bytes; the rest of the row needs a little of it. */
