@@ -18,6 +18,7 @@ import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 import { openMemory, STORES } from "./stores-for-test.js";
 
 const COURSES = sized(15, 50);
+const COURSES_WITH_ALL = 15;
 const PLAYS = 50;
 /** The second begins near the end of the run space, the third is never made. */
 const NAMES = ["main", "end", "none"] as const;
@@ -174,7 +175,9 @@ describe.each(STORES.slice(1))("the %s store and the memory store", (_, open) =>
       }
     });
     await fc.assert(property, { seed: inject("seed"), numRuns: COURSES, endOnFailure: true });
-    expect([...outcomes]).toEqual(expect.arrayContaining(["holder_mismatch", "namespace_not_found", "run_not_leased"]));
-    expect([...outcomes]).toEqual(expect.arrayContaining(["trim true", "trim false"]));
+    // The one course of a mutation run may not come to all of them.
+    if (COURSES < COURSES_WITH_ALL) return;
+    const all = ["holder_mismatch", "namespace_not_found", "run_not_leased", "trim true", "trim false"];
+    expect([...outcomes]).toEqual(expect.arrayContaining(all));
   });
 });
