@@ -91,6 +91,7 @@ export class Archive implements Disposable {
   readonly #insertRelation;
   readonly #version;
   #storeCount = 0;
+  #lastName: { readonly source: string; readonly name: string } | undefined;
 
   /**
    * Opens the archive, and creates it where there is none. One of an older version is brought to the tables of today.
@@ -129,7 +130,7 @@ export class Archive implements Disposable {
    */
   find({ source, byteOffset, contentHash }: MessageKey): StoredMessage | undefined {
     return this.#orAction(() => {
-      const name = sourceName(this.path, source);
+      const name = this.#nameOf(source);
       const row = this.#find.get(name, byteOffset, contentHash);
       if (row !== undefined || this.policy.sameContent === "number") return row as StoredMessage | undefined;
       return this.#findCopy.get(name, byteOffset, contentHash) as StoredMessage | undefined;
@@ -143,7 +144,7 @@ export class Archive implements Disposable {
 
   /** Whether a part of the source, from one byte up to another one, may have messages that `find` returns. */
   mayHave(source: string, start: number, end: number): boolean {
-    const name = sourceName(this.path, source);
+    const name = this.#nameOf(source);
     return this.#orAction(() => this.#anyAt.get(name, start, end, name, start, end)) !== undefined;
   }
 
@@ -264,7 +265,7 @@ export class Archive implements Disposable {
   }
 
   #storeCopy({ source, number, byteOffset, contentHash }: NewMessage, { callNumber, why }: Same): void {
-    this.#insertCopy.run(sourceName(this.path, source), number, byteOffset, contentHash, callNumber, why);
+    this.#insertCopy.run(this.#nameOf(source), number, byteOffset, contentHash, callNumber, why);
   }
 
   /** Returns how the message is related to the first one of its Message-ID, if there is one. */
@@ -272,7 +273,7 @@ export class Archive implements Disposable {
     const { source, number, messageId } = message;
     const earlier = messageId === null ? undefined : this.#same.earliest(messageId);
     try {
-      this.#insert(callNumber, sourceName(this.path, source), message);
+      this.#insert(callNumber, this.#nameOf(source), message);
     } catch (error) {
       if ((error as { errcode?: number }).errcode !== SQLITE_CONSTRAINT_PRIMARYKEY) throw error;
       const stored = this.findByCallNumber(callNumber);
@@ -288,6 +289,12 @@ export class Archive implements Disposable {
     const kind = relationOf(earlier, message);
     this.#insertRelation.run(callNumber, earlier.callNumber, kind);
     return kind;
+  }
+
+  /** The name of a source here; of many messages it is the same one. */
+  #nameOf(source: string): string {
+    if (this.#lastName?.source !== source) this.#lastName = { source, name: sourceName(this.path, source) };
+    return this.#lastName.name;
   }
 
   /** Adds to an error of SQLite what to do about it; any other error stays as it is. */

@@ -10,10 +10,10 @@ export interface Same {
 
 const SELECT_IDENTITY = `select call_number as callNumber, message_id as messageId, from_line as fromLine, list,
   is_list_given as isListGiven, content_hash as contentHash, message_hash as messageHash, body_hash as bodyHash from messages`;
-/** Of very many that are alike, those of the same list and with the same separator come first. */
-const CANDIDATES = "order by list is ? desc, from_line is ? desc, rowid limit 20";
-const SELECT_SAME_MESSAGE = `${SELECT_IDENTITY} where message_hash = ? ${CANDIDATES}`;
-const SELECT_SAME_BODY = `${SELECT_IDENTITY} where message_id = ? and body_hash = ? ${CANDIDATES}`;
+/** More are alike only where each got a number of its own. */
+const CANDIDATE_COUNT_MAX = 1000;
+const SELECT_SAME_MESSAGE = `${SELECT_IDENTITY} where message_hash = ? limit ${CANDIDATE_COUNT_MAX}`;
+const SELECT_SAME_BODY = `${SELECT_IDENTITY} where message_id = ? and body_hash = ? limit ${CANDIDATE_COUNT_MAX}`;
 const SELECT_EARLIER =
   "select call_number as callNumber, list, raw from messages where message_id = ? order by rowid limit 1";
 export class SameMessages {
@@ -32,10 +32,10 @@ export class SameMessages {
 
   /** Returns the stored message that is the same by the strongest rule. */
   find(message: Identity): Same | undefined {
-    const { messageHash, messageId, bodyHash, list, fromLine } = message;
-    const rows = this.#withMessage.all(messageHash, list, fromLine);
+    const { messageHash, messageId, bodyHash } = message;
+    const rows = this.#withMessage.all(messageHash);
     if (rows.length === 0 && messageId !== null && this.#rules.includes("message-id-and-body")) {
-      rows.push(...this.#withBody.all(messageId, bodyHash, list, fromLine));
+      rows.push(...this.#withBody.all(messageId, bodyHash));
     }
     const found = rows.map((row) => [row["callNumber"] as string, sameRule(message, identityIn(row))] as const);
     for (const why of this.#rules) {
