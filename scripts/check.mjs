@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules", ".bin");
-const PUBLISHED = ["protocol", "client", "schemes", "coordinator", "cli"];
+const PUBLISHED = ["protocol", "client", "schemes", "coordinator", "cli", "archive"];
 /** For ES modules and CommonJS. */
 const DUAL = ["protocol", "client"];
 

@@ -1,5 +1,5 @@
 /**
- * `npm run pack [-- DIRECTORY]`: the publishable packages as tarballs, by default in dist/. The libraries keep their dependencies. The
+ * `npm run pack [-- DIRECTORY]`: the publishable packages as tarballs, by default in dist/. The libraries keep their dependencies. Each
  * command is bundled with all of its own, unminified: it installs without other packages, and starts sooner.
  */
 import { execFileSync } from "node:child_process";
@@ -24,6 +24,11 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const PACKAGES = join(ROOT, "packages");
 const LIBRARIES = ["protocol", "client", "schemes", "coordinator"];
 const COORDINATOR = join(PACKAGES, "coordinator");
+/** By package: the programs, without their endings, and the package whose modules read files next to them. */
+const COMMANDS = {
+  cli: { programs: ["main"], reading: "coordinator", addFiles: addFilesOfCli },
+  archive: { programs: ["main", "importing/worker"], reading: "archive", addFiles: () => ({}) },
+};
 const SQLITE = realpathSync(join(COORDINATOR, "node_modules", "@photostructure", "sqlite"));
 const CONSOLE_PACKAGES = [realpathSync(join(PACKAGES, "console", "node_modules", "preact"))];
 
@@ -35,7 +40,7 @@ const work = mkdtempSync(join(tmpdir(), "callnumber-pack-"));
 try {
   mkdirSync(target, { recursive: true });
   for (const name of LIBRARIES) pack(unpacked(name));
-  pack(await bundled(unpacked("cli")));
+  for (const [name, command] of Object.entries(COMMANDS)) pack(await bundled(name, unpacked(name), command));
 } finally {
   rmSync(work, { recursive: true });
 }
@@ -73,12 +78,15 @@ function editManifest(directory, edit) {
   writeFileSync(join(directory, "package.json"), `${JSON.stringify(edit(readManifest(directory)), null, 2)}\n`);
 }
 
-/** Puts the command and its dependencies into dist/, with the files that they read while they run, and their licenses. */
-async function bundled(directory) {
-  const outdir = join(directory, "dist");
+/** Puts a command and its dependencies into dist/, with the files that they read while they run, and their licenses. */
+async function bundled(name, directory, { programs, reading, addFiles }) {
+  const [built, outdir] = [join(PACKAGES, name, "dist"), join(directory, "dist")];
   rmSync(outdir, { recursive: true });
+  // Style sheets and the like, which a module reads.
+  cpSync(built, outdir, { recursive: true, filter: (path) => !/\.(?:[jt]s|map|tsbuildinfo)$/.test(path) });
   const { metafile } = await build({
-    entryPoints: [join(PACKAGES, "cli", "dist", "main.js")],
+    entryPoints: programs.map((program) => join(built, `${program}.js`)),
+    outbase: built,
     outdir,
     bundle: true,
     splitting: true,
@@ -92,34 +100,43 @@ async function bundled(directory) {
     banner: {
       js: 'import { createRequire as requireOf } from "node:module";\nconst require = requireOf(import.meta.url);',
     },
-    plugins: [{ name: "places", setup: ({ onLoad }) => onLoad({ filter: /coordinator.dist.*\.js$/ }, placed) }],
+    plugins: [placesIn(join(PACKAGES, reading, "dist"))],
   });
-  cpSync(join(COORDINATOR, "lua"), join(directory, "lua"), { recursive: true });
-  cpSync(join(COORDINATOR, "dist", "console"), join(outdir, "console"), { recursive: true });
-  cpSync(join(ROOT, "docs", "reference", "errors.md"), join(outdir, "errors.md"));
   cpSync(join(SQLITE, "prebuilds"), join(directory, "prebuilds"), { recursive: true });
-  writeFileSync(join(directory, "LICENSES.md"), licensesOf(Object.keys(metafile.inputs)));
-  mkdirSync(join(directory, "man"));
-  writeFileSync(join(directory, MANUAL), await manPage());
+  const added = await addFiles(directory, outdir);
+  writeFileSync(join(directory, "LICENSES.md"), licensesOf(Object.keys(metafile.inputs), added.packages));
   editManifest(directory, ({ dependencies: _bundled, exports: _exports, files, ...manifest }) => ({
     ...manifest,
-    // npm ignores a text here.
-    man: [`./${MANUAL}`],
-    files: [...files, "lua", "man", "prebuilds", "LICENSES.md"],
+    ...added.manifest,
+    files: [...files, "prebuilds", "LICENSES.md", ...(added.files ?? [])],
   }));
   return directory;
 }
 
-/** A module of the coordinator finds its files as if it were still in its own directory below dist/. */
-function placed({ path }) {
-  const place = relative(join(COORDINATOR, "dist"), path).split(sep).join("/");
-  const url = `new URL(${JSON.stringify(place)}, import.meta.url).href`;
-  return { contents: readFileSync(path, "utf8").replaceAll("import.meta.url", url), loader: "js" };
+async function addFilesOfCli(directory, outdir) {
+  cpSync(join(COORDINATOR, "lua"), join(directory, "lua"), { recursive: true });
+  cpSync(join(COORDINATOR, "dist", "console"), join(outdir, "console"), { recursive: true });
+  cpSync(join(ROOT, "docs", "reference", "errors.md"), join(outdir, "errors.md"));
+  mkdirSync(join(directory, "man"));
+  writeFileSync(join(directory, MANUAL), await manPage());
+  // npm ignores a text here.
+  return { packages: CONSOLE_PACKAGES, files: ["lua", "man"], manifest: { man: [`./${MANUAL}`] } };
 }
 
-/** Name, version, license and its text, of each package that the bundle or the console contains. */
-function licensesOf(inputs) {
-  const directories = new Set([...CONSOLE_PACKAGES, ...inputs.map((input) => packageOf(join(ROOT, input)))]);
+/** A module finds its files as if it were still in its own directory below `dist`. */
+function placesIn(dist) {
+  const placed = ({ path }) => {
+    if (!path.startsWith(dist + sep)) return undefined;
+    const place = relative(dist, path).split(sep).join("/");
+    const url = `new URL(${JSON.stringify(place)}, import.meta.url).href`;
+    return { contents: readFileSync(path, "utf8").replaceAll("import.meta.url", url), loader: "js" };
+  };
+  return { name: "places", setup: ({ onLoad }) => onLoad({ filter: /\.js$/ }, placed) };
+}
+
+/** Name, version, license and its text, of each package that the bundle contains, and of others. */
+function licensesOf(inputs, packages = []) {
+  const directories = new Set([...packages, ...inputs.map((input) => packageOf(join(ROOT, input)))]);
   const others = [...directories].filter((directory) => !directory.startsWith(PACKAGES));
   const texts = others.map((directory) => {
     const { name, version, license } = readManifest(directory);

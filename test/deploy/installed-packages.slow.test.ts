@@ -4,7 +4,16 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { folderForTest, REPOSITORY, serveProcessWith } from "../processes/command.js";
 import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
-import { COMMAND_PACKAGE, install, LIBRARIES, packForTests, run, tarballOf, version } from "./packed.js";
+import {
+  ARCHIVE_PACKAGE,
+  COMMAND_PACKAGE,
+  install,
+  LIBRARIES,
+  packForTests,
+  run,
+  tarballOf,
+  version,
+} from "./packed.js";
 
 const INSTALLED_BYTES_MAX = 25_000_000;
 
@@ -45,6 +54,26 @@ test("the command installs without a network, alone and in 25 MB, and runs on bo
   const { url } = await startRedisServer({ config: { appendonly: "yes" } });
   await callnumber("init", "--store", url, "--checkpoint-dir", join(elsewhere, "checkpoints"));
   await serveOn(url);
+});
+
+test("the archive installs without a network, with the command, and imports, lists links and shows its help", async () => {
+  const directory = await folderForTest();
+  await install(directory, "--offline", tarballOf(COMMAND_PACKAGE), tarballOf(ARCHIVE_PACKAGE));
+  const modules = join(directory, "node_modules");
+  expect(readdirSync(modules).filter((name) => !name.startsWith("."))).toEqual([COMMAND_PACKAGE, ARCHIVE_PACKAGE]);
+  expect(bytesIn(join(modules, ARCHIVE_PACKAGE))).toBeLessThan(INSTALLED_BYTES_MAX);
+  const licenses = readFileSync(join(modules, ARCHIVE_PACKAGE, "LICENSES.md"), "utf8");
+  for (const name of ["postal-mime", "zod", "@photostructure/sqlite"])
+    expect(licenses).toMatch(new RegExp(`^## ${name} [0-9.]+$`, "m"));
+  expect(await run(directory, "npx", "callnumber-archive", "--help")).toContain("callnumber-archive <command>");
+  const script = join(modules, COMMAND_PACKAGE, "bin", "callnumber.js");
+  const { url, stop } = await serveProcessWith({ script }, "memory:");
+  writeFileSync(join(directory, "one.mbox"), "From a Mon Jan  5 10:00:00 2015\nMessage-ID: <1@example.org>\n\nOne.\n");
+  const archive = (...words: readonly string[]) =>
+    run(directory, "npx", ARCHIVE_PACKAGE, ...words, "--archive", "mail.db");
+  expect(await archive("import", "one.mbox", "--coordinator", url)).toMatch(/stored now +1 message/);
+  expect(await archive("links", "hyperkitty", "--url", "/list/a@example.org/")).toMatch(/^2 links added/);
+  expect(await stop()).toBe(0);
 });
 
 test("the libraries install for the Node that they name, and a program imports, requires and type-checks them", async () => {

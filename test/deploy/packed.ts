@@ -8,6 +8,7 @@ import { afterAll, beforeAll } from "vitest";
 import { REPOSITORY } from "../processes/command.js";
 
 export const COMMAND_PACKAGE = "callnumber";
+export const ARCHIVE_PACKAGE = "callnumber-archive";
 export const ONLY_ESM = ["@callnumber/schemes", "@callnumber/coordinator"];
 export const LIBRARIES = ["@callnumber/protocol", "@callnumber/client", ...ONLY_ESM];
 export const { version } = JSON.parse(readFileSync(join(REPOSITORY, "packages", "cli", "package.json"), "utf8"));

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { folderForTest, REPOSITORY } from "../processes/command.js";
 import {
+  ARCHIVE_PACKAGE,
   COMMAND_PACKAGE,
   install,
   LIBRARIES,
@@ -19,7 +20,7 @@ import {
 
 packForTests();
 
-test.each([...LIBRARIES, COMMAND_PACKAGE])(
+test.each([...LIBRARIES, COMMAND_PACKAGE, ARCHIVE_PACKAGE])(
   "the package %s contains its license, README and built files, and neither maps nor sources",
   async (name) => {
     const paths = (await run(tarballs, "tar", "-tf", tarballOf(name))).trim().split("\n");
@@ -63,14 +64,14 @@ test("a browser bundle of the codec is small, and has the ES module even where i
 test("a release has all packages in one version, and plain npm publishes none", async () => {
   const release = await settled(REPOSITORY, process.execPath, "scripts/release.mjs", "--dry-run");
   const published = release.stdout.split("\n").filter((line) => line.startsWith("+ "));
-  expect(published).toEqual([...LIBRARIES, COMMAND_PACKAGE].map((name) => `+ ${name}@${version}`));
+  expect(published).toEqual([...LIBRARIES, COMMAND_PACKAGE, ARCHIVE_PACKAGE].map((name) => `+ ${name}@${version}`));
   expect(await settled(REPOSITORY, process.execPath, "scripts/release.mjs", "--tag")).toMatchObject({
     code: 1,
     stdout: "",
   });
   // Logged in, at a registry that does not exist.
   const registry = ["--registry", "http://127.0.0.1:1/", "--//127.0.0.1:1/:_authToken=x", "--fetch-retries=0"];
-  const directories = ["protocol", "client", "schemes", "coordinator", "cli"].map((name) =>
+  const directories = ["protocol", "client", "schemes", "coordinator", "cli", "archive"].map((name) =>
     join(REPOSITORY, "packages", name),
   );
   for (const { stderr } of await Promise.all(directories.map((cwd) => settled(cwd, "npm", "publish", ...registry))))
