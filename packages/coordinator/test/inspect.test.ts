@@ -7,10 +7,8 @@ import type { Holder, Lease } from "@callnumber/protocol/api";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { beforeEach, describe, expect, test } from "vitest";
-import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import { correctionsOf } from "../src/inspect/corrections.js";
 import { canExist as canExistBy } from "../src/inspect/verdicts.js";
 import { findLease } from "../src/ledger/read-ledger.js";
 import { MemoryStore } from "../src/stores/memory.js";
@@ -40,59 +38,6 @@ async function lease(holder = importer, runCount = 1): Promise<Lease> {
 /** A recovery, which skips runs. */
 async function recover(): Promise<void> {
   await inHand(store, await store.readNamespace(NAMESPACE)).skipAhead();
-}
-
-describe("corrections", () => {
-  const of99 = { firstLedgerId: 99, lastLedgerId: 99 };
-
-  test.each<[text: string, slip: string, positions: number[], meant?: string]>([
-    ['"2VznWE2i".', "surrounding", []],
-    ["2Vzn\u00adWE2i", "surrounding", []],
-    ["2Vzn WE 2i", "surrounding", []],
-    ["2VznWE2l", "look_alike", [7]],
-    ["2Vzn-WE21", "look_alike", [8]],
-    ["2V50Pv9M", "look_alike", [3], "2V5OPv9M"],
-    ["2vznWE2i", "case", [1]],
-    ["2VznWE2I", "case", [7]],
-    ["2vznwe2i", "case", [1, 4, 5]],
-    ["(2VZNWE2I)", "case", [3, 4, 8]],
-  ])("corrections of %j include %s at %j", (text, slip, positions, callNumber = NUMBER) => {
-    expect(correctionsOf(text, of99, 16)).toContainEqual({ callNumber, slip, positions, ledgerId: 99 });
-  });
-
-  test.each([NUMBER, "", "?", "2VznWE2", "2VznWE2ii", "V2znWE2i", "3VznWE2i", `${NUMBER}${" ".repeat(60)}`])(
-    "corrections of %j are none",
-    (text) => expect(correctionsOf(text, of99, 16)).toEqual([]),
-  );
-
-  test("corrections are within the leased range, the fewest changes first, and no more than requested", () => {
-    const all = { firstLedgerId: 0, lastLedgerId: 2 ** 33 - 1 };
-    const corrections = correctionsOf("oooollll", all, 16);
-    const changes = corrections.map(({ positions }) => positions.length);
-    expect(changes).toEqual(changes.toSorted((a, b) => a - b));
-    expect(new Set(corrections.map(({ callNumber }) => callNumber)).size).toBe(16);
-    const above99 = correctionsOf("2vznWE2i", { ...all, firstLedgerId: 100 }, 16);
-    expect(above99).not.toContainEqual(expect.objectContaining({ callNumber: NUMBER }));
-  });
-
-  test("corrections include every number of which one letter has the wrong case", () => {
-    const random = seededRandom(5);
-    for (let round = 0; round < 200; round++) {
-      const run = Math.floor(random() * 2 ** 30);
-      const callNumber = number(run, Math.floor(random() * 2 ** 14));
-      const at = Math.floor(random() * 8);
-      const text = withOtherCase(callNumber, at);
-      if (text === callNumber) continue;
-      const found = correctionsOf(text, { firstLedgerId: run, lastLedgerId: run }, 16);
-      expect(found, text).toContainEqual(expect.objectContaining({ callNumber, positions: [at] }));
-    }
-  });
-});
-
-function withOtherCase(text: string, at: number): string {
-  const letter = text.charAt(at);
-  const otherCase = letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
-  return text.slice(0, at) + otherCase + text.slice(at + 1);
 }
 
 describe("hints", () => {

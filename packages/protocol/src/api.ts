@@ -7,6 +7,7 @@ import { SEQUENCE_MAX } from "./layout.js";
 import type { NamedRun } from "./runs.js";
 
 export * from "./call-number-in.js";
+export * from "./corrections.js";
 export * from "./error-codes.js";
 export * from "./messages.js";
 export { describe } from "./quoted.js";

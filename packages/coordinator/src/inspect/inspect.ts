@@ -1,8 +1,15 @@
 /**
- * Inspects a call number: its verdict (verdicts.ts), what it may have been meant for (corrections.ts), and on request the leases that the
+ * Inspects a call number: its verdict (verdicts.ts), what it may have been meant for (`correctionsOf`), and on request the leases that the
  * same process got before and after: what an operator asks for next. Knows the ledger only as a port.
  */
-import { formatCount, type Holder, ledgerIdOf, runsName } from "@callnumber/protocol/api";
+import {
+  type Correction,
+  correctionsOf,
+  formatCount,
+  type Holder,
+  ledgerIdOf,
+  runsName,
+} from "@callnumber/protocol/api";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import type { CallNumberHint, InspectResponse, LeaseNeighbors, LedgerEntry } from "@callnumber/protocol/schemas";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
@@ -11,7 +18,6 @@ import { isSkipped, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { findLease, leasesInSteps } from "../ledger/read-ledger.js";
 import { isTrimmed } from "../retention/trimmed-leases.js";
 import type { LeaseQuery, LedgerReader, RecordedLedger } from "../stores/store.js";
-import { type Correction, correctionsOf } from "./corrections.js";
 import {
   callNumberFieldsIn,
   canExist,
@@ -95,8 +101,8 @@ async function hintsOf(
   record: NamespaceRecord,
   text: string,
 ): Promise<readonly CallNumberHint[]> {
-  const range = { firstLedgerId: record.firstRun, lastLedgerId: markOf(record) };
-  const corrections = correctionsOf(text, range, HINT_COUNT_MAX);
+  const [first, last] = [record.firstRun, markOf(record)];
+  const corrections = correctionsOf(text, ({ ledgerId }) => ledgerId >= first && ledgerId <= last, HINT_COUNT_MAX);
   const leases = await Promise.all(corrections.map(({ ledgerId }) => findLease(ledger, record.namespace, ledgerId)));
   const hints = corrections.flatMap((correction, index) => {
     const lease = leases[index];

@@ -2,19 +2,16 @@
  * Finds the call numbers that a mistyped text may have been meant for: without the characters around them, in another case, or with 0 and O, or
  * 1, l, I and i exchanged. Pure, and bounded for every text.
  */
-import { CALL_NUMBER_LENGTH, runInBytes } from "@callnumber/protocol/codec";
-import type { CallNumberHint } from "@callnumber/protocol/schemas";
+import { CALL_NUMBER_LENGTH, runInBytes } from "./codec.js";
 
 /** A call number that differs from the text by changes of one kind. */
-export interface Correction extends Pick<CallNumberHint, "callNumber" | "slip" | "positions"> {
+export interface Correction {
+  readonly callNumber: string;
+  readonly slip: "surrounding" | "look_alike" | "case";
+  /** The characters of the text that it changes, from 0. */
+  readonly positions: readonly number[];
   /** `version · 2^30 + run`. */
   readonly ledgerId: number;
-}
-
-/** The ledger ids that a correction may have: from the first run to the high-water mark. */
-export interface LeasedRange {
-  readonly firstLedgerId: number;
-  readonly lastLedgerId: number;
 }
 
 /** A longer text is no mistyped call number. */
@@ -24,10 +21,16 @@ const SIMILAR_CHARACTERS = ["0O", "1lIi"] as const;
 const SIMILAR_COUNT_MAX = 2;
 
 /**
- * Returns at most `countMax` call numbers within `range` that `text` may have been meant for, those with the fewest changes first; never the
- * text itself. In a text of both cases one letter may have the wrong case, in a text of one case every letter.
+ * Returns at most `countMax` call numbers that `text` may have been meant for, those with the fewest changes first; never the text itself.
+ * `exists` says which of at most 600 candidates count. In a text of both cases one letter may have the wrong case, in a text of one case
+ * every letter.
+ * @example correctionsOf("2vznwe2i", ({ callNumber }) => archive.has(callNumber), 5) // [{ callNumber: "2VznWE2i", slip: "case", … }]
  */
-export function correctionsOf(text: string, range: LeasedRange, countMax: number): readonly Correction[] {
+export function correctionsOf(
+  text: string,
+  exists: (candidate: Pick<Correction, "callNumber" | "ledgerId">) => boolean,
+  countMax: number,
+): readonly Correction[] {
   const digits = text.length > TEXT_LENGTH_MAX ? [] : [...text.matchAll(/[0-9A-Za-z]/g)];
   if (digits.length !== CALL_NUMBER_LENGTH) return [];
   const word = digits.map(([digit]) => digit).join("");
@@ -35,9 +38,12 @@ export function correctionsOf(text: string, range: LeasedRange, countMax: number
   const corrections = new Map<string, Correction>();
   const add = (slip: Correction["slip"], callNumbers: Iterable<string>) => {
     for (const callNumber of callNumbers) {
-      const ledgerId = runInBytes(Buffer.from(callNumber), 0);
-      const isWithin = ledgerId >= range.firstLedgerId && ledgerId <= range.lastLedgerId;
-      if (!isWithin || callNumber === text || corrections.has(callNumber)) continue;
+      const ledgerId = runInBytes(
+        Uint8Array.from(callNumber, (digit) => digit.charCodeAt(0)),
+        0,
+      );
+      if (ledgerId < 0 || callNumber === text || corrections.has(callNumber)) continue;
+      if (!exists({ callNumber, ledgerId })) continue;
       const changed = digits.filter(([digit], at) => digit !== callNumber.charAt(at));
       corrections.set(callNumber, { callNumber, slip, positions: changed.map(({ index }) => index), ledgerId });
     }
