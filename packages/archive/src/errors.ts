@@ -7,6 +7,8 @@ export type ArchiveErrorCode =
   | "source_unusable"
   | "archive_unusable"
   | "archive_failed"
+  | "address_unusable"
+  | "message_missing"
   | "other_namespace"
   | "repeated_call_number"
   | "worker_died"

@@ -12,6 +12,8 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
     import: { summary: "Number and store the messages of mailboxes", load: () => import("./commands/import.js") },
     numbers: { summary: "Export which message has which number", load: () => import("./commands/numbers.js") },
     links: { summary: "Keep the links of an older archive", load: () => import("./commands/links.js") },
+    serve: { summary: "Show the messages to people, as web pages", load: () => import("./commands/serve.js") },
+    export: { summary: "Write messages as an mbox", load: () => import("./commands/export.js") },
   };
 
 const HELP_TEXT = `A mail archive whose messages keep their call numbers.

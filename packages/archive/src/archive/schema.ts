@@ -11,8 +11,8 @@ import { digestsOf, RELATIONS, SAME_RULES } from "../message/sameness.js";
 import { messageInserter, type NewMessage } from "./insert-message.js";
 
 /** "CNar" in the file's header: distinguishes an archive from any other database. */
-const APPLICATION_ID = 0x434e6172;
-const SCHEMA_VERSION = 3;
+export const APPLICATION_ID = 0x434e6172;
+export const SCHEMA_VERSION = 3;
 
 /** How long a process waits for another one that writes: far longer than any transaction here takes. */
 const LOCK_TIMEOUT_MS = 60_000;
