@@ -1,24 +1,21 @@
 /** The shipped configuration of nginx, with the real nginx before a real coordinator: what it lets through, and what it rejects. */
-import { spawnSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { connect as http2Connect } from "node:http2";
 import { Agent, request } from "node:https";
 import { connect as tcpConnect } from "node:net";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from "node:tls";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { unpackDebianPackages } from "../debian/unpacked-packages.js";
 import { callnumber, callnumberProcess, folderForTest, REPOSITORY, serve } from "../processes/command.js";
-import { freePort, launch, type RunningServer } from "../processes/server-process.js";
+import { freePort, type RunningServer } from "../processes/server-process.js";
 import { newAuthority } from "../tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../tls/files.js";
+import { findNginx, type Nginx, ONE_PROCESS, startNginx } from "./real-nginx.js";
 
 const CONFIGURATION = join(REPOSITORY, "deploy", "nginx", "callnumber.conf");
-/** Debian's place for it, which is not on every PATH. */
-const SYSTEM_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
 
 /** Clients know the root alone: the proxy must send the certificate between. */
 const root = newAuthority("the root");
@@ -31,7 +28,6 @@ function issueChain() {
 const CONNECTIONS = 64;
 const IDLE_ADDRESSES = 40;
 const IDLE_PER_ADDRESS = 50;
-const ONE_PROCESS = "master_process off;";
 const LEASES = "/v1/namespaces/main/leases";
 
 const nginx = await findNginx();
@@ -48,7 +44,7 @@ async function served(settings: Settings = {}) {
   const port = await freePort();
   const files = writeTlsFiles(folder, issueChain());
   const coordinatorPort = Number(new URL(coordinator.url).port);
-  const proxy = await startNginx(nginx, { folder, port, coordinatorPort, settings, ...files });
+  const proxy = await startProxy(nginx, { folder, port, coordinatorPort, settings, ...files });
   onTestFinished(() => proxy.kill("SIGTERM"));
   return { folder, port, url: `https://127.0.0.1:${port}`, token: stdout.trim(), coordinator, proxy };
 }
@@ -201,28 +197,6 @@ test("a body that is too large gets 413, and does not reach the coordinator", as
   expect(coordinator.output().stdout.match(/"code":"unauthorized"/g)).toHaveLength(1);
 });
 
-interface Nginx {
-  readonly program: string;
-  readonly environment: NodeJS.ProcessEnv;
-}
-
-/** Resolves to one that runs, or to why there is none: from this machine, else from Debian's packages. */
-async function findNginx(): Promise<Nginx | string> {
-  const folders = [...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean), ...SYSTEM_FOLDERS];
-  for (const folder of folders) {
-    const nginx = { program: join(folder, "nginx"), environment: {} };
-    if (existsSync(nginx.program) && runs(nginx)) return nginx;
-  }
-  return await unpackDebianPackages("nginx", ["nginx"], ({ home, libraryPath }) => {
-    const nginx = { program: join(home, "usr", "sbin", "nginx"), environment: { LD_LIBRARY_PATH: libraryPath } };
-    return existsSync(nginx.program) && runs(nginx) ? nginx : undefined;
-  });
-}
-
-function runs({ program, environment }: Nginx): boolean {
-  return spawnSync(program, ["-v"], { env: { ...process.env, ...environment } }).status === 0;
-}
-
 /** By a text of the configuration, what takes its place. */
 type Settings = Readonly<Record<string, string>>;
 
@@ -235,26 +209,12 @@ interface Proxied {
   readonly key: string;
 }
 
-/** Starts it with the shipped file, in which only ports, paths and `settings` are replaced. @throws Error with the end of its log when it does not listen. */
-async function startNginx(nginx: Nginx, place: Proxied): Promise<RunningServer> {
-  const { folder, port } = place;
-  const shipped = readFileSync(CONFIGURATION, "utf8");
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => {
-    mkdirSync(join(folder, name));
-    return `${name}_temp_path ${join(folder, name)};`;
-  });
-  const whole = join(folder, "nginx.conf");
-  // One process, which is this user's: no others must be able to read the folder.
-  const head = `daemon off;\n${ONE_PROCESS}\npid ${join(folder, "nginx.pid")};\nerror_log stderr;\n`;
+/** Starts it with the shipped file, in which only ports, paths and `settings` are replaced. */
+async function startProxy(program: Nginx, place: Proxied): Promise<RunningServer> {
+  const { folder, port, coordinatorPort, certificate, key, settings } = place;
+  const http = readFileSync(CONFIGURATION, "utf8");
   // What it asks for outside itself.
-  const outside = [...shipped.matchAll(/^# {5}(.*\n)/gm)].map(([, line]) => line).join("");
-  const http = `http {\naccess_log off;\n${temporary.join("\n")}\n${shipped}}\n`;
-  writeFileSync(whole, replaced(head + outside + http, place));
-  const words = ["-e", "stderr", "-p", folder, "-c", whole];
-  return await launch({ ...nginx, words }, () => connected(port));
-}
-
-function replaced(text: string, { port, coordinatorPort, certificate, key, settings }: Proxied): string {
+  const outside = [...http.matchAll(/^# {5}(.*\n)/gm)].map(([, line]) => line).join("");
   const places: readonly [string, string][] = [
     ["listen 443 ssl", `listen 127.0.0.1:${port} ssl`],
     ["    listen [::]:443 ssl http2;\n", ""],
@@ -263,14 +223,5 @@ function replaced(text: string, { port, coordinatorPort, certificate, key, setti
     ["/etc/callnumber/tls.key", key],
     ...Object.entries(settings),
   ];
-  return places.reduce((whole, [from, to]) => {
-    if (!whole.includes(from)) throw new Error(`the configuration of nginx does not hold: ${from}`);
-    return whole.replace(from, to);
-  }, text);
-}
-
-async function connected(port: number): Promise<void> {
-  const socket = tcpConnect({ host: "127.0.0.1", port });
-  await once(socket, "connect");
-  socket.destroy();
+  return await startNginx(program, { folder, port, http, outside, places });
 }
