@@ -85,17 +85,22 @@ function parseRequest(args: string[]) {
 async function startCoordinator(storePath: string) {
   const checkpoints = join(dirname(storePath), "checkpoint");
   const store = ["--store", `sqlite:${storePath}`, "--create", "--checkpoint-dir", checkpoints];
-  const args = [CALLNUMBER, "serve", ...store, "--port", "0", "--log-level", "silent"];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
+  return await startServer([CALLNUMBER, "serve", ...store, "--port", "0", "--log-level", "silent"], "stderr");
+}
+
+/** Starts a server and waits for the URL that it prints. */
+async function startServer(args: readonly string[], output: "stdout" | "stderr") {
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+  child[output === "stdout" ? "stderr" : "stdout"].resume();
   const lines: string[] = [];
-  for await (const line of createInterface({ input: child.stderr })) {
+  for await (const line of createInterface({ input: child[output] })) {
     lines.push(line);
-    const url = /listening on (http:\/\/\S+?)(?:,|$)/.exec(line)?.[1];
+    const url = /(http:\/\/[^\s,]+?)\/?(?:,|$)/.exec(line)?.[1];
     if (url === undefined) continue;
-    child.stderr.resume();
+    child[output].resume();
     return { url, stop: () => stopped(child) };
   }
-  throw new Error(`the coordinator ended before it listened:\n${lines.join("\n")}`);
+  throw new Error(`${args[1]} ended before it listened:\n${lines.join("\n")}`);
 }
 
 async function stopped(child: ChildProcess): Promise<void> {
@@ -147,12 +152,28 @@ async function play(
   print(`  ${printable(found?.subject ?? "(no subject)", 90)}`);
 
   print("\nand what the coordinator knows of it:\n");
-  return await run(directory, "callnumber", CALLNUMBER, [
-    "inspect",
-    chosen.callNumber,
-    "--coordinator",
-    coordinatorUrl,
-  ]);
+  const inspect = ["inspect", chosen.callNumber, "--coordinator", coordinatorUrl];
+  const inspected = await run(directory, "callnumber", CALLNUMBER, inspect);
+  return inspected === 0 ? await showPages(directory, chosen.callNumber) : inspected;
+}
+
+/** Serves the archive: on a terminal until Ctrl-C. Returns the exit status. */
+async function showPages(directory: string, callNumber: string): Promise<number> {
+  const archive = ["--archive", join(directory, "archive.db"), "--title", "Demo archive"];
+  const reader = await startServer([CALLNUMBER_ARCHIVE, "serve", ...archive, "--port", "0"], "stdout");
+  print(`\nThe archive as pages, and the page of this message:\n\n  ${reader.url}/`);
+  print(`  ${reader.url}/message/${callNumber}\n`);
+  print(`With your own mail, and a coordinator that stays:
+
+  $ npx callnumber serve
+  $ npx callnumber-archive import YOUR.mbox --archive mail.db
+  $ npx callnumber-archive serve --archive mail.db`);
+  if (process.stdout.isTTY) {
+    print("\nThe pages stay until you press Ctrl-C.");
+    await once(process, "SIGINT");
+  }
+  await reader.stop();
+  return 0;
 }
 
 const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url));

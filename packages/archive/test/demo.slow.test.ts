@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { demo, LETTERS, temporaryDirectory } from "./importing.js";
+import { startProgramOnTerminal } from "../../../test/processes/command.js";
+import { DEMO, demo, LETTERS, temporaryDirectory } from "./importing.js";
 
 test("the demo imports a mailing list, looks a call number up in the archive and at the coordinator, and removes its files", async () => {
   const directory = await temporaryDirectory();
@@ -13,7 +14,19 @@ test("the demo imports a mailing list, looks a call number up in the archive and
   expect(shown[2]).toBe("Jörg Weiß         Re: Seed swap this Saturday at the green shed");
   expect(shown[9]).toBe("Jörg Weiß         Gießplan für die erste Maiwoche");
   expect(output).toMatch(/\$ callnumber inspect \w{8}[\s\S]*reported: run \d+ was leased to callnumber-archive/);
+  expect(output).toMatch(/the page of this message:\n\n {2}(http:\S+)\/\n {2}\1\/message\/\w{8}\n/);
   expect(await readdir(directory)).toEqual([]);
+});
+
+test("on a terminal the pages of the demo stay until Ctrl-C", async () => {
+  const { output, ended, typeCtrlC } = startProgramOnTerminal(80, DEMO);
+  await expect.poll(() => output().stdout).toContain("until you press Ctrl-C");
+  const [, page] = /(http:\S+\/message\/\w{8})/.exec(output().stdout) ?? [];
+  expect(await (await fetch(page as string)).text()).toContain("Seed swap this Saturday");
+  typeCtrlC();
+  expect(await ended()).toBe(0);
+  await expect(fetch(page as string)).rejects.toThrow("fetch failed");
+  expect(output().stdout).toContain("The files of the demo are removed");
 });
 
 test("the demo imports an mbox that it is given", async () => {
