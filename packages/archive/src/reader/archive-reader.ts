@@ -145,12 +145,6 @@ export class ArchiveReader implements Disposable {
     }
   }
 
-  /** Returns the number of a message that had this address in another archive. */
-  resolveOldLink(url: string): string | undefined {
-    const row = this.database.prepare("select call_number as n from old_links where url = ?").get(url);
-    return row?.["n"] as string | undefined;
-  }
-
   fact(name: string): string | undefined {
     return this.database.prepare("select value from facts where name = ?").get(name)?.["value"] as string | undefined;
   }

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { resolveOldLink } from "../links/old-links.js";
 import { printable, writeLine } from "../terminal.js";
 import { ArchiveReader } from "./archive-reader.js";
 import { MailParser } from "./mail-parser.js";
@@ -88,7 +89,7 @@ export function makeReader(settings: ReaderSettings): FastifyInstance {
     refuse(reply, 404, "There is no such page", "Nothing in this archive has this address.");
 
   server.setNotFoundHandler((request, reply) => {
-    const callNumber = archive.resolveOldLink(request.url);
+    const callNumber = resolveOldLink(archive.database, request.url);
     if (callNumber === undefined) return notFound(reply);
     return reply.redirect(`${path}/message/${callNumber}`, 308);
   });
