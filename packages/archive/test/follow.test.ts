@@ -1,9 +1,11 @@
-import { appendFile, copyFile, mkdir, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { appendFileSync, chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFile, chmod, copyFile, mkdir, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import { Follower } from "../src/sources/follow.js";
 import { readRange } from "../src/sources/read-range.js";
-import { openMailSources, type Range } from "../src/sources/source.js";
+import type { Problem, Range } from "../src/sources/source.js";
 import { temporaryDirectory, tinyMbox } from "./importing.js";
 
 /** Longer than any test: the last message of an mbox stays pending. */
@@ -26,11 +28,10 @@ async function follow(path: string, settleMs = NEVER_MS) {
   const stopping = new AbortController();
   const listener = {
     onSourceScanned: () => {},
-    onProblem: ({ reason }: { reason: string }) => void notes.push(reason),
     onNote: (note: string) => void notes.push(note),
     onCaughtUp: () => void notes.push("caught up"),
   };
-  const follower = new Follower([await openMailSources(path, true)], { settleMs, pollIntervalMs: 10 }, listener);
+  const follower = new Follower([path], { settleMs, pollIntervalMs: 10 }, listener);
   const consumed = (async () => {
     for await (const range of follower.ranges(stopping.signal)) {
       ranges.push(range);
@@ -132,9 +133,13 @@ test("a range that was rejected is planned again, once, under the name that its 
   await using following = await follow(mbox);
   await expect.poll(() => following.subjects).toEqual(["1", "2"]);
   const [range] = following.ranges as [Range];
-  following.follower.retry(range);
+  const failed: Problem = { source: mbox, number: 1, byteOffset: 0, reason: "x", stored: false, isTransient: true };
+  following.follower.imported(range, [failed]);
+  expect(following.follower.unsolved).toEqual([failed]);
   await expect.poll(() => following.subjects).toEqual(["1", "2", "1", "2"]);
-  following.follower.retry(range);
+  following.follower.imported(range, []);
+  expect(following.follower.unsolved).toEqual([]);
+  following.follower.imported(range, [failed]);
   await rename(mbox, `${mbox}.1`);
   await expect.poll(() => following.ranges.map(({ path }) => path)).toEqual([mbox, mbox, `${mbox}.1`]);
 });
@@ -172,6 +177,7 @@ test("an mbox that can't be read is named once, keeps no other from being read, 
   await writeFile(join(directory, "c.mbox"), Buffer.concat([tiny(3), tiny(4)]));
   await expect.poll(() => following.subjects).toEqual(["1", "3"]);
   expect(following.notes).toEqual([expect.stringContaining("ELOOP"), "caught up"]);
+  expect(following.follower.unsolved).toMatchObject([{ source: loop, stored: false }]);
   await rm(loop);
   await writeFile(loop, Buffer.concat([tiny(5), tiny(6)]));
   await expect.poll(() => following.subjects).toEqual(["1", "3", "5"]);
@@ -189,4 +195,118 @@ test("a maildir yields what is delivered, once, also when its flags change", asy
   await rename(join(maildir, "new", "2.host"), join(maildir, "cur", "2.host:2,S"));
   await writeFile(join(maildir, "new", "3.host"), "Subject: 3\n\n");
   await expect.poll(() => following.subjects).toEqual(["1", "2", "3"]);
+});
+
+test("a mailbox that does not exist yet is waited for, and its older files are read meanwhile", async () => {
+  await writeFile(`${mbox}.1`, Buffer.concat([tiny(1), tiny(2)]));
+  await using following = await follow(mbox);
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  expect(following.notes).toEqual([`${mbox} is not there: waits for it`, "caught up"]);
+  await writeFile(mbox, Buffer.concat([tiny(3), tiny(4)]));
+  await expect.poll(() => following.subjects).toEqual(["1", "3"]);
+  const missing = join(directory, "later", "new.mbox");
+  await using other = await follow(missing);
+  await mkdir(join(directory, "later"));
+  await writeFile(missing, Buffer.concat([tiny(5), tiny(6)]));
+  await expect.poll(() => other.subjects).toEqual(["5"]);
+});
+
+test("a link that is changed to another mbox is followed, and the first one to its end", async () => {
+  const [one, two, link] = ["one", "two", "link"].map((name) => join(directory, name)) as [string, string, string];
+  await writeFile(one, Buffer.concat([tiny(1), tiny(2)]));
+  await writeFile(two, Buffer.concat([tiny(4), tiny(5)]));
+  await symlink(one, link);
+  await using following = await follow(link);
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  await symlink(two, `${link}.new`);
+  await rename(`${link}.new`, link);
+  await expect.poll(() => following.subjects).toEqual(["1", "4"]);
+  await appendFile(one, tiny(3));
+  await expect.poll(() => following.subjects).toEqual(["1", "4", "2"]);
+  expect(following.ranges.map((range) => range.kind === "mbox" && range.source)).toEqual([one, two, one]);
+});
+
+test("the files of a rotated mailbox have its name, and what was compressed while no importer ran is read", async () => {
+  const upTo = (from: number, to: number) => TINY.subarray(tinyMbox(from - 1).length, tinyMbox(to).length);
+  await writeFile(`${mbox}.2.gz`, gzipSync(upTo(1, 2)));
+  await writeFile(`${mbox}.1`, upTo(3, 5));
+  await writeFile(`${mbox}-20261125.gz`, gzipSync(upTo(6, 6)));
+  await writeFile(`${mbox}-20261126.xz`, Buffer.from("fd377a585a0000", "hex"));
+  await writeFile(`${mbox}.old`, TINY);
+  await writeFile(mbox, upTo(7, 9));
+  for (const path of [mbox, directory]) {
+    await using following = await follow(path);
+    await expect.poll(() => following.notes).toContain("caught up");
+    const own = following.ranges.filter((range) => range.path !== `${mbox}.old`);
+    const numbers = own.flatMap(({ items }) => items.map(({ number }) => number));
+    expect(numbers).toHaveLength(7);
+    expect(new Set(own.map((range) => range.kind === "mbox" && range.source))).toEqual(new Set([mbox]));
+    expect(following.notes.join()).toContain("20261126.xz: it is compressed by xz");
+    if (path === mbox) expect(following.subjects.toSorted()).toEqual(["1", "2", "3", "4", "6", "7", "8"]);
+  }
+});
+
+test("the last message of a copy that ends in the middle of a line counts when the copy was quiet", async () => {
+  await writeFile(
+    mbox,
+    Buffer.concat([tiny(1), Buffer.from("From a Mon Jan  5 10:00:00 2015\nSubject: half\n\nhalf a li")]),
+  );
+  await using following = await follow(mbox, 1);
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  await copyFile(mbox, `${mbox}.1`);
+  await truncate(mbox);
+  await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "1", "half"]);
+});
+
+test.each([true, false])(
+  "a new mbox with the inode of an old one is not truncated, and a message is lost only if it is (%s)",
+  async (isKept) => {
+    await writeFile(`${mbox}.1`, Buffer.concat([tiny(1), tiny(2)]));
+    await writeFile(mbox, Buffer.concat([tiny(3), tiny(4)]));
+    await using following = await follow(mbox);
+    await expect.poll(() => following.subjects).toEqual(["1", "3"]);
+    // As logrotate with delaycompress does it, between two looks.
+    if (isKept) writeFileSync(`${mbox}.2.gz`, gzipSync(Buffer.concat([tiny(1), tiny(2)])));
+    rmSync(`${mbox}.1`);
+    renameSync(mbox, `${mbox}.1`);
+    writeFileSync(mbox, tiny(5));
+    await appendFile(mbox, tiny(6));
+    await expect.poll(() => following.subjects).toContain("5");
+    const lost = `${mbox}.1 was deleted, moved to another directory or overwritten before its last message was complete`;
+    if (isKept) await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "1", "2", "3", "5"]);
+    else await expect.poll(() => following.notes.join()).toContain(lost);
+    expect(following.notes.join()).not.toContain("truncated");
+  },
+);
+
+test("mail that comes while an mbox can't be read is read as soon as it can", async (ctx) => {
+  if (process.getuid?.() !== 0) ctx.skip("only root can become another user");
+  await chmod(directory, 0o755);
+  await writeFile(mbox, Buffer.concat([tiny(1), tiny(2)]));
+  await using following = await follow(mbox);
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  try {
+    // Between two looks.
+    chmodSync(mbox, 0);
+    appendFileSync(mbox, Buffer.concat([tiny(3), tiny(4)]));
+    process.seteuid?.(65_534);
+    await expect.poll(() => following.follower.unsolved).toMatchObject([{ reason: expect.stringContaining("EACCES") }]);
+  } finally {
+    process.seteuid?.(0);
+  }
+  await chmod(mbox, 0o600);
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "3"]);
+  expect(following.follower.unsolved).toEqual([]);
+});
+
+test("a maildir names the maildirs inside, also those that come later", async () => {
+  const maildir = join(directory, "maildir");
+  for (const name of ["new", "cur", ".Sent/new", ".Sent/cur"]) await mkdir(join(maildir, name), { recursive: true });
+  await using following = await follow(maildir);
+  await expect
+    .poll(() => following.notes)
+    .toContain(`${maildir} contains the maildir .Sent, which is not imported: pass it too`);
+  for (const name of [".Later/cur", ".Later/new"]) await mkdir(join(maildir, name), { recursive: true });
+  await expect.poll(() => following.notes.join()).toContain("contains the maildir .Later, ");
+  expect(following.notes.filter((note) => note.includes(".Sent"))).toHaveLength(1);
 });

@@ -124,6 +124,20 @@ test("an import reports a file that changed after it was scanned, and stores not
   expect(result.problems[0]).toMatchObject({ number: 3, stored: false, reason: expect.stringContaining("changed") });
 });
 
+test("an import stores no part of a message that has come to the place of another one", async () => {
+  const mbox = join(directory, "tiny.mbox");
+  await writeFile(mbox, tinyMbox(1));
+  const [range] = (await rangesOf(mbox)) as [Range];
+  // As after a truncation: it is longer.
+  await writeFile(mbox, tinyMbox(1).toString().replace("Subject: 1", "Subject: another"));
+  const result = await new RangeImporter(archive, numbersOfRun(1), SETTINGS).import(range);
+  expect(result).toMatchObject({
+    stored: [],
+    problems: [{ reason: expect.stringContaining("changed"), isTransient: true }],
+  });
+  expect(rowsOf(archive.path)).toEqual([]);
+});
+
 test.each([
   ["in the middle of a message", tinyMbox(3).length - 8, 2],
   ["between two messages", tinyMbox(3).length, 2],

@@ -70,7 +70,7 @@ export async function importMail(
     const sources = opened.flatMap((place) => place.sources);
     const { onNote, onCaughtUp } = listener;
     const onSourceScanned = (source: ScannedSource) => void scanned.set(source.path, source);
-    const follower = follow && new Follower(opened, follow, { onSourceScanned, onProblem, onNote, onCaughtUp });
+    const follower = follow && new Follower(paths, follow, { onSourceScanned, onNote, onCaughtUp });
     const bytesTotal = sources.reduce((sum, { bytes }) => sum + bytes, 0);
     let bytesDone = 0;
     let messageCount = 0;
@@ -79,7 +79,7 @@ export async function importMail(
         summary.processes++;
         listener.onNote(`process ${number} started, pid ${pid}`);
       },
-      onWaiting: (number, reason) => listener.onNote(`process ${number} waits for the coordinator: ${reason}`),
+      onWaiting: (number, text) => listener.onNote(`process ${number} ${text}`),
       onLeased: (runCount) => {
         summary.runsLeased += runCount;
       },
@@ -89,15 +89,16 @@ export async function importMail(
         messages.stored += stored.length;
         messages.sameContent += sameContent;
         messages.alreadyThere += alreadyThere;
-        messages.notStored += notStored;
+        // What is followed is read again: the end decides.
+        if (follower === undefined) messages.notStored += notStored;
         summary.restored += restored;
         add(summary.copies, copies);
         add(summary.relations, relations);
-        for (const problem of problems) addProblem(problem);
-        if (follower !== undefined) {
-          for (const problem of problems.filter((found) => !found.stored)) onNote(noteOf(problem));
-          if (problems.some(({ isTransient }) => isTransient === true)) follower.retry(range);
+        for (const problem of problems) {
+          if (follower === undefined || problem.stored) addProblem(problem);
+          else onNote(noteOf(problem));
         }
+        follower?.imported(range, problems);
         for (const message of stored) listener.onNumbered(message);
         // A source may grow while it is imported.
         const share = bytesDone < bytesTotal ? bytesDone / bytesTotal : 1;
@@ -109,6 +110,10 @@ export async function importMail(
         follower?.ranges(end) ?? planRanges(sources, { onSourceScanned, onProblem });
       await importWithWorkers(rangesUntil, processes, forWorkers, workerListener, signal);
     } finally {
+      for (const problem of follower?.unsolved ?? []) {
+        messages.notStored++;
+        addProblem(problem);
+      }
       summary.sources = [...scanned.values()];
       using archive = new Archive(forWorkers.archive);
       summary.archiveHolds = archive.count();
@@ -165,7 +170,8 @@ async function prepare(
   const sources = opened.filter((result) => result.status === "fulfilled").map(({ value }) => value);
   for (const [index, source] of paths.entries()) {
     const result = opened[index] as (typeof opened)[0];
-    if (result.status === "fulfilled") continue;
+    // What is followed may still come.
+    if (result.status === "fulfilled" || mayBeEmpty) continue;
     if (sources.length === 0) throw result.reason;
     const reason = (result.reason as Error).message.replace(`${source} `, "");
     onProblem({ source, number: 0, byteOffset: 0, reason, stored: false });

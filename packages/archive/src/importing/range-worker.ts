@@ -8,8 +8,8 @@ import { type NumberSource, RangeImporter, type RangeResult } from "./range-impo
 
 export interface RangeWorkerListener {
   onLeased(runCount: number): void;
-  /** Once for each outage, when a message waits for its number. */
-  onWaiting(reason: string): void;
+  /** Once for each outage, when a message waits for its number, and when it has one. */
+  onWaiting(text: string): void;
 }
 
 export class RangeWorker {
@@ -23,7 +23,8 @@ export class RangeWorker {
   #isTaking = false;
   /** Why no run came since the last one. */
   #failure: ClientError | undefined;
-  #isReported = false;
+  /** Since when the listener knows that it waits. */
+  #waitingSince: Date | undefined;
 
   constructor(settings: WorkerSettings, number: number, listener: RangeWorkerListener) {
     this.#settings = settings;
@@ -60,7 +61,7 @@ export class RangeWorker {
       hooks: {
         onLease: ({ runCount }) => {
           this.#failure = undefined;
-          this.#isReported = false;
+          this.#reportEnd();
           this.#listener.onLeased(runCount);
         },
         onRetry: ({ error }) => {
@@ -111,8 +112,23 @@ export class RangeWorker {
 
   /** A client that only prefetches waits for nothing: it may have thousands of numbers left. */
   #reportWaiting(): void {
-    if (!this.#isTaking || this.#isReported || this.#failure === undefined) return;
-    this.#isReported = true;
-    this.#listener.onWaiting(`${this.#failure.code}: ${this.#failure.message}`);
+    if (!this.#isTaking || this.#waitingSince !== undefined || this.#failure === undefined) return;
+    const { waitsForever, waitTimeoutMs } = this.#settings;
+    this.#waitingSince = new Date();
+    const end = new Date(this.#waitingSince.getTime() + waitTimeoutMs);
+    const until = waitsForever ? "until it is back" : `until ${utc(end)}`;
+    const reason = `${this.#failure.code}: ${this.#failure.message}`;
+    this.#listener.onWaiting(`waits for the coordinator: ${reason} (since ${utc(this.#waitingSince)}, ${until})`);
   }
+
+  #reportEnd(): void {
+    if (this.#waitingSince === undefined) return;
+    const seconds = Math.round((Date.now() - this.#waitingSince.getTime()) / 1000);
+    this.#listener.onWaiting(`has numbers again: it waited ${seconds} s`);
+    this.#waitingSince = undefined;
+  }
+}
+
+function utc(date: Date): string {
+  return `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }

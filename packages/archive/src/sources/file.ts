@@ -23,11 +23,12 @@ export function unpackedPath(path: string): string {
 }
 
 /**
- * Two files that exist at the same time have different identities, and a file that is renamed keeps its own. A compressed file that changes gets
- * another one, since it must be read from its start.
+ * Returns what distinguishes a file from all others. A file that is renamed keeps it. The time of birth is in it since a system gives the
+ * inode of a deleted file to a new one. A compressed file that changes gets another identity: it must be read from its start.
  */
-export function identityOf(path: string, { dev, ino, size, mtimeMs }: Stats): string {
-  return isPacked(path) ? `${dev}:${ino}:${size}:${mtimeMs}` : `${dev}:${ino}`;
+export function identityOf(path: string, { dev, ino, birthtimeMs, size, mtimeMs }: Stats): string {
+  const identity = `${dev}:${ino}:${birthtimeMs}`;
+  return isPacked(path) ? `${identity}:${size}:${mtimeMs}` : identity;
 }
 
 /** Yields the bytes from `start` to `end`, the last one included; of a compressed file all. @throws Error of the system, or as `unpackChecked`. */

@@ -5,23 +5,23 @@
  * The last message of an mbox is pending until a separator follows it, or until the file has not changed for a while and ends in a
  * newline: half a message would get one number, and all of it another one.
  *
- * A file is known by its identity, whatever its name is. So a log rotation that renames an mbox loses nothing: the renamed file is found
- * next to it and read on. After a rotation that copies, or during a restart, it is read from its start; its messages are copies of stored ones.
+ * A rotation makes several files of one mailbox: `lists`, `lists.1`, `lists.2.gz`. In the archive, all of them are `lists`: a message keeps its place
+ * there, wherever the rotation moves or copies it. So what may have changed is read again from its start, and what is stored is found.
  */
-import type { Stats } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { identityOf, readAt, unpackedPath } from "./file.js";
-import { isMaildir, listMaildir } from "./maildir.js";
+import { identityOf, isPacked, readAt, readBytes, unpackedPath } from "./file.js";
+import { FollowedMaildir, Listing, statOf } from "./follow-directory.js";
+import { isLetter, isMaildir } from "./maildir.js";
 import type { MboxForm } from "./mbox.js";
 import {
   type MaildirItem,
   type MboxItem,
   mayBeMbox,
   newScan,
-  type OpenedPath,
   type PlanListener,
+  type Problem,
   type Range,
   RangeSize,
   type Scan,
@@ -30,12 +30,12 @@ import {
 } from "./source.js";
 
 const DEFAULT_POLL_INTERVAL_MS = 1000;
-/** The names that logrotate gives to an mbox, behind its own: `.1`, `-20261125`. */
-const ROTATED = /^(?:\.\d+|-\d{8}(?:-\d+)?)$/;
+/** The names that logrotate gives to an mbox: `lists.1`, `lists-20261125`, `lists-2026-11-25.gz`. */
+const ROTATED = /^(.+?)(?:\.\d+|-\d{8,}(?:-\d+)?|-\d{4}-\d{2}-\d{2})(?:\.(?:gz|bz2|xz|zst))?$/;
 /** A separator line, or enough of it. */
 const BEGIN_BYTES_MAX = 200;
-/** Longer than the steps of any file system's clock. */
-const CLOCK_STEP_MS = 2000;
+/** A rotation is at its end, and the message it has moved can be found. */
+const ROTATION_MS = 3000;
 
 export interface FollowSettings {
   /** How long an mbox must be unchanged before its last message counts as complete. */
@@ -44,7 +44,7 @@ export interface FollowSettings {
   readonly pollIntervalMs?: number;
 }
 
-export interface FollowListener extends PlanListener {
+export interface FollowListener extends Pick<PlanListener, "onSourceScanned"> {
   /** The first round is planned: all that was there is read. */
   onCaughtUp(): void;
   onNote(note: string): void;
@@ -53,6 +53,8 @@ export interface FollowListener extends PlanListener {
 /** An mbox as it was seen last. */
 interface Mbox {
   path: string;
+  /** The mailbox that it is, or was before a rotation. */
+  source: string;
   bytes: number;
   /** Of path, length and time: whether it has changed. */
   signature: string;
@@ -83,30 +85,38 @@ const UNREAD = {
   mustReread: false,
 };
 
-interface Maildir {
-  readonly directories: readonly Listing[];
-  readonly known: Set<string>;
+/** A message that was not complete when its file was gone: it may be in another file of the mailbox. */
+interface Missing extends Pick<Mbox, "path" | "source" | "position" | "begin"> {
+  readonly sinceMs: number;
 }
 
 export class Follower {
-  readonly #paths: readonly string[];
+  readonly #given: readonly string[];
+  /** What the given paths are and have been: a link may be changed to another file. */
+  readonly #paths = new Set<string>();
   readonly #settings: FollowSettings;
   readonly #listener: FollowListener;
   readonly #rangeSize = new RangeSize();
   /** By identity. */
   readonly #mboxes = new Map<string, Mbox>();
   /** By path. */
-  readonly #maildirs = new Map<string, Maildir>();
+  readonly #maildirs = new Map<string, FollowedMaildir>();
   readonly #listings = new Map<string, Listing>();
-  /** By path: each is reported once. */
-  readonly #failures = new Map<string, string>();
+  /** By place: what could not be read so far. Each is reported once. */
+  readonly #unsolved = new Map<string, Problem>();
+  #missing: Missing[] = [];
   /** Of this round, by identity: a file with two names is read once. */
   #seen = new Set<string>();
 
-  constructor(places: readonly OpenedPath[], settings: FollowSettings, listener: FollowListener) {
-    this.#paths = places.map(({ path }) => path);
+  constructor(given: readonly string[], settings: FollowSettings, listener: FollowListener) {
+    this.#given = given;
     this.#settings = settings;
     this.#listener = listener;
+  }
+
+  /** What could not be stored in the end. */
+  get unsolved(): readonly Problem[] {
+    return [...this.#unsolved.values()];
   }
 
   /** Yields the ranges of what is there, then of what arrives, until `signal` is aborted. */
@@ -114,57 +124,87 @@ export class Follower {
     const { pollIntervalMs = DEFAULT_POLL_INTERVAL_MS } = this.#settings;
     for (let isFirst = true; !signal.aborted; isFirst = false) {
       this.#seen = new Set();
-      for (const path of this.#paths) yield* this.#orFailure(path, this.#changesIn(path));
-      this.#forgetMissing();
+      const gone: string[] = [];
+      for (const given of this.#given) {
+        const path = await realpath(given).catch(() => undefined);
+        if (path !== undefined) this.#paths.add(path);
+        else if (isFirst) this.#listener.onNote(`${given} is not there: waits for it`);
+        // It may have been rotated away, and its older files be there.
+        const directory = path === undefined ? await realpath(dirname(given)).catch(() => undefined) : undefined;
+        if (directory !== undefined) gone.push(join(directory, basename(given)));
+      }
+      for (const path of new Set([...this.#paths, ...gone])) {
+        yield* this.#orFailure(path, this.#changesIn(path), `all of ${path}`);
+      }
+      await this.#nameMissing();
       if (isFirst) this.#listener.onCaughtUp();
       await pause(pollIntervalMs, undefined, { signal }).catch(() => {});
     }
   }
 
-  /** Plans a range again: a part of it could not be read, as its file was moved or truncated meanwhile. */
-  retry(range: Range): void {
-    if (range.kind === "maildir") {
-      for (const { unique } of range.items) this.#maildirs.get(range.path)?.known.delete(unique);
-      return;
+  /** Takes note of what could not be read of a range, and plans it again: its file may have been moved or truncated meanwhile. */
+  imported(range: Range, problems: readonly Problem[]): void {
+    const failed = new Map(problems.filter(({ stored }) => !stored).map((problem) => [placeOf(problem), problem]));
+    for (const item of range.items) {
+      const isPart = range.kind === "mbox";
+      const source = isPart ? range.source : `${range.path}/${(item as MaildirItem).unique}`;
+      const place = placeOf({ source, byteOffset: isPart ? (item as MboxItem).offset : 0 });
+      const problem = failed.get(place);
+      if (problem === undefined) this.#unsolved.delete(place);
+      else this.#unsolved.set(place, problem);
     }
-    if (range.kind !== "mbox") return;
-    const mbox = this.#mboxes.get(range.identity);
-    if (mbox !== undefined) mbox.mustReread = true;
+    if (!problems.some(({ isTransient }) => isTransient === true)) return;
+    if (range.kind === "maildir") {
+      this.#maildirs.get(range.path)?.forget(range.items);
+    } else if (range.kind === "mbox") {
+      // It may be in another file by now.
+      for (const mbox of this.#mboxes.values()) if (mbox.source === range.source) mbox.mustReread = true;
+    }
   }
 
   /** Reports an error, and lets the other sources go on. The next round tries it again. */
-  async *#orFailure(path: string, ranges: AsyncGenerator<Range, void>): AsyncGenerator<Range, void> {
+  async *#orFailure(path: string, ranges: AsyncGenerator<Range, void>, key = path): AsyncGenerator<Range, void> {
     try {
       yield* ranges;
-      this.#failures.delete(path);
+      this.#unsolved.delete(key);
     } catch (error) {
       this.#maildirs.delete(path);
       this.#listings.delete(path);
       const { message: reason } = error as Error;
-      if (this.#failures.get(path) === reason) return;
-      this.#failures.set(path, reason);
-      this.#listener.onProblem({ source: path, number: 0, byteOffset: 0, reason, stored: false });
+      const isKnown = this.#unsolved.get(key)?.reason === reason;
+      this.#unsolved.set(key, { source: path, number: 0, byteOffset: 0, reason, stored: false });
+      if (!isKnown) this.#listener.onNote(`${path}: ${reason}`);
     }
   }
 
   async *#changesIn(path: string): AsyncGenerator<Range, void> {
     if ((await statOf(path))?.isDirectory() !== true) {
       const [directory, name] = [dirname(path), basename(path)];
-      const isRotated = (other: string) => other.startsWith(name) && ROTATED.test(other.slice(name.length));
       // The rotated ones first: they are older.
-      const rotated = (await this.#listing(directory).names()).filter(isRotated);
-      yield* this.#changesOfMboxes(directory, [...rotated, name]);
+      const rotated = (await this.#listing(directory).names()).filter((other) => ROTATED.exec(other)?.[1] === name);
+      yield* this.#changesOfMboxes(directory, [...rotated, name], () => unpackedPath(name));
     } else if (await isMaildir(path)) {
-      yield* this.#changesOfMaildir(path);
+      const maildir = this.#maildirs.get(path) ?? new FollowedMaildir(path, this.#listener);
+      this.#maildirs.set(path, maildir);
+      yield* maildir.changes(this.#rangeSize);
     } else {
-      const names = await this.#listing(path).names();
-      yield* this.#changesOfMboxes(path, names.filter(mayBeMbox));
+      const names = (await this.#listing(path).names()).filter(mayBeMbox);
+      const all = new Set(names);
+      yield* this.#changesOfMboxes(path, names, (name) => {
+        const mailbox = ROTATED.exec(name)?.[1];
+        return mailbox !== undefined && all.has(mailbox) ? mailbox : unpackedPath(name);
+      });
     }
   }
 
-  async *#changesOfMboxes(directory: string, names: readonly string[]): AsyncGenerator<Range, void> {
-    for (const path of names.map((name) => join(directory, name))) {
-      yield* this.#orFailure(path, this.#changesOfMbox(path));
+  async *#changesOfMboxes(
+    directory: string,
+    names: readonly string[],
+    mailboxOf: (name: string) => string,
+  ): AsyncGenerator<Range, void> {
+    for (const name of names) {
+      const path = join(directory, name);
+      yield* this.#orFailure(path, this.#changesOfMbox(path, join(directory, mailboxOf(name))));
     }
   }
 
@@ -174,52 +214,58 @@ export class Follower {
     return listing;
   }
 
-  async *#changesOfMbox(path: string): AsyncGenerator<Range, void> {
+  async *#changesOfMbox(path: string, source: string): AsyncGenerator<Range, void> {
     const stats = await statOf(path);
     if (stats === undefined || !stats.isFile()) return;
     const identity = identityOf(path, stats);
     if (this.#seen.has(identity)) return;
     this.#seen.add(identity);
     const { size: bytes, mtimeMs } = stats;
-    const mbox: Mbox = this.#mboxes.get(identity) ?? { path, bytes, signature: "", changedAtMs: 0, ...UNREAD };
+    const mbox: Mbox = this.#mboxes.get(identity) ?? { path, source, bytes, signature: "", changedAtMs: 0, ...UNREAD };
     this.#mboxes.set(identity, mbox);
     const signature = `${path} ${bytes} ${mtimeMs}`;
     const isChanged = signature !== mbox.signature;
-    if (isChanged) Object.assign(mbox, { path, bytes, signature, changedAtMs: performance.now() });
+    if (isChanged) Object.assign(mbox, { path, source, bytes, signature, changedAtMs: performance.now() });
     const isSettled = performance.now() - mbox.changedAtMs >= this.#settings.settleMs;
     if (!isChanged && !mbox.mustReread && (!mbox.isPending || !isSettled || mbox.wasSettled)) return;
-    if (bytes < mbox.position || !(await beginsAt(path, mbox.position, mbox.begin))) {
-      this.#listener.onNote(`${path} was truncated or rewritten: it is read from its start`);
-      Object.assign(mbox, UNREAD);
-    } else if (mbox.mustReread) {
-      Object.assign(mbox, UNREAD);
+    try {
+      if (bytes < mbox.position || !(await beginsAt(path, mbox.position, mbox.begin))) {
+        if (mbox.isPending) this.#missing.push({ ...mbox, sinceMs: performance.now() });
+        this.#listener.onNote(`${path} was truncated or rewritten: it is read from its start`);
+        Object.assign(mbox, UNREAD);
+      } else if (mbox.mustReread) {
+        Object.assign(mbox, UNREAD);
+      }
+      yield* this.#rangesOfMbox(mbox, identity, isSettled);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // A rotation has just moved it.
+      if (code === "ENOENT") return;
+      // What the system refuses today, it may permit later.
+      if (code !== undefined) mbox.signature = "";
+      // Gzip may still be at work.
+      mbox.mustReread = isPacked(path) && performance.now() - mbox.changedAtMs < ROTATION_MS;
+      if (!mbox.mustReread) throw error;
     }
-    yield* this.#rangesOfMbox(mbox, identity, isSettled);
   }
 
   async *#rangesOfMbox(mbox: Mbox, identity: string, isSettled: boolean): AsyncGenerator<Range, void> {
-    const { path, bytes } = mbox;
+    const { path, source, bytes } = mbox;
     const scan: Scan = { ...newScan(), position: mbox.position, messages: mbox.messages, form: { ...mbox.form } };
-    try {
-      yield* toRanges(
-        { kind: "mbox", path, source: unpackedPath(path), identity },
-        this.#newParts(mbox, scan, isSettled),
-        this.#rangeSize,
-      );
-    } catch (error) {
-      // What the system refuses today, it may permit later.
-      if ((error as NodeJS.ErrnoException).code !== undefined) mbox.signature = "";
-      throw error;
-    }
+    const parts = isPacked(path) ? scanMbox(mbox, scan) : this.#newParts(mbox, scan, isSettled);
+    yield* toRanges({ kind: "mbox", path, source, identity }, parts, this.#rangeSize);
     const notices = mbox.isPending ? [...scan.notices, "its last message is pending"] : scan.notices;
-    this.#listener.onSourceScanned({ kind: "mbox", path, bytes, messages: scan.messages, notices });
+    if (!isLetter(path))
+      this.#listener.onSourceScanned({ kind: "mbox", path, bytes, messages: scan.messages, notices });
   }
 
   async *#newParts(mbox: Mbox, scan: Scan, isSettled: boolean): AsyncGenerator<MboxItem, void> {
+    // What a rotation has cut in the middle of a line has no rest.
+    const isGrowing = mbox.path === mbox.source || !isSettled;
     let last: MboxItem | undefined;
     mbox.isPending = false;
     mbox.wasSettled = isSettled;
-    for await (const part of scanMbox(mbox, scan, true)) {
+    for await (const part of scanMbox(mbox, scan, isGrowing)) {
       if (last !== undefined && this.#isNew(mbox, last)) yield last;
       last = part;
     }
@@ -249,68 +295,41 @@ export class Follower {
     return true;
   }
 
-  async *#changesOfMaildir(path: string): AsyncGenerator<Range, void> {
-    const directories = ["new", "cur"].map((name) => new Listing(join(path, name)));
-    const maildir = this.#maildirs.get(path) ?? { directories, known: new Set<string>() };
-    this.#maildirs.set(path, maildir);
-    const changed = await Promise.all(maildir.directories.map((directory) => directory.mayHaveChanged()));
-    if (!changed.includes(true)) return;
-    const messages = await listMaildir(path, maildir.known);
-    const first = maildir.known.size + 1;
-    for (const { unique } of messages) maildir.known.add(unique);
-    const items: MaildirItem[] = messages.map((message, index) => ({ ...message, number: first + index }));
-    yield* toRanges({ kind: "maildir", path }, items, this.#rangeSize);
-    const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
-    this.#listener.onSourceScanned({ kind: "maildir", path, bytes, messages: maildir.known.size, notices: [] });
-  }
-
-  #forgetMissing(): void {
-    for (const [identity, { path, isPending }] of this.#mboxes) {
+  /** Names the files that are gone, if a message may be lost with them, or the mailbox. */
+  async #nameMissing(): Promise<void> {
+    for (const [identity, mbox] of this.#mboxes) {
       if (this.#seen.has(identity)) continue;
       this.#mboxes.delete(identity);
-      const lost = isPending ? " before its last message was complete: import it, if it still exists" : "";
-      this.#listener.onNote(`${path} was deleted, or moved to another directory${lost}`);
+      const isLast = ![...this.#mboxes.values()].some(({ source }) => source === mbox.source);
+      if (mbox.isPending) this.#missing.push({ ...mbox, sinceMs: performance.now() });
+      else if (isLast) this.#listener.onNote(`${mbox.path} was deleted, or moved to another directory`);
     }
+    const missing = this.#missing;
+    this.#missing = [];
+    for (const message of missing) {
+      if (await this.#isFound(message)) continue;
+      if (performance.now() - message.sinceMs < ROTATION_MS) this.#missing.push(message);
+      else {
+        const how = "was deleted, moved to another directory or overwritten before its last message was complete";
+        this.#listener.onNote(`${message.path} ${how}: import it, if it still exists`);
+      }
+    }
+  }
+
+  /** Whether another file of the mailbox has the message. */
+  async #isFound({ source, position, begin }: Missing): Promise<boolean> {
+    for (const [identity, mbox] of this.#mboxes) {
+      if (mbox.source !== source) continue;
+      const end = position + begin.length;
+      const bytes = await readBytes(mbox.path, identity, position, end).catch(() => Buffer.alloc(0));
+      if (bytes.equals(begin)) return true;
+    }
+    return false;
   }
 }
 
-/** The names in a directory. */
-class Listing {
-  readonly #path: string;
-  #names: readonly string[] = [];
-  #mtimeMs = -1;
-  #changedAtMs = 0;
-  #isCurrent = false;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  /** Sorted. */
-  async names(): Promise<readonly string[]> {
-    if (await this.mayHaveChanged()) this.#names = (await readdir(this.#path)).sort();
-    return this.#names;
-  }
-
-  /** A change within a step of the file system's clock leaves the time as it is: after each one it may have changed for a while. */
-  async mayHaveChanged(): Promise<boolean> {
-    const mtimeMs = (await statOf(this.#path))?.mtimeMs ?? 0;
-    if (mtimeMs !== this.#mtimeMs) {
-      this.#mtimeMs = mtimeMs;
-      this.#changedAtMs = performance.now();
-      this.#isCurrent = false;
-    }
-    if (this.#isCurrent) return false;
-    this.#isCurrent = performance.now() - this.#changedAtMs > CLOCK_STEP_MS;
-    return true;
-  }
-}
-
-async function statOf(path: string): Promise<Stats | undefined> {
-  return await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
+function placeOf({ source, byteOffset }: Pick<Problem, "source" | "byteOffset">): string {
+  return `${source}\0${byteOffset}`;
 }
 
 async function beginsAt(path: string, position: number, begin: Buffer): Promise<boolean> {

@@ -4,6 +4,13 @@ const NUL = 0x00;
 const NEWLINE = 0x0a;
 const FROM_ = Buffer.from("From ");
 
+export const FROM_BYTES = FROM_.length;
+
+/** Whether a separator may begin with these bytes, which may be none. */
+export function isBeginOfFrom(bytes: Buffer): boolean {
+  return FROM_.subarray(0, bytes.length).equals(bytes);
+}
+
 export function startsWithFrom(bytes: Buffer): boolean {
   return bytes.subarray(0, FROM_.length).equals(FROM_);
 }

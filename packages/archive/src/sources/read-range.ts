@@ -2,8 +2,8 @@
  * Reads the messages of a range. Knows mboxes and maildirs, and nothing of numbers or archives.
  */
 import { beginsWithMessageHeader, joinProblems } from "../message/parse-message.js";
-import { readBytes } from "./file.js";
-import { startsWithFrom } from "./line-reader.js";
+import { isPacked, readBytes } from "./file.js";
+import { FROM_BYTES, isBeginOfFrom, startsWithFrom } from "./line-reader.js";
 import { isInFolder, isLetter, readMaildirMessage } from "./maildir.js";
 import type { MboxPart } from "./mbox.js";
 import { type Problem, type Range, STDIN } from "./source.js";
@@ -64,21 +64,26 @@ async function* readMbox(range: Range & { kind: "mbox" }): AsyncGenerator<Source
   let failure: Rejection | undefined;
   try {
     if (end - start > MESSAGE_BYTES_MAX) failure = { reason: tooLarge(end - start) };
-    else bytes = await readBytes(path, identity, start, end);
+    else bytes = await readBytes(path, identity, start, isPacked(path) ? end : (items.at(-1)?.end ?? end) + FROM_BYTES);
   } catch (error) {
     failure = { reason: `it can't be read: ${(error as Error).message}`, isTransient: true };
   }
   for (const part of items) {
     const place = { source, number: part.number, byteOffset: part.offset };
     const content = bytes.subarray(part.offset - start, part.contentEnd - start);
-    const rejection = failure ?? rejectionOf(part, content);
+    const next = bytes.subarray(part.end - start, part.end - start + FROM_BYTES);
+    const rejection = failure ?? rejectionOf(part, content, next);
     if (rejection === undefined) yield { ...place, ...splitContent(part, content, isLetter(path)) };
     else yield { ...place, ...rejection, stored: false };
   }
 }
 
-function rejectionOf(part: MboxPart, content: Buffer): Rejection | undefined {
-  if (content.length < part.contentEnd - part.offset || (part.kind === "message" && !startsWithFrom(content))) {
+/** `next`: what follows the part. */
+function rejectionOf(part: MboxPart, content: Buffer, next: Buffer): Rejection | undefined {
+  const isWhole = content.length === part.contentEnd - part.offset;
+  // Other messages may have come to its place. Between two separators, the bytes are those of a whole one.
+  const isSeparated = startsWithFrom(content) && isBeginOfFrom(next);
+  if (!isWhole || (part.kind === "message" && !isSeparated)) {
     return { reason: "the file changed while it was imported", isTransient: true };
   }
   if (part.kind === "unseparated" && !beginsWithMessageHeader(content)) {

@@ -102,8 +102,7 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
   }
   if (await isMaildir(path)) {
     const [messages, subfolders] = await Promise.all([listMaildir(path), listSubfolders(path)]);
-    const notices = subfolders.map((name) => `contains the maildir ${name}, which is not imported: pass it too`);
-    return { path, sources: [maildirSource(path, messages, notices)] };
+    return { path, sources: [maildirSource(path, messages, subfolders.map(subfolderNotice))] };
   }
   const sources: MailSource[] = [];
   const names = (await readdir(path)).filter((name) => !isHidden(name)).sort();
@@ -125,6 +124,10 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
     throw new ArchiveError("source_unusable", message);
   }
   return { path, sources };
+}
+
+export function subfolderNotice(name: string): string {
+  return `contains the maildir ${name}, which is not imported: pass it too`;
 }
 
 function maildirSource(path: string, messages: readonly MaildirMessage[], notices: readonly string[]): MailSource {
