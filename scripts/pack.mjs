@@ -27,7 +27,11 @@ const COORDINATOR = join(PACKAGES, "coordinator");
 /** By package: the programs, without their endings, and the package whose modules read files next to them. */
 const COMMANDS = {
   cli: { programs: ["main"], reading: "coordinator", addFiles: addFilesOfCli },
-  archive: { programs: ["main", "importing/worker"], reading: "archive", addFiles: () => ({}) },
+  archive: {
+    programs: ["main", "importing/worker", "reader/mail-worker"],
+    reading: "archive",
+    addFiles: () => ({}),
+  },
 };
 const SQLITE = realpathSync(join(COORDINATOR, "node_modules", "@photostructure", "sqlite"));
 const CONSOLE_PACKAGES = [realpathSync(join(PACKAGES, "console", "node_modules", "preact"))];

@@ -73,6 +73,12 @@ test("messages without a Message-ID are the same by their bytes, never by their 
   expect(sameRule(message(text), message(`Received: x\n${text}`))).toBeUndefined();
 });
 
+test("a line of the header that was quoted is the same line", () => {
+  const text = `From a friend\n${LETTER}`;
+  expect(sameRule(message(text), message(`>${text}`))).toBe("message-id-and-bytes");
+  expect(sameRule(message(text), message(`>${text}`.replaceAll("\n", "\r\n")))).toBe("message-id-and-bytes");
+});
+
 test("a header alone is the same with and without its blank line", () => {
   expect(sameRule(message(HEADER), message(`${HEADER}\n`))).toBe("message-id-and-bytes");
   expect(sameRule(message(`${HEADER}\r\n\r\n`), message(HEADER.trimEnd()))).toBe("message-id-and-bytes");

@@ -106,7 +106,7 @@ const HEADER_BYTES_MAX = 1024 * 1024;
 
 /** Of a message without a body, the blank line is no part of it: a store may leave it out. */
 function canonicalHeader(header: Buffer, isAlone: boolean): Buffer {
-  const plain = header.includes(CARRIAGE_RETURN) ? withoutQuotes(header) : header;
+  const plain = unquoted(header);
   const text = plain.length > HEADER_BYTES_MAX ? "" : plain.toString("latin1");
   const stripped = ADDED_FIELD.test(text) ? Buffer.from(withoutAddedFields(text), "latin1") : plain;
   return isAlone ? withOneNewline(stripped) : stripped;
@@ -120,8 +120,7 @@ function withoutAddedFields(text: string): string {
 
 /** The canonical body. */
 function bodyOf(raw: Buffer): Buffer {
-  const body = raw.subarray(startOfBody(raw));
-  return withOneNewline(body.includes(CARRIAGE_RETURN) || body.includes(QUOTED_FROM) ? withoutQuotes(body) : body);
+  return withOneNewline(unquoted(raw.subarray(startOfBody(raw))));
 }
 
 const NEWLINE = 0x0a;
@@ -129,6 +128,11 @@ const CARRIAGE_RETURN = 0x0d;
 const QUOTE = 0x3e;
 const FROM_ = Buffer.from("From ");
 const QUOTED_FROM = Buffer.from(">From ");
+
+/** Without carriage returns and quotes; the bytes themselves if there are none. */
+function unquoted(bytes: Buffer): Buffer {
+  return bytes.includes(CARRIAGE_RETURN) || bytes.includes(QUOTED_FROM) ? withoutQuotes(bytes) : bytes;
+}
 
 /** Without the carriage return at the end of a line, and the `>` before a `From ` at its begin. */
 function withoutQuotes(bytes: Buffer): Buffer {
