@@ -10,7 +10,7 @@ import { LeaseLimits } from "../src/limits/lease-limits.js";
 import { TokenAuthenticator } from "../src/tokens/token-auth.js";
 import { makeToken } from "../src/tokens/tokens-file.js";
 import { holder } from "./commands-for-test.js";
-import { sendBytes } from "./raw-client.js";
+import { opened, sendBytes } from "./raw-client.js";
 import { leaseRequest, served } from "./served.js";
 
 const importer = makeToken({ role: "lease", namespaces: ["main"] }, new Set(), 1);
@@ -18,7 +18,7 @@ const AUTHORIZED = `authorization: Bearer ${importer.token}`;
 const LEASES = "/v1/namespaces/main/leases";
 const BODY = JSON.stringify(leaseRequest());
 
-let { place, mark, get, post } = {} as Awaited<ReturnType<typeof served>>;
+let { place, store, mark, get, post } = {} as Awaited<ReturnType<typeof served>>;
 /** The log as it is written. */
 let log: string;
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
   };
   const limits = new LeaseLimits({ token: { atOnce: 1, perSecond: 0.001 } });
   const authenticator = new TokenAuthenticator([importer.record]);
-  ({ place, mark, get, post } = await served({
+  ({ place, store, mark, get, post } = await served({
     events: new EventHub(pino({ level: "debug" }, { write })),
     limits,
     authenticator,
@@ -142,6 +142,24 @@ test.each([
   const { statuses, isClosed } = await sent(bytes);
   expect(statuses.filter((status) => status < 400)).toEqual([]);
   expect(isClosed).toBe(true);
+});
+
+test("a body that goes on after it was rejected as too large ends nothing, while its response waits for an earlier one", async () => {
+  const openGate = store.closeGate();
+  const socket = await opened(place);
+  let text = "";
+  socket.on("data", (chunk) => {
+    text += String(chunk);
+  });
+  socket.write(lease().replace("connection: close\r\n", ""));
+  const chunk = `1400\r\n${" ".repeat(5_120)}\r\n`;
+  socket.write(lease(CHUNKED, chunk));
+  await expect.poll(() => logged("request_rejected")).toMatchObject([{ code: "body_too_large" }]);
+  socket.write(chunk.repeat(2));
+  expect((await get("/healthz")).status).toBe(200);
+  openGate();
+  await expect.poll(() => text).toMatch(/^HTTP\/1\.1 201 [^]*HTTP\/1\.1 413 /);
+  socket.destroy();
 });
 
 test("a rejection's message and log escape and shorten what a client sent", async () => {

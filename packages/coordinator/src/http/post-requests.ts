@@ -168,11 +168,17 @@ function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Buf
     if (Number(length) > BODY_BYTES_MAX) return rejectLarge();
     const chunks: Buffer[] = [];
     let byteCount = 0;
-    request.on("data", (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       byteCount += chunk.length;
-      if (byteCount > BODY_BYTES_MAX) rejectLarge();
-      else chunks.push(chunk);
-    });
+      if (byteCount <= BODY_BYTES_MAX) {
+        chunks.push(chunk);
+        return;
+      }
+      // Once: the headers of the response may be sent when the next chunk arrives. What still comes is read, and dropped.
+      request.off("data", take);
+      rejectLarge();
+    };
+    request.on("data", take);
     request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     request.on("error", () => reject(new CoordinatorError("invalid_request", "the request broke off")));
   });
