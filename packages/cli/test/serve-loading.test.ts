@@ -1,5 +1,5 @@
 /** `serve` between the moment that it listens and the one that all its routes are loaded. */
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createClient } from "@callnumber/client";
@@ -19,7 +19,9 @@ async function servedWithoutFramework() {
   const coordinator = await serveProcessWith({ env }, `sqlite:${join(folder, "store.db")}`, "--create");
   const isAnswered = (response: Promise<unknown>) =>
     Promise.race([response.then(() => true), leased(coordinator.url).then(() => false)]);
-  return { ...coordinator, isAnswered, load: (fault = "") => writeFileSync(until, fault) };
+  const begun = `${until}.begun`;
+  const begunAtMs = () => (existsSync(begun) ? Number(readFileSync(begun, "utf8")) : undefined);
+  return { ...coordinator, isAnswered, begunAtMs, load: (fault = "") => writeFileSync(until, fault) };
 }
 
 async function leased(url: string): Promise<string> {
@@ -45,6 +47,15 @@ test("serve answers leases and reports before its other routes are loaded, and t
   expect(leases).toMatchObject([{ progress: { state: "closed" } }, { progress: { state: "closed" } }]);
   // Those that were granted before it counted are counted, too.
   expect(await (await metrics).text()).toMatch(/^callnumber_leases_total\{namespace="main"\} 2$/m);
+});
+
+test("the other routes are loaded when none is requested, too, after the importers that waited for the start", async () => {
+  const { url, begunAtMs, load, output } = await servedWithoutFramework();
+  await leased(url);
+  await expect.poll(begunAtMs, { timeout: 10_000 }).toBeGreaterThan(0);
+  load();
+  const start = jsonLines(output().stdout).find(({ msg }) => msg === "start");
+  expect((begunAtMs() as number) - Number(start?.time)).toBeGreaterThan(500);
 });
 
 test("requests that wait for their routes are checked as all others, and a client may have a bounded number of them", async () => {

@@ -3,7 +3,6 @@
  * routes that it does not need at once (later-routes.ts), and stops gracefully. Knows the coordinator, and nothing of stores.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { setImmediate as endOfTurn } from "node:timers/promises";
 import { filledJson, ROUTES } from "@callnumber/protocol/api";
 import type { Coordinator } from "../coordinator.js";
 import { CoordinatorError } from "../errors.js";
@@ -65,6 +64,9 @@ export interface ServerOptions {
   readonly onLoadError?: (error: unknown) => void;
 }
 
+/** How long the other routes are not loaded, unless one is requested: a load would take the CPU from the importers that waited for the start. */
+const LOAD_AFTER_MS = 1_000;
+
 /** The HTTP server of one coordinator. */
 export interface Server {
   /**
@@ -80,7 +82,7 @@ export interface Server {
 
 /**
  * Creates the HTTP API and the console of a coordinator. From `listen` on, leases and reports are answered; all other requests wait until their
- * routes are loaded, which begins then.
+ * routes are loaded, which begins with the first of them, or a second later.
  */
 export function createServer(options: ServerOptions): Server {
   const { coordinator, startedWith, tls, maxConnections } = options;
@@ -118,20 +120,25 @@ export function createServer(options: ServerOptions): Server {
   let loading: Promise<LaterRoutes> | undefined;
   const earlierEvents: CoordinatorEvent[] = [];
   let endEarlierEvents = () => {};
+  let loadTimer: NodeJS.Timeout | undefined;
   const load = async () => {
-    // The caller of `listen` goes first.
-    await endOfTurn();
     const { makeLaterRoutes } = await import("./later-routes.js");
     endEarlierEvents();
     const shared = { ...options, events, recentEvents, authenticator, earlierEvents };
     later = await makeLaterRoutes({ ...shared, servers, posts, inFlight, logError, filled });
     return later;
   };
+  const loadOnce = () => {
+    if (loading === undefined) {
+      loading = load();
+      loading.catch(options.onLoadError);
+    }
+    return loading;
+  };
   const answerWhenLoaded = async (request: IncomingMessage, response: ServerResponse) => {
     try {
       inFlight.waiting.take(request.socket.remoteAddress ?? "");
-      loading ??= load();
-      const routes = await loading;
+      const routes = await loadOnce();
       routes.listener(request, response);
     } catch (error) {
       sendError(error, { raw: request }, response);
@@ -143,18 +150,19 @@ export function createServer(options: ServerOptions): Server {
       assertExposureAllowed(address.host, options);
       endEarlierEvents = events.subscribe((event) => void earlierEvents.push(event));
       const url = await servers.listen(address);
-      loading ??= load();
-      loading.catch(options.onLoadError);
+      loadTimer = setTimeout(loadOnce, LOAD_AFTER_MS);
       return url;
     },
     useTls: (material) => servers.useTls(material),
     async stop() {
+      clearTimeout(loadTimer);
       const closed = servers.close();
-      const routes = await loading?.catch(() => undefined);
+      const loaded = () => loading?.catch(() => undefined);
       // A stream has no end of its own to wait for.
-      routes?.streams.close();
+      (await loaded())?.streams.close();
       await closed;
-      await routes?.close();
+      // Perhaps for `/healthz`, which is answered meanwhile.
+      await (await loaded())?.close();
       endEarlierEvents();
     },
   };
