@@ -44,7 +44,7 @@ const CLIENT_ERROR_ACTIONS: Partial<Record<ClientErrorCode, string>> = {
   wait_timeout: `Check the coordinator (callnumber status) or pass a longer --wait, ${RETRY}`,
   store_mismatch:
     "The archive is pinned to the store of its first number. Pass the URL of that store's coordinator with --coordinator." +
-    " If the store is lost, read docs/how-to/recover.md first.",
+    " If the store is lost, run callnumber explain namespace_lost first.",
   namespace_not_found: `Create the namespace (callnumber init) or pass another one with --namespace, ${RETRY}`,
   unauthorized: `Pass a token that the coordinator knows with --token-file, ${RETRY}`,
   forbidden: `Pass a token for leasing in this namespace with --token-file, or another --namespace, ${RETRY}`,

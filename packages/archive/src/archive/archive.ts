@@ -223,7 +223,7 @@ export class Archive implements Disposable {
       const action = "Pass the URL of the archive's own coordinator with --coordinator.";
       throw new ArchiveError(
         "store_mismatch",
-        `${failure}.\n${action} If that store is lost, read docs/how-to/recover.md first.`,
+        `${failure}.\n${action} If that store is lost, run callnumber explain namespace_lost first.`,
       );
     }
     if (namespace !== undefined && namespace !== pinned.namespace) {
@@ -281,7 +281,7 @@ export class Archive implements Disposable {
         "repeated_call_number",
         `The call number ${callNumber} of message ${number} of ${source} is already in the archive, as message` +
           ` ${stored?.number} of ${stored?.source}. Nothing was overwritten.\n` +
-          "A number was issued twice: stop all importers of this namespace and find the cause first (docs/how-to/recover.md).",
+          "A number was issued twice: stop all importers of this namespace and find the cause first (callnumber explain rolled_back).",
         { cause: error },
       );
     }

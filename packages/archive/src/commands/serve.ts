@@ -34,7 +34,7 @@ Options
   --no-index           ask search engines to stay away
   -h, --help           print this text
 
-Put a web server with TLS in front of it: docs/how-to/serve-an-archive.md.
+Put a web server with TLS in front of it: the README names an example.
 `;
 
 const OPTIONS = {

@@ -92,6 +92,6 @@ function assertSameOrigin(path: string, header: Origin, { storeId, namespace }: 
 
 function neverLeased(path: string, callNumber: string, { storeId }: Origin): ArchiveError {
   const failure = `The file of numbers ${path} has ${callNumber}, which the store ${storeId} has not leased. Nothing was imported`;
-  const action = "The file is of another store, or the store was rolled back: read docs/how-to/recover.md.";
+  const action = "The file is of another store, or the store was rolled back: run callnumber explain rolled_back.";
   return new ArchiveError("number_never_leased", `${failure}.\n${action}`);
 }
