@@ -16,7 +16,9 @@ export async function importedArchive(...mboxes: readonly (string | readonly str
   const sources = mboxes.map(async (mbox, index) => {
     if (typeof mbox === "string") return mbox;
     const path = join(directory, `${index}.mbox`);
-    await writeFile(path, mbox.map((text) => `From a Mon Jan  5 10:00:00 2015\n${text}\n\n`).join(""), "latin1");
+    const all = mbox.map((text) => `From a Mon Jan  5 10:00:00 2015\n${text}\n\n`).join("");
+    // A character for each byte, unless a text has others.
+    await writeFile(path, all, /[^\0-\xff]/.test(all) ? "utf8" : "latin1");
     return path;
   });
   for (const source of await Promise.all(sources)) {
