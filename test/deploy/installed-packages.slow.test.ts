@@ -1,7 +1,9 @@
 /** The packages as `npm run pack` makes them, installed outside of the repository, on the Node that runs the tests. */
+import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { createInterface } from "node:readline";
+import { expect, onTestFinished, test } from "vitest";
 import { folderForTest, REPOSITORY, serveProcessWith } from "../processes/command.js";
 import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
 import {
@@ -73,6 +75,21 @@ test("the archive installs without a network, with the command, and imports, lis
     run(directory, "npx", ARCHIVE_PACKAGE, ...words, "--archive", "mail.db");
   expect(await archive("import", "one.mbox", "--coordinator", url)).toMatch(/stored now +1 message/);
   expect(await archive("links", "hyperkitty", "--url", "/list/a@example.org/")).toMatch(/^2 links added/);
+  const readerScript = join(modules, ARCHIVE_PACKAGE, "bin", "callnumber-archive.js");
+  const reader = spawn(process.execPath, [readerScript, "serve", "--archive", "mail.db", "--port", "0"], {
+    cwd: directory,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(() => void reader.kill());
+  for await (const line of createInterface({ input: reader.stdout })) {
+    const address = /http:\/\/\S+?(?=\/$)/.exec(line)?.[0];
+    if (address === undefined) continue;
+    const home = await (await fetch(address)).text();
+    const [path = "/"] = /\/message\/\w{8}/.exec(home) ?? [];
+    // The text is read in a thread, which has a file of its own.
+    expect(await (await fetch(address + path)).text()).toContain("One.");
+    break;
+  }
   expect(await stop()).toBe(0);
 });
 
