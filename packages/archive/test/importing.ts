@@ -25,7 +25,7 @@ import type { NewMessage } from "../src/archive/insert-message.js";
 import { type NumberedMessage, RangeImporter, type RangeResult } from "../src/importing/range-importer.js";
 import type { Summary } from "../src/importing/summary.js";
 import { parseMessage } from "../src/message/parse-message.js";
-import { digestsOf } from "../src/message/sameness.js";
+import { digestsOf, type SameRule } from "../src/message/sameness.js";
 import { openMailSources, type Problem, planRanges, type ScannedSource } from "../src/sources/source.js";
 
 export const CALLNUMBER_ARCHIVE = fileURLToPath(new URL("../bin/callnumber-archive.js", import.meta.url));
@@ -142,12 +142,14 @@ export function rowsOf(archive: string): ArchiveRow[] {
 }
 
 /** The bytes of each place that was imported, of copies too. */
-export function placesOf(archive: string): Pick<ArchiveRow, "source" | "byte_offset" | "from_line" | "raw">[] {
+export function placesOf(
+  archive: string,
+): (Pick<ArchiveRow, "source" | "byte_offset" | "from_line" | "raw"> & { readonly why: SameRule | null })[] {
   using database = new DatabaseSync(archive, { timeout: 60_000 });
   const copies =
-    "select copies.source, copies.byte_offset, from_line, raw from copies join messages using (call_number)";
-  const query = `select source, byte_offset, from_line, raw from messages union all ${copies} order by source, byte_offset`;
-  return database.prepare(query).all() as unknown as ArchiveRow[];
+    "select copies.source, copies.byte_offset, from_line, raw, why from copies join messages using (call_number)";
+  const query = `select source, byte_offset, from_line, raw, null as why from messages union all ${copies} order by source, byte_offset`;
+  return database.prepare(query).all() as never;
 }
 
 /** Resolves when the archive holds at least `count` messages. */

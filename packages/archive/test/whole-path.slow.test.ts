@@ -28,8 +28,8 @@ import {
 
 const SOURCES = Object.keys(MESSAGE_COUNTS);
 const TOTAL = Object.values(MESSAGE_COUNTS).reduce((sum, count) => sum + count, 0);
-/** Equal to another one to the byte, with the separator: 35 inside notmuch-and-lkml.mbox alone. */
-const COPY_COUNT = 51;
+/** 49 are equal to another one to the byte, with the separator: 35 inside notmuch-and-lkml.mbox alone. Of 16 others the line ends differ. */
+const COPY_COUNT = 65;
 
 test("an import gives every message of all archives a number of its own, and stores exactly the bytes of the files", async (ctx) => {
   skipWithoutSharedMail(ctx);
@@ -37,15 +37,17 @@ test("an import gives every message of all archives a number of its own, and sto
   const places = placesOf(archive);
   for (const path of SOURCES) {
     const bytes = await readFile(path);
-    let position = 0;
-    for (const { byte_offset, from_line, raw } of places.filter(({ source }) => source === path)) {
+    let position: number | undefined = 0;
+    for (const { byte_offset, from_line, raw, why } of places.filter(({ source }) => source === path)) {
       // Between the messages there are only the blank lines of the format.
-      expect(bytes.toString("latin1", position, byte_offset)).toMatch(/^(?:\r?\n)*$/);
+      if (position !== undefined) expect(bytes.toString("latin1", position, byte_offset)).toMatch(/^(?:\r?\n)*$/);
+      position = undefined;
+      if (why !== null && why !== "separator-and-bytes") continue;
       const stored = Buffer.concat([from_line ?? Buffer.alloc(0), raw]);
       expect(bytes.subarray(byte_offset, byte_offset + stored.length).equals(stored)).toBe(true);
       position = byte_offset + stored.length;
     }
-    expect(bytes.toString("latin1", position)).toMatch(/^(?:\r?\n)?$/);
+    if (position !== undefined) expect(bytes.toString("latin1", position)).toMatch(/^(?:\r?\n)?$/);
   }
 });
 
@@ -124,7 +126,7 @@ test("a rewritten mbox gets no number twice, unless the answer on the terminal i
   const offsets = before.map(({ byte_offset }) => byte_offset) as [number, number, number, number];
   await writeFile(mbox, Buffer.concat([tinyMbox(20).subarray(0, offsets[2]), tinyMbox(20).subarray(offsets[3])]));
 
-  const terminal = startProgramOnTerminal(80, CALLNUMBER_ARCHIVE, ...args, "ask");
+  const terminal = startProgramOnTerminal(80, CALLNUMBER_ARCHIVE, "import", ...args, "ask");
   await expect.poll(() => terminal.output().stdout).toMatch(/Number the skipped 17 messages again\? \[y\/N\]/);
   expect(rowsOf(archive)).toEqual(before);
   terminal.type("y\r");
@@ -133,7 +135,7 @@ test("a rewritten mbox gets no number twice, unless the answer on the terminal i
   expect(after).toEqual(expect.arrayContaining(before));
   expect(after.length).toBe(20 + 17);
 
-  const noTerminal = await promisify(execFile)(process.execPath, [CALLNUMBER_ARCHIVE, ...args, "ask"]).catch(
+  const noTerminal = await promisify(execFile)(process.execPath, [CALLNUMBER_ARCHIVE, "import", ...args, "ask"]).catch(
     (error) => error,
   );
   expect(noTerminal).toMatchObject({ code: 2, stderr: expect.stringContaining("needs a terminal") });
