@@ -28,7 +28,7 @@ import {
 
 const SOURCES = Object.keys(MESSAGE_COUNTS);
 const TOTAL = Object.values(MESSAGE_COUNTS).reduce((sum, count) => sum + count, 0);
-/** 49 are equal to another one to the byte, with the separator: 35 inside notmuch-and-lkml.mbox alone. Of 16 others the line ends differ. */
+/** 49 are equal to another one to the byte, with the separator: 35 inside notmuch-and-lkml.mbox alone. 16 others have CRLF in one of two files. */
 const COPY_COUNT = 65;
 
 test("an import gives every message of all archives a number of its own, and stores exactly the bytes of the files", async (ctx) => {
