@@ -15,7 +15,7 @@ export interface FreshNumber {
 }
 
 /**
- * Reads the file into the archive, and appends what it lacks. A file that does not exist is made.
+ * Reads the file into the archive, and appends what it lacks. A file that does not exist is made with the first number.
  * `takeNumber` is called only if the file has numbers of messages that are not here: each of them must have been leased before that number.
  * `onProblem` is called with each line, from 1, that can't be used.
  * @throws ArchiveError `numbers_unusable` when the file can't be read or written, or is none; `store_mismatch`, `other_namespace` when its

@@ -1,35 +1,15 @@
-/** The web servers that the configurations are tested with: from this machine, else from Debian's packages, unpacked without root. */
+/** The real Apache for tests of the maps of old links: this machine's, else Debian's. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { unpackDebianPackages } from "../debian/unpacked-packages.js";
+import type { Nginx } from "./real-nginx.js";
 
-/** Debian's place for them, which is not on every PATH. */
-const SYSTEM_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
-const FOLDERS = [...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean), ...SYSTEM_FOLDERS];
-
-export interface WebServer {
-  readonly program: string;
-  readonly environment: NodeJS.ProcessEnv;
-}
-
-export interface Apache extends WebServer {
+export interface Apache extends Nginx {
   /** With mod_rewrite.so and the others. */
   readonly modules: string;
   /** Makes DBM files for it. */
   readonly httxt2dbm: string;
-}
-
-/** Resolves to one that runs, or to why there is none. */
-export async function findNginx(): Promise<WebServer | string> {
-  for (const folder of FOLDERS) {
-    const nginx = { program: join(folder, "nginx"), environment: {} };
-    if (runs(nginx)) return nginx;
-  }
-  return await unpackDebianPackages("nginx", ["nginx"], ({ home, libraryPath }) => {
-    const nginx = { program: join(home, "usr", "sbin", "nginx"), environment: { LD_LIBRARY_PATH: libraryPath } };
-    return runs(nginx) ? nginx : undefined;
-  });
 }
 
 /** As `findNginx`. Packages that are installed are not unpacked, so the server and its helper may be in two places. */
@@ -52,6 +32,6 @@ function apacheBelow(home: string, environment: NodeJS.ProcessEnv): Apache | und
   return runs(apache) ? apache : undefined;
 }
 
-function runs({ program, environment }: WebServer): boolean {
+function runs({ program, environment }: Nginx): boolean {
   return existsSync(program) && spawnSync(program, ["-v"], { env: { ...process.env, ...environment } }).status === 0;
 }
