@@ -3,13 +3,9 @@
  * It checks nothing, finds nothing again, and reads the whole file into memory. Arguments: mbox, database, coordinator.
  */
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { createClient } from "@callnumber/client";
-
-// What the archive has, so that both measure one version.
-const require = createRequire(new URL("../packages/archive/package.json", import.meta.url));
-const { DatabaseSync } = require("@photostructure/sqlite");
-const { default: PostalMime } = require("postal-mime");
+import { DatabaseSync } from "@photostructure/sqlite";
+import PostalMime from "postal-mime";
 
 const [mbox, path, coordinator] = process.argv.slice(2);
 const BATCH_COUNT = 256;

@@ -7,9 +7,11 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { build } from "esbuild";
 import { test } from "vitest";
 import { folderForTest, REPOSITORY, serveProcess } from "../test/processes/command.js";
 import { describeMachine, formatSpread, inRounds, ratios, roundCount, size } from "./harness.js";
+import { installed } from "./installed.js";
 import { publish } from "./report.js";
 
 const ROUND_COUNT = roundCount(9);
@@ -31,13 +33,14 @@ test("an import", async () => {
   const mbox = join(directory, "lists.mbox");
   const messageCount = writeList(mbox);
   let round = 0;
-  const command = join(ARCHIVE, "bin", "callnumber-archive.js");
+  const command = join(await installed("callnumber-archive"), "bin", "callnumber-archive.js");
+  const plainLoop = await bundledPlainLoop();
   const importInto = (name: string) =>
     run(command, "import", mbox, "--archive", join(directory, name), "--coordinator", url, "--processes", "1");
   const known = "known.db";
   await importInto(known);
   const ways = [
-    () => run(join(REPOSITORY, "bench", "import-plain.mjs"), mbox, join(directory, `plain-${round++}.db`), url),
+    () => run(plainLoop, mbox, join(directory, `plain-${round++}.db`), url),
     () => importInto(`archive-${round++}.db`),
     () => importInto(known),
   ];
@@ -54,7 +57,7 @@ test("an import", async () => {
   publish("import", {
     heading: "An import by one process",
     sentences: [
-      `${describeMachine()} ${messageCount.toLocaleString("en-US")} messages, of the sample list, repeated with other Message-IDs; ${ROUND_COUNT} rounds of whole processes, medians and quartiles, ratios within a round.`,
+      `${describeMachine()} ${messageCount.toLocaleString("en-US")} messages, of the sample list, repeated with other Message-IDs; ${ROUND_COUNT} rounds of whole processes, of the installed package and of a bundled loop; medians and quartiles, ratios within a round.`,
     ],
     table: {
       columns: ["import", "CPU µs a message", "times the plain loop", "messages a second", "MB", "target"],
@@ -75,6 +78,21 @@ function writeList(path: string): number {
   );
   writeFileSync(path, copies.join(""), "latin1");
   return COPY_COUNT * (sample.match(/^Message-ID:/gim)?.length ?? 0);
+}
+
+/** With the parser of the archive, and bundled as the archive is, so that both load alike. */
+async function bundledPlainLoop(): Promise<string> {
+  const outfile = join(REPOSITORY, "bench", "dist", "import-plain.mjs");
+  await build({
+    entryPoints: [join(REPOSITORY, "bench", "import-plain.mjs")],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    external: ["@photostructure/sqlite"],
+    nodePaths: [join(ARCHIVE, "node_modules")],
+  });
+  return outfile;
 }
 
 async function run(script: string, ...args: readonly string[]): Promise<Usage> {

@@ -2,13 +2,14 @@
  * How fast the commands start, compared with a Node that does nothing, and how much the installed command takes on the disk. Targets:
  * `serve` ready in 250 ms, the help in 200 ms, `callnumber --version` at 1.15 times `node -e 0`, an installation of 25 MB.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "vitest";
-import { folderForTest, REPOSITORY } from "../test/processes/command.js";
+import { folderForTest } from "../test/processes/command.js";
 import { describeMachine, formatFigure, formatSpread, inRounds, ratios, roundCount } from "./harness.js";
+import { installed } from "./installed.js";
 import { publish } from "./report.js";
 
 const ROUND_COUNT = roundCount(21);
@@ -19,7 +20,7 @@ const SIZE_TARGET_MB = 25;
 const LARGEST_COUNT = 4;
 
 test("the start of the commands", async () => {
-  const directory = await installed();
+  const directory = await installed("callnumber");
   const script = join(directory, "bin", "callnumber.js");
   const ways = [
     { name: "node -e 0", target: "", measure: () => untilExit("-e", "0") },
@@ -95,16 +96,6 @@ async function untilReady(script: string): Promise<number> {
   child.kill();
   await closed;
   return readyMs;
-}
-
-/** Installs the command in an empty directory, as a user would. Returns the directory. */
-async function installed(): Promise<string> {
-  const directory = await folderForTest();
-  const options = { cwd: directory, stdio: "ignore" } as const;
-  execFileSync(process.execPath, [join(REPOSITORY, "scripts", "pack.mjs"), directory], options);
-  const tarball = readdirSync(directory).find((name) => /^callnumber-\d/.test(name)) ?? "";
-  execFileSync("npm", ["install", "--offline", "--ignore-scripts", join(directory, tarball)], options);
-  return join(directory, "node_modules", "callnumber");
 }
 
 /** Returns the bytes of each entry of the package, largest first. */

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { expect, inject, test } from "vitest";
 import { seededBelow } from "../../../test/faults/seeded-random.js";
-import { splitMbox } from "../src/sources/mbox.js";
+import { type MboxPart, splitMbox } from "../src/sources/mbox.js";
 import {
   MESSAGE_COUNTS,
   rowsOf,
@@ -79,7 +79,9 @@ async function letters(): Promise<Buffer[]> {
   const path = Object.keys(MESSAGE_COUNTS)[0] as string;
   const bytes = existsSync(path) ? await readFile(path) : tinyMbox(1200);
   const messages: Buffer[] = [];
-  for await (const { contentEnd, offset } of splitMbox(pieces(bytes))) {
+  const batches: (readonly MboxPart[])[] = [];
+  for await (const parts of splitMbox(pieces(bytes))) batches.push(parts);
+  for (const { contentEnd, offset } of batches.flat()) {
     const message = bytes.subarray(offset, contentEnd);
     // Two in a row without a blank line would be separated by what follows, and a piece may end there.
     messages.push(Buffer.concat([message, Buffer.from(message.at(-1) === 0x0a ? "\n" : "\n\n")]));

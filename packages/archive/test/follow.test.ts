@@ -35,7 +35,7 @@ async function follow(path: string, settleMs = NEVER_MS) {
   const consumed = (async () => {
     for await (const range of follower.ranges(stopping.signal)) {
       ranges.push(range);
-      for await (const message of readRange(range)) {
+      for (const message of await readRange(range)) {
         if ("raw" in message) subjects.push(`${message.raw.toString().split("\n")[0]?.replace("Subject: ", "")}`);
         else notes.push(message.reason);
       }
@@ -150,7 +150,7 @@ test("a range whose file has been replaced yields nothing of the new one", async
   await expect.poll(() => following.ranges).toHaveLength(1);
   await rename(mbox, join(directory, "other"));
   await writeFile(mbox, TINY);
-  for await (const message of readRange(following.ranges[0] as Range)) {
+  for (const message of await readRange(following.ranges[0] as Range)) {
     expect(message).toMatchObject({ stored: false, reason: "the file changed while it was imported" });
   }
 });

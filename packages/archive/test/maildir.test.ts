@@ -53,13 +53,21 @@ test("a directory that is no maildir is a source for each mbox in it, and what c
   await symlink("gone", join(lists, "a.mbox"));
   for (const name of ["b.mbox", ".c.mbox", "b.mbox.lock"]) await writeFile(join(lists, name), tinyMbox(2));
   const { sources } = await openMailSources(lists);
-  expect(sources.map(({ path }) => path)).toEqual([join(lists, "a.mbox"), join(lists, "b.mbox")]);
+  expect(sources.map(({ path }) => path)).toEqual([join(lists, "a.mbox"), join(lists, "b.mbox"), lists]);
   const reasons: string[] = [];
   const listener = { onSourceScanned: () => {}, onProblem: ({ reason }: Problem) => void reasons.push(reason) };
   const ranges: Range[] = [];
   for await (const range of planRanges(sources, listener)) ranges.push(range);
   expect(ranges.map(({ path, items }) => [path, items.length])).toEqual([[join(lists, "b.mbox"), 2]]);
-  expect(reasons).toEqual([expect.stringContaining("ENOENT")]);
+  expect(reasons).toEqual([expect.stringContaining("ENOENT"), expect.stringMatching(/^directories inside .*: more$/)]);
+});
+
+test("a directory with nothing but directories is rejected, with the names of some", async () => {
+  const lists = join(maildir, "..", "lists");
+  for (const name of ["a", "b", "c", "d", "e", "f"]) await mkdir(join(lists, name), { recursive: true });
+  await expect(openMailSources(lists)).rejects.toThrow(
+    "Pass those inside that have mail: a, b, c, d, e, … (6 in all).",
+  );
 });
 
 test("a directory of .eml files or of MH is one source, in the order of the numbers, and a number may be an mbox", async () => {

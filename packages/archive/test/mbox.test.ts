@@ -20,7 +20,7 @@ async function partsOf(bytes: Buffer, chunkBytes = bytes.length + 1): Promise<Mb
     }
   }
   const parts: MboxPart[] = [];
-  for await (const part of splitMbox(chunks())) parts.push(part);
+  for await (const batch of splitMbox(chunks())) parts.push(...batch);
   return parts;
 }
 

@@ -109,7 +109,7 @@ test("the ranges of a compressed mbox are read forwards, by one reading of the f
   expect(ranges.length).toBeGreaterThan(9);
   const read = async (range: Range) => {
     const messages = [];
-    for await (const message of readRange(range))
+    for (const message of await readRange(range))
       messages.push("raw" in message ? message.raw.toString() : message.reason);
     return messages;
   };

@@ -64,13 +64,17 @@ export type StoredMessage = Pick<
   readonly callNumber: string;
 };
 
+/** What is asked of a message that is not new. */
+export type Stored = Pick<StoredMessage, "callNumber" | "problem">;
+
 const SELECT_STORED = `select call_number as callNumber, message_id as messageId, subject, from_header as "from", date,
   source, number, problem from messages`;
-const SELECT_BY_KEY = `${SELECT_STORED} where source = ? and byte_offset = ? and content_hash = ?`;
-const SELECT_COPY = `${SELECT_STORED} where call_number =
-  (select call_number from copies where source = ? and byte_offset = ? and content_hash = ?)`;
-const SELECT_ANY_AT = `select 1 from messages where source = ? and byte_offset between ? and ? union all
-  select 1 from copies where source = ? and byte_offset between ? and ? limit 1`;
+/** Text is read several times faster than the bytes of a digest. */
+const selectPart = (from: string, place: string) =>
+  `select ${place}.byte_offset || hex(${place}.content_hash) as place, messages.call_number as callNumber, problem
+   from ${from} where ${place}.source = ?1 and ${place}.byte_offset between ?2 and ?3`;
+const SELECT_MESSAGES_IN = selectPart("messages", "messages");
+const SELECT_COPIES_IN = selectPart("copies join messages using (call_number)", "copies");
 const INSERT_COPY = `insert into copies (source, number, byte_offset, content_hash, call_number, why)
   values (?, ?, ?, ?, ?, ?)`;
 const INSERT_RELATION = "insert into relations (call_number, other, kind) values (?, ?, ?)";
@@ -82,9 +86,7 @@ export class Archive implements Disposable {
   readonly policy: SamePolicy;
   readonly known: KnownNumbers;
   readonly #database: Database;
-  readonly #find;
-  readonly #findCopy;
-  readonly #anyAt;
+  readonly #storedIn;
   readonly #same;
   readonly #insert;
   readonly #insertCopy;
@@ -102,9 +104,8 @@ export class Archive implements Disposable {
     this.policy = { sameContent: "skip", weakestRule: "message-id-and-bytes", ...policy };
     this.#database = openDatabase(this.path);
     this.known = new KnownNumbers(this.#database);
-    this.#find = this.#database.prepare(SELECT_BY_KEY);
-    this.#anyAt = this.#database.prepare(SELECT_ANY_AT);
-    this.#findCopy = this.#database.prepare(SELECT_COPY);
+    const copies = this.policy.sameContent === "skip" ? `union all ${SELECT_COPIES_IN}` : "";
+    this.#storedIn = this.#database.prepare(`${SELECT_MESSAGES_IN} ${copies}`);
     this.#same = new SameMessages(this.#database, this.policy.weakestRule);
     this.#insert = messageInserter(this.#database);
     this.#insertCopy = this.#database.prepare(INSERT_COPY);
@@ -125,27 +126,24 @@ export class Archive implements Disposable {
   }
 
   /**
-   * Returns the row of a message that is already stored, or listed as a copy; the latter with `skip` only.
+   * Returns the messages of a source, from one byte offset to another one, that are already stored, or listed as a copy; the latter with
+   * `skip` only. By `placeKey`.
    * @throws ArchiveError `archive_failed`.
    */
-  find({ source, byteOffset, contentHash }: MessageKey): StoredMessage | undefined {
-    return this.#orAction(() => {
-      const name = this.#nameOf(source);
-      const row = this.#find.get(name, byteOffset, contentHash);
-      if (row !== undefined || this.policy.sameContent === "number") return row as StoredMessage | undefined;
-      return this.#findCopy.get(name, byteOffset, contentHash) as StoredMessage | undefined;
-    });
+  storedIn(source: string, first: number, last: number): ReadonlyMap<string, Stored> {
+    const rows = this.#orAction(() => this.#storedIn.all(this.#nameOf(source), first, last));
+    return new Map(rows.map((row) => [row["place"] as string, row as unknown as Stored]));
+  }
+
+  /** As `storedIn`, for one message. */
+  find(key: MessageKey): Stored | undefined {
+    const { source, byteOffset, contentHash } = key;
+    return this.storedIn(source, byteOffset, byteOffset).get(placeKey(byteOffset, contentHash));
   }
 
   findByCallNumber(callNumber: string): StoredMessage | undefined {
     const row = this.#database.prepare(`${SELECT_STORED} where call_number = ?`).get(callNumber);
     return row as StoredMessage | undefined;
-  }
-
-  /** Whether a part of the source, from one byte up to another one, may have messages that `find` returns. */
-  mayHave(source: string, start: number, end: number): boolean {
-    const name = this.#nameOf(source);
-    return this.#orAction(() => this.#anyAt.get(name, start, end, name, start, end)) !== undefined;
   }
 
   /** Returns a stored message, from whatever place, that is the same as this one. @throws ArchiveError `archive_failed`. */
@@ -309,6 +307,11 @@ export class Archive implements Disposable {
       throw new ArchiveError("archive_failed", text, { cause: error });
     }
   }
+}
+
+/** Where a message is in its source, with its digest: other bytes may have come to its place. */
+export function placeKey(byteOffset: number, contentHash: Buffer): string {
+  return `${byteOffset}${contentHash.toString("hex").toUpperCase()}`;
 }
 
 function counts<T extends string>(names: readonly T[]): Record<T, number> {

@@ -47,9 +47,10 @@ export function messageInserter(database: Database) {
     const { messageId, subject, from, to, date, dateHeader, inReplyTo, references, list, isListGiven } = message;
     const { fromLine, raw, number, byteOffset, contentHash, messageHash, bodyHash, problem } = message;
     const thread = threadOf(message, callNumber);
-    const values = [callNumber, messageId, subject, from, to, date, dateHeader, inReplyTo, references, thread, list];
-    const place = [Number(isListGiven), fromLine, raw, source, number, byteOffset];
-    insert.run(...[...values, ...place, contentHash, messageHash, bodyHash, problem].map(storable));
+    const texts = [messageId, subject, from, to, date, dateHeader, inReplyTo, references, thread, list].map(storable);
+    const place = [source, number, byteOffset] as const;
+    const digests = [contentHash, messageHash, bodyHash] as const;
+    insert.run(callNumber, ...texts, Number(isListGiven), fromLine, raw, ...place, ...digests, storable(problem));
     // Answers to it that came earlier named it as their thread.
     if (messageId === null || thread === messageId) return;
     const count = Number(countIn.get(messageId, JOINED_COUNT_MAX + 1)?.["n"]);
@@ -58,6 +59,6 @@ export function messageInserter(database: Database) {
 }
 
 /** For many programs a text in SQLite ends at its first NUL: two Message-IDs that differ after it would look the same. */
-function storable<T>(value: T): T | string {
-  return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "␀") : value;
+function storable(text: string | null): string | null {
+  return text?.includes("\0") ? text.replaceAll("\0", "␀") : text;
 }

@@ -5,11 +5,19 @@
  * The order matters. What is already stored is found before a number is taken, the numbers are taken before the archive
  * is locked, and all rows of the range are stored in one transaction or not at all.
  */
-import { type Archive, type LookUp, NOTHING_STORED, type StoredNow, type StoreResult } from "../archive/archive.js";
+import {
+  type Archive,
+  type LookUp,
+  NOTHING_STORED,
+  placeKey,
+  type Stored,
+  type StoredNow,
+  type StoreResult,
+} from "../archive/archive.js";
 import type { NewMessage } from "../archive/insert-message.js";
 import type { Same } from "../archive/same-messages.js";
 import { joinProblems, parseMessage } from "../message/parse-message.js";
-import { type Digests, digestsOf } from "../message/sameness.js";
+import { type Digests, digestsOf, sha256 } from "../message/sameness.js";
 import { readRange, type SourceMessage } from "../sources/read-range.js";
 import type { Problem, Range } from "../sources/source.js";
 
@@ -73,19 +81,20 @@ export class RangeImporter {
     const fresh: NewMessage[] = [];
     const same = new Map<NewMessage, Same>();
     const { version } = this.#archive;
-    const isNewPart = range.kind === "mbox" && !this.#mayHave(range);
-    for await (const message of readRange(range)) {
+    const storedIn = range.kind === "mbox" ? this.#storedIn(range) : undefined;
+    for (const message of await readRange(range)) {
       if (!("raw" in message)) {
         problems.push(message);
         continue;
       }
-      const digests = digestsOf(message.raw);
       const { source, number, byteOffset } = message;
-      let row: { readonly problem: string | null } | undefined = isNewPart
-        ? undefined
-        : this.#archive.find({ source, byteOffset, ...digests });
+      const contentHash = sha256(message.raw);
+      let row: Pick<Stored, "problem"> | undefined =
+        storedIn === undefined
+          ? this.#archive.find({ source, byteOffset, contentHash })
+          : storedIn.get(placeKey(byteOffset, contentHash));
       if (row === undefined) {
-        const parsed = newMessage(message, digests, this.#settings.list);
+        const parsed = newMessage(message, digestsOf(message.raw, contentHash), this.#settings.list);
         const found = this.#archive.findSame(parsed);
         if (found !== undefined) same.set(parsed, found);
         fresh.push(parsed);
@@ -114,9 +123,9 @@ export class RangeImporter {
     };
   }
 
-  /** Whether a message of the range may be stored from the same place: one question for all. */
-  #mayHave({ source, items }: Range & { kind: "mbox" }): boolean {
-    return this.#archive.mayHave(source, items[0]?.offset ?? 0, items.at(-1)?.offset ?? 0);
+  /** One question for all messages of the range. */
+  #storedIn({ source, items }: Range & { kind: "mbox" }): ReadonlyMap<string, Stored> {
+    return this.#archive.storedIn(source, items[0]?.offset ?? 0, items.at(-1)?.offset ?? 0);
   }
 
   async #store(messages: readonly NewMessage[], lookUp: LookUp): Promise<StoreResult> {
@@ -146,8 +155,10 @@ export class RangeImporter {
 
 function newMessage(message: SourceMessage, digests: Digests, givenList: string | undefined): NewMessage {
   const { source, number, byteOffset, fromLine, raw } = message;
-  const { listId, ...fields } = parseMessage(raw);
-  const list = { list: givenList ?? listId, isListGiven: givenList !== undefined };
+  const fields = parseMessage(raw);
+  const list = givenList ?? fields.listId;
   const problem = joinProblems([message.problem, fields.problem]);
-  return { ...fields, ...digests, ...list, source, number, byteOffset, fromLine, raw, problem };
+  const isListGiven = givenList !== undefined;
+  // Spread last: V8 is many times slower at a property that is added to a spread object.
+  return { source, number, byteOffset, fromLine, raw, list, isListGiven, ...digests, ...fields, problem };
 }

@@ -79,8 +79,7 @@ const COMPARED_BYTES_MAX = 1024 * 1024;
  * `messageHash` is that of its canonical form: without the fields that stores and readers add, each line with `\n` at its end, each `>`
  * removed before `From ` at the begin of a line, and one newline at the end. Most messages have this form already.
  */
-export function digestsOf(raw: Buffer): Digests {
-  const contentHash = sha256(raw);
+export function digestsOf(raw: Buffer, contentHash = sha256(raw)): Digests {
   const body = bodyOf(raw);
   const rawHeader = raw.subarray(0, startOfBody(raw));
   const header = canonicalHeader(rawHeader, body.length === 0);
@@ -90,8 +89,8 @@ export function digestsOf(raw: Buffer): Digests {
   return { contentHash, messageHash, bodyHash: sha256(body) };
 }
 
-function sha256(bytes: Buffer): Buffer {
-  return hash("sha256", bytes, "buffer");
+export function sha256(raw: Buffer): Buffer {
+  return hash("sha256", raw, "buffer");
 }
 
 /**

@@ -87,7 +87,7 @@ export class FollowedMaildir {
     const first = this.#known.size + 1;
     for (const { unique } of messages) this.#known.add(unique);
     const items: MaildirItem[] = messages.map((message, index) => ({ ...message, number: first + index }));
-    yield* toRanges({ kind: "maildir", path }, items, rangeSize);
+    yield* toRanges({ kind: "maildir", path }, [items], rangeSize);
     const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
     this.#listener.onSourceScanned({
       kind: "maildir",

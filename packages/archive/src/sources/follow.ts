@@ -259,15 +259,16 @@ export class Follower {
       this.#listener.onSourceScanned({ kind: "mbox", path, bytes, messages: scan.messages, notices });
   }
 
-  async *#newParts(mbox: Mbox, scan: Scan, isSettled: boolean): AsyncGenerator<MboxItem, void> {
+  async *#newParts(mbox: Mbox, scan: Scan, isSettled: boolean): AsyncGenerator<MboxItem[], void> {
     // What a rotation has cut in the middle of a line has no rest.
     const isGrowing = mbox.path === mbox.source || !isSettled;
     let last: MboxItem | undefined;
     mbox.isPending = false;
     mbox.wasSettled = isSettled;
-    for await (const part of scanMbox(mbox, scan, isGrowing)) {
-      if (last !== undefined && this.#isNew(mbox, last)) yield last;
-      last = part;
+    for await (const parts of scanMbox(mbox, scan, isGrowing)) {
+      const whole: MboxItem[] = last === undefined ? parts : [last, ...parts];
+      last = whole.pop();
+      yield whole.filter((part) => this.#isNew(mbox, part));
     }
     if (last === undefined) return;
     const isNew = this.#isNew(mbox, last);
@@ -282,7 +283,7 @@ export class Follower {
     mbox.begin = await readAt(mbox.path, last.offset, BEGIN_BYTES_MAX);
     mbox.yieldedEnd = isYielded ? last.contentEnd : undefined;
     mbox.isPending = !isYielded;
-    if (isNew && isYielded) yield last;
+    if (isNew && isYielded) yield [last];
   }
 
   /** The last part was yielded before, when nothing followed it. */

@@ -51,22 +51,26 @@ export interface SplitOptions {
   readonly isGrowing?: boolean;
 }
 
-/** Yields the parts of an mbox. The bytes may come in chunks of any size; the parts are the same. */
+/** Yields the parts of an mbox: those that a chunk completes at once. The bytes may come in chunks of any size; the parts are the same. */
 export async function* splitMbox(
   chunks: AsyncIterable<Buffer>,
   { start = 0, isGrowing = false, form = { hasLengths: true } }: SplitOptions = {},
-): AsyncGenerator<MboxPart, void> {
+): AsyncGenerator<readonly MboxPart[], void> {
   const splitter = new MboxSplitter(start, form);
   const reader = new LineReader(start, () => splitter.isInText);
   const joiner = new LengthJoiner(form);
+  let parts: MboxPart[] = [];
+  const join = (measured: Iterable<MeasuredPart>) => {
+    for (const part of measured) parts.push(...joiner.push(part));
+  };
   for await (const chunk of chunks) {
-    for (const line of reader.push(chunk)) {
-      for (const part of splitter.push(line)) yield* joiner.push(part);
-    }
+    for (const line of reader.push(chunk)) join(splitter.push(line));
+    if (parts.length > 0) yield parts;
+    parts = [];
   }
-  if (!isGrowing) for (const line of reader.end()) for (const part of splitter.push(line)) yield* joiner.push(part);
-  for (const part of splitter.end()) yield* joiner.push(part);
-  yield* joiner.end();
+  if (!isGrowing) for (const line of reader.end()) join(splitter.push(line));
+  join(splitter.end());
+  yield [...parts, ...joiner.end()];
 }
 
 /** `lengthEnd`: where its Content-Length says that it ends. */

@@ -26,14 +26,14 @@ export interface SourceMessage {
   readonly problem: string | null;
 }
 
-/** Yields each message of the range in its order, or the reason why it can't be read. */
-export function readRange(range: Range): AsyncGenerator<SourceMessage | Problem, void> {
-  if (range.kind === "stdin") return readStdin();
-  return range.kind === "mbox" ? readMbox(range) : readMaildir(range);
+/** Returns each message of the range in its order, or the reason why it can't be read. */
+export async function readRange(range: Range): Promise<readonly (SourceMessage | Problem)[]> {
+  if (range.kind === "stdin") return [await readStdin()];
+  return range.kind === "mbox" ? await readMbox(range) : await readMaildir(range);
 }
 
 /** One message, with the separator of a delivering program or without one. @throws Error when the program ends in an error. */
-async function* readStdin(): AsyncGenerator<SourceMessage | Problem, void> {
+async function readStdin(): Promise<SourceMessage | Problem> {
   const place = { source: STDIN, number: 1, byteOffset: 0 };
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -43,20 +43,19 @@ async function* readStdin(): AsyncGenerator<SourceMessage | Problem, void> {
     chunks.push(chunk);
   }
   if (bytes === 0 || bytes > MESSAGE_BYTES_MAX) {
-    yield { ...place, reason: bytes === 0 ? "it is empty" : tooLarge(bytes), stored: false };
-    return;
+    return { ...place, reason: bytes === 0 ? "it is empty" : tooLarge(bytes), stored: false };
   }
   const content = Buffer.concat(chunks);
   const contentOffset = startsWithFrom(content) ? content.indexOf(NEWLINE) + 1 : 0;
   const raw = content.subarray(contentOffset);
   const fromLine = contentOffset > 0 ? content.subarray(0, contentOffset) : null;
-  yield { ...place, fromLine, raw, problem: unknownSeparators(raw, contentOffset) };
+  return { ...place, fromLine, raw, problem: unknownSeparators(raw, contentOffset) };
 }
 
 type Rejection = Pick<Problem, "reason" | "isTransient">;
 
 /** One read for the whole range: it is small, or has a single message. */
-async function* readMbox(range: Range & { kind: "mbox" }): AsyncGenerator<SourceMessage | Problem, void> {
+async function readMbox(range: Range & { kind: "mbox" }): Promise<(SourceMessage | Problem)[]> {
   const { path, source, identity, items } = range;
   const start = items[0]?.offset ?? 0;
   const end = items.at(-1)?.contentEnd ?? start;
@@ -68,14 +67,16 @@ async function* readMbox(range: Range & { kind: "mbox" }): AsyncGenerator<Source
   } catch (error) {
     failure = { reason: `it can't be read: ${(error as Error).message}`, isTransient: true };
   }
-  for (const part of items) {
-    const place = { source, number: part.number, byteOffset: part.offset };
-    const content = bytes.subarray(part.offset - start, part.contentEnd - start);
+  const isSingle = isLetter(path);
+  return items.map((part) => {
+    const { number, offset: byteOffset } = part;
+    const content = bytes.subarray(byteOffset - start, part.contentEnd - start);
     const next = bytes.subarray(part.end - start, part.end - start + FROM_BYTES);
     const rejection = failure ?? rejectionOf(part, content, next);
-    if (rejection === undefined) yield { ...place, ...splitContent(part, content, isLetter(path)) };
-    else yield { ...place, ...rejection, stored: false };
-  }
+    if (rejection !== undefined) return Object.assign({ source, number, byteOffset, stored: false }, rejection);
+    const { fromLine, raw, problem } = splitContent(part, content, isSingle);
+    return { source, number, byteOffset, fromLine, raw, problem };
+  });
 }
 
 /** `next`: what follows the part. */
@@ -139,21 +140,26 @@ function unknownSeparators(raw: Buffer, offset: number): string | null {
   return `may contain another message: a header follows ${found.slice(0, NAMED_SEPARATOR_COUNT_MAX).join(", ")}${more}`;
 }
 
-async function* readMaildir(range: Range & { kind: "maildir" }): AsyncGenerator<SourceMessage | Problem, void> {
+async function readMaildir(range: Range & { kind: "maildir" }): Promise<(SourceMessage | Problem)[]> {
+  const read: (SourceMessage | Problem)[] = [];
   for (const message of range.items) {
     const place = { source: `${range.path}/${message.unique}`, number: message.number, byteOffset: 0 };
     try {
       if (message.bytes > MESSAGE_BYTES_MAX) throw new Error(tooLarge(message.bytes));
       const raw = await readMaildirMessage(range.path, message);
-      if (isInFolder(message) && !beginsWithMessageHeader(raw)) {
-        yield { ...place, reason: "it does not begin like a message", stored: false };
-        continue;
-      }
-      yield { ...place, fromLine: null, raw, problem: null };
+      const isMessage = !isInFolder(message) || beginsWithMessageHeader(raw);
+      if (isMessage) read.push({ ...place, fromLine: null, raw, problem: null });
+      else read.push({ ...place, reason: "it does not begin like a message", stored: false });
     } catch (error) {
-      yield { ...place, reason: `it can't be read: ${(error as Error).message}`, stored: false, isTransient: true };
+      read.push({
+        ...place,
+        reason: `it can't be read: ${(error as Error).message}`,
+        stored: false,
+        isTransient: true,
+      });
     }
   }
+  return read;
 }
 
 function tooLarge(bytes: number): string {

@@ -32,7 +32,7 @@ export type MailSource =
     }
   /** A message on standard input. */
   | { readonly kind: "stdin"; readonly path: string; readonly bytes: 0 }
-  /** A file among mailboxes that has no mail. */
+  /** What is among mailboxes and is not imported, with why. */
   | { readonly kind: "other"; readonly path: string; readonly bytes: 0; readonly reason: string };
 
 interface Numbered {
@@ -43,6 +43,7 @@ interface Numbered {
 
 export type MboxItem = MboxPart & Numbered;
 export type MaildirItem = MaildirMessage & Numbered;
+type Item = MboxItem | MaildirItem;
 
 /** Whole messages of one source, as positions: small enough for a message between processes and for one transaction. */
 export type Range = { readonly path: string; readonly bytes: number } & (
@@ -109,6 +110,7 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
   const letters = await listLetters(path, names);
   if (letters.length > 0) sources.push(maildirSource(path, letters, ["each file is a message, as in MH, or .eml"]));
   const others = new Set(letters.map(({ unique }) => unique));
+  const directories: string[] = [];
   for (const name of names.filter((name) => !others.has(name))) {
     const reason = reasonForNoMail(name);
     if (reason !== undefined) sources.push({ kind: "other", path: join(path, name), bytes: 0, reason });
@@ -118,12 +120,26 @@ export async function openMailSources(given: string, mayBeEmpty = false): Promis
     // Why it can't be read is reported when it is scanned.
     if (found === undefined) sources.push({ kind: "mbox", path: file, source: file, bytes: 0, identity: "" });
     else if (found.isFile()) sources.push(mboxSource(file, found));
+    else if (found.isDirectory()) directories.push(name);
   }
   if (sources.length === 0 && !mayBeEmpty) {
-    const message = `${given} is a directory without mboxes, and not a maildir: cur/ or new/ is missing. Pass the maildirs inside.`;
+    const action =
+      directories.length === 0 ? "Check the path" : `Pass those inside that have mail: ${some(directories)}`;
+    const message = `${given} is a directory without mboxes, and not a maildir: cur/ or new/ is missing. ${action}.`;
     throw new ArchiveError("source_unusable", message);
   }
+  if (directories.length > 0) {
+    const reason = `directories inside are not imported, pass those that have mail, too: ${some(directories)}`;
+    sources.push({ kind: "other", path, bytes: 0, reason });
+  }
   return { path, sources };
+}
+
+const NAMED_COUNT_MAX = 5;
+
+function some(names: readonly string[]): string {
+  const more = names.length > NAMED_COUNT_MAX ? `, … (${names.length} in all)` : "";
+  return `${names.slice(0, NAMED_COUNT_MAX).join(", ")}${more}`;
 }
 
 export function subfolderNotice(name: string): string {
@@ -217,14 +233,14 @@ export class RangeSize {
   }
 }
 
-/** Puts items together into ranges. Those before an error of `items` come before the error. */
+/** Puts items, which come in batches, together into ranges. Those before an error of `batches` come before the error. */
 export async function* toRanges(
   place: Pick<Range, "kind" | "path"> & { readonly source?: string; readonly identity?: string },
-  items: AsyncIterable<MboxItem | MaildirItem> | Iterable<MboxItem | MaildirItem>,
+  batches: AsyncIterable<readonly Item[]> | Iterable<readonly Item[]>,
   rangeSize: RangeSize,
 ): AsyncGenerator<Range, void> {
   const { kind, path, source, identity } = place;
-  let taken: (MboxItem | MaildirItem)[] = [];
+  let taken: Item[] = [];
   let bytes = 0;
   const takeRange = () => {
     const range = { kind, path, source, identity, bytes, items: taken } as Range;
@@ -235,11 +251,13 @@ export async function* toRanges(
   };
   let failure: unknown;
   try {
-    for await (const item of items) {
-      const isFull = taken.length >= rangeSize.messageCountMax || bytes + item.bytes > RANGE_BYTES_MAX;
-      if (isFull && taken.length > 0) yield takeRange();
-      taken.push(item);
-      bytes += item.bytes;
+    for await (const items of batches) {
+      for (const item of items) {
+        const isFull = taken.length >= rangeSize.messageCountMax || bytes + item.bytes > RANGE_BYTES_MAX;
+        if (isFull && taken.length > 0) yield takeRange();
+        taken.push(item);
+        bytes += item.bytes;
+      }
     }
   } catch (error) {
     failure = error;
@@ -315,23 +333,27 @@ async function* readChunks({ path, bytes }: MboxPlace, scan: Scan, isGrowing: bo
 }
 
 /** Begins at `scan.position`, the begin of message `scan.messages + 1`. `isGrowing`: as for `splitMbox`. */
-export async function* scanMbox(source: MboxPlace, scan: Scan, isGrowing = false): AsyncGenerator<MboxItem, void> {
+export async function* scanMbox(source: MboxPlace, scan: Scan, isGrowing = false): AsyncGenerator<MboxItem[], void> {
   let hasContent = false;
-  const parts = splitMbox(readChunks(source, scan, isGrowing), { start: scan.position, isGrowing, form: scan.form });
-  for await (const part of parts) {
-    scan.position = part.end;
-    if (part.kind === "blank") continue;
-    hasContent = true;
-    if (part.kind !== "preamble") scan.messages++;
-    if (part.kind === "unseparated") scan.notices.push("has no separator: taken as one message if it looks like one");
-    const number = part.kind === "preamble" ? 0 : scan.messages;
-    yield { ...part, number, bytes: part.end - part.offset };
+  const batches = splitMbox(readChunks(source, scan, isGrowing), { start: scan.position, isGrowing, form: scan.form });
+  for await (const parts of batches) {
+    const items: MboxItem[] = [];
+    for (const part of parts) {
+      scan.position = part.end;
+      if (part.kind === "blank") continue;
+      if (part.kind !== "preamble") scan.messages++;
+      if (part.kind === "unseparated") scan.notices.push("has no separator: taken as one message if it looks like one");
+      const number = part.kind === "preamble" ? 0 : scan.messages;
+      items.push({ number, bytes: part.end - part.offset, ...part });
+    }
+    hasContent ||= items.length > 0;
+    yield items;
   }
   if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "has nothing but blank lines");
 }
 
-function* scanMaildir({ messages, notices }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem> {
-  for (const message of messages) yield { ...message, number: ++scan.messages };
+function* scanMaildir({ messages, notices }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem[]> {
+  yield messages.map((message) => ({ number: ++scan.messages, ...message }));
   if (scan.messages === 0) scan.notices.push("is empty");
   scan.notices.push(...notices);
 }
