@@ -17,6 +17,10 @@ import { ignoreClosedPipes, printable } from "./terminal.js";
 const CALLNUMBER_ARCHIVE = fileURLToPath(new URL("../bin/callnumber-archive.js", import.meta.url));
 /** The `callnumber` command, as the coordinator's package ships it. */
 const CALLNUMBER = fileURLToPath(new URL("../bin/callnumber.js", import.meta.resolve("callnumber")));
+/** Ctrl-C reaches the commands by itself. */
+const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** The command that the demo shows now. */
+let running: ChildProcess | undefined;
 const PROCESS_COUNT = 2;
 const SHOWN_COUNT = 10;
 /** In columns. A line fits a terminal of 80. */
@@ -42,8 +46,8 @@ export async function demo(): Promise<void> {
   const { help, keep } = request;
   if (help) return print(HELP_TEXT);
   ignoreClosedPipes();
-  // Ctrl-C ends the importer in order; then the demo removes its directory.
-  process.on("SIGINT", () => {});
+  // Whatever ends the demo, it ends its commands in order and removes its directory.
+  for (const name of ENDING_SIGNALS) process.on(name, () => void (name !== "SIGINT" && running?.kill()));
   const directory = await mkdtemp(join(tmpdir(), "callnumber-demo-"));
   const storePath = join(directory, "store.db");
   let coordinator: Awaited<ReturnType<typeof startCoordinator>> | undefined;
@@ -170,7 +174,7 @@ async function showPages(directory: string, callNumber: string): Promise<number>
   $ npx callnumber-archive serve --archive mail.db`);
   if (process.stdout.isTTY) {
     print("\nThe pages stay until you press Ctrl-C.");
-    await once(process, "SIGINT");
+    await Promise.race(ENDING_SIGNALS.map((name) => once(process, name)));
   }
   await reader.stop();
   return 0;
@@ -222,8 +226,9 @@ function nameIn(from: string | null): string {
 /** Shows a command and runs it in the directory of the demo, as a user would. Returns its exit status. */
 async function run(directory: string, name: string, bin: string, args: readonly string[]): Promise<number> {
   print(`  $ ${name} ${args.map((arg) => printable(arg)).join(" ")}\n`);
-  const child = spawn(process.execPath, [bin, ...args], { cwd: directory, stdio: ["ignore", "inherit", "inherit"] });
-  const [status] = await once(child, "exit");
+  running = spawn(process.execPath, [bin, ...args], { cwd: directory, stdio: ["ignore", "inherit", "inherit"] });
+  const [status] = await once(running, "exit");
+  running = undefined;
   return typeof status === "number" ? status : 1;
 }
 

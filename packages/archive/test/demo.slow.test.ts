@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { startProgramOnTerminal } from "../../../test/processes/command.js";
@@ -28,6 +30,26 @@ test("on a terminal the pages of the demo stay until Ctrl-C", async () => {
   await expect(fetch(page as string)).rejects.toThrow("fetch failed");
   expect(output().stdout).toContain("The files of the demo are removed");
 });
+
+test.each(["SIGTERM", "SIGHUP"] as const)(
+  "the demo ends its coordinator and removes its files at %s",
+  async (signal) => {
+    const directory = await temporaryDirectory();
+    const child = spawn(process.execPath, [DEMO], { env: { ...process.env, TMPDIR: directory } });
+    const closed = once(child, "close");
+    let output = "";
+    for await (const piece of child.stdout.iterator({ destroyOnReturn: false })) {
+      output += piece;
+      if (output.includes("Importing")) break;
+    }
+    child.kill(signal);
+    child.stdout.resume();
+    await closed;
+    const [, coordinator] = /(http:\S+);/.exec(output) ?? [];
+    await expect(fetch(coordinator as string)).rejects.toThrow("fetch failed");
+    expect(await readdir(directory)).toEqual([]);
+  },
+);
 
 test("the demo imports an mbox that it is given", async () => {
   const directory = await temporaryDirectory();

@@ -183,6 +183,14 @@ test.each([
   if (text !== undefined) expect(readFileSync(file, "utf8")).toBe(text);
 });
 
+test("a file of numbers that can't be written is named, before a number is taken and after", async () => {
+  file = join(directory, "missing", "numbers.ndjson");
+  using archive = archiveOf("new.db");
+  const expected = expect.objectContaining({ code: "numbers_unusable", message: expect.stringContaining(file) });
+  await expect(sync(archive)).rejects.toThrow(expected);
+  expect(() => appendLines(file, ORIGIN, ["x\n"])).toThrow(expected);
+});
+
 test("lines that are no entries, and a number that another message has, are named", async () => {
   using archive = archiveOf("a.db");
   store(archive, [LETTER], 7);

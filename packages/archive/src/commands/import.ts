@@ -60,7 +60,10 @@ async function importAll(args: readonly string[], environment: NodeJS.ProcessEnv
     // An import that was rejected before it began has nothing but its error.
     else if (summary.archiveHolds !== null && !isDelivered) writeText(process.stdout, summaryText(summary));
     if (summary.error !== null) writeError(summary.error);
-    else if (isDelivered) for (const { reason } of summary.problems.filter(({ stored }) => !stored)) writeLine(reason);
+    else if (isDelivered) {
+      const shown = summary.problems.filter(({ stored }) => !stored || process.stderr.isTTY);
+      for (const { reason } of shown) writeLine(`callnumber-archive: ${reason}`);
+    }
     process.exitCode = exitStatus(summary, stopping.reason as StopSignal, settings.follow !== undefined);
     if (isDelivered && summary.outcome !== "complete") process.exitCode = TRY_AGAIN_STATUS;
     return summary;

@@ -52,7 +52,10 @@ const optionsSchema = z.object({
   list: z.string().optional(),
   pages: z.string().optional(),
   start: wholeNumber(0, 999_999_999).optional(),
-  url: z.string({ error: "is missing: pass the old address of the list" }).endsWith("/", "must end in a slash"),
+  url: z
+    .string({ error: "is missing: pass the old address of the list" })
+    .regex(/^(?:\/|https?:\/\/)/, "must be a path that begins with a slash, or a whole URL")
+    .endsWith("/", "must end in a slash"),
 });
 
 type Kind = readonly [words: string[], find?: (database: Database, archive: OldArchive) => Iterable<Found>];
@@ -70,7 +73,10 @@ export const command: Command = { help: HELP_TEXT, run };
 
 async function run([kind = "", ...args]: readonly string[]): Promise<void> {
   const [words, find] = (Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined) ?? [];
-  if (words === undefined) throw badUsage(`links "${kind}": it must be one of ${Object.keys(KINDS).join(", ")}`);
+  if (words === undefined) {
+    const given = kind.startsWith("-") ? "links needs a word before its options" : `links "${kind}" is no command`;
+    throw badUsage(`${given}: it must be one of ${Object.keys(KINDS).join(", ")}`);
+  }
   const argument = words.find((word) => word === word.toUpperCase());
   const names = ["archive", ...words.filter((word) => word !== argument)];
   const expected = names.map((name) => [name, { type: "string" }] as const);
@@ -93,12 +99,18 @@ async function run([kind = "", ...args]: readonly string[]): Promise<void> {
       const { added, alreadyThere, refused } = addLinks(database, find(database, { path, ...options }), writeLine);
       writeText(process.stdout, `${quantity(added, "link")} added, ${alreadyThere} already there, ${refused} refused`);
       if (refused > 0) process.exitCode = 1;
+      else if (added + alreadyThere === 0) {
+        const action = `Check ${argument ?? "--list"}, and import the messages first.`;
+        throw new ArchiveError("source_unusable", `links ${kind} found nothing to link. ${action}`);
+      }
     }
   } catch (error) {
     const { code, syscall, message } = error as NodeJS.ErrnoException;
     if (code === "EPIPE") return;
     if (syscall === undefined) throw error;
-    throw new ArchiveError("source_unusable", `It can't be read: ${message}. Check the path.`, { cause: error });
+    throw new ArchiveError("source_unusable", `The old archive can't be read: ${message}. Check the path.`, {
+      cause: error,
+    });
   } finally {
     database.close();
   }

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { Archive } from "../archive/archive.js";
 import { ArchiveError } from "../errors.js";
 import { headerLine } from "../numbers/numbers-file.js";
-import { appendMissing } from "../numbers/sync-numbers.js";
+import { appendMissing, entriesIn } from "../numbers/sync-numbers.js";
 import { archivePath, badUsage, type Command, check, parse } from "./command.js";
 
 const HELP = `Writes which message has which number, one JSON object a line.
@@ -19,8 +19,9 @@ again with --numbers: each message gets the number that it had. An import with
 
 Options
   --archive FILE       the archive. Required
-  --to FILE            where to write; replaced if it exists (default: standard
-                       output)
+  --to FILE            where to write (default: standard output). An older
+                       file is replaced, but not one with numbers that the
+                       archive lacks
   -h, --help           print this text
 `;
 
@@ -34,8 +35,9 @@ export const command: Command = {
   help: HELP,
   async run(args) {
     const { values, positionals } = parse(args, OPTIONS);
-    if (positionals.join(" ") !== "export")
-      throw badUsage(`"numbers ${positionals.join(" ")}" is no command: numbers export`);
+    const [action, ...others] = positionals;
+    if (action !== "export") throw badUsage(`numbers needs the word export${action ? `, not "${action}"` : ""}`);
+    if (others.length > 0) throw badUsage(`"${others[0]}" is no option of numbers export: the file is named with --to`);
     const { archive: path, to } = check(schema, values);
     if (!existsSync(path))
       throw new ArchiveError("archive_unusable", `There is no archive at ${path}. Check --archive.`);
@@ -47,6 +49,7 @@ export const command: Command = {
       for (const line of archive.known.missingLines()) process.stdout.write(line);
       return;
     }
+    if (existsSync(to)) await assertReplaceable(path, to);
     // The old file stays until the new one is whole.
     const written = `${to}.new`;
     rmSync(written, { force: true });
@@ -54,3 +57,13 @@ export const command: Command = {
     renameSync(written, to);
   },
 };
+
+/** The only copy of some numbers may be in it. @throws ArchiveError `numbers_unusable`. */
+async function assertReplaceable(archivePath: string, file: string): Promise<void> {
+  using archive = new Archive(archivePath);
+  const missing = await archive.known.read(entriesIn(file));
+  if (missing === undefined) return;
+  const action = "Pass --to another file, or import with --numbers this one";
+  const message = `${file} has numbers that the archive ${archivePath} lacks, as ${missing}, and is not replaced. ${action}.`;
+  throw new ArchiveError("numbers_unusable", message);
+}

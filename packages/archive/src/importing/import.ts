@@ -151,7 +151,13 @@ async function learnNumbers(
     }
   };
   await syncNumbers(archive, numbersFile, takeNumber, (number, reason) =>
-    onProblem({ source: numbersFile, number, byteOffset: 0, reason, stored: true }),
+    onProblem({
+      source: number > 0 ? `${numbersFile}, line ${number}` : numbersFile,
+      number: 0,
+      byteOffset: 0,
+      reason,
+      stored: true,
+    }),
   );
 }
 

@@ -89,12 +89,12 @@ export function summaryText(summary: Summary): string {
     ["already there", quantity(messages.alreadyThere, "message")],
     ["runs leased", String(runsLeased)],
     ["time", `${seconds.toFixed(1)} s with ${quantity(processes, "process", "processes")}`],
-    ["archive holds", quantity(archiveHolds ?? 0, "message")],
   ];
   const skipped = summary.sameContent === "skip" ? messages.sameContent : 0;
   const read = messages.stored + messages.alreadyThere + skipped;
   // The time of a failure is that of its cause.
-  if (outcome !== "failed" && read > 0) rows.splice(4, 0, ["read a second", rateText(read / seconds)]);
+  if (outcome !== "failed" && read > 0) rows.push(["read a second", rateText(read / seconds)]);
+  rows.push(["archive holds", quantity(archiveHolds ?? 0, "message")]);
   if (messages.notStored > 0) rows.push(["NOT stored", `${quantity(messages.notStored, "part")}: see the problems`]);
   if (storeId !== null) rows.push(["numbered by", printable(`store ${storeId}, namespace ${namespace}`)]);
   return [
@@ -148,9 +148,10 @@ function sourceLine({ path, messages, notices }: ScannedSource): string {
 
 function problemLines({ problems, problemCount }: Summary): string[] {
   if (problemCount === 0) return [];
-  const lines = problems.slice(0, SHOWN_PROBLEM_COUNT_MAX).map(({ source, number, byteOffset, reason, stored }) => {
-    const place = `${printable(source)}, message ${number}, byte ${byteOffset}`;
-    return `  ${place}: ${printable(reason)}${stored ? "" : " (NOT stored)"}`;
+  const lines = problems.slice(0, SHOWN_PROBLEM_COUNT_MAX).map((problem) => {
+    const { source, number, byteOffset, reason, stored, isNoMail } = problem;
+    const place = number > 0 ? `, message ${number}, byte ${byteOffset}` : "";
+    return `  ${printable(source)}${place}: ${printable(reason)}${stored || isNoMail ? "" : " (NOT stored)"}`;
   });
   const hidden = problemCount - lines.length;
   if (hidden > 0) lines.push(`  and ${hidden} more: see --json, or the column problem of the archive`);

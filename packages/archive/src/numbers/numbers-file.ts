@@ -2,10 +2,22 @@
  * The file of numbers: which message has which number, one JSON object a line, so that numbers survive the archive's file. The first line
  * says where the numbers come from. Only ever appended to; a line that a crash cut short is left out when the file is read.
  */
-import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  openSync,
+  readSync,
+  writeSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
+import { dirname } from "node:path";
 import { isCallNumber } from "@callnumber/protocol/codec";
 import * as z from "zod";
+import { ArchiveError } from "../errors.js";
 import type { Identity } from "../message/sameness.js";
 
 /** Where the call numbers of an archive come from. It never changes. */
@@ -70,9 +82,28 @@ export function entryLine(
 
 /**
  * Appends lines, on the disk when it returns. Behind a line that was cut short it begins a new one; a new file begins with its header.
- * @throws the error of the file system; a part of the lines may be in the file then, which is harmless.
+ * @throws ArchiveError `numbers_unusable`; a part of the lines may be in the file then, which is harmless.
  */
 export function appendLines(path: string, origin: Origin, lines: readonly string[]): void {
+  orUnwritable(path, () => append(path, origin, lines));
+}
+
+/** @throws ArchiveError `numbers_unusable` when the file, or the directory of a new one, can't be written. */
+export function assertWritable(path: string): void {
+  orUnwritable(path, () => accessSync(existsSync(path) ? path : dirname(path), constants.W_OK));
+}
+
+function orUnwritable(path: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    const action = "Free disk space, or check path and permissions, then run the same command again.";
+    const message = `The file of numbers ${path} can't be written: ${(error as Error).message}. ${action}`;
+    throw new ArchiveError("numbers_unusable", message, { cause: error });
+  }
+}
+
+function append(path: string, origin: Origin, lines: readonly string[]): void {
   const file = openSync(path, "a+", 0o600);
   try {
     const { size } = fstatSync(file);

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import type { Archive } from "../archive/archive.js";
 import { ArchiveError } from "../errors.js";
 import { placeOf } from "./known-numbers.js";
-import { appendLines, type NumbersEntry, type Origin, readNumbersFile } from "./numbers-file.js";
+import { appendLines, assertWritable, type NumbersEntry, type Origin, readNumbersFile } from "./numbers-file.js";
 
 /** A fresh number of the store, which is greater than all that it leased before. */
 export interface FreshNumber {
@@ -27,18 +27,14 @@ export async function syncNumbers(
   takeNumber: () => Promise<FreshNumber>,
   onProblem: (lineNumber: number, reason: string) => void,
 ): Promise<void> {
+  assertWritable(path);
   if (existsSync(path)) {
     let header: Origin | undefined;
-    const entries = async function* (): AsyncGenerator<NumbersEntry, void> {
-      for await (const line of orUnusable(path, readNumbersFile(path))) {
-        if ("header" in line) header = line.header;
-        if (header === undefined) throw unusable(path, "its first line is not that of a file of numbers");
-        if ("header" in line) archive.assertOrigin(header);
-        if ("problem" in line) onProblem(line.lineNumber, line.problem);
-        if ("entry" in line) yield line.entry;
-      }
+    const onHeader = (found: Origin) => {
+      header = found;
+      archive.assertOrigin(found);
     };
-    await archive.learn(entries(), async (greatest) => {
+    await archive.learn(entriesIn(path, onHeader, onProblem), async (greatest) => {
       const { callNumber, origin } = await takeNumber();
       assertSameOrigin(path, header as Origin, origin);
       if (placeOf(greatest) >= placeOf(callNumber)) throw neverLeased(path, greatest, origin);
@@ -50,19 +46,31 @@ export async function syncNumbers(
   if (archive.origin !== undefined) appendMissing(archive, path, archive.origin);
 }
 
+/** Yields the entries of a file of numbers. @throws ArchiveError `numbers_unusable` when it can't be read, or is none. */
+export async function* entriesIn(
+  path: string,
+  onHeader: (header: Origin) => void = () => {},
+  onProblem: (lineNumber: number, reason: string) => void = () => {},
+): AsyncGenerator<NumbersEntry, void> {
+  let isNumbersFile = false;
+  for await (const line of orUnusable(path, readNumbersFile(path))) {
+    if ("header" in line) onHeader(line.header);
+    isNumbersFile ||= "header" in line;
+    if (!isNumbersFile) throw unusable(path, "its first line is not that of a file of numbers");
+    if ("problem" in line) onProblem(line.lineNumber, line.problem);
+    if ("entry" in line) yield line.entry;
+  }
+}
+
 /** Appends what the file lacks: all numbers, if it was not read before. @throws ArchiveError `numbers_unusable`. */
 export function appendMissing(archive: Archive, path: string, origin: Origin): void {
-  try {
-    let lines: string[] = [];
-    for (const line of archive.known.missingLines()) {
-      if (lines.push(line) < CHUNK_COUNT) continue;
-      appendLines(path, origin, lines);
-      lines = [];
-    }
-    if (lines.length > 0) appendLines(path, origin, lines);
-  } catch (error) {
-    throw unusable(path, (error as Error).message);
+  let lines: string[] = [];
+  for (const line of archive.known.missingLines()) {
+    if (lines.push(line) < CHUNK_COUNT) continue;
+    appendLines(path, origin, lines);
+    lines = [];
   }
+  if (lines.length > 0) appendLines(path, origin, lines);
 }
 
 const CHUNK_COUNT = 5000;
@@ -76,7 +84,7 @@ async function* orUnusable<T>(path: string, lines: AsyncIterable<T>): AsyncGener
 }
 
 function unusable(path: string, cause: string): ArchiveError {
-  const action = "Pass --numbers a file that callnumber-archive wrote, or a new one.";
+  const action = "Pass a file that callnumber-archive wrote, or a new one.";
   return new ArchiveError("numbers_unusable", `The file of numbers ${path} can't be used: ${cause}. ${action}`);
 }
 

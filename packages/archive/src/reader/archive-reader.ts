@@ -1,4 +1,5 @@
 /** Reads an archive that other processes may write, and never changes it. Each query is bounded. */
+import { existsSync } from "node:fs";
 import { type DatabaseSyncInstance as Database, DatabaseSync } from "@photostructure/sqlite";
 import { APPLICATION_ID, SCHEMA_VERSION } from "../archive/schema.js";
 import { ArchiveError } from "../errors.js";
@@ -38,6 +39,8 @@ const SELECT = `select ${COLUMNS} from messages`;
 /** Read on each side of a message. */
 const THREAD_HALF_MAX = 250;
 const RELATIVES_MAX = 20;
+/** How far a clock that has the wrong zone is ahead. */
+const ZONE_MS_MAX = 14 * 3600 * 1000;
 
 export class ArchiveReader implements Disposable {
   readonly database: Database;
@@ -64,10 +67,16 @@ export class ArchiveReader implements Disposable {
     return this.#all(`${SELECT} where rowid > ? order by rowid limit ?`, rowid, count);
   }
 
-  /** Returns the rows that were stored last, of all lists or of one, the last one in front. */
+  /** Returns the latest messages of a list, or of all lists, by date. A date in the future is wrong, and does not count. */
   latest(count: number, list?: string | null): MessageRow[] {
-    if (list === undefined) return this.#all(`${SELECT} order by rowid desc limit ?`, count);
-    return this.#all(`${SELECT} where list is ? order by date desc, rowid desc limit ?`, list, count);
+    if (list === undefined) {
+      const lists = new Set(this.monthCounts().map((each) => each.list));
+      const all = [...lists].flatMap((each) => this.latest(count, each));
+      return all.sort((a, b) => Number(timeOf(b) > timeOf(a)) - Number(timeOf(b) < timeOf(a))).slice(0, count);
+    }
+    const until = new Date(Date.now() + ZONE_MS_MAX).toISOString();
+    const query = `${SELECT} where list is ? and (date <= ? or date is null) order by date desc, rowid desc limit ?`;
+    return this.#all(query, list, until, count);
   }
 
   /** Returns messages of a month by date. */
@@ -158,8 +167,16 @@ export class ArchiveReader implements Disposable {
   }
 }
 
+const timeOf = ({ date }: MessageRow) => date ?? "";
+
+const SQLITE_READONLY = 8;
+const NEEDS_WRITING =
+  "SQLite keeps files next to it: serve it as a user who may write in its directory, or copy it to one.";
+const USE_AN_ARCHIVE = "Pass --archive the path of an archive; an import brings an older one to the tables of today.";
+
 function openReadOnly(path: string): Database {
   let database: Database | undefined;
+  if (!existsSync(path)) throw new ArchiveError("archive_unusable", `There is no archive at ${path}. Check --archive.`);
   try {
     database = new DatabaseSync(path, { readOnly: true, timeout: 10_000 });
     const [applicationId, version] = ["application_id", "user_version"].map((name) =>
@@ -170,8 +187,9 @@ function openReadOnly(path: string): Database {
     return database;
   } catch (error) {
     database?.close();
-    const action = "Pass --archive the path of an archive; an import brings an older one to the tables of today.";
-    const message = `The archive ${path} can't be read: ${(error as Error).message}. ${action}`;
+    const { message: cause, errcode } = error as Error & { errcode?: number };
+    const action = ((errcode ?? 0) & 0xff) === SQLITE_READONLY ? NEEDS_WRITING : USE_AN_ARCHIVE;
+    const message = `The archive ${path} can't be read: ${cause}. ${action}`;
     throw new ArchiveError("archive_unusable", message, { cause: error });
   }
 }

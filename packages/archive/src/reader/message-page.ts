@@ -103,8 +103,10 @@ function threadAround(site: Site, { callNumber }: MessageRow, thread: readonly M
   const at = placed.findIndex(({ message }) => message.callNumber === callNumber);
   const start = Math.max(0, at - THREAD_SIDE_MAX);
   const shown = placed.slice(start, at + THREAD_SIDE_MAX + 1);
-  const isPart = shown.length < placed.length;
-  return html`${threadRows(site, shown, callNumber)}${isPart && html`<p class="quiet">The thread is longer.</p>`}`;
+  const first = start > 0 ? placed[0]?.message : undefined;
+  const later = placed.length - start - shown.length;
+  return html`${first && html`<p><a href="${messagePath(site, first.callNumber)}">Earlier in this thread</a></p>`}
+${threadRows(site, shown, callNumber)}${later > 0 && html`<p class="quiet">More answers follow.</p>`}`;
 }
 
 function sizeText(byteCount: number): string {
