@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, expect, test } from "vitest";
@@ -84,7 +84,7 @@ test.each([
     using archive = new Archive(`${path}${index}`, { weakestRule });
     archive.store([message(LETTER)], NUMBERS, ORIGIN);
     const isSame = index >= SAME_RULES.indexOf(why);
-    expect(archive.findSame(second)).toEqual(isSame ? { callNumber: NUMBERS[0], why } : undefined);
+    expect(archive.findSame(second)).toEqual(isSame ? { callNumber: NUMBERS[0], list: null, why } : undefined);
     const { stored, copies: counted, relations } = archive.store([second], NUMBERS.slice(1), ORIGIN);
     expect([stored.length, counted[why], relations.redelivered]).toEqual(isSame ? [0, 1, 0] : [1, 0, 1]);
   }
@@ -158,6 +158,22 @@ test.each([1, 2])("an archive of version %d is brought to the tables of today, a
   expect(archive.findSame(copy)).toMatchObject({ callNumber: NUMBERS[0], why: "separator-and-bytes" });
 });
 
+test("an archive of version 3 gets the place of each known number in its file", () => {
+  new Archive(path).close();
+  execute("alter table known_numbers drop column line; pragma user_version = 3");
+  using archive = new Archive(path);
+  expect(archive.known.find(message("x"), "bytes")).toBeUndefined();
+});
+
+test("the archive names a source as it did, through whatever link its directory is reached", () => {
+  const source = join(dirname(path), "a.mbox");
+  const link = join(dirname(path), "link");
+  symlinkSync(dirname(path), link);
+  using archive = new Archive(join(link, "mail.db"));
+  archive.store([message("x", { source })], NUMBERS, ORIGIN);
+  expect(rowsOf(join(link, "mail.db"))).toMatchObject([{ source: "a.mbox" }]);
+});
+
 test("the archive names a source inside of its directory from there, so that both can be moved", () => {
   const source = join(dirname(path), "lists", "a.mbox");
   using archive = new Archive(path);
@@ -214,8 +230,8 @@ test.each([
 
 test("the archive rejects tables of another version, and a path in a missing directory", () => {
   new Archive(path).close();
-  execute("pragma user_version = 4");
-  expect(() => new Archive(path)).toThrow(expect.objectContaining({ message: expect.stringContaining("version 4") }));
+  execute("pragma user_version = 5");
+  expect(() => new Archive(path)).toThrow(expect.objectContaining({ message: expect.stringContaining("version 5") }));
   expect(() => new Archive(join(path, "no", "archive.db"))).toThrow(
     expect.objectContaining({ code: "archive_unusable" }),
   );

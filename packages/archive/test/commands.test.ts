@@ -11,7 +11,10 @@ import { ArchiveReader } from "../src/reader/archive-reader.js";
 import { message, temporaryDirectory } from "./importing.js";
 
 const ORIGIN = { storeId: "store-a", namespace: "main" };
-const [FIRST, SECOND] = [1, 2].map((run) => encodeCallNumber({ version: 0, run, sequence: 0 })) as [string, string];
+const [FIRST, SECOND] = [1, 2].map((run) => encodeCallNumber({ version: 0, run, sequence: 0 })) as unknown as [
+  string,
+  string,
+];
 const dated = (date: string | null, byteOffset: number, list: string | null) =>
   message(`Subject: ${byteOffset}\n\n`, { date, byteOffset, list });
 

@@ -48,6 +48,19 @@ async function follow(path: string, settleMs = NEVER_MS) {
   return { subjects, ranges, notes, follower, [Symbol.asyncDispose]: stop };
 }
 
+test("a directory of .eml files yields each when it was quiet, whole, also if it quotes a separator or has no line end", async () => {
+  const quoting = "Subject: quoting\n\nFrom a Mon Jan  5 10:00:00 2015\nSubject: quoted\n\nx";
+  await writeFile(join(directory, "a.eml"), quoting);
+  await writeFile(join(directory, "2003"), tinyMbox(2));
+  await using following = await follow(directory, 50);
+  await expect.poll(() => following.subjects.toSorted()).toEqual(["1", "2", "quoting"]);
+  await writeFile(join(directory, "b.eml"), "Subject: b\n\nhalf");
+  await expect.poll(() => following.subjects).toContain("b");
+  const found = following.ranges.flatMap(({ kind, items }) => (kind === "maildir" ? items : []));
+  expect(found.map((item) => (item as { unique?: string }).unique)).toEqual(["a.eml", "b.eml"]);
+  expect(following.notes).toEqual(["caught up"]);
+});
+
 test("a growing mbox yields each message when the next one begins, and none of it before", async () => {
   await writeFile(mbox, TINY.subarray(0, 0));
   await using following = await follow(mbox);

@@ -203,11 +203,18 @@ test("pages with the Message-ID that they answer, as old releases wrote it, are 
   const directory = await filesOf(pages("<0@example.org>", "<1@example.org>", ""));
   const database = archiveOf(month(join(directory, "m.txt")));
   expect(linesOf(pipermailLinks(database, { archive, path: directory, url: URL }))).toEqual([]);
-  const other = await filesOf(pages("<0@example.org>", "<1@example.org>"));
-  const answers = archiveOf(
-    month(join(other, "m.txt"), [{ inReplyTo: "<0@example.org>" }, { inReplyTo: "<1@example.org>" }]),
-  );
+  const answered = ["<7@example.org>", "<8@example.org>"] as const;
+  const other = await filesOf(pages(...answered));
+  const answers = archiveOf(month(join(other, "m.txt"), [{ inReplyTo: answered[0] }, { inReplyTo: answered[1] }]));
   expect(linesOf(pipermailLinks(answers, { archive, path: other, url: URL }))).toEqual([]);
+});
+
+test("pages that are of the message before, or answer it, are not linked: a mailbox without its first message looks alike", async () => {
+  const directory = await filesOf(pages("<0@example.org>", "<1@example.org>"));
+  const chain = [{ inReplyTo: "<0@example.org>" }, { inReplyTo: "<1@example.org>" }];
+  const database = archiveOf(month(join(directory, "m.txt"), chain));
+  const found = [...pipermailLinks(database, { archive, path: directory, url: URL })];
+  expect(found).toEqual([{ problem: expect.stringContaining("is the page of <0@example.org>") }]);
 });
 
 test("the n-th page of MHonArc leads to the n-th message; it made none of a known Message-ID", async () => {

@@ -6,7 +6,7 @@ import { Archive } from "../src/archive/archive.js";
 import type { NewMessage } from "../src/archive/insert-message.js";
 import { appendLines, entryLine, headerLine } from "../src/numbers/numbers-file.js";
 import { appendMissing, syncNumbers } from "../src/numbers/sync-numbers.js";
-import { message, temporaryDirectory } from "./importing.js";
+import { message, rowsOf, temporaryDirectory } from "./importing.js";
 
 const ORIGIN = { storeId: "store-a", namespace: "main" };
 const numberOf = (run: number, sequence = 0) => encodeCallNumber({ version: 0, run, sequence });
@@ -68,7 +68,7 @@ test("a message gets its number by its body only where the body alone makes mess
   await sync(archive);
   const other = message("Message-ID: <a@b>\nReceived: x\nSubject: s\n\ntext\n");
   expect(archive.known.find(other, "message-id-and-bytes")).toBeUndefined();
-  expect(archive.known.find(other, "message-id-and-body")).toBe(numberOf(7));
+  expect(archive.known.find(other, "message-id-and-body")?.callNumber).toBe(numberOf(7));
 });
 
 test("a cross-post gets back the number that it had in its list", async () => {
@@ -77,7 +77,7 @@ test("a cross-post gets back the number that it had in its list", async () => {
   writeFileSync(file, headerLine(ORIGIN) + entryLine(numberOf(7), one) + entryLine(numberOf(6), two));
   using archive = archiveOf("new.db");
   await sync(archive);
-  expect([three, two, one].map((each) => archive.known.find(each, "message-id-and-bytes"))).toEqual([
+  expect([three, two, one].map((each) => archive.known.find(each, "message-id-and-bytes")?.callNumber)).toEqual([
     undefined,
     numberOf(6),
     numberOf(7),
@@ -110,6 +110,59 @@ test("the file gets the numbers of an archive that was made without it, once", a
   await sync(archive);
   expect(readFileSync(file, "utf8")).toBe(text);
 });
+
+test("numbers of messages that have not come back yet go with an export, and into another file", async () => {
+  writeFileSync(file, headerLine(ORIGIN) + entryLine(numberOf(7), LETTER, ["/old"]) + entryLine(numberOf(8), OTHER));
+  using archive = archiveOf("new.db");
+  await sync(archive);
+  store(archive, [OTHER], 9);
+  const exported = join(directory, "exported.ndjson");
+  using opened = archiveOf("new.db");
+  appendMissing(opened, exported, ORIGIN);
+  const entries = entryLine(numberOf(7), LETTER, ["/old"]) + entryLine(numberOf(8), OTHER);
+  expect(readFileSync(exported, "utf8")).toBe(headerLine(ORIGIN) + entries);
+  file = join(directory, "second.ndjson");
+  await sync(opened);
+  expect(readFileSync(file, "utf8")).toBe(headerLine(ORIGIN) + entries);
+});
+
+test("of two numbers of one message the last one of the file comes back: a kill has left the first without a message", async () => {
+  const numbers = [numberOf(9), numberOf(7), numberOf(8)];
+  const lines = numbers.map((number) => entryLine(number, LETTER));
+  writeFileSync(file, headerLine(ORIGIN) + lines.join(""));
+  using archive = archiveOf("new.db");
+  await sync(archive);
+  expect(archive.known.find(LETTER, "bytes")?.callNumber).toBe(numbers[2]);
+  // Where each place has a number of its own, all of them had one.
+  using numbered = new Archive(join(directory, "new.db"), { sameContent: "number" });
+  expect(numbered.known.find(LETTER, "bytes")?.callNumber).toBe(numbers[0]);
+});
+
+test("a cross-post keeps its number and its list where the import is not given the list", async () => {
+  const of = (list: string): NewMessage => ({ ...LETTER, list, isListGiven: true });
+  writeFileSync(file, headerLine(ORIGIN) + entryLine(numberOf(7), of("one")) + entryLine(numberOf(6), of("two")));
+  using archive = archiveOf("new.db");
+  await sync(archive);
+  const places = [0, 1, 2].map((byteOffset) => message("Message-ID: <a@b>\nSubject: s\n\ntext\n", { byteOffset }));
+  expect(store(archive, places, 50).every(({ isRestored }) => isRestored)).toBe(true);
+  const rows = rowsOf(join(directory, "new.db")) as unknown as readonly { call_number: string; list: string }[];
+  expect(rows.map(({ call_number: number, list }) => [number, list])).toEqual([
+    [numberOf(6), "two"],
+    [numberOf(7), "one"],
+  ]);
+});
+
+test.each(["", "{", '{"format":"callnumber-numbers","version":1,"storeId":"sto'])(
+  "a file whose first line was cut, %j, is begun again",
+  async (text) => {
+    writeFileSync(file, text);
+    using archive = archiveOf("a.db");
+    await sync(archive);
+    store(archive, [LETTER], 7);
+    expect(readFileSync(file, "utf8")).toBe(headerLine(ORIGIN) + entryLine(numberOf(7), LETTER));
+    expect(problems).toEqual([]);
+  },
+);
 
 test("no file is made before there is a number", async () => {
   using archive = archiveOf("empty.db");
@@ -152,7 +205,7 @@ test("a number that the store has not leased is refused, and the archive does no
   }
   using archive = archiveOf("new.db");
   await sync(archive, 41);
-  expect(archive.known.find(OTHER, "bytes")).toBe(numberOf(40));
+  expect(archive.known.find(OTHER, "bytes")?.callNumber).toBe(numberOf(40));
   expect(decodeCallNumber(numberOf(40)).run).toBe(40);
 });
 

@@ -42,5 +42,12 @@ test("a message without a separator gets one of its date, and one without a line
   expect(entry("Subject: x\n\nend", null)).toBe(
     `From MAILER-DAEMON Wed Apr  2 07:12:05 2025\n${FIELD}\nSubject: x\n\nend\n\n`,
   );
-  expect(entry("", "From x")).toBe(`From x\n${FIELD}\n\n`);
+  const usual = "From x Mon Jan  5 10:00:00 2015";
+  expect(entry("", usual)).toBe(`${usual}\n${FIELD}\n\n`);
+});
+
+test("an entry has a separator that every mbox has, and quotes what looks like one behind a NUL", () => {
+  for (const rare of ["From -3831648075992104022\n", "From - \n", "From a Mon, 5 Jan 15 10:00:00 +0000\n"])
+    expect(entry("x\n", rare)).toBe(`From MAILER-DAEMON Wed Apr  2 07:12:05 2025\n${FIELD}\nx\n\n`);
+  expect(entry("x\n\n\0From a\n")).toContain("\0>From a\n");
 });

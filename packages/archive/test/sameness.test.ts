@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { relationOf, type SameRule, sameRule } from "../src/message/sameness.js";
+import { type Identity, relationOf, type SameRule, sameRule } from "../src/message/sameness.js";
 import { message } from "./importing.js";
 
 const HEADER = "Message-ID: <a@b>\nFrom: Ada\n";
@@ -44,6 +44,7 @@ const CASES: readonly [what: string, other: string | Buffer, why: SameRule | und
   ["its subject was changed", with_("Subject: [list] x"), "message-id-and-body"],
   ["a mark stands in the text", LETTER.replace("Hello,", "Status: RO\nHello,"), undefined],
   ["a mark is another field's fold", with_("X-Other: a\n Status: RO"), "message-id-and-body"],
+  ["a bare CR in its subject is followed by a mark", with_("Subject: I refuse\rStatus: x"), "message-id-and-body"],
   ["a footer was added", `${LETTER}-- \nlist\n`, undefined],
   ["a quoted line is no From line", LETTER.replace("From here", "> From here"), undefined],
   ["the Message-ID is another one", LETTER.replace("a@b", "A@b"), undefined],
@@ -51,6 +52,13 @@ const CASES: readonly [what: string, other: string | Buffer, why: SameRule | und
   ["only the body is left", LETTER.slice(HEADER.length), undefined],
   ["it is empty", "", undefined],
 ];
+
+test("what is quoted behind a NUL is the same message, and a field behind a bare CR is part of the one before", () => {
+  const [nul, quoted] = ["\0From a", "\0>From a"].map((text) => message(`${LETTER}${text}\n\0\n>From b\n`));
+  expect(sameRule(nul as Identity, quoted as Identity)).toBe("message-id-and-bytes");
+  const [one, other] = ["accept", "refuse"].map((word) => message(with_(`Subject: I ${word}\rStatus: x`)));
+  expect(sameRule(one as Identity, other as Identity)).toBe("message-id-and-body");
+});
 
 test.each(CASES)("a message is the same or another one when %s", (_, other, why) => {
   const one = message(LETTER, { fromLine: SEPARATOR });

@@ -56,7 +56,7 @@ test("the sample is read as lists, months, threads and messages, to the attachme
 
 test("the feeds have the messages with their links, and parse as XML does", async () => {
   const { archive } = await importedArchive(GARDEN, [
-    'Subject: <b>&\x01\x08 x\nFrom: "A<" <a@b.example>\nDate: Mon, 5 Jan 2015 10:00:00 +0000\n\n]]>',
+    'Subject: <b>&\x01\x08 x\nFrom: "A<" <a@b.example>\nDate: Mon, 5 Jan 2026 10:00:00 +0000\n\n]]>',
   ]);
   const { url } = await startReader(archive, "--base-url", "https://lists.example.org/mail/");
   await untilIndexed(url);
@@ -264,6 +264,42 @@ test("hostile requests are answered with pages that have nothing of them, and ch
 test("an archive that is missing, or another file, is refused by name", async () => {
   await expect(startReader("/nowhere/mail.db")).rejects.toThrow("There is no archive at /nowhere/mail.db");
   await expect(startReader(GARDEN)).rejects.toThrow(/archive_unusable/);
+});
+
+test("a damaged search index is made again", async () => {
+  const { archive } = await importedArchive(GARDEN);
+  const first = await startReader(archive);
+  await untilIndexed(first.url);
+  await first.stop();
+  const index = `${archive}.search`;
+  const bytes = readFileSync(index);
+  writeFileSync(index, bytes.fill(0xff, 100, 4096));
+  const { url } = await startReader(archive);
+  await untilIndexed(url);
+  expect(await textOf(`${url}/search?q=seed`)).toContain("Seed swap");
+});
+
+test("a list whose name has a quotation mark is searched alone", async () => {
+  const { archive } = await importedArchive([
+    'Subject: one\nList-Id: <a"b>\n\nneedle',
+    "Subject: other\nList-Id: <c>\n\nneedle",
+  ]);
+  const { url } = await startReader(archive);
+  await untilIndexed(url);
+  const found = await textOf(`${url}/search?q=needle&list=${encodeURIComponent('a"b')}`);
+  expect([found.includes(">one<"), found.includes(">other<")]).toEqual([true, false]);
+});
+
+test("a mail of nothing but parts is shown as unreadable once, and takes no other message's turn", async () => {
+  const parts = "--b\n\n".repeat(1_000_000);
+  const { archive } = await importedArchive([
+    `Subject: hostile\nContent-Type: multipart/mixed; boundary=b\n\n${parts}`,
+    "Subject: good\n\ngood text",
+  ]);
+  const { url } = await startReader(archive);
+  const pages = [1, 2, 3, 4].map(() => textOf(`${url}/message/${numberOf(archive, "hostile")}`));
+  expect(await textOf(`${url}/message/${numberOf(archive, "good")}`)).toContain("good text");
+  for (const page of await Promise.all(pages)) expect(page).toContain("be shown: it takes too long");
 });
 
 async function rawAnswer(url: string, request: string): Promise<string> {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { dateText } from "../src/reader/dates.js";
 import { blocksOf, nameOf, shortened, visible, visibleLine } from "../src/reader/text.js";
 
 test.each([
@@ -23,6 +24,12 @@ test.each([
   ["jörg@gärten.example", "jörg@gä…"],
   ["no address: a@b, @home, 3@4 x", "no address: a@b, @home, 3@4 x"],
 ])("shortened(%j) is %j", (text, expected) => expect(shortened(text)).toBe(expected));
+
+test("a date is shown in the zone at the end of its header, however long the header is", () => {
+  const date = "2025-04-22T07:12:05.000Z";
+  expect(dateText({ date, dateHeader: `Tue,${" ".repeat(400_000)}(a)(b) +0200` }, false)).toContain("09:12 +0200");
+  expect(dateText({ date, dateHeader: `Tue${" ".repeat(400_000)}(a)(b)` }, false)).toContain("07:12 UTC");
+});
 
 test("shortening takes time in proportion to the text", () => {
   expect(shortened(`${"a".repeat(200_000)}@${"b.".repeat(50_000)}`).length).toBeGreaterThan(200_000);

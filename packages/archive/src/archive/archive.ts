@@ -4,21 +4,16 @@
  *
  * Invariant: a row of `messages` is never changed or replaced. A call number that is already stored is an error.
  */
-import { resolve } from "node:path";
+import { existsSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
 import { ArchiveError } from "../errors.js";
 import { RELATIONS, type Relation, relationOf, SAME_RULES, type SameRule } from "../message/sameness.js";
 import { KnownNumbers } from "../numbers/known-numbers.js";
 import type { NumbersEntry, Origin } from "../numbers/numbers-file.js";
 import { type MessageKey, messageInserter, type NewMessage } from "./insert-message.js";
-import { type Same, SameMessages } from "./same-messages.js";
+import { type Same, type SameContent, SameMessages } from "./same-messages.js";
 import { inTransaction, openDatabase, sourceName } from "./schema.js";
-
-/**
- * What happens to a message that is stored already from another place. `skip`: the place is listed in `copies`, under the number of the
- * stored one · `number`: it gets a number of its own.
- */
-export type SameContent = "skip" | "number";
 
 export interface SamePolicy {
   readonly sameContent: SameContent;
@@ -100,10 +95,10 @@ export class Archive implements Disposable {
    * @throws ArchiveError `archive_unusable`.
    */
   constructor(path: string, policy: Partial<SamePolicy> = {}) {
-    this.path = resolve(path);
+    this.path = realPath(path);
     this.policy = { sameContent: "skip", weakestRule: "message-id-and-bytes", ...policy };
     this.#database = openDatabase(this.path);
-    this.known = new KnownNumbers(this.#database);
+    this.known = new KnownNumbers(this.#database, this.policy.sameContent);
     const copies = this.policy.sameContent === "skip" ? `union all ${SELECT_COPIES_IN}` : "";
     this.#storedIn = this.#database.prepare(`${SELECT_MESSAGES_IN} ${copies}`);
     this.#same = new SameMessages(this.#database, this.policy.weakestRule);
@@ -191,17 +186,20 @@ export class Archive implements Disposable {
           const keys = [message.messageHash.toString("latin1"), message.messageId ?? ""];
           const isCertain = isCurrent && !keys.some((key) => storedHere.has(key));
           const same = isCertain ? lookUp.same.get(message) : this.findSame(message);
-          if (same !== undefined) copies[same.why]++;
-          if (same !== undefined && this.policy.sameContent === "skip") {
+          const known = this.known.find(message, this.policy.weakestRule);
+          // A cross-post had a number of its own, also where this import is not given the list.
+          const wasOfOtherList = known?.isListGiven === true && known.list !== same?.list;
+          if (same !== undefined && !wasOfOtherList) copies[same.why]++;
+          if (same !== undefined && !wasOfOtherList && this.policy.sameContent === "skip") {
             this.#storeCopy(message, same);
             continue;
           }
-          const known = this.known.find(message, this.policy.weakestRule);
-          const callNumber = known ?? freshNumbers[usedCount++];
+          const callNumber = known?.callNumber ?? freshNumbers[usedCount++];
           if (callNumber === undefined) throw new RangeError(`${freshNumbers.length} numbers are too few`);
-          const relation = this.#insertNew(callNumber, message);
+          const { list, isListGiven } = message.isListGiven ? message : (known ?? message);
+          const relation = this.#insertNew(callNumber, isListGiven ? { ...message, list, isListGiven } : message);
           if (relation !== undefined) relations[relation]++;
-          if (known !== undefined) this.known.remove(known);
+          if (known !== undefined) this.known.remove(known.callNumber);
           for (const key of keys) storedHere.add(key);
           stored.push({ callNumber, message, isRestored: known !== undefined });
         }
@@ -307,6 +305,13 @@ export class Archive implements Disposable {
       throw new ArchiveError("archive_failed", text, { cause: error });
     }
   }
+}
+
+/** Through whatever links its directory is reached, its sources have one name. */
+function realPath(path: string): string {
+  const absolute = resolve(path);
+  const directory = dirname(absolute);
+  return existsSync(directory) ? join(realpathSync(directory), basename(absolute)) : absolute;
 }
 
 /** Where a message is in its source, with its digest: other bytes may have come to its place. */

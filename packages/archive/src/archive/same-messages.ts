@@ -2,9 +2,16 @@
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
 import { type Identity, SAME_RULES, type SameRule, sameRule } from "../message/sameness.js";
 
+/**
+ * What happens to a message that is stored already from another place. `skip`: the place is listed in `copies`, under the number of the
+ * stored one · `number`: it gets a number of its own.
+ */
+export type SameContent = "skip" | "number";
+
 /** A stored message that a new one is the same as, and by which rule. */
 export interface Same {
   readonly callNumber: string;
+  readonly list: string | null;
   readonly why: SameRule;
 }
 
@@ -37,10 +44,11 @@ export class SameMessages {
     if (rows.length === 0 && messageId !== null && this.#rules.includes("message-id-and-body")) {
       rows.push(...this.#withBody.all(messageId, bodyHash));
     }
-    const found = rows.map((row) => [row["callNumber"] as string, sameRule(message, identityIn(row))] as const);
+    const found = rows.map((row) => ({ row, rule: sameRule(message, identityIn(row)) }));
     for (const why of this.#rules) {
-      const callNumber = found.find(([, rule]) => rule === why)?.[0];
-      if (callNumber !== undefined) return { callNumber, why };
+      const row = found.find(({ rule }) => rule === why)?.row;
+      if (row !== undefined)
+        return { callNumber: row["callNumber"] as string, list: row["list"] as string | null, why };
     }
     return undefined;
   }

@@ -12,7 +12,7 @@ import { messageInserter, type NewMessage } from "./insert-message.js";
 
 /** "CNar" in the file's header: distinguishes an archive from any other database. */
 export const APPLICATION_ID = 0x434e6172;
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** How long a process waits for another one that writes: far longer than any transaction here takes. */
 const LOCK_TIMEOUT_MS = 60_000;
@@ -95,7 +95,8 @@ create table known_numbers (
   message_id text,
   list text,
   is_list_given integer not null,
-  links text not null
+  links text not null,
+  line integer not null default 0
 ) strict, without rowid;
 
 create index known_numbers_by_message on known_numbers (message);
@@ -159,6 +160,10 @@ function createOrCheckTables(database: Database, path: string): void {
   if (tables === 0 && applicationId === 0 && version === 0) database.exec(SCHEMA);
   else if (applicationId !== APPLICATION_ID) throw new Error("it is a database of another program");
   else if (version === 1 || version === 2) renewTables(database, path, version);
+  else if (version === 3)
+    database.exec(
+      `alter table known_numbers add column line integer not null default 0; pragma user_version = ${SCHEMA_VERSION}`,
+    );
   else if (version !== SCHEMA_VERSION) throw new Error(`its tables are of version ${version}, not ${SCHEMA_VERSION}`);
 }
 

@@ -17,7 +17,7 @@ const SETTLE_SECONDS_MAX = 3600;
 
 /** By the name of the option, the strongest rule first. */
 const SAME_NAMES = ["separator", "bytes", "message", "body"] as const;
-const LIST_PATTERN = /^[^\p{C}\p{Z}][^\p{C}]{0,98}[^\p{C}\p{Z}]$|^[^\p{C}\p{Z}]$/u;
+const LIST_PATTERN = /^(?!\.{1,2}$)[^\p{C}\p{Z}](?:[^\p{C}]{0,98}[^\p{C}\p{Z}])?$/u;
 
 export const HELP_TEXT = `Gives every message of your mail archives a call number and stores it under
 that number.
@@ -102,7 +102,7 @@ const settingsSchema = z.object({
   wait: wholeNumber(1, WAIT_SECONDS_MAX),
   follow: z.boolean(),
   settle: wholeNumber(1, SETTLE_SECONDS_MAX),
-  list: z.string().regex(LIST_PATTERN, "must have 1 to 100 printable characters").optional(),
+  list: z.string().regex(LIST_PATTERN, "must have 1 to 100 printable characters, and not be . or ..").optional(),
   numbers: z.string().min(1, "must name a file").optional(),
   same: z.enum(SAME_NAMES, `must be ${SAME_NAMES.join(", ")}`),
   "same-content": z.enum(["skip", "number", "ask"], "must be skip, number or ask"),

@@ -3,7 +3,7 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 import * as z from "zod";
 import { Archive } from "../archive/archive.js";
 import { ArchiveError } from "../errors.js";
-import { headerLine } from "../numbers/numbers-file.js";
+import { assertWritable, headerLine } from "../numbers/numbers-file.js";
 import { appendMissing, entriesIn } from "../numbers/sync-numbers.js";
 import { archivePath, badUsage, type Command, check, parse } from "./command.js";
 
@@ -49,8 +49,9 @@ export const command: Command = {
       for (const line of archive.known.missingLines()) process.stdout.write(line);
       return;
     }
+    assertWritable(to);
     if (existsSync(to)) await assertReplaceable(path, to);
-    // The old file stays until the new one is whole.
+    // The older file stays until the new one is whole.
     const written = `${to}.new`;
     rmSync(written, { force: true });
     appendMissing(archive, written, origin);
@@ -61,7 +62,8 @@ export const command: Command = {
 /** The only copy of some numbers may be in it. @throws ArchiveError `numbers_unusable`. */
 async function assertReplaceable(archivePath: string, file: string): Promise<void> {
   using archive = new Archive(archivePath);
-  const missing = await archive.known.read(entriesIn(file));
+  await archive.known.read(entriesIn(file));
+  const missing = archive.known.unknown();
   if (missing === undefined) return;
   const action = "Pass --to another file, or import with --numbers this one";
   const message = `${file} has numbers that the archive ${archivePath} lacks, as ${missing}, and is not replaced. ${action}.`;

@@ -1,5 +1,6 @@
 /** What an import did, and what the archive has afterwards: as data for `--json`, and as text for people. */
-import { NOTHING_STORED, type SameContent } from "../archive/archive.js";
+import { NOTHING_STORED } from "../archive/archive.js";
+import type { SameContent } from "../archive/same-messages.js";
 import type { ErrorDetails } from "../errors.js";
 import type { Relation, SameRule } from "../message/sameness.js";
 import type { Problem, ScannedSource } from "../sources/source.js";

@@ -98,10 +98,11 @@ function problemOf(pages: readonly Page[], all: readonly Place[], places: readon
     const unmatched = names.length === 0 ? "" : `; without a counterpart: ${names.join(", ")}`;
     return `it has ${pages.length} pages and ${places.length} messages${unmatched}`;
   }
-  const isOther = ({ messageId, inReplyTo }: Place, index: number) =>
-    areOwn && messageId !== null && ![messageId, inReplyTo ?? ""].map(bare).includes(ids[index] ?? "");
-  const other = places.findIndex(isOther);
-  if (other < 0) return undefined;
+  const isOther = ({ messageId }: Place, index: number) => messageId !== null && bare(messageId) !== ids[index];
+  const other = areOwn ? places.findIndex(isOther) : -1;
+  const areAnswered = places.every(({ inReplyTo }, index) => bare(inReplyTo ?? "") === ids[index]);
+  const isShifted = places.some(({ messageId }) => ids.includes(bare(messageId ?? "")));
+  if (other < 0 || (areAnswered && !isShifted)) return undefined;
   return `${pages[other]?.name} is the page of <${ids[other]}>, but message ${other + 1} is ${places[other]?.messageId}`;
 }
 

@@ -31,6 +31,8 @@ export interface MessageFields {
 export const HEADER_BYTES_MAX = 512 * 1024;
 const QUOTED_LENGTH_MAX = 60;
 const TO_LENGTH_MAX = 2000;
+/** Of a field that comes many times. */
+const SAME_FIELD_COUNT_MAX = 100;
 const LIST_ID_LENGTH_MAX = 255;
 const REFERENCE_COUNT_MAX = 50;
 
@@ -88,7 +90,9 @@ function fieldValues(lines: readonly string[]): Map<FieldName, string[]> {
     const name = (found[1] as string).toLowerCase() as FieldName;
     // A bare CR in a value would begin a line where it is printed.
     const unfolded = lines.slice(start, end).join("").slice(found[0].length).replaceAll("\r", " ");
-    values.set(name, [...(values.get(name) ?? []), unfolded.trim()]);
+    const before = values.get(name);
+    if (before === undefined) values.set(name, [unfolded.trim()]);
+    else if (before.length < SAME_FIELD_COUNT_MAX) before.push(unfolded.trim());
   }
   return values;
 }
@@ -101,7 +105,8 @@ function messageIdsIn(text: string | null): string[] {
 
 function listIdIn(text: string | null): string | null {
   const id = (/<([^<>]+)>\s*$/.exec(text ?? "")?.[1] ?? text ?? "").trim().toLowerCase();
-  return id === "" || id.length > LIST_ID_LENGTH_MAX ? null : id;
+  // Of the others no page could have an address.
+  return /^\.{0,2}$/.test(id) || id.length > LIST_ID_LENGTH_MAX ? null : id;
 }
 
 /** RFC 5322: a field's name is printable US-ASCII without a colon. Blanks before the colon are obsolete, and common. */

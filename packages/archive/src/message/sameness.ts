@@ -99,7 +99,7 @@ export function sha256(raw: Buffer): Buffer {
  * this archive: Archived-At only if its value ends in a call number, since lists add the field, too.
  */
 const ADDED_FIELD =
-  /^(?:(?:x-)?status|x-keywords|x-uid|x-imap|x-imapbase|x-label|lines|content-length|x-mozilla-[\w-]+|x-gm-thrid|x-gmail-labels|x-call-number|archived-at(?=[ \t]*:\s*<?[^\s<>]*\/message\/[0-9A-Za-z]{8}>?\s*$))[ \t]*:/im;
+  /(?:^|\n)(?:(?:x-)?status|x-keywords|x-uid|x-imap|x-imapbase|x-label|lines|content-length|x-mozilla-[\w-]+|x-gm-thrid|x-gmail-labels|x-call-number|archived-at(?=[ \t]*:\s*<?[^\s<>]*\/message\/[0-9A-Za-z]{8}>?\s*(?:$|\n)))[ \t]*:/i;
 /** A longer header stays as it is. */
 const HEADER_BYTES_MAX = 1024 * 1024;
 
@@ -122,6 +122,7 @@ function bodyOf(raw: Buffer): Buffer {
   return withOneNewline(unquoted(raw.subarray(startOfBody(raw))));
 }
 
+const NUL = 0x00;
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const QUOTE = 0x3e;
@@ -137,13 +138,17 @@ function unquoted(bytes: Buffer): Buffer {
 function withoutQuotes(bytes: Buffer): Buffer {
   const result = Buffer.allocUnsafe(bytes.length);
   let length = 0;
+  let nul = bytes.indexOf(NUL);
   for (let start = 0; start < bytes.length; ) {
     const newline = bytes.indexOf(NEWLINE, start);
-    const next = newline < 0 ? bytes.length : newline + 1;
+    if (nul >= 0 && nul < start) nul = bytes.indexOf(NUL, start);
+    const lineEnd = newline < 0 ? bytes.length : newline + 1;
+    // Behind a NUL a separator may begin, too, and is quoted.
+    const next = nul >= 0 && nul < lineEnd ? nul + 1 : lineEnd;
     let begin = start;
     while (bytes[begin] === QUOTE) begin++;
     if (!bytes.subarray(begin, begin + FROM_.length).equals(FROM_)) begin = start;
-    const isCrlf = newline > begin && bytes[newline - 1] === CARRIAGE_RETURN;
+    const isCrlf = next === lineEnd && newline > begin && bytes[newline - 1] === CARRIAGE_RETURN;
     length += bytes.copy(result, length, begin, isCrlf ? newline - 1 : next);
     if (isCrlf) result[length++] = NEWLINE;
     start = next;

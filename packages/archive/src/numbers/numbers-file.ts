@@ -9,8 +9,12 @@ import {
   existsSync,
   fdatasyncSync,
   fstatSync,
+  fsyncSync,
   openSync,
+  readFileSync,
   readSync,
+  statSync,
+  truncateSync,
   writeSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
@@ -56,7 +60,18 @@ const entrySchema = z.object({
 export type NumbersEntry = z.infer<typeof entrySchema>;
 
 export function headerLine({ storeId, namespace }: Origin): string {
-  return `${JSON.stringify({ format: "callnumber-numbers", version: 1, storeId, namespace })}\n`;
+  return `${HEADER_BEGIN},"storeId":${JSON.stringify(storeId)},"namespace":${JSON.stringify(namespace)}}\n`;
+}
+
+const HEADER_BEGIN = '{"format":"callnumber-numbers","version":1';
+const HEADER_BYTES_MAX = 1024;
+
+/** Empties a file that has nothing but a part of its first line: a crash, or a full disk, has cut it short. */
+export function removeTornHeader(path: string): void {
+  if (statSync(path).size > HEADER_BYTES_MAX) return;
+  const text = readFileSync(path, "utf8");
+  const isHeader = text.startsWith(HEADER_BEGIN) || HEADER_BEGIN.startsWith(text);
+  if (isHeader && !text.includes("\n")) truncateSync(path);
 }
 
 export function entryLine(
@@ -104,6 +119,7 @@ function orUnwritable(path: string, write: () => void): void {
 }
 
 function append(path: string, origin: Origin, lines: readonly string[]): void {
+  const isNew = !existsSync(path);
   const file = openSync(path, "a+", 0o600);
   try {
     const { size } = fstatSync(file);
@@ -115,6 +131,18 @@ function append(path: string, origin: Origin, lines: readonly string[]): void {
     fdatasyncSync(file);
   } finally {
     closeSync(file);
+  }
+  if (isNew) syncDirectory(dirname(path));
+}
+
+/** So that a new file keeps its name when the machine fails. Windows has no such call. */
+function syncDirectory(path: string): void {
+  if (process.platform === "win32") return;
+  const directory = openSync(path, "r");
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
   }
 }
 

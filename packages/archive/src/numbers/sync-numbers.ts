@@ -6,7 +6,14 @@ import { existsSync } from "node:fs";
 import type { Archive } from "../archive/archive.js";
 import { ArchiveError } from "../errors.js";
 import { placeOf } from "./known-numbers.js";
-import { appendLines, assertWritable, type NumbersEntry, type Origin, readNumbersFile } from "./numbers-file.js";
+import {
+  appendLines,
+  assertWritable,
+  type NumbersEntry,
+  type Origin,
+  readNumbersFile,
+  removeTornHeader,
+} from "./numbers-file.js";
 
 /** A fresh number of the store, which is greater than all that it leased before. */
 export interface FreshNumber {
@@ -29,6 +36,7 @@ export async function syncNumbers(
 ): Promise<void> {
   assertWritable(path);
   if (existsSync(path)) {
+    removeTornHeader(path);
     let header: Origin | undefined;
     const onHeader = (found: Origin) => {
       header = found;

@@ -30,6 +30,8 @@ const LINES_MAX = 5_000;
 const ATTACHMENTS_MAX = 100;
 const HEADER_BYTES_MAX = 512 * 1024;
 const FIELD_BYTES_MAX = 8 * 1024;
+/** Lines that may end a part. A mail of nothing but empty parts takes minutes. */
+const PART_ENDS_MAX = 20_000;
 const LIMITS = { maxNestingDepth: 64, maxHeadersSize: 1024 * 1024, maxRfc822NestingDepth: 2 };
 
 /** Links keep their address only where a reader can follow it; pictures have nothing to read. */
@@ -91,6 +93,9 @@ async function parse(raw: Buffer): Promise<ParsedEmail> {
   const start = startOfBody(raw);
   const header = raw.toString("latin1", 0, Math.min(start, HEADER_BYTES_MAX));
   const fields = (header.match(FIELDS_OF_BODY) ?? []).map((field) => `${field.slice(0, FIELD_BYTES_MAX).trimEnd()}\n`);
+  let partEnds = 0;
+  for (let at = raw.indexOf("\n--"); at >= 0; at = raw.indexOf("\n--", at + 1)) partEnds++;
+  if (partEnds > PART_ENDS_MAX) throw new Error(`its ${partEnds} parts are too many`);
   const message = Buffer.concat([Buffer.from(`${fields.join("")}\n`, "latin1"), raw.subarray(start)]);
   return (await PostalMime.parse(message, { ...LIMITS, attachmentEncoding: "arraybuffer" })) as ParsedEmail;
 }

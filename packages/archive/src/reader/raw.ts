@@ -1,5 +1,7 @@
 /** A message on its way out: with the address of its page in its header, and quoted for an mbox. The stored bytes stay as they are. */
+import { isUsualSeparator } from "../sources/mbox.js";
 
+const NUL = 0x00;
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const QUOTE = 0x3e;
@@ -42,7 +44,9 @@ export interface ExportedMessage {
 
 /** Yields the message for an mbox in the form mboxrd: each line that begins with `From `, or with `>` before it, gets one more `>`. */
 export function* mboxEntry({ fromLine, raw, date, url }: ExportedMessage): Generator<Buffer> {
-  const separator = fromLine ?? Buffer.from(`From MAILER-DAEMON ${asctime(date ?? "1970-01-01T00:00:00Z")}`);
+  // In other mail, a separator of a rare form is text.
+  const isKept = fromLine !== null && isUsualSeparator(fromLine);
+  const separator = isKept ? fromLine : Buffer.from(`From MAILER-DAEMON ${asctime(date ?? "1970-01-01T00:00:00Z")}`);
   yield separator;
   if (separator.at(-1) !== NEWLINE) yield Buffer.from("\n");
   for (const bytes of withArchivedAt([raw], url)) yield* quoted(bytes);
@@ -54,7 +58,8 @@ function* quoted(bytes: Buffer): Generator<Buffer> {
   for (let found = bytes.indexOf(FROM_); found >= 0; found = bytes.indexOf(FROM_, found + 1)) {
     let start = found;
     while (bytes[start - 1] === QUOTE) start--;
-    if (start > 0 && bytes[start - 1] !== NEWLINE) continue;
+    // Behind NUL bytes, a line begins, too.
+    if (start > 0 && bytes[start - 1] !== NEWLINE && bytes[start - 1] !== NUL) continue;
     yield bytes.subarray(end, start);
     yield Buffer.from(">");
     end = start;

@@ -33,7 +33,8 @@ const WORDS_MAX = 16;
  */
 const ROWID_COUNT = 2 ** 31;
 const DAY_MS = 86_400_000;
-const SQLITE_NOTADB = 26;
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+const UNUSABLE = new Set([11, 26]);
 const FIRST_DAY = Date.UTC(1900, 0, 1) / DAY_MS;
 
 const SCHEMA = `pragma journal_mode = wal; pragma synchronous = off;
@@ -64,10 +65,11 @@ export class SearchIndex implements Disposable {
     return last === 0 ? 1 : Math.min(1, this.#position / last);
   }
 
-  /** Returns the newest messages with all words, at most `count`, those behind `place`. */
-  search(query: string, count: number, place = Number.MAX_SAFE_INTEGER): readonly Hit[] {
-    const match = matchOf(query);
-    if (match === "") return [];
+  /** Returns the newest messages with all words, of all lists or of one, at most `count`, those behind `place`. */
+  search(query: string, count: number, place = Number.MAX_SAFE_INTEGER, list?: string): readonly Hit[] {
+    const words = matchOf(query);
+    if (words === "") return [];
+    const match = list === undefined ? words : `(${words}) AND list : "${list.replace(/[\0"]/g, " ")}"`;
     const snippet = `snippet(words, 3, '${MARK_START}', '${MARK_END}', '…', 32)`;
     const select = `select call_number as callNumber, rowid as place, ${snippet} as snippet from words`;
     const rows = this.#database.prepare(`${select} where words match ? and rowid < ? order by rowid desc limit ?`);
@@ -128,7 +130,7 @@ export class SearchIndex implements Disposable {
   }
 }
 
-/** Returns undefined for a file that is no database. */
+/** Returns undefined for a file that is no database, or a damaged one. */
 function openIndex(path: string): Database | undefined {
   const database = new DatabaseSync(path, { timeout: 10_000 });
   try {
@@ -136,7 +138,7 @@ function openIndex(path: string): Database | undefined {
     return database;
   } catch (error) {
     database.close();
-    if ((error as { errcode?: number }).errcode === SQLITE_NOTADB) return undefined;
+    if (UNUSABLE.has(((error as { errcode?: number }).errcode ?? 0) & 0xff)) return undefined;
     throw error;
   }
 }

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { resolveOldLink } from "../links/old-links.js";
 import { printable, writeLine } from "../terminal.js";
@@ -45,6 +46,7 @@ const RAW_CHUNK_BYTES = 1024 * 1024;
 /** Each may hold 32 MiB until a slow client has read it. */
 const DOWNLOADS_MAX = 4;
 const CONNECTIONS_MAX = 256;
+const INDEX_RETRY_MS = 60_000;
 
 type MessageRequest = FastifyRequest<{ Params: { number: string; index: string } }>;
 type ListRequest = FastifyRequest<{ Params: { list?: string; month: string }; Querystring: { page?: string } }>;
@@ -174,8 +176,7 @@ export function makeReader(settings: ReaderSettings): FastifyInstance {
     const list = request.query.list === undefined ? undefined : String(request.query.list);
     const before = Number.parseInt(request.query.before ?? "", 10) || undefined;
     const found = archive.find(query);
-    const words = list === undefined ? query : `${query} list:"${list}"`;
-    const hits = found !== undefined || query === "" ? [] : index.search(words, HITS_PER_PAGE + 1, before);
+    const hits = found !== undefined ? [] : index.search(query, HITS_PER_PAGE + 1, before, list);
     const shown = hits.slice(0, HITS_PER_PAGE);
     const rows = found === undefined ? shown.flatMap(({ callNumber }) => archive.find(callNumber) ?? []) : [found];
     const last = hits.length > shown.length ? shown.at(-1)?.place : undefined;
@@ -208,14 +209,22 @@ export function makeReader(settings: ReaderSettings): FastifyInstance {
     }
   }
 
+  /** A full disk or a busy archive ends it for a minute. */
+  async function fillIndex(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await index.fill((callNumber) => parser.indexedText(callNumber), signal);
+      } catch (error) {
+        writeLine(`The search index ${settings.archive}.search can't be filled: ${(error as Error).message}`);
+        await delay(INDEX_RETRY_MS, undefined, { signal }).catch(() => {});
+      }
+    }
+  }
+
   const filling = new AbortController();
   let filled: Promise<void> | undefined;
   server.addHook("onListen", async () => {
-    filled = index
-      .fill((callNumber) => parser.indexedText(callNumber), filling.signal)
-      .catch((error: Error) =>
-        writeLine(`The search index ${settings.archive}.search can't be filled: ${error.message}`),
-      );
+    filled = fillIndex(filling.signal);
   });
   server.addHook("onClose", async () => {
     filling.abort();

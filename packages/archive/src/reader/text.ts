@@ -91,7 +91,7 @@ function trimLines(lines: readonly string[]): string {
 
 /** An address of the web, without the punctuation of the sentence behind it; or a word as long as a call number. */
 const LINK = /https?:\/\/[^\s<>"“”«»]{1,2000}|(?<![0-9A-Za-z])[0-9A-Za-z]{8}(?![0-9A-Za-z])/g;
-const PUNCTUATION = /[.,;:!?'*_)\]}]+$/;
+const PUNCTUATION = ".,;:!?'*_)]}";
 
 function piecesOf(
   text: string,
@@ -111,7 +111,9 @@ function piecesOf(
 
 function linkOf(found: string, isStored: (callNumber: string) => boolean): Piece {
   if (found.length === 8) return isCallNumber(found) && isStored(found) ? { text: found, callNumber: found } : found;
-  const trimmed = found.replace(PUNCTUATION, "");
+  let length = found.length;
+  while (PUNCTUATION.includes(found[length - 1] ?? " ")) length--;
+  const trimmed = found.slice(0, length);
   // In `https://en.wikipedia.org/wiki/Kale_(plant)` the last parenthesis belongs to it.
   const text = found.startsWith(`${trimmed})`) && trimmed.includes("(") ? `${trimmed})` : trimmed;
   return URL.canParse(text) ? { text, url: text } : found;

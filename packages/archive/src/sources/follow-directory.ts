@@ -2,7 +2,7 @@
 import type { Stats } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { listMaildir, listSubfolders } from "./maildir.js";
+import { isSeparated, listLetters, listMaildir, listSubfolders } from "./maildir.js";
 import {
   type MaildirItem,
   type PlanListener,
@@ -53,6 +53,49 @@ export async function statOf(path: string): Promise<Stats | undefined> {
     if (error.code === "ENOENT") return undefined;
     throw error;
   });
+}
+
+/** Files that are one message each, as in MH, and .eml: one counts when it was quiet, since a program may write it where it is. */
+export class FollowedLetters {
+  readonly #path: string;
+  readonly #files = new Map<string, { signature: string; changedAtMs: number; isMbox: boolean; isRead: boolean }>();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Yields the messages that have come to rest. Returns the names that are mboxes. */
+  async *changes(names: readonly string[], settleMs: number, rangeSize: RangeSize): AsyncGenerator<Range, string[]> {
+    const path = this.#path;
+    const mboxes: string[] = [];
+    const ready: string[] = [];
+    for (const name of names) {
+      const stats = await statOf(join(path, name));
+      if (stats?.isFile() !== true) continue;
+      const signature = `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+      let file = this.#files.get(name);
+      if (file?.signature !== signature) {
+        const isMbox = await isSeparated(join(path, name));
+        file = { signature, changedAtMs: performance.now(), isMbox, isRead: false };
+        this.#files.set(name, file);
+      }
+      if (file.isMbox) mboxes.push(name);
+      else if (!file.isRead && performance.now() - file.changedAtMs >= settleMs) {
+        file.isRead = true;
+        ready.push(name);
+      }
+    }
+    const letters = ready.length === 0 ? [] : await listLetters(path, ready);
+    const first = this.#files.size - letters.length + 1;
+    const items = letters.map((letter, index) => Object.assign({ number: first + index }, letter));
+    yield* toRanges({ kind: "maildir", path }, [items], rangeSize);
+    return mboxes;
+  }
+
+  /** Yields these again. */
+  forget(items: readonly MaildirItem[]): void {
+    for (const { unique } of items) this.#files.delete(unique);
+  }
 }
 
 type Listener = Pick<PlanListener, "onSourceScanned"> & { onNote(note: string): void };

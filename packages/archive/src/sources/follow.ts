@@ -12,7 +12,7 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { identityOf, isPacked, readAt, readBytes, unpackedPath } from "./file.js";
-import { FollowedMaildir, Listing, statOf } from "./follow-directory.js";
+import { FollowedLetters, FollowedMaildir, Listing, statOf } from "./follow-directory.js";
 import { isLetter, isMaildir } from "./maildir.js";
 import type { MboxForm } from "./mbox.js";
 import {
@@ -101,6 +101,7 @@ export class Follower {
   readonly #mboxes = new Map<string, Mbox>();
   /** By path. */
   readonly #maildirs = new Map<string, FollowedMaildir>();
+  readonly #letters = new Map<string, FollowedLetters>();
   readonly #listings = new Map<string, Listing>();
   /** By place: what could not be read so far. Each is reported once. */
   readonly #unsolved = new Map<string, Problem>();
@@ -155,7 +156,7 @@ export class Follower {
     }
     if (!problems.some(({ isTransient }) => isTransient === true)) return;
     if (range.kind === "maildir") {
-      this.#maildirs.get(range.path)?.forget(range.items);
+      (this.#maildirs.get(range.path) ?? this.#letters.get(range.path))?.forget(range.items);
     } else if (range.kind === "mbox") {
       // It may be in another file by now.
       for (const mbox of this.#mboxes.values()) if (mbox.source === range.source) mbox.mustReread = true;
@@ -190,7 +191,12 @@ export class Follower {
     } else {
       const names = (await this.#listing(path).names()).filter(mayBeMbox);
       const all = new Set(names);
-      yield* this.#changesOfMboxes(path, names, (name) => {
+      const letters = this.#letters.get(path) ?? new FollowedLetters(path);
+      this.#letters.set(path, letters);
+      const single = names.filter(isLetter);
+      const isMbox = new Set(yield* letters.changes(single, this.#settings.settleMs, this.#rangeSize));
+      const mboxes = names.filter((name) => !isLetter(name) || isMbox.has(name));
+      yield* this.#changesOfMboxes(path, mboxes, (name) => {
         const mailbox = ROTATED.exec(name)?.[1];
         return mailbox !== undefined && all.has(mailbox) ? mailbox : unpackedPath(name);
       });
@@ -255,8 +261,7 @@ export class Follower {
     const parts = isPacked(path) ? scanMbox(mbox, scan) : this.#newParts(mbox, scan, isSettled);
     yield* toRanges({ kind: "mbox", path, source, identity }, parts, this.#rangeSize);
     const notices = mbox.isPending ? [...scan.notices, "its last message is pending"] : scan.notices;
-    if (!isLetter(path))
-      this.#listener.onSourceScanned({ kind: "mbox", path, bytes, messages: scan.messages, notices });
+    this.#listener.onSourceScanned({ kind: "mbox", path, bytes, messages: scan.messages, notices });
   }
 
   async *#newParts(mbox: Mbox, scan: Scan, isSettled: boolean): AsyncGenerator<MboxItem[], void> {

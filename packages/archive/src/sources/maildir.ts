@@ -68,10 +68,14 @@ export async function listLetters(path: string, names: readonly string[]): Promi
     // What can't be read is reported when it is to be read.
     const stats = await stat(bytesOf(path, file)).catch(() => undefined);
     if (stats?.isFile() !== true) continue;
-    const begin = await readAt(`${path}/${unique}`, 0, SEPARATOR_BYTES_MIN).catch(() => Buffer.alloc(0));
-    if (!startsWithFrom(begin)) found.push({ unique, file, bytes: stats.size });
+    if (!(await isSeparated(`${path}/${unique}`))) found.push({ unique, file, bytes: stats.size });
   }
   return found;
+}
+
+/** Whether a file begins with a separator, as an mbox does. */
+export async function isSeparated(path: string): Promise<boolean> {
+  return startsWithFrom(await readAt(path, 0, SEPARATOR_BYTES_MIN).catch(() => Buffer.alloc(0)));
 }
 
 const byNumber = new Intl.Collator("en", { numeric: true }).compare;

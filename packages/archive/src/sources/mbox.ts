@@ -239,6 +239,11 @@ function datelessForm({ head, end, offset }: Line): string | null {
   return DATELESS_SEPARATOR.exec(head.toString("latin1"))?.[1]?.replace(/-?\d+/, "number") ?? null;
 }
 
+/** Whether a line, with its end, separates messages in any mbox. */
+export function isUsualSeparator(line: Buffer): boolean {
+  return startsWithFrom(line) && USUAL_SEPARATOR.test(line.toString("latin1"));
+}
+
 /** In other files, a line that begins with `From ` and has no date is text: of 1,260 such lines in a year of a public list, one was. */
 function isSeparator(line: Line, form: RegExp): boolean {
   if (!startsWithFrom(line.head) || line.endsIn === "nul" || line.end - line.offset > line.head.length) return false;

@@ -7,6 +7,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveError } from "../errors.js";
 import { chunksOf, identityOf, isPacked, unpackedPath } from "./file.js";
+import { foreignFormat } from "./foreign-formats.js";
 import { isMaildir, listLetters, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
 import { type MboxForm, type MboxPart, splitMbox } from "./mbox.js";
 
@@ -282,35 +283,6 @@ export function newScan(): Scan {
   return { messages: 0, position: 0, readEnd: 0, form: { hasLengths: true }, notices: [] };
 }
 
-const hex = (text: string) => Buffer.from(text, "latin1").toString("hex");
-
-/** What a file begins with, in hex, that must be converted before it can be imported. The README has the commands. */
-const FOREIGN_FORMATS: readonly (readonly [begin: RegExp, reason: string])[] = [
-  [/^1f8b/, "it is compressed by gzip: add .gz to its name, and it is read as it is"],
-  // `BZh` and a digit: a text may begin with the letters alone.
-  [/^425a683[1-9]/, "it is compressed by bzip2: unpack it with bunzip2 first"],
-  [/^fd377a585a00/, "it is compressed by xz: unpack it with unxz first"],
-  [/^28b52ffd/, "it is compressed by zstd: unpack it with unzstd first"],
-  [/^504b0304/, "it is a zip archive: unpack it with unzip first"],
-  [new RegExp(`^.{514}${hex("ustar")}`), "it is a tar archive: unpack it with tar first"],
-  [/^(?:fffe|feff)/, "it is UTF-16: convert it to UTF-8 first"],
-  [/^01010101(?:0d)?0a/, "it is MMDF: make an mbox of it with awk first, as the README shows"],
-  [
-    new RegExp(`^${hex("BABYL OPTIONS:")}`),
-    "it is Babyl, of Emacs Rmail: make an mbox of it with unrmail of Emacs first",
-  ],
-  [
-    new RegExp(`^${hex("#! rnews ")}`),
-    "it is a news batch of rnews: make an mbox of it with sed first, as the README shows",
-  ],
-  // A number of bytes, alone on its line, and the letter of a field.
-  [
-    /^(?:3\d)+(?:20)*(?:0d)?0a[4-7]/,
-    "it is .emlx of Apple Mail: cut the message out with tail and head first, as the README shows",
-  ],
-];
-const FOREIGN_BEGIN_BYTES = 300;
-
 type MboxPlace = { readonly path: string; readonly bytes: number };
 
 /**
@@ -322,9 +294,8 @@ async function* readChunks({ path, bytes }: MboxPlace, scan: Scan, isGrowing: bo
   if (isGrowing && scan.position >= bytes) return;
   const end = isGrowing ? bytes - 1 : Number.POSITIVE_INFINITY;
   for await (const chunk of chunksOf(path, scan.position, end)) {
-    const begin = scan.readEnd === 0 ? chunk.toString("hex", 0, FOREIGN_BEGIN_BYTES) : "";
-    const foreign = FOREIGN_FORMATS.find(([form]) => form.test(begin));
-    if (foreign !== undefined) throw new Error(foreign[1]);
+    const foreign = scan.readEnd === 0 ? foreignFormat(chunk) : undefined;
+    if (foreign !== undefined) throw new Error(foreign);
     scan.readEnd += chunk.length;
     yield chunk;
   }
