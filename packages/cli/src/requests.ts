@@ -28,10 +28,17 @@ export class RequestError extends Error {
   override readonly name = "RequestError";
 
   readonly code: string;
+  /** How long to wait at least before the next try; undefined where none helps. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  constructor(
+    code: string,
+    message: string,
+    options: ErrorOptions & { readonly retryAfterMs?: number | undefined } = {},
+  ) {
     super(escapeAndShorten(message, MESSAGE_LENGTH_MAX), options);
     this.code = escapeAndShorten(code);
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 
@@ -42,12 +49,17 @@ interface Received {
 }
 
 /**
- * Sends a GET request. Waits some seconds while the coordinator is overloaded, which has done nothing then.
+ * Sends a GET request, or with a body POST. Waits some seconds while the coordinator is overloaded, which has done nothing then.
  * @throws RequestError with the coordinator's own code, or `coordinator_unreachable`, `invalid_response`, `token_invalid`.
  */
-export async function requestJson<T>(options: CoordinatorOptions, path: string, schema: z.ZodType<T>): Promise<T> {
+export async function requestJson<T>(
+  options: CoordinatorOptions,
+  path: string,
+  schema: z.ZodType<T>,
+  body?: object,
+): Promise<T> {
   for (let waitedMs = 0; ; ) {
-    const received = await send(options, path);
+    const received = await send(options, path, { body });
     if (received.status === 200) {
       const result = schema.safeParse(received.body);
       if (result.success) return result.data;
@@ -73,19 +85,26 @@ export async function requestStream(
   return received.body as AsyncIterable<Uint8Array>;
 }
 
+interface SendOptions {
+  readonly asStream?: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly body?: object | undefined;
+}
+
 /** Reads no more than a coordinator can have to send, whatever responds; a stream may have any length and take any time. */
 async function send(
   options: CoordinatorOptions,
   path: string,
-  { asStream = false, signal: stop }: { readonly asStream?: boolean; readonly signal?: AbortSignal | undefined } = {},
+  { asStream = false, signal: stop, body }: SendOptions = {},
 ): Promise<Received> {
   const base = baseOf(options);
-  const headers = authorizationOf(options);
+  const posted = body && { method: "POST", body: JSON.stringify(body) };
+  const headers = { ...authorizationOf(options), ...(posted && { "content-type": "application/json" }) };
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(new DOMException("no response", "TimeoutError")), TIMEOUT_MS);
   try {
     const signal = stop === undefined ? tooLate.signal : AbortSignal.any([tooLate.signal, stop]);
-    const response = await fetch(base + path, { headers, redirect: "manual", signal });
+    const response = await fetch(base + path, { ...posted, headers, redirect: "manual", signal });
     const { status } = response;
     if (asStream && status === 200) return { status, body: response.body ?? Readable.from([]) };
     return { status, body: jsonIn(await boundedText(response, status === 200 ? RESPONSE_BYTES_MAX : ERROR_BYTES_MAX)) };
@@ -166,7 +185,10 @@ function overloadPauseMs({ status, body }: Received): number | undefined {
 
 function errorIn(options: CoordinatorOptions, { status, body }: Received): RequestError {
   const rejected = errorResponseSchema.safeParse(body).data;
-  if (status !== 200 && rejected !== undefined) return new RequestError(rejected.code, rejected.message);
+  if (status !== 200 && rejected !== undefined) {
+    const { code, message, retryAfterMs } = rejected;
+    return new RequestError(code, message, { retryAfterMs });
+  }
   return new RequestError(
     "invalid_response",
     `${baseOf(options)} answered with status ${status}, but not as a coordinator does; is that its URL?`,
@@ -181,5 +203,8 @@ async function unreachable(base: string, error: unknown): Promise<RequestError> 
     code === "coordinator_unreachable"
       ? `no coordinator answers at ${base} (${reason}). Start it again with the options that it had, or name another with --coordinator`
       : `${base} can't be used: ${reason}`;
-  return new RequestError(code, message, { cause: error });
+  return new RequestError(code, message, {
+    cause: error,
+    retryAfterMs: code === "coordinator_unreachable" ? 0 : undefined,
+  });
 }

@@ -5,13 +5,15 @@ import { formatCount, formatNumber } from "./format.js";
 type Formatter = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
 /** Events that are not about the guard. */
-const ORDINARY = /^(leases?|start|stop|pin|ledger_(not_)?trimmed|sighup_ignored|log_lines_dropped)$/;
+const ORDINARY = /^(leases?|numbers|start|stop|pin|ledger_(not_)?trimmed|sighup_ignored|log_lines_dropped)$/;
 
 const SENTENCES: Readonly<Record<string, Formatter>> = {
   lease: ({ holder, ...fields }) =>
     `${runsIn(fields)} leased to ${text((holder as { name?: unknown } | undefined)?.name)}`,
   leases: ({ leaseCount, runCount }) =>
     `${formatCount(number(leaseCount), "more lease")} in the same second, ${formatCount(number(runCount), "run")}`,
+  numbers: ({ count, holder }) =>
+    `${formatCount(number(count), "call number")} made for ${text((holder as { name?: unknown } | undefined)?.name ?? "a request")}`,
   request_rejected: ({ reason }, { code }) => `request rejected (${code ?? "?"}): ${firstSentence(reason)}`,
   rejections_suppressed: ({ rejectionCount }, { code }) =>
     `${formatCount(number(rejectionCount), "more rejection")} in the same second (${code ?? "?"})`,
@@ -60,7 +62,7 @@ export function isAboutGuard(event: OperatorEvent): boolean {
 /** All but rejected requests of pages and terminals, whose user knows of them. */
 export function isAboutImporters({ event, fields }: OperatorEvent): boolean {
   const { path } = fields;
-  return event !== "request_rejected" || typeof path !== "string" || /\/(leases|report)$/.test(path);
+  return event !== "request_rejected" || typeof path !== "string" || /\/(leases|numbers|report)$/.test(path);
 }
 
 interface EventLine {

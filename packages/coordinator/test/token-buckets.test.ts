@@ -24,7 +24,7 @@ test("an allowance returns to the millisecond when one run may be taken again", 
   for (const perSecond of [1, 3, 7, 16, 1_000]) {
     const buckets = new TokenBuckets({ atOnce: 5, perSecond }, 10);
     buckets.take("a", 5, START_MS);
-    const waitMs = buckets.untilOneMs("a", START_MS);
+    const waitMs = buckets.untilMs("a", 1, START_MS);
     expect(waitMs).toBe(Math.ceil(1_000 / perSecond));
     expect(buckets.available("a", START_MS + waitMs), `${perSecond} a second`).toBe(1);
     if (waitMs > 1) expect(buckets.available("a", START_MS + waitMs - 1)).toBe(0);

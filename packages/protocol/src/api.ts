@@ -16,6 +16,7 @@ export * from "./runs.js";
 /** The paths of the routes; `pathOf` fills in their parameters. */
 export const ROUTES = {
   leases: "/v1/namespaces/:namespace/leases",
+  numbers: "/v1/namespaces/:namespace/numbers",
   report: "/v1/namespaces/:namespace/runs/:run/report",
   run: "/v1/namespaces/:namespace/runs/:run",
   runOfVersion: "/v1/namespaces/:namespace/runs/:version/:run",
@@ -59,6 +60,10 @@ export function pathOfRun(namespace: string, { version, run }: NamedRun): string
 
 /** The most runs that one lease can hold: a million call numbers. */
 export const LEASE_RUN_COUNT_MAX = 64;
+/** The most call numbers of one request for numbers. */
+export const NUMBER_COUNT_MAX = 10_000;
+/** The holder in the ledger of runs whose numbers a coordinator makes for requests. */
+export const COORDINATOR_HOLDER_NAME = "callnumber-coordinator";
 /** The namespace where none is named. */
 export const DEFAULT_NAMESPACE = "main";
 /** Lower case and without braces, globs or slashes: a namespace becomes part of a key, a path and a metric's label. */
@@ -124,6 +129,21 @@ export interface LeaseRequest {
   readonly spareRunCount?: number | undefined;
   /** What a report request would say of an earlier lease: recorded if it can be, whatever becomes of this request. */
   readonly report?: RunReport | undefined;
+}
+
+/** The body of a request for call numbers; it may be empty. */
+export interface NumbersRequest {
+  /** For which program the numbers are, for log and `inspect`. */
+  readonly holder?: { readonly name: string; readonly host?: string | undefined } | undefined;
+  /** The id of the store that is kept with the archive: numbers of another store are refused. */
+  readonly expectedStoreId?: string | undefined;
+}
+
+/** Call numbers that the coordinator made for one request, in the order they were made. */
+export interface NumbersResponse {
+  readonly namespace: string;
+  readonly storeId: string;
+  readonly callNumbers: readonly string[];
 }
 
 /** One run or a contiguous range of runs, granted to one holder. */

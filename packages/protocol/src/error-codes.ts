@@ -25,6 +25,7 @@ export const ERROR_RULES = {
   namespace_exists: { httpStatus: 409, retry: "never" },
   run_not_leased: { httpStatus: 404, retry: "never" },
   lease_trimmed: { httpStatus: 410, retry: "never" },
+  store_mismatch: { httpStatus: 409, retry: "never" },
   holder_mismatch: { httpStatus: 409, retry: "never" },
   report_expired: { httpStatus: 409, retry: "never" },
   run_above_high_water_mark: { httpStatus: 400, retry: "never" },
@@ -93,6 +94,5 @@ export type ClientErrorCode =
   | "coordinator_unreachable"
   | "certificate_rejected"
   | "invalid_response"
-  | "store_mismatch"
   | "run_not_increasing"
   | "process_cloned";

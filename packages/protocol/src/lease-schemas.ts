@@ -15,6 +15,9 @@ import {
   labelIn,
   NAMESPACE_PATTERN,
   NONCE_PATTERN,
+  NUMBER_COUNT_MAX,
+  type NumbersRequest,
+  type NumbersResponse,
   PAGE_LIMIT_DEFAULT,
   PAGE_LIMIT_MAX,
   PID_MAX,
@@ -119,6 +122,27 @@ export const leaseRequestSchema = z
     path: ["proof"],
     message: "a lease proof is about lastRun, which is missing",
   }) satisfies z.ZodType<LeaseRequest>;
+
+/** Query of the numbers route. */
+export const numbersQuerySchema = z.strictObject({
+  count: z.coerce.number().pipe(z.int().min(1).max(NUMBER_COUNT_MAX)).default(1),
+});
+
+export const numbersRequestSchema = z.strictObject({
+  holder: z
+    .strictObject({ name: printable(HOLDER_NAME_LENGTH_MAX), host: printable(HOST_LENGTH_MAX).optional() })
+    .optional(),
+  expectedStoreId: z
+    .string()
+    .regex(/^[!-~]{1,99}$/, "a store id has 1 to 99 printable ASCII characters")
+    .optional(),
+}) satisfies z.ZodType<NumbersRequest>;
+
+export const numbersResponseSchema = z.object({
+  namespace: namespaceSchema,
+  storeId: z.string(),
+  callNumbers: z.array(z.string().refine(isCallNumber, "not a call number")).min(1).max(NUMBER_COUNT_MAX).readonly(),
+}) satisfies z.ZodType<NumbersResponse>;
 
 const notedState = z.enum([...runState.options, "discarded", "skipped"]);
 const knownRunState = z.enum([...notedState.options, "unreported"]) satisfies z.ZodType<KnownRunState>;
@@ -257,6 +281,18 @@ const neighborsSchema = z.object({
 });
 export type LeaseNeighbors = z.infer<typeof neighborsSchema>;
 
+/** The request that a coordinator made a number for, as far as it remembers. */
+const numberRequestSchema = z.object({
+  atMs: timeMs,
+  /** As the request names it; null when it names none. */
+  holder: z.object({ name: z.string(), host: z.string().optional() }).nullable(),
+  /** Of the token in the request; missing where none was required. */
+  tokenId: z.string().optional(),
+  /** Of the connection: a proxy, where there is one. */
+  remoteAddress: z.string().optional(),
+});
+export type NumberRequest = z.infer<typeof numberRequestSchema>;
+
 const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberParts, z.ZodType>;
 const inspected = { namespace: z.string(), callNumber: z.string(), explanation: z.string() };
 
@@ -291,6 +327,8 @@ export const inspectResponseSchema = z.discriminatedUnion("verdict", [
     lease: ledgerEntrySchema,
     /** Null when they were not requested. */
     neighbors: neighborsSchema.nullable(),
+    /** Of a number that this coordinator made for a request, and remembers. */
+    request: numberRequestSchema.optional(),
   }),
 ]);
 export type InspectResponse = z.infer<typeof inspectResponseSchema>;

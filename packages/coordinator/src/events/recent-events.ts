@@ -16,8 +16,10 @@ const CALLER_EVENT_COUNT = 50;
 /** A nonce allows reports; an error includes a stack. Namespace and code have fields of their own. */
 const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "proof", "err", "namespace", "code"]);
 
-/** Leases too: all of them are in the log and the ledger. */
-const SUPPRESSED: ReadonlySet<string> = new Set([...CALLER_EVENTS, "lease"]);
+/** Leases and numbers too: all of them are in the log. */
+const SUPPRESSED: ReadonlySet<string> = new Set([...CALLER_EVENTS, "lease", "numbers"]);
+/** What is read in the log or the ledger instead, rejections, which repeat as long as their cause lasts, and sums. */
+const NOT_KEPT: ReadonlySet<string> = new Set(["lease", "numbers", "request_rejected"]);
 
 export interface EventsSince {
   readonly events: readonly OperatorEvent[];
@@ -97,8 +99,7 @@ function keptOf(events: readonly OperatorEvent[]): readonly OperatorEvent[] {
   return newestFirst.toReversed();
 }
 
-/** Not leases, which are in the ledger, rejections, which repeat as long as their cause lasts, and sums. */
 function groupOf(event: string): readonly [group: string, countMax: number] {
-  if (event === "lease" || event === "request_rejected" || isSum(event)) return ["", 0];
+  if (NOT_KEPT.has(event) || isSum(event)) return ["", 0];
   return CALLER_EVENTS.has(event) ? [event, CALLER_EVENT_COUNT] : ["notable", NOTABLE_EVENT_COUNT];
 }

@@ -28,11 +28,19 @@ export const COMMON_HEADERS = {
   "cache-control": "no-store",
 } as const;
 
-const JSON_HEADERS = { ...COMMON_HEADERS, "content-type": "application/json; charset=utf-8" } as const;
+const HEADERS_OF = {
+  json: { ...COMMON_HEADERS, "content-type": "application/json; charset=utf-8" },
+  text: { ...COMMON_HEADERS, "content-type": "text/plain; charset=utf-8" },
+} as const;
 
 /** Sends a response; what was set as a header before is kept. */
-export function sendJson(response: ServerResponse, status: number, json: string): void {
-  response.writeHead(status, { ...JSON_HEADERS, "content-length": Buffer.byteLength(json) }).end(json);
+export function send(
+  response: ServerResponse,
+  status: number,
+  content: string,
+  type: keyof typeof HEADERS_OF = "json",
+) {
+  response.writeHead(status, { ...HEADERS_OF[type], "content-length": Buffer.byteLength(content) }).end(content);
 }
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;

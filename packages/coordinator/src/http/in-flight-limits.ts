@@ -25,6 +25,8 @@ export function newLimits(maxConcurrentLeases: number) {
   return {
     waiting: new ConcurrencyLimit(WAITING_REQUESTS_MAX, "requests"),
     leases: new ConcurrencyLimit(maxConcurrentLeases, "leases and reports"),
+    // They wait while nothing can be leased, and must not keep out the importers that lease next.
+    numbers: new ConcurrencyLimit(maxConcurrentLeases, "requests for numbers"),
     // More than a browser has connections. A read of the ledger may hold up a lease for one step of its way.
     reads: new ConcurrencyLimit(16, "requests"),
     publicReads: new ConcurrencyLimit(PUBLIC_READS_MAX, "requests"),

@@ -1,5 +1,5 @@
 /**
- * All routes but leases and reports, on the web framework. It takes longer to load than everything else of a coordinator together, so it is
+ * All routes but those of `PostRequests`, on the web framework. It takes longer to load than everything else of a coordinator together, so it is
  * loaded when leases are answered already.
  */
 import type { RequestListener } from "node:http";
@@ -10,6 +10,7 @@ import type { Coordinator } from "../coordinator.js";
 import type { CoordinatorEvent, EventHub } from "../events/events.js";
 import type { RecentEvents } from "../events/recent-events.js";
 import { Metrics } from "../metrics/metrics.js";
+import type { NumberMaker } from "../numbers/number-maker.js";
 import { newApp, rejectUnknownQueries, routeThatIsOff, unknownRouteRejection } from "./app.js";
 import { type Authenticator, type Principal, registerAuth } from "./auth.js";
 import { registerConsole } from "./console.js";
@@ -34,6 +35,7 @@ export interface LaterRoutesOptions {
   readonly servers: NodeServers;
   /** Describes its routes here, and is handed requests for them that it did not recognize. */
   readonly posts: PostRequests;
+  readonly numbers: NumberMaker;
   readonly inFlight: Limits;
   readonly logError: LogError;
   /** Fills in the commands in JSON for a client. */
@@ -50,7 +52,7 @@ export interface LaterRoutes {
 /** @throws Error when a file of the installation is missing or damaged. */
 export async function makeLaterRoutes(options: LaterRoutesOptions): Promise<LaterRoutes> {
   const { coordinator, release, events, recentEvents, authenticator, startedWith, servers } = options;
-  const { posts, inFlight, logError, filled } = options;
+  const { posts, numbers, inFlight, logError, filled } = options;
   const metrics = new Metrics({ coordinator, events, earlierEvents: options.earlierEvents, release, servers });
   const streams = new EventStreams(recentEvents, startedWith?.commands);
   const app = newApp(logError);
@@ -78,7 +80,7 @@ export async function makeLaterRoutes(options: LaterRoutesOptions): Promise<Late
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
     posts.register(routes);
-    namespacesRoutes(routes, coordinator, release);
+    namespacesRoutes(routes, coordinator, release, numbers.made);
     exportRoute(routes, coordinator, logError);
     if (options.publicInspect) publicCallNumberRoute(routes, coordinator);
     else routeThatIsOff(routes, ROUTES.publicCallNumber, PUBLIC_INSPECT_IS_OFF);

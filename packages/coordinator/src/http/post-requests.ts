@@ -1,9 +1,10 @@
 /**
- * `POST` with a body of JSON: leases and reports, from their head to their response, without the web framework, which would take half of what a
- * lease costs. What holds for every request was checked before (server.ts).
+ * `POST` with a body of JSON: leases, reports and requests for numbers, from their head to their response, without the web framework, which
+ * would take half of what a lease costs. What holds for every request was checked before (server.ts).
  */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { parse as parseQuery } from "node:querystring";
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import type { FastifySchema } from "fastify";
 import { parse } from "secure-json-parse";
@@ -12,24 +13,32 @@ import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { TypedApp } from "./app.js";
 import { ANONYMOUS, type Authenticator, type Principal, rejectionOf, unauthorized } from "./auth.js";
-import { invalidRequest, type RejectedRequest, sendJson } from "./error-response.js";
+import { invalidRequest, type RejectedRequest, send } from "./error-response.js";
 import type { ConcurrencyLimit } from "./in-flight-limits.js";
 import type { NodeServers } from "./node-servers.js";
 
 /** Larger than any request of ours. */
 const BODY_BYTES_MAX = 4096;
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
+const TEXT_TYPE = /(?:^|,)[ \t]*text\/plain[ \t]*(?:[;,]|$)/i;
 
 /** What a route takes and does. It needs the permission `lease`. */
-export interface PostRoute<Params, Body> {
+export interface PostRoute<Params, Body, Query = undefined, Result extends object = object> {
   readonly path: string;
   /** Of the route, for OpenAPI: all but what it takes. */
   readonly schema: FastifySchema;
   readonly params: z.ZodType<Params>;
   readonly body: z.ZodType<Body>;
+  /** Whether an empty body counts as `{}`, whatever its type. */
+  readonly canBeEmpty?: boolean;
+  /** Without it the route has no query. */
+  readonly query?: z.ZodType<Query>;
+  readonly slots: ConcurrencyLimit;
   /** Of a success. */
   readonly status: number;
-  readonly act: (call: PostCall, params: Params, body: Body) => Promise<object>;
+  readonly act: (call: PostCall, params: Params, body: Body, query: Query) => Promise<Result>;
+  /** Of a result, for a request whose `Accept` names `text/plain`. Default: the result is always JSON. */
+  readonly text?: (result: Result) => string;
   /** The client left before the first byte of the response: the result reaches no client. */
   readonly undo?: (result: never) => void;
 }
@@ -59,14 +68,13 @@ class RequesterGone extends Error {}
 export interface PostOptions {
   readonly authenticator: Authenticator;
   readonly servers: NodeServers;
-  readonly slots: ConcurrencyLimit;
   readonly log: Log;
   readonly sendError: (error: unknown, call: PostCall, response: ServerResponse) => void;
 }
 
 /** Any of them: each checks what it takes itself. */
 // biome-ignore lint/suspicious/noExplicitAny: a route is added with its own types
-type AnyRoute = PostRoute<any, any>;
+type AnyRoute = PostRoute<any, any, any, any>;
 
 export class PostRequests {
   readonly #options: PostOptions;
@@ -77,17 +85,17 @@ export class PostRequests {
     this.#options = options;
   }
 
-  add<Params, Body>(route: PostRoute<Params, Body>): void {
+  add<Params, Body, Query, Result extends object>(route: PostRoute<Params, Body, Query, Result>): void {
     this.#routes.push({ pattern: new RegExp(`^${route.path.replace(/:(\w+)/g, "(?<$1>[^/?%]+)")}$`), route });
   }
 
   /** The framework describes the routes, and hands over requests whose path is written in another way than our clients do. */
   register(app: TypedApp): void {
     for (const { route } of this.#routes) {
-      const { path, schema, params, body } = route;
+      const { path, schema, params, body, query } = route;
       app.post(path, {
         config: { permission: "lease" },
-        schema: { ...schema, params, body },
+        schema: { ...schema, params, body, ...(query && { querystring: query }) },
         onRequest: (request, reply, _done) => {
           reply.hijack();
           void this.#answer(route, request.raw, reply.raw, request.params);
@@ -100,9 +108,11 @@ export class PostRequests {
   /** Takes the request, and returns true, if it is for one of the routes. */
   take(request: IncomingMessage, response: ServerResponse): boolean {
     if (request.method !== "POST") return false;
+    const [path = "", query] = (request.url as string).split("?", 2);
     for (const { pattern, route } of this.#routes) {
-      const params = pattern.exec(request.url as string)?.groups;
-      if (params === undefined) continue;
+      const params = pattern.exec(path)?.groups;
+      // The framework rejects a query where there is none.
+      if (params === undefined || (query !== undefined && route.query === undefined)) continue;
       void this.#answer(route, request, response, params);
       return true;
     }
@@ -110,7 +120,7 @@ export class PostRequests {
   }
 
   async #answer(route: AnyRoute, request: IncomingMessage, response: ServerResponse, params: unknown): Promise<void> {
-    const { authenticator, servers, slots, log, sendError } = this.#options;
+    const { authenticator, servers, log, sendError } = this.#options;
     const call = new PostCall(request);
     try {
       call.principal = authenticator.authenticate(request) ?? ANONYMOUS;
@@ -118,21 +128,25 @@ export class PostRequests {
       const rejection = rejectionOf(call.principal, { permission: "lease", namespace });
       if (rejection !== undefined) throw rejection;
       servers.know(request, response);
-      call.body = parsed(await bodyOf(request, response));
+      const isEmptyAllowed = route.canBeEmpty === true;
+      const content = await bodyOf(request, response, isEmptyAllowed);
+      call.body = isEmptyAllowed && content.length === 0 ? {} : parsed(content);
       const [ofPath, body] = [checked("params", route.params, params), checked("body", route.body, call.body)];
+      const query = route.query && checked("querystring", route.query, queryOf(request));
       await this.#untilLooked();
       call.throwIfAborted();
       // The body may arrive long after the head, and a token may be revoked in between.
       if (!authenticator.isValid(call.principal)) throw unauthorized();
       // Not before the body is there: a client that sends it slowly would hold a slot.
-      const free = slots.take(call.principal.tokenId ?? request.socket.remoteAddress ?? "");
+      const free = route.slots.take(call.principal.tokenId ?? request.socket.remoteAddress ?? "");
       try {
-        const result = await route.act(call, ofPath, body);
-        if (!call.isAbandoned) sendJson(response, route.status, JSON.stringify(result));
-        else {
+        const result = await route.act(call, ofPath, body, query);
+        if (call.isAbandoned) {
           route.undo?.(result as never);
           response.destroy();
-        }
+        } else if (route.text && TEXT_TYPE.test(request.headers.accept ?? ""))
+          send(response, route.status, route.text(result), "text");
+        else send(response, route.status, JSON.stringify(result));
       } finally {
         free();
       }
@@ -157,9 +171,11 @@ export class PostRequests {
 }
 
 /** Resolves to the body: JSON by its type, and no larger than allowed. The connection of a larger one ends, since the rest of it may come. */
-function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+function bodyOf(request: IncomingMessage, response: ServerResponse, isEmptyAllowed: boolean): Promise<Buffer> {
   const { "content-type": type = "", "content-length": length } = request.headers;
-  if (!JSON_TYPE.test(type)) throw new CoordinatorError("unsupported_media_type", "the body must be application/json");
+  const isJson = JSON_TYPE.test(type);
+  const otherType = () => new CoordinatorError("unsupported_media_type", "the body must be application/json");
+  if (!isJson && !isEmptyAllowed) throw otherType();
   return new Promise((resolve, reject) => {
     const rejectLarge = () => {
       response.setHeader("connection", "close");
@@ -179,9 +195,17 @@ function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Buf
       rejectLarge();
     };
     request.on("data", take);
-    request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    request.on("end", () => {
+      if (byteCount > 0 && !isJson) reject(otherType());
+      else resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    });
     request.on("error", () => reject(new CoordinatorError("invalid_request", "the request broke off")));
   });
+}
+
+/** A name that comes twice has an array, which no route accepts. */
+function queryOf({ url = "" }: IncomingMessage): object {
+  return parseQuery(/\?(.*)/s.exec(url)?.[1] ?? "");
 }
 
 /** Rejects a key that would set a prototype, too. */

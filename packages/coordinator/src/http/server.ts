@@ -10,16 +10,18 @@ import { type CoordinatorEvent, EventHub } from "../events/events.js";
 import { RecentEvents } from "../events/recent-events.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
 import { SILENT_LOG } from "../log.js";
+import { NumberMaker } from "../numbers/number-maker.js";
 import { isLoopback } from "../platform/index.js";
 import { type Authenticator, canReadSettings, NO_AUTH, type Principal } from "./auth.js";
 import { type HostNames, otherSiteRejection } from "./browser-requests.js";
-import { COMMON_HEADERS, errorLogger, errorResponse, type RejectedRequest, sendJson } from "./error-response.js";
+import { COMMON_HEADERS, errorLogger, errorResponse, type RejectedRequest, send } from "./error-response.js";
 import { CONCURRENT_LEASES_DEFAULT, newLimits } from "./in-flight-limits.js";
 import type { LaterRoutes } from "./later-routes.js";
 import { NodeServers } from "./node-servers.js";
 import { PostRequests } from "./post-requests.js";
 import type { StartedWith } from "./routes/health.js";
 import { addLeaseRoutes } from "./routes/leases.js";
+import { addNumbersRoute } from "./routes/numbers.js";
 import type { TlsMaterial } from "./tls.js";
 
 /** What a server is made of; all but coordinator and release have a default. */
@@ -45,8 +47,8 @@ export interface ServerOptions {
   /** How many runs tokens and holders may take. Default: no limit. */
   readonly limits?: LeaseLimits;
   /**
-   * How many leases and reports one client may have in flight, by its token or else its address; all clients together may have twice as
-   * many, and further ones fail with `overloaded`. Default 64.
+   * How many leases and reports one client may have in flight, by its token or else its address, and as many requests for numbers; all clients
+   * together may have twice as many, and further ones fail with `overloaded`. Default 64.
    */
   readonly maxConcurrentLeases?: number;
   /** Whether unauthenticated clients may ask if a call number can exist. Default false: then that path names the option. */
@@ -76,13 +78,13 @@ export interface Server {
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
   /** New connections are encrypted with this from now on. When its client CA is another one, open connections are closed. */
   useTls(material: TlsMaterial): void;
-  /** Responds to new requests with `shutting_down`, finishes those in flight, and closes. */
+  /** Responds to new requests with `shutting_down`, finishes those in flight, gives up the runs that it makes numbers of, and closes. */
   stop(): Promise<void>;
 }
 
 /**
- * Creates the HTTP API and the console of a coordinator. From `listen` on, leases and reports are answered; all other requests wait until their
- * routes are loaded, which begins with the first of them, or a second later.
+ * Creates the HTTP API and the console of a coordinator. From `listen` on, leases, reports and requests for numbers are answered; all others wait
+ * until their routes are loaded, which begins with the first of them, or a second later.
  */
 export function createServer(options: ServerOptions): Server {
   const { coordinator, startedWith, tls, maxConnections } = options;
@@ -94,7 +96,7 @@ export function createServer(options: ServerOptions): Server {
   const sendError = (error: unknown, request: RejectedCall, response: ServerResponse) => {
     const { status, headers, body } = errorResponse(logError(error, request));
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    sendJson(response, status, filled(JSON.stringify(body), request.principal));
+    send(response, status, filled(JSON.stringify(body), request.principal));
   };
   const siteRejection = otherSiteRejection(hostNamesOf(options));
   const rejectionOf = (request: IncomingMessage) =>
@@ -113,8 +115,10 @@ export function createServer(options: ServerOptions): Server {
   };
   const servers = new NodeServers({ tls, maxConnections, log: events, listener });
   const inFlight = newLimits(maxConcurrentLeases);
-  const posts = new PostRequests({ authenticator, servers, slots: inFlight.leases, log: events, sendError });
-  addLeaseRoutes(posts, coordinator, limits);
+  const posts = new PostRequests({ authenticator, servers, log: events, sendError });
+  addLeaseRoutes(posts, { coordinator, limits, slots: inFlight.leases });
+  const numbers = new NumberMaker({ source: coordinator, log: events });
+  addNumbersRoute(posts, { numbers, limits, slots: inFlight.numbers });
 
   let later: LaterRoutes | undefined;
   let loading: Promise<LaterRoutes> | undefined;
@@ -125,7 +129,7 @@ export function createServer(options: ServerOptions): Server {
     const { makeLaterRoutes } = await import("./later-routes.js");
     endEarlierEvents();
     const shared = { ...options, events, recentEvents, authenticator, earlierEvents };
-    later = await makeLaterRoutes({ ...shared, servers, posts, inFlight, logError, filled });
+    later = await makeLaterRoutes({ ...shared, servers, posts, numbers, inFlight, logError, filled });
     return later;
   };
   const loadOnce = () => {
@@ -161,6 +165,7 @@ export function createServer(options: ServerOptions): Server {
       // A stream has no end of its own to wait for.
       (await loaded())?.streams.close();
       await closed;
+      await numbers.close();
       // Perhaps for `/healthz`, which is answered meanwhile.
       await (await loaded())?.close();
       endEarlierEvents();

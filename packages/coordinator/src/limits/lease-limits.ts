@@ -7,6 +7,7 @@
  * back, so the cap on holders is met only where the token itself is not limited.
  */
 import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/api";
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { RestartBrake, type StartLoop } from "./restart-brake.js";
 
@@ -54,11 +55,11 @@ export class TokenBuckets {
     );
   }
 
-  /** How long until one may be taken, whole ms; 0 when it may be now. */
-  untilOneMs(key: string, nowMs: number): number {
+  /** How long until `count`, up to 1, may be taken, whole ms; 0 when it may be now. */
+  untilMs(key: string, count: number, nowMs: number): number {
     const { atOnce, perSecond } = this.#allowance;
-    const oneAtMs = ((atOnce - 1) * 1_000) / perSecond;
-    return Math.max(Math.ceil(this.#owedMs(this.#bucketOf(key, nowMs), nowMs) - oneAtMs - ROUNDING), 0);
+    const freeAtMs = ((atOnce - count) * 1_000) / perSecond;
+    return Math.max(Math.ceil(this.#owedMs(this.#bucketOf(key, nowMs), nowMs) - freeAtMs - ROUNDING), 0);
   }
 
   /** Takes `count`; a negative one gives back what was taken and not used. */
@@ -110,6 +111,11 @@ export interface Admission {
   readonly end: (lease: Lease | undefined) => void;
 }
 
+interface Limit {
+  readonly buckets: TokenBuckets;
+  readonly key: string;
+}
+
 interface TokenState {
   readonly brake: RestartBrake;
   readonly holders: TokenBuckets | undefined;
@@ -139,16 +145,12 @@ export class LeaseLimits {
     request: Pick<LeaseRequest, "runCount" | "holder" | "lastRun">,
   ): Admission {
     const nowMs = this.#now();
-    const { name, host } = request.holder;
-    const { brake, holders } = this.#stateOf(tokenId);
+    const { brake } = this.#stateOf(tokenId);
     const startMs = brake.untilStartMs(namespace, request, nowMs);
-    if (startMs > 0) throw startsTooOften(name, startMs);
-    const limits = [
-      { buckets: this.#tokens, key: tokenId ?? NO_TOKEN },
-      { buckets: holders, key: `${namespace}\n${host}\n${name}` },
-    ].filter((limit): limit is { buckets: TokenBuckets; key: string } => limit.buckets !== undefined);
+    if (startMs > 0) throw startsTooOften(request.holder.name, startMs);
+    const limits = this.#limitsOf(tokenId, namespace, request.holder);
     const runCount = Math.min(request.runCount, ...limits.map(({ buckets, key }) => buckets.available(key, nowMs)));
-    if (runCount < 1) throw tooFast(Math.max(...limits.map(({ buckets, key }) => buckets.untilOneMs(key, nowMs))));
+    if (runCount < 1) throw tooFast(untilMs(limits, 1, nowMs));
     const take = (count: number) => {
       for (const { buckets, key } of limits) buckets.take(key, count, this.#now());
     };
@@ -160,6 +162,27 @@ export class LeaseLimits {
         take((lease?.runCount ?? 0) - runCount);
         endStart(lease);
       },
+    };
+  }
+
+  /**
+   * Takes the share of a run that `count` numbers are. A program that asks for numbers may start as often as it likes: it shares a run.
+   * Returns what gives the share back, for a request that failed.
+   * @throws CoordinatorError `rate_limited`, as `admit`.
+   */
+  admitNumbers(
+    tokenId: string | null,
+    namespace: string,
+    holder: Pick<LeaseRequest["holder"], "name" | "host">,
+    count: number,
+  ): () => void {
+    const share = count / SEQUENCE_COUNT;
+    const limits = this.#limitsOf(tokenId, namespace, holder);
+    const waitMs = untilMs(limits, share, this.#now());
+    if (waitMs > 0) throw tooFast(waitMs);
+    for (const { buckets, key } of limits) buckets.take(key, share, this.#now());
+    return () => {
+      for (const { buckets, key } of limits) buckets.take(key, -share, this.#now());
     };
   }
 
@@ -176,6 +199,17 @@ export class LeaseLimits {
       .sort((one, other) => other.startCount - one.startCount);
   }
 
+  #limitsOf(
+    tokenId: string | null,
+    namespace: string,
+    { name, host }: Pick<LeaseRequest["holder"], "name" | "host">,
+  ): readonly Limit[] {
+    return [
+      { buckets: this.#tokens, key: tokenId ?? NO_TOKEN },
+      { buckets: this.#stateOf(tokenId).holders, key: `${namespace}\n${host}\n${name}` },
+    ].filter((limit): limit is Limit => limit.buckets !== undefined);
+  }
+
   #stateOf(tokenId: string | null): TokenState {
     const { holder } = this.#options;
     const key = tokenId ?? NO_TOKEN;
@@ -186,6 +220,10 @@ export class LeaseLimits {
     this.#states.set(key, state);
     return state;
   }
+}
+
+function untilMs(limits: readonly Limit[], count: number, nowMs: number): number {
+  return Math.max(0, ...limits.map(({ buckets, key }) => buckets.untilMs(key, count, nowMs)));
 }
 
 function tooFast(waitMs: number): CoordinatorError {

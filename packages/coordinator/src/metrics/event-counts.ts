@@ -14,6 +14,8 @@ type Rule = (counts: EventCounts, fields: Fields, namespace: string) => void;
 const COUNTERS = {
   leases_total: ["Leases granted.", "namespace"],
   runs_leased_total: ["Runs in the leases granted.", "namespace"],
+  number_requests_total: ["Requests for call numbers that got them.", "namespace"],
+  numbers_made_total: ["Call numbers made for these requests.", "namespace"],
   runs_discarded_total: ["Runs that are never used, by reason.", "namespace", "reason"],
   heartbeat_rejections_total: ["Heartbeats rejected, by code.", "namespace", "code"],
   heartbeat_failures_total: ["Rounds of heartbeats that failed."],
@@ -38,6 +40,7 @@ const GAUGES = {
 
 const HISTOGRAMS = {
   lease_duration_seconds: ["How long the coordinator took for a lease it granted.", "namespace"],
+  numbers_duration_seconds: ["How long the coordinator took to make the numbers of a request.", "namespace"],
   heartbeat_duration_seconds: ["How long the store took for a heartbeat: one step of it.", "namespace"],
 } as const;
 
@@ -75,6 +78,11 @@ const RULES: Readonly<Record<string, Rule>> = {
     counts.add("runs_leased_total", { namespace }, runCount);
     counts.observe("lease_duration_seconds", namespace, durationMs);
     counts.spareRunsIn(namespace).note(holder as Holder, amount(spareRunCount));
+  },
+  numbers: (counts, { count, durationMs }, namespace) => {
+    counts.add("number_requests_total", { namespace });
+    counts.add("numbers_made_total", { namespace }, count);
+    counts.observe("numbers_duration_seconds", namespace, durationMs);
   },
   discarded: (counts, { runCount, reason }, namespace) => counts.discard(namespace, reason, runCount),
   recovered: (counts, { reason, before, mark }, namespace) => {

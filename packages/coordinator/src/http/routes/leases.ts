@@ -8,15 +8,23 @@ import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import type { LeaseLimits } from "../../limits/lease-limits.js";
 import { errorResponses } from "../error-response.js";
+import type { ConcurrencyLimit } from "../in-flight-limits.js";
 import type { PostCall, PostRequests } from "../post-requests.js";
 import { inNamespace, ofRun } from "./route-parts.js";
 
-export function addLeaseRoutes(posts: PostRequests, coordinator: Coordinator, limits: LeaseLimits): void {
+export interface LeaseRoutesOptions {
+  readonly coordinator: Coordinator;
+  readonly limits: LeaseLimits;
+  readonly slots: ConcurrencyLimit;
+}
+
+export function addLeaseRoutes(posts: PostRequests, { coordinator, limits, slots }: LeaseRoutesOptions): void {
   posts.add({
     path: ROUTES.leases,
     schema: { summary: "Lease 1 to 64 contiguous runs", response: { 201: leaseSchema, ...errorResponses } },
     params: inNamespace,
     body: leaseRequestSchema,
+    slots,
     status: 201,
     act: (call, { namespace }, body) => leaseWithin(limits, coordinator, call, namespace, body),
     undo: (lease: Lease) => coordinator.discard(lease, "requester_gone"),
@@ -29,6 +37,7 @@ export function addLeaseRoutes(posts: PostRequests, coordinator: Coordinator, li
     },
     params: ofRun,
     body: reportRequestSchema,
+    slots,
     status: 200,
     async act({ principal }, { namespace, run }, body) {
       await coordinator.report(namespace, run, body);

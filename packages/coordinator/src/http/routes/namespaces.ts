@@ -21,6 +21,7 @@ import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
 import type { ExportStep } from "../../ledger/read-ledger.js";
+import type { MadeNumbers } from "../../numbers/made-numbers.js";
 import type { TypedApp } from "../app.js";
 import { canRead } from "../auth.js";
 import { errorResponses, type LogError } from "../error-response.js";
@@ -28,7 +29,8 @@ import { described, inNamespace, ofNamedRun, ofRunOfVersion, withLedgerIds } fro
 
 const ofCallNumber = inNamespace.extend({ callNumber: z.string() });
 
-export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string): void {
+/** `made`: which requests the numbers of the coordinator's own runs were made for. */
+export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string, made: MadeNumbers): void {
   const list = described(
     "read",
     "List all namespaces, by name, also those whose record can't be read",
@@ -106,7 +108,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
     ),
     // A malformed text is a response, not an error.
     async ({ params: { namespace, callNumber }, query }) =>
-      coordinator.inspect(namespace, callNumber, { withNeighbors: query.neighbors === "yes" }),
+      made.explain(await coordinator.inspect(namespace, callNumber, { withNeighbors: query.neighbors === "yes" })),
   );
 }
 
