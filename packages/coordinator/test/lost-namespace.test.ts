@@ -24,6 +24,7 @@ const report = { nonce: LEASE_NONCE, lastSequence: 1, state: "open" };
 /** Every route of a namespace. */
 const ASKED: readonly [name: string, ask: (one: Served) => Promise<{ readonly text: string }>][] = [
   ["leases", ({ lease }) => lease()],
+  ["numbers", ({ post }) => post(pathOf("numbers", { namespace: "main" }), {})],
   ["report", ({ post }) => post(pathOf("report", { namespace: "main", run: 1 }), report)],
   ["run", ({ get }) => get(pathOf("run", { namespace: "main", run: 1 }))],
   ["runOfVersion", ({ get }) => get(pathOf("runOfVersion", { namespace: "main", version: 0, run: 1 }))],
