@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { createClient } from "@callnumber/client";
 import { pathOf } from "@callnumber/protocol/api";
 import type { StatusResponse } from "@callnumber/protocol/schemas";
 import { expect, onTestFinished, vi } from "vitest";
@@ -60,6 +61,13 @@ export async function expectFailure(
   if (typeof message === "string") expect(finished.stderr).toContain(message);
   else expect(finished.stderr).toMatch(message);
   return finished;
+}
+
+/** Makes call numbers as an importer that then closes: with a run of its own. */
+export async function imported(url: string, count = 1): Promise<readonly string[]> {
+  // On a busy machine a store that was moved is claimed late.
+  await using client = createClient({ coordinator: url, holder: { name: "importer" }, waitTimeoutMs: 60_000 });
+  return await client.take(count);
 }
 
 /** Listens until the test ends. Returns the URL. */

@@ -4,7 +4,7 @@ import { inspectResponseSchema } from "@callnumber/protocol/schemas";
 import { expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { callnumber, serve, shell } from "../../../test/processes/command.js";
-import { done, embeddedStore, expectFailure, httpServer, jsonLines, NOWHERE } from "./commands-for-test.js";
+import { done, embeddedStore, expectFailure, httpServer, imported, jsonLines, NOWHERE } from "./commands-for-test.js";
 
 /** A coordinator whose first leases begin at run 99, and three numbers of each of two processes. */
 async function coordinatorWithNumbers() {
@@ -12,8 +12,7 @@ async function coordinatorWithNumbers() {
   await done("init", "--store", store, "--first-run", "99");
   const { url } = await serve(store);
   const to = ["--coordinator", url];
-  const made = async () => (await done("next", "-n", "3", ...to)).stdout.trim().split("\n");
-  return { to, url, numbers: [...(await made()), ...(await made())] };
+  return { to, url, numbers: [...(await imported(url, 3)), ...(await imported(url, 3))] };
 }
 
 /** Answers each request after a random time. */
@@ -40,7 +39,7 @@ test("inspect prints holder, host, pid, coordinator, time and neighbors, also of
   const shown = await done("inspect", callNumber, "--neighbors", ...to);
   expect(shown.stdout).toMatch(
     new RegExp(
-      `^${callNumber}  reported: run 99 was leased to callnumber-next \\(\\S+, pid \\d+\\) at \\S+Z, within what it reported\n` +
+      `^${callNumber}  reported: run 99 was leased to importer \\(\\S+, pid \\d+\\) at \\S+Z, within what it reported\n` +
         "  version 0, run 99, sequence 0\n  leased by coordinator \\S+\n  the same process got nothing before it, and run 100 after it\n$",
     ),
   );
@@ -90,7 +89,7 @@ test("inspect points at a malformed character, and suggests a number", async () 
     code: 1,
     stdout:
       `${typo}  malformed: "${typo}" has 9 characters; a call number has 8\n` +
-      `  perhaps ${callNumber}: without the text around it; leased to callnumber-next, reported\n`,
+      `  perhaps ${callNumber}: without the text around it; leased to importer, reported\n`,
   });
   const pointed = await callnumber(["inspect", "2Vz_\u202eE2i", ...to]);
   expect(pointed.stdout).toContain("\n   ^\n");
@@ -133,7 +132,7 @@ test("inspect - prints a line for each line, as text or JSON, and exits with 1 f
   expect(asText.code).toBe(0);
   const lines = asText.stdout.trimEnd().split("\n");
   expect(lines.map((line) => line.slice(0, 8))).toEqual(numbers);
-  expect(lines[0]).toContain("  reported: run 99 was leased to callnumber-next (");
+  expect(lines[0]).toContain("  reported: run 99 was leased to importer (");
 });
 
 test("inspect - sends 4 requests at a time, and prints in the order of the lines", async () => {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
-import { embeddedStore, lease } from "./commands-for-test.js";
+import { embeddedStore, imported, lease } from "./commands-for-test.js";
 
 const PAGE = new URL("../../../docs/reference/json-output.md", import.meta.url);
 
@@ -41,8 +41,8 @@ test("every command prints the JSON that the page describes", async () => {
   const running = await serve(store);
   const to = ["--coordinator", running.url];
   await lease(running.url, { runCount: 2 });
-  const { callNumbers } = JSON.parse(await run("next", "--count", "2", ...to)) as { callNumbers: string[] };
-  await run("inspect", ...callNumbers, ...to);
+  await run("next", "--count", "2", ...to);
+  await run("inspect", ...(await imported(running.url, 2)), ...to);
   await run("runs", ...to);
   await run("runs 1", ...to);
   await run("export", ...to);

@@ -179,7 +179,7 @@ describe("status", () => {
     expect(await jsonOf("status", ...to)).toMatchObject({
       namespace: "main",
       runsUsed: 1,
-      capacity: { ceilingRunsPerSecond: 2, alarms: [], holders: [{ name: "callnumber-next" }] },
+      capacity: { ceilingRunsPerSecond: 2, alarms: [], holders: [{ name: "callnumber-coordinator" }] },
     });
   });
 

@@ -1,11 +1,13 @@
 /** `callnumber move`, run as an operator does: between real stores, with real coordinators before and after. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { ledgerIdOf } from "@callnumber/protocol/api";
+import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, sharedRedis, startRedisServer } from "../../../test/redis/test-redis.js";
-import { done, embeddedStore, expectFailure, jsonOf } from "./commands-for-test.js";
+import { done, embeddedStore, expectFailure, imported, jsonOf } from "./commands-for-test.js";
 
 const redisPlace = () => sharedRedis().operatorUrl;
 
@@ -13,21 +15,10 @@ const redisPlace = () => sharedRedis().operatorUrl;
 async function runsBy(url: string, count: number): Promise<readonly number[]> {
   const runs: number[] = [];
   for (let importer = 0; importer < count; importer++) {
-    const stdout = await nextFrom(url);
-    const { stdout: fields } = await done("decode", stdout.trim());
-    const [version, run] = fields.split(",").map(Number) as [number, number];
-    runs.push(version * 2 ** 30 + run);
+    const { version, run } = decodeCallNumber((await imported(url))[0] as string);
+    runs.push(ledgerIdOf(version, run));
   }
   return runs;
-}
-
-/** Retries where `next` gave up after its ten seconds: on a busy machine a store that was moved is claimed later than that. */
-async function nextFrom(url: string): Promise<string> {
-  for (;;) {
-    const { code, stdout, stderr } = await callnumber(["next", "--coordinator", url]);
-    if (code === 0) return stdout;
-    expect(stderr).toMatch(/claimed|conflict|run_ceiling_reached|wait_timeout/);
-  }
 }
 
 const ledgerAt = (url: string) => jsonOf<readonly object[]>("runs", "--coordinator", url);

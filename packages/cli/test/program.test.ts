@@ -123,7 +123,7 @@ test("a program that is no coordinator is reported as such", async () => {
     response.writeHead(404, { "content-type": "text/html" }).end("<html>not here</html>"),
   );
   await expectFailure(["status", "--coordinator", url], 1, "not as a coordinator");
-  await expectFailure(["next", "--coordinator", url], 1, "URL of a coordinator");
+  await expectFailure(["next", "--coordinator", url], 1, "not as a coordinator");
 });
 
 test("a command exits with 0 when its reader leaves early", async () => {

@@ -189,8 +189,7 @@ test("no command, log, response or file has a token, but the output of create", 
   await run(tokens.read, ["status", "--check"]);
   await run(tokens.read, ["status", "--all-namespaces"]);
   await run(tokens.operator, ["runs", "--json"]);
-  expect((await run(tokens.operator, ["runs", "1"])).stdout).toContain(`token        ${leaseId}`);
-  expect((await run(tokens.operator, ["inspect", callNumber])).stdout).toContain(`by token ${leaseId}`);
+  expect((await run(tokens.operator, ["inspect", callNumber])).stdout).toContain(`, token ${leaseId}, at `);
   // A file takes precedence over the environment; one that holds no token is rejected without its text.
   await run(tokens.lease, ["status", ...(await fileWith(tokens.read))]);
   for (const verb of ["status", "next"]) {
