@@ -108,8 +108,15 @@ const RULES: readonly Rule[] = [
   {
     because:
       "the coordinator is a library: no command line, no client (it fits the client's LeaseSource by shape), no log writer",
-    files: /^packages\/coordinator\/src\//,
+    files: /^packages\/coordinator\/src\/(?!numbers\/)/,
     forbidden: /^(@callnumber\/(client|schemes)|callnumber|commander|pino)/,
+  },
+  {
+    because:
+      "numbers for requests are made by a client like any other (ADR 0020): it is given a lease source, and knows no store, no guard and no HTTP",
+    files: /^packages\/coordinator\/src\/numbers\//,
+    allowed:
+      /^(packages\/coordinator\/src\/(numbers\/.*|errors|log)|@callnumber\/(client|protocol\/(api|codec|schemas)))$/,
   },
   {
     because:

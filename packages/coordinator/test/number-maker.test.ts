@@ -117,7 +117,7 @@ test("numbers continue in the next version when the last run of a version is use
   expect(new Set([...last, next]).size).toBe(SEQUENCE_COUNT + 1);
 });
 
-test("after a move the run in use is used up, and then the requests are told of the move; the new store continues apart", async () => {
+test("after a move the run in use is used up, and then requests fail with namespace_moved; the new store continues apart", async () => {
   const [from, to] = [await memoryPlace(), await memoryPlace()];
   const [store, target] = [await from.open(), await to.open()];
   await init(store, recentStoreId());
@@ -191,7 +191,7 @@ test("a source that does not answer is reported as an unavailable store, with th
   await expect(makerOf(source, 20)(1)).rejects.toMatchObject({ name: "CoordinatorError", code: "store_unavailable" });
 });
 
-test("a request that waits when the coordinator stops, and a later one, are told so", async () => {
+test("a request that waits when the coordinator stops, and a later one, get shutting_down", async () => {
   const source = { ...scriptedSource(), lease: () => new Promise<never>(() => {}) };
   const maker = new NumberMaker({ source, log: SILENT_LOG });
   const waiting = maker.make(NAMESPACE, 1, { requester: {} });

@@ -212,7 +212,7 @@ describe("a stop", () => {
     const all = (await Promise.all(inFlight)).flat();
     expect(new Set(all).size).toBe(5);
     await stopped;
-    // A new connection may be closed, or told.
+    // A new connection may be closed instead.
     expect([undefined, "shutting_down"]).toContain((await late)?.body.code);
     expect(await leases()).toMatchObject([{ progress: { run: 1, lastSequence: 4, state: "closed" } }]);
   });

@@ -128,6 +128,7 @@ export const numbersQuerySchema = z.strictObject({
   count: z.coerce.number().pipe(z.int().min(1).max(NUMBER_COUNT_MAX)).default(1),
 });
 
+/** The body of a request for call numbers. */
 export const numbersRequestSchema = z.strictObject({
   holder: z
     .strictObject({ name: printable(HOLDER_NAME_LENGTH_MAX), host: printable(HOST_LENGTH_MAX).optional() })
@@ -138,6 +139,7 @@ export const numbersRequestSchema = z.strictObject({
     .optional(),
 }) satisfies z.ZodType<NumbersRequest>;
 
+/** The response to a request for call numbers. */
 export const numbersResponseSchema = z.object({
   namespace: namespaceSchema,
   storeId: z.string(),

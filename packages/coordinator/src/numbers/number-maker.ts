@@ -9,7 +9,7 @@ import { CoordinatorError } from "../errors.js";
 import { type Log, msSince } from "../log.js";
 import { MadeNumbers, type Requester } from "./made-numbers.js";
 
-/** How long a request waits for a run. A lease takes milliseconds, a slow store a second; whoever waits longer should try again. */
+/** How long a request waits for a run. A lease takes milliseconds, a slow store a second. */
 const WAIT_TIMEOUT_MS = 5_000;
 /** With fewer numbers left the next run is leased: a quarter of one, and no second spare run. */
 const AHEAD_COUNT = 4_096;
@@ -116,7 +116,7 @@ export class NumberMaker {
       prefetch: false,
       waitTimeoutMs,
       hooks: {
-        // Whoever waits gets the error.
+        // The request that waits gets the error.
         onRetry() {},
         onStopped: ({ code }) => void (REPAIRED_BY_OPERATORS.has(code) && this.#places.delete(namespace)),
         onReportFailed: ({ message: reason }) => log.debug({ namespace, reason }, "report_not_recorded"),
@@ -137,7 +137,7 @@ export class NumberMaker {
     });
   }
 
-  /** Names of namespaces that do not exist would fill the memory, and their clients would ask the store again and again. */
+  /** Names of namespaces that do not exist would fill the memory, and their clients would ask the store repeatedly. */
   #forgetUnlessLeased(namespace: string, place: Place): void {
     if (place.requestCount > 0 || place.client.storeId !== undefined || this.#places.get(namespace) !== place) return;
     this.#places.delete(namespace);
