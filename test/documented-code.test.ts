@@ -6,10 +6,11 @@ import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { createClient } from "@callnumber/client";
 import { Coordinator, createServer, openStore } from "@callnumber/coordinator";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
-import { callnumber, folderForTest, REPOSITORY, serve } from "./processes/command.js";
+import { folderForTest, REPOSITORY, serve } from "./processes/command.js";
 
 const FLAGS = (
   "--ignoreConfig --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --noPropertyAccessFromIndexSignature " +
@@ -113,7 +114,9 @@ function whyMissingAt(coordinator: string): (callNumber: string) => Promise<stri
 
 test("an archive's page denies a message only when there never was one, and is shown without a coordinator, too", async () => {
   const { url, stop } = await serve("memory:", "--public-inspect");
-  const [made = ""] = (await callnumber(["next", "--coordinator", url])).stdout.trim().split("\n");
+  const client = createClient({ coordinator: url, holder: { name: "importer" } });
+  const made = await client.next();
+  await client.close();
   const whyMissing = whyMissingAt(url);
   expect(await whyMissing(made)).toMatch(/may have been removed/);
   expect(await whyMissing(encodeCallNumber({ version: 0, run: 1, sequence: 1 }))).toMatch(/There never was/);

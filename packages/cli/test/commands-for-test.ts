@@ -64,9 +64,10 @@ export async function expectFailure(
 }
 
 /** Makes call numbers as an importer that then closes: with a run of its own. */
-export async function imported(url: string, count = 1): Promise<readonly string[]> {
+export async function imported(url: string, count = 1, token?: string): Promise<readonly string[]> {
+  const holder = { name: "importer" };
   // On a busy machine a store that was moved is claimed late.
-  await using client = createClient({ coordinator: url, holder: { name: "importer" }, waitTimeoutMs: 60_000 });
+  await using client = createClient({ coordinator: url, holder, token, waitTimeoutMs: 60_000 });
   return await client.take(count);
 }
 

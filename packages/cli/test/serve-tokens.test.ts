@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { callnumber, folderForTest, type RunningCoordinator, serve } from "../../../test/processes/command.js";
-import { done, expectFailure, jsonLines, type LogLine } from "./commands-for-test.js";
+import { done, expectFailure, imported, jsonLines, type LogLine } from "./commands-for-test.js";
 
 let folder: string;
 let tokensFile: string;
@@ -185,10 +185,12 @@ test("no command, log, response or file has a token, but the output of create", 
   await run(tokens.read, ["next"], 1);
   await run(undefined, ["status"], 1);
   await run(undefined, ["next"], 1);
+  await imported(coordinator.url, 1, tokens.lease);
   for (const verb of ["status", "runs", "export"]) await run(tokens.read, [verb]);
   await run(tokens.read, ["status", "--check"]);
   await run(tokens.read, ["status", "--all-namespaces"]);
   await run(tokens.operator, ["runs", "--json"]);
+  expect((await run(tokens.operator, ["runs", "2"])).stdout).toContain(`token        ${leaseId}`);
   expect((await run(tokens.operator, ["inspect", callNumber])).stdout).toContain(`, token ${leaseId}, at `);
   // A file takes precedence over the environment; one that holds no token is rejected without its text.
   await run(tokens.lease, ["status", ...(await fileWith(tokens.read))]);
@@ -206,7 +208,8 @@ test("no command, log, response or file has a token, but the output of create", 
   await hangUp(coordinator, "tokens_reloaded");
   await coordinator.stop();
   const ofToken = expect.objectContaining({ tokenId: leaseId });
-  expect(eventsOf(coordinator, "lease")).toEqual([ofToken, ofToken]);
+  expect(eventsOf(coordinator, "numbers")).toEqual([ofToken, ofToken]);
+  expect(eventsOf(coordinator, "lease")).toEqual([expect.not.objectContaining({ tokenId: leaseId }), ofToken]);
   const { stdout, stderr } = coordinator.output();
   printed.push(stdout, stderr);
   await run(undefined, ["token", "list", "--tokens-file", tokensFile, "--json"]);

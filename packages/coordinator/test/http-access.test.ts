@@ -31,6 +31,7 @@ const startedWith = {
 
 const ROUTES: readonly [method: string, path: string, roles: readonly Role[]][] = [
   ["POST", "/v1/namespaces/main/leases", ["lease"]],
+  ["POST", "/v1/namespaces/main/numbers", ["lease"]],
   ["POST", "/v1/namespaces/main/runs/1/report", ["lease"]],
   ["GET", "/v1/namespaces/main/runs", ["read", "operator"]],
   ["GET", "/v1/namespaces/main/runs/1", ["read", "operator"]],
