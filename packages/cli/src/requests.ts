@@ -143,7 +143,7 @@ function authorizationOf(options: CoordinatorOptions): Readonly<Record<string, s
  * of a token that leaves the machine in plain text.
  * @throws RequestError `token_invalid`, without the text: it is no token, can't be read, or others may read it.
  */
-export function bearerToken({ coordinator, tokenFile }: CoordinatorOptions): string | undefined {
+function bearerToken({ coordinator, tokenFile }: CoordinatorOptions): string | undefined {
   const token = tokenFile === undefined ? invocation().io.env["CALLNUMBER_TOKEN"] : tokenIn(tokenFile);
   if (token === undefined) return undefined;
   if (!BEARER_PATTERN.test(token)) {
