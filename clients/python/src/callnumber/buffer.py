@@ -1,0 +1,362 @@
+"""
+Leased runs and the numbers of the run in use, of one process. All callers share one request in flight, in a thread of its own.
+
+Invariant: a run, a block of its sequences and a number are each taken by one operation that nothing can interrupt: `popleft`, or
+the step of an iterator. So no thread, signal handler or exception in between makes a number leave twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import os
+import random
+import secrets
+import threading
+import time
+from collections import deque
+from typing import Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from .codec import BLOCK_COUNT, BLOCK_SIZE, SEQUENCE_COUNT, SEQUENCE_MAX, numbers_of_block
+from .demand import Demand
+from .errors import RETRIED_CODES, STOPPING_CODES, ClientError
+from .lease import Expected, Lease, checked_lease
+from .settings import Settings
+from .transport import Coordinator
+
+_logger = logging.getLogger("callnumber")
+
+#: After so long without a run the first caller of a process logs a warning.
+_WARNING_AFTER_S = 2.0
+#: How long a close waits for the response to a lease request in flight: its runs would stay open in the ledger.
+_CLOSE_GRACE_S = 1.0
+#: The time limit of a request doubles as often as this.
+_DOUBLINGS_MAX = 3
+_FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 10.0
+#: Clients that got the same Retry-After in the same instant come back spread over so long.
+_SPREAD_S = 1.0
+_LONGEST_RETRY_AFTER_S = 60.0
+
+_has_warned = False
+
+
+class Forks:
+    """How many forks led to this process. The pid alone could be given again, and the count misses a fork outside of Python."""
+
+    count = 0
+
+
+def _forked() -> None:
+    Forks.count += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+#: How far a run got. `run` is its ledger id.
+Report = Dict[str, object]
+
+
+class HeldRun(NamedTuple):
+    """One run that a lease holds."""
+
+    lease: Lease
+    run: int
+
+
+class LeaseBuffer:
+    """Methods that begin with `_` need the lock, except those of a request: `_request` and what it calls."""
+
+    def __init__(self, settings: Settings, coordinator: Coordinator, parent: Optional[LeaseBuffer] = None) -> None:
+        """`parent`: that of the process which this one was forked from. Its runs stay the parent's."""
+        self.pid = os.getpid()
+        self.fork_count = Forks.count
+        #: Encoded and not used yet: callers take from its left, with or without the lock.
+        self.numbers: Deque[str] = deque()
+        self.store_id: Optional[str] = parent.store_id if parent else settings.expected_store_id
+        self._lock = threading.Condition()
+        self._settings = settings
+        self._coordinator = coordinator
+        self._demand = Demand(settings.spare_runs, settings.max_runs_per_lease)
+        self._stock: Deque[HeldRun] = deque()
+        self._held: Optional[HeldRun] = None
+        self._blocks: Iterator[Tuple[HeldRun, int]] = iter(())
+        #: Before this sequence of the run in use, all are encoded.
+        self._encoded_through = 0
+        self._refill_at = 0
+        self._is_requesting = False
+        #: Sends the request in flight, or sent the last one.
+        self._requester: Optional[threading.Thread] = None
+        #: Ledger id of the last run, and the proof of its lease. A child knows its parent's, and has no proof of its own.
+        self._last_run: Optional[int] = parent._last_run if parent else None
+        self._proof: Optional[str] = None
+        #: How many runs each waiting thread misses.
+        self._missing: Dict[int, int] = {}
+        #: Of leases that are used up: the first goes with the next lease request.
+        self._spent: Deque[Report] = deque()
+        #: Of the last attempt to lease, and of the last one that no retry fixes: callers that waited then get it.
+        self._failure: Optional[ClientError] = None
+        self._final_failure: Optional[ClientError] = None
+        #: Why no number is made any more. The first reason stays.
+        self._ended_by: Optional[ClientError] = parent._ended_by if parent else None
+        self._has_ended = threading.Event()
+
+    def encode_more(self, wanted: int) -> None:
+        """
+        Returns once there were `numbers`: another caller may have taken them. Waits for a run if none is buffered. `wanted`:
+        how many numbers the caller needs. Raises ClientError.
+        """
+        with self._lock:
+            self._require_usable()
+            while not self.numbers:
+                for held, block in self._blocks:
+                    self._encoded_through = (block + 1) * BLOCK_SIZE
+                    self.numbers.extend(numbers_of_block(held.lease.version, held.run, block))
+                    if self._encoded_through > self._refill_at:
+                        self._refill_at = SEQUENCE_COUNT
+                        self._refill()
+                    return
+                self._finish_run()
+                self._wait_for_run(math.ceil(wanted / SEQUENCE_COUNT))
+                self._begin_run()
+
+    def request_for(self, count: int) -> None:
+        """Requests the runs that `count` numbers miss, in the background: as many as are needed, not one after the other."""
+        with self._lock:
+            self._require_usable()
+            held_count = 0
+            if self._held is not None:
+                held_count = SEQUENCE_COUNT - self._encoded_through + len(self.numbers)
+            if held_count == 0:
+                self._finish_run()
+            missing = math.ceil((count - held_count) / SEQUENCE_COUNT) - len(self._stock)
+            if missing > 0:
+                self._refill(missing)
+
+    def close(self) -> None:
+        """Gives up all runs, reports how far they got, and returns when each report has arrived or failed."""
+        reports: List[Report] = []
+        with self._lock:
+            if self._ended_by is None:
+                if self._held is not None:
+                    used = self._encoded_through - self._discarded_count()
+                    reports.append(_report_on(self._held, used - 1 if used > 0 else None, "closed"))
+                for held in self._stock:
+                    if held.run == held.lease.first_run:
+                        reports.append(_report_on(held, None, "closed"))
+                message = "this client is closed. Create a new client for more numbers"
+                self._end(ClientError("client_closed", message))
+        if self._requester is not None:
+            self._requester.join(_CLOSE_GRACE_S)
+        # From here on no lease request takes one along.
+        reports += self._taken_spent(0)
+        end = time.monotonic() + self._settings.request_timeout_s
+        for report in reports:
+            self._send(report, max(end - time.monotonic(), 0.001))
+
+    def _require_usable(self) -> None:
+        if self._ended_by is not None:
+            raise self._ended_by.with_traceback(None)
+
+    def _end(self, reason: ClientError) -> None:
+        self._ended_by = reason
+        self._held, self._blocks = None, iter(())
+        self.numbers.clear()
+        self._stock.clear()
+        self._has_ended.set()
+        self._lock.notify_all()
+
+    def _discarded_count(self) -> int:
+        """Discards the encoded numbers one by one: each is either counted here or taken by a caller that does not wait."""
+        count = 0
+        try:
+            while True:
+                self.numbers.pop()
+                count += 1
+        except IndexError:
+            return count
+
+    def _begin_run(self) -> None:
+        held = self._stock.popleft()
+        self._held, self._blocks = held, zip(itertools.repeat(held), range(BLOCK_COUNT))
+        self._encoded_through = 0
+        self._demand.run_started()
+        self._refill_at = self._demand.refill_at(len(self._stock))
+
+    def _finish_run(self) -> None:
+        """With the last run of a lease, the lease is reported: in the next lease request, if there is one."""
+        held, self._held = self._held, None
+        if held is not None and held.run == held.lease.last_run:
+            self._spent.append(_report_on(held, SEQUENCE_MAX, "exhausted"))
+
+    def _wait_for_run(self, missing: int) -> None:
+        """Raises ClientError: the coordinator's error when no retry fixes it, or after `wait_timeout_s` the last one."""
+        global _has_warned
+        began = time.monotonic()
+        final_failure = self._final_failure
+        while not self._stock:
+            waited_s = time.monotonic() - began
+            left_s = self._settings.wait_timeout_s - waited_s
+            if left_s <= 0:
+                raise self._wait_error()
+            if not _has_warned and waited_s >= _WARNING_AFTER_S:
+                _has_warned = True
+                _logger.warning("no run came within 2 s: %s; the client keeps trying", self._last_reason())
+            self._demand.starved()
+            thread = threading.get_ident()
+            self._missing[thread] = missing
+            try:
+                self._refill()
+                self._lock.wait(min(left_s, left_s if _has_warned else max(_WARNING_AFTER_S - waited_s, 0.001)))
+            finally:
+                self._missing.pop(thread, None)
+            self._require_usable()
+            if self._final_failure is not None and self._final_failure is not final_failure:
+                raise self._final_failure.with_traceback(None)
+
+    def _last_reason(self) -> str:
+        return "the coordinator has not answered yet" if self._failure is None else str(self._failure)
+
+    def _wait_error(self) -> ClientError:
+        message = f"no run came within {self._settings.wait_timeout_s} s: {self._last_reason()}"
+        if self._failure is None:
+            return ClientError("wait_timeout", message)
+        return ClientError(self._failure.code, message, retry_after_s=self._failure.retry_after_s)
+
+    def _refill(self, needed: int = 0) -> None:
+        """Requests runs, unless a request is already in flight: the demand, or more that a call needs now."""
+        if self._is_requesting or self._ended_by is not None:
+            return
+        self._failure = None
+        self._requester = threading.Thread(target=self._request, args=(needed,), name="callnumber-lease", daemon=True)
+        # It waits for the lock that this thread has.
+        self._requester.start()
+        self._is_requesting = True
+
+    def _request(self, needed: int) -> None:
+        """In a thread of its own, without the lock: requests a lease until one comes, or no retry helps."""
+        for attempt in itertools.count(1):
+            try:
+                lease = self._lease_once(needed, attempt)
+            except Exception as error:
+                pause_s = self._failed(_as_client_error(error), attempt)
+                if pause_s is None:
+                    return
+                self._has_ended.wait(pause_s)
+            else:
+                self._accept(lease)
+                # More came together while no lease did: the next request has room for one.
+                for report in self._taken_spent(1 if self._ended_by is None else 0):
+                    self._send(report, self._settings.request_timeout_s)
+                return
+
+    def _lease_once(self, needed: int, attempt: int) -> Lease:
+        settings = self._settings
+        with self._lock:
+            self._require_usable()
+            nonce = secrets.token_urlsafe(12)
+            spare_run_count = len(self._stock)
+            missing = max(needed, max(self._missing.values(), default=0))
+            run_count = self._demand.run_count_to_request(missing, spare_run_count)
+            report = self._spent[0] if self._spent else None
+            expected = Expected(settings.namespace, nonce, run_count, self.store_id, self._last_run)
+            request: Dict[str, object] = {
+                "runCount": run_count,
+                "nonce": nonce,
+                "holder": settings.holder_of_process(),
+                "lastRun": None if self._proof is None else self._last_run,
+                "proof": self._proof,
+                "sentAtMs": int(time.time() * 1000),
+                "spareRunCount": spare_run_count,
+            }
+            if report is not None:
+                request["report"] = report
+        path = f"/v1/namespaces/{settings.namespace}/leases"
+        response = self._coordinator.post(path, request, _time_limit_s(settings, attempt))
+        lease = checked_lease(response, expected)
+        with self._lock:
+            if report is not None and report in self._spent:
+                self._spent.remove(report)
+        return lease
+
+    def _accept(self, lease: Lease) -> None:
+        with self._lock:
+            self._is_requesting = False
+            if self._ended_by is not None:
+                if self._ended_by.code == "client_closed":
+                    self._spent.append(_report_on(HeldRun(lease, lease.first_run), None, "closed"))
+                return
+            self._stock.extend(HeldRun(lease, run) for run in range(lease.first_run, lease.last_run + 1))
+            self.store_id, self._proof = lease.store_id, lease.proof
+            self._last_run = lease.ledger_id(lease.last_run)
+            self._failure = None
+            self._demand.leased(lease.run_count)
+            self._missing.clear()
+            self._lock.notify_all()
+            if len(self._stock) < self._settings.spare_runs:
+                self._refill()
+
+    def _failed(self, error: ClientError, attempt: int) -> Optional[float]:
+        """Returns how long to wait before the next attempt, in seconds; None for no other one."""
+        with self._lock:
+            if self._ended_by is None:
+                self._failure = error
+                if error.code in RETRIED_CODES:
+                    _logger.info("attempt %d to lease failed: %s", attempt, error)
+                    return _delay_s(attempt, error.retry_after_s or 0.0)
+                if error.code in STOPPING_CODES:
+                    _logger.error("this client makes no more numbers: %s", error)
+                    self._spent.clear()
+                    self._end(error)
+                self._final_failure = error
+                self._lock.notify_all()
+            self._is_requesting = False
+            return None
+
+    def _taken_spent(self, kept: int) -> List[Report]:
+        """Takes the lock itself."""
+        with self._lock:
+            return [self._spent.popleft() for _ in range(len(self._spent) - kept)]
+
+    def _send(self, report: Report, timeout_s: float) -> None:
+        """By a request of its own, without the lock."""
+        body = dict(report)
+        path = f"/v1/namespaces/{self._settings.namespace}/runs/{body.pop('run')}/report"
+        try:
+            self._coordinator.post(path, body, timeout_s)
+        except Exception as error:
+            _logger.warning("a report did not arrive, which endangers no number: %s", error)
+
+
+def _report_on(held: HeldRun, last_sequence: Optional[int], state: str) -> Report:
+    run = held.lease.ledger_id(held.run)
+    return {"run": run, "nonce": held.lease.nonce, "lastSequence": last_sequence, "state": state}
+
+
+def _time_limit_s(settings: Settings, attempt: int) -> float:
+    """
+    The time limit of an attempt (1, 2, …) to lease. It grows, because a coordinator with a queue longer than the limit would
+    lease to clients that have left, and serve none.
+    """
+    grown = settings.request_timeout_s * 2.0 ** min(attempt - 1, _DOUBLINGS_MAX)
+    return min(grown, max(settings.request_timeout_s, settings.wait_timeout_s))
+
+
+def _delay_s(attempt: int, retry_after_s: float) -> float:
+    """A random delay on top of what the coordinator requested, so that many importers do not come back in one instant."""
+    requested = min(retry_after_s, _LONGEST_RETRY_AFTER_S)
+    # The power stays within a float.
+    grown = _FIRST_DELAY_S * 2.0 ** min(attempt - 1, 10)
+    bound = min(_LONGEST_DELAY_S, max(grown, min(requested, _SPREAD_S)))
+    return requested + random.random() * bound
+
+
+def _as_client_error(error: Exception) -> ClientError:
+    """Of a function for a token, too."""
+    if isinstance(error, ClientError):
+        return error
+    wrapped = ClientError("internal_error", str(error) or type(error).__name__)
+    wrapped.__cause__ = error
+    return wrapped
