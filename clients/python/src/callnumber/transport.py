@@ -5,6 +5,8 @@ response: a server that sends a byte now and then does not prolong it.
 
 from __future__ import annotations
 
+# Where a request imported a module, a child that was forked in that moment would wait forever for the lock of the import.
+import encodings.idna  # noqa: F401
 import http.client
 import io
 import json
@@ -200,7 +202,7 @@ def _authorization(token: Optional[str]) -> Dict[str, str]:
 
 def _json_in(content: bytes) -> object:
     try:
-        return cast(object, json.loads(content.decode("utf-8-sig")))
+        return cast(object, json.loads(content.decode()))
     except (ValueError, RecursionError):
         return None
 
