@@ -16,7 +16,7 @@ from unittest import mock
 from callnumber import Client, ClientError
 from callnumber.codec import SEQUENCE_COUNT
 from scripted import created
-from test_client import ClientCase, runs_of
+from test_client import ClientCase, runs_of, until
 
 
 def in_child(work: Callable[[], List[str]]) -> List[str]:
@@ -118,6 +118,8 @@ class Forks(ClientCase):
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
+        # The held response is that of the parent.
+        until(lambda: self.coordinator.requests)
         children = in_child(lambda: client.take(3))
         go_on.set()
         for _ in range(10):
