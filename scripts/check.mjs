@@ -20,13 +20,14 @@ const STEPS = [
   ["names and lengths", process.execPath, ["scripts/style.mjs"]],
   ["plain words", process.execPath, ["scripts/prose.mjs"]],
   ["weight of codec, client and console", process.execPath, ["scripts/size.mjs"]],
+  ["types of the Python client", process.execPath, ["scripts/python-types.mjs"]],
   // Through npm: publint would ask for a pnpm on PATH, which a fresh machine has not.
   ...PUBLISHED.map((name) => [`package ${name}`, "publint", ["--strict", "--pack", "npm", `packages/${name}`]]),
   ...DUAL.map((name) => [`types of ${name} in every module`, "attw", ["--pack", `packages/${name}`]]),
 ];
 
 /** The steps whose figures are worth a look although they passed. */
-const SHOWN = new Set(["weight of codec, client and console"]);
+const SHOWN = new Set(["weight of codec, client and console", "types of the Python client"]);
 
 const failed = [];
 for (const [name, command, parameters] of STEPS) {

@@ -1,6 +1,7 @@
 /**
  * `npm run pack [-- DIRECTORY]`: the publishable packages as tarballs, by default in dist/. The libraries keep their dependencies. Each
- * command is bundled with all of its own, unminified: it installs without other packages, and starts sooner.
+ * command is bundled with all of its own, unminified: it installs without other packages, and starts sooner. The Python client goes into
+ * `python/` below.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -19,6 +20,7 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { manPage } from "./man-page.mjs";
+import { packPython } from "./pack-python.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const PACKAGES = join(ROOT, "packages");
@@ -45,6 +47,7 @@ try {
   mkdirSync(target, { recursive: true });
   for (const name of LIBRARIES) pack(unpacked(name));
   for (const [name, command] of Object.entries(COMMANDS)) pack(await bundled(name, unpacked(name), command));
+  for (const path of packPython(target)) console.log(path);
 } finally {
   rmSync(work, { recursive: true });
 }

@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const OWN_PATH = "scripts/prose.mjs";
 /** Generated, or the list of the words itself. */
 const SKIPPED = new Set(["pnpm-lock.yaml", OWN_PATH]);
-const TEXTS = /\.(md|tsx?|lua|mjs|c|ya?ml|sh)$/;
+const TEXTS = /\.(md|tsx?|lua|mjs|py|c|ya?ml|sh)$/;
 const LINE_LENGTH_MAX = 100;
 const SENTENCE_WORDS_MAX = 30;
 const SUMMARY_LENGTH_MAX = 60;

@@ -1,6 +1,7 @@
 /**
  * `npm run release -- --dry-run` shows what would be published; without `--dry-run` it is published. The packages have one version, and
  * only the tarballs of `npm run pack` are published: in the workspace the packages are private, so that plain `npm publish` is rejected.
+ * The Python client is not published by this: `twine upload` of its two files is a step of its own.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -18,7 +19,9 @@ if (words.length > 0 && !isDryRun) fail(`unknown argument ${words.join(" ")}: th
 const target = mkdtempSync(join(tmpdir(), "callnumber-release-"));
 process.on("exit", () => rmSync(target, { recursive: true }));
 // Each behind those that it depends on.
-const tarballs = output(process.execPath, "scripts/pack.mjs", target).split("\n");
+const tarballs = output(process.execPath, "scripts/pack.mjs", target)
+  .split("\n")
+  .filter((path) => path.endsWith(".tgz"));
 const versions = new Set(tarballs.map((tarball) => /-(\d[^/]*)\.tgz$/.exec(tarball)[1]));
 const [version] = versions;
 const problems = [

@@ -8,7 +8,7 @@ const NAMES_OF_NOTHING = /^(utils?|helpers?|common|types|manager|base|lib|misc)\
 const LINE_COUNT_MAX = 350;
 
 const packages = readdirSync(join(ROOT, "packages")).map((name) => join("packages", name));
-const files = packages.flatMap((name) => sourceFiles(join(name, "src")));
+const files = [...packages, join("clients", "python")].flatMap((name) => sourceFiles(join(name, "src")));
 if (files.length === 0) throw new Error("no source file was found: this check would see nothing");
 
 const breaches = [];
@@ -24,6 +24,6 @@ if (breaches.length > 0) process.exit(1);
 
 function sourceFiles(folder) {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.tsx?$/.test(name))
+    .filter((name) => /\.(tsx?|py)$/.test(name))
     .map((name) => join(folder, name));
 }

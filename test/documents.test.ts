@@ -12,6 +12,7 @@ const documents = [
   ...readdirSync(REPOSITORY),
   ...readdirSync(join(REPOSITORY, "docs"), { recursive: true, encoding: "utf8" }).map((name) => join("docs", name)),
   "packages/archive/README.md",
+  "clients/python/README.md",
 ].filter((name) => name.endsWith(".md"));
 /** Source and test files under version control. */
 const tracked = () =>

@@ -1,44 +1,47 @@
-/** The Python of this machine, and the Python client in it as its sources are. Where something is missing, tests give the reason. */
+/** The Python of this machine, with the sources of the Python client. */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { REPOSITORY } from "../processes/command.js";
 
 export const PYTHON_CLIENT = join(REPOSITORY, "clients", "python");
-const OLDEST = "3.9";
 
 /** `python3` of PATH, or that of the system: a package of Debian's is a module of the latter only. */
-const pythons = ["python3", "/usr/bin/python3"];
-
-/** Why there is no Python that has these modules; undefined where there is one. */
-export function withoutPython(...modules: readonly string[]): string | undefined {
-  if (pythonWith(...modules) !== undefined) return undefined;
-  return `there is no python3 of ${OLDEST} or later${modules.length > 0 ? ` with ${modules.join(", ")}` : ""}`;
-}
-
 export function pythonWith(...modules: readonly string[]): string | undefined {
-  const [major, minor] = OLDEST.split(".");
-  const script = ["import sys", `assert sys.version_info >= (${major}, ${minor})`, ...modules.map((name) => `import ${name}`)];
-  return pythons.find((python) => spawnSync(python, ["-c", script.join("\n")]).status === 0);
-}
-
-/** What a program of Python needs to find the client. */
-export function environmentOf(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const { CALLNUMBER_COORDINATOR: _, ...inherited } = process.env;
-  return { ...inherited, PYTHONPATH: join(PYTHON_CLIENT, "src"), PYTHONDONTWRITEBYTECODE: "1", ...env };
-}
-
-/** Runs a program of Python to its end. */
-export async function python(words: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = PYTHON_CLIENT) {
-  const options = { cwd, env: environmentOf(env), maxBuffer: 2 ** 28 };
-  return await promisify(execFile)(pythonWith() as string, words, options).then(
-    ({ stdout, stderr }) => ({ status: 0, stdout, stderr }),
-    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ status: code, stdout, stderr }),
+  const script = ["import sys", "assert sys.version_info >= (3, 9)", ...modules.map((name) => `import ${name}`)].join(
+    "\n",
   );
+  return ["python3", "/usr/bin/python3"].find((program) => spawnSync(program, ["-c", script]).status === 0);
 }
 
-/** Starts a program of Python. */
-export function startPython(words: readonly string[], env: NodeJS.ProcessEnv) {
-  const options = { cwd: PYTHON_CLIENT, env: environmentOf(env), stdio: ["ignore", "pipe", "pipe"] as const };
-  return spawn(pythonWith() as string, words, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+const PYTHON = pythonWith();
+/** Tests of the client are skipped then. */
+export const noPython = PYTHON === undefined;
+if (noPython) console.log("the tests of the Python client are skipped: there is no python3 of 3.9 or later");
+
+/** Starts a program of Python, or an option such as `-c`, which can import the client and its tests. */
+export function startPython(words: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { CALLNUMBER_COORDINATOR: _, ...inherited } = process.env;
+  const folders = [join(PYTHON_CLIENT, "src"), join(PYTHON_CLIENT, "tests")].join(":");
+  const ours = { PYTHONPATH: folders, PYTHONDONTWRITEBYTECODE: "1", PYTHONIOENCODING: "utf8" };
+  return spawn(PYTHON as string, words, { env: { ...inherited, ...ours, ...env } });
+}
+
+/** As `startPython`, to its end. */
+export async function python(words: readonly string[], env: NodeJS.ProcessEnv = {}, input = "") {
+  const child = startPython(words, env);
+  const output = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      output[name] += text;
+    });
+  }
+  child.stdin.end(input);
+  const status = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { status, ...output };
+}
+
+/** Runs any program to its end; throws with what it wrote when it fails. */
+export async function outputOf(program: string, ...words: readonly string[]): Promise<string> {
+  return (await promisify(execFile)(program, words)).stdout;
 }

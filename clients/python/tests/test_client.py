@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple, Type
 from unittest import mock
 
 from callnumber import TAKE_COUNT_MAX, Client, ClientError, decode
-from callnumber.buffer import _delay_s, _time_limit_s
+from callnumber.attempts import delay_s, time_limit_s
 from callnumber.codec import SEQUENCE_COUNT, SEQUENCE_MAX
 from scripted import ScriptedCoordinator, created, refusal, response, with_fields
 
@@ -197,14 +197,14 @@ class Requests(ClientCase):
             (9, 5.0, 5.0, 15.0),
             (1, 9_999.0, 60.0, 61.0),
         ]:
-            self.assertEqual(_delay_s(attempt, retry_after_s), least)
+            self.assertEqual(delay_s(attempt, retry_after_s), least)
             with mock.patch("random.random", return_value=1.0):
-                self.assertAlmostEqual(_delay_s(attempt, retry_after_s), most)
+                self.assertAlmostEqual(delay_s(attempt, retry_after_s), most)
 
     def test_the_time_limit_of_an_attempt_doubles_up_to_eight_times_within_the_wait(self) -> None:
         def limits(**options: float) -> List[float]:
             settings = self.client(**options)._settings
-            return [_time_limit_s(settings, attempt) for attempt in range(1, 6)]
+            return [time_limit_s(settings, attempt) for attempt in range(1, 6)]
 
         self.assertEqual(limits(request_timeout_s=5, wait_timeout_s=30), [5, 10, 20, 30, 30])
         self.assertEqual(limits(request_timeout_s=5, wait_timeout_s=600), [5, 10, 20, 40, 40])
@@ -477,7 +477,8 @@ class Options(unittest.TestCase):
         ]
         for kind, words, options in misuse:
             with self.subTest(options), self.assertRaisesRegex(kind, words):
-                Client(**{"holder": "test", **options})
+                given: Dict[str, Any] = {"holder": "test", **options}
+                Client(**given)
 
     def test_a_url_that_may_hold_a_password_is_rejected_and_not_shown(self) -> None:
         for url in ("ftp://u:S3CRET@h", "http://u:1234/S3CRET@h", "http://u:S3/CRET@h", "http://h/?S3CRET", "u:S3CRET@h"):

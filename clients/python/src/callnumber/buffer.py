@@ -11,13 +11,13 @@ import itertools
 import logging
 import math
 import os
-import random
 import secrets
 import threading
 import time
 from collections import deque
 from typing import Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from .attempts import as_client_error, delay_s, time_limit_s
 from .codec import BLOCK_COUNT, BLOCK_SIZE, SEQUENCE_COUNT, SEQUENCE_MAX, numbers_of_block
 from .demand import Demand
 from .errors import RETRIED_CODES, STOPPING_CODES, ClientError
@@ -31,12 +31,6 @@ _logger = logging.getLogger("callnumber")
 _WARNING_AFTER_S = 2.0
 #: How long a close waits for the response to a lease request in flight: its runs would stay open in the ledger.
 _CLOSE_GRACE_S = 1.0
-#: The time limit of a request doubles as often as this.
-_DOUBLINGS_MAX = 3
-_FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 10.0
-#: Clients that got the same Retry-After in the same instant come back spread over so long.
-_SPREAD_S = 1.0
-_LONGEST_RETRY_AFTER_S = 60.0
 
 _has_warned = False
 
@@ -241,7 +235,7 @@ class LeaseBuffer:
             try:
                 lease = self._lease_once(needed, attempt)
             except Exception as error:
-                pause_s = self._failed(_as_client_error(error), attempt)
+                pause_s = self._failed(as_client_error(error), attempt)
                 if pause_s is None:
                     return
                 self._has_ended.wait(pause_s)
@@ -274,7 +268,7 @@ class LeaseBuffer:
             if report is not None:
                 request["report"] = report
         path = f"/v1/namespaces/{settings.namespace}/leases"
-        response = self._coordinator.post(path, request, _time_limit_s(settings, attempt))
+        response = self._coordinator.post(path, request, time_limit_s(settings, attempt))
         lease = checked_lease(response, expected)
         with self._lock:
             if report is not None and report in self._spent:
@@ -305,7 +299,7 @@ class LeaseBuffer:
                 self._failure = error
                 if error.code in RETRIED_CODES:
                     _logger.info("attempt %d to lease failed: %s", attempt, error)
-                    return _delay_s(attempt, error.retry_after_s or 0.0)
+                    return delay_s(attempt, error.retry_after_s or 0.0)
                 if error.code in STOPPING_CODES:
                     _logger.error("this client makes no more numbers: %s", error)
                     self._spent.clear()
@@ -333,30 +327,3 @@ class LeaseBuffer:
 def _report_on(held: HeldRun, last_sequence: Optional[int], state: str) -> Report:
     run = held.lease.ledger_id(held.run)
     return {"run": run, "nonce": held.lease.nonce, "lastSequence": last_sequence, "state": state}
-
-
-def _time_limit_s(settings: Settings, attempt: int) -> float:
-    """
-    The time limit of an attempt (1, 2, …) to lease. It grows, because a coordinator with a queue longer than the limit would
-    lease to clients that have left, and serve none.
-    """
-    grown = settings.request_timeout_s * 2.0 ** min(attempt - 1, _DOUBLINGS_MAX)
-    return min(grown, max(settings.request_timeout_s, settings.wait_timeout_s))
-
-
-def _delay_s(attempt: int, retry_after_s: float) -> float:
-    """A random delay on top of what the coordinator requested, so that many importers do not come back in one instant."""
-    requested = min(retry_after_s, _LONGEST_RETRY_AFTER_S)
-    # The power stays within a float.
-    grown = _FIRST_DELAY_S * 2.0 ** min(attempt - 1, 10)
-    bound = min(_LONGEST_DELAY_S, max(grown, min(requested, _SPREAD_S)))
-    return requested + random.random() * bound
-
-
-def _as_client_error(error: Exception) -> ClientError:
-    """Of a function for a token, too."""
-    if isinstance(error, ClientError):
-        return error
-    wrapped = ClientError("internal_error", str(error) or type(error).__name__)
-    wrapped.__cause__ = error
-    return wrapped
