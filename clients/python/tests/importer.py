@@ -1,6 +1,6 @@
 """
 An importer for the tests of the repository, with a real coordinator: prints `pid number` for each number.
-    importer.py COUNT [--batch N] [--fork] [--spare-runs N] [--token T] [--expected-store-id ID] [--namespace NS]
+    importer.py COUNT [--batch N] [--pause-ms N] [--fork] [--spare-runs N] [--token T] [--expected-store-id ID] [--namespace NS]
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import logging
 import os
 import sys
+import time
 
 from callnumber import Client, ClientError
 
@@ -17,6 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("count", type=int)
     parser.add_argument("--batch", type=int, default=500)
+    parser.add_argument("--pause-ms", type=int, default=0, help="after each batch")
     parser.add_argument("--fork", action="store_true", help="halfway, a child goes on, too")
     parser.add_argument("--spare-runs", type=int, default=0)
     parser.add_argument("--token")
@@ -37,6 +39,7 @@ def main() -> int:
             for made in range(0, given.count, given.batch):
                 numbers = client.take(given.batch - 1) + [client.next()]
                 print("".join(f"{os.getpid()} {number}\n" for number in numbers), end="", flush=True)
+                time.sleep(given.pause_ms / 1000)
                 if given.fork and child == -1 and made >= given.count // 2:
                     child = os.fork()
             print(f"store {client.store_id}", flush=True)

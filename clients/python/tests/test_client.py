@@ -464,6 +464,7 @@ class Options(unittest.TestCase):
             (TypeError, "namespace must be", {"namespace": None}),
             (ValueError, "a label's name", {"labels": {"Shard": "3"}}),
             (TypeError, "the label shard", {"labels": {"shard": 3}}),
+            (TypeError, "labels must be names", {"labels": "shard"}),
             (ValueError, "number of labels", {"labels": {f"l{count}": "x" for count in range(9)}}),
             (ValueError, "expected_store_id", {"expected_store_id": "store 1"}),
             (TypeError, "expected_store_id", {"expected_store_id": 1}),

@@ -36,6 +36,8 @@ class Settings:
     def __post_init__(self) -> None:
         _require_match("namespace", self.namespace, _NAMESPACE, f"1 to 63 {_NAME_CHARACTERS}")
         _require_printable("holder", self.holder)
+        if not isinstance(self.labels, Mapping):
+            raise TypeError(f"labels must be names with values, not {described(self.labels)}")
         require_within("the number of labels", len(self.labels), 0, 8)
         for name, value in self.labels.items():
             _require_match("a label's name", name, _LABEL_NAME, f"1 to 32 {_NAME_CHARACTERS}")

@@ -53,7 +53,7 @@ class Coordinator:
         headers = {"content-type": "application/json", "accept": "application/json", "connection": "close"}
         headers.update(_authorization(token))
         limit = _TimeLimit(timeout_s)
-        connection = self._connection(limit)
+        connection = self._connection(timeout_s)
         try:
             connection.request("POST", self._path + path, json.dumps(body).encode(), headers)
             response, content = _read(connection, limit)
@@ -67,10 +67,10 @@ class Coordinator:
             return parsed
         raise self._response_error(response, parsed, len(content) > _RESPONSE_BYTES_MAX)
 
-    def _connection(self, limit: _TimeLimit) -> http.client.HTTPConnection:
+    def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
         if self._tls is None:
-            return http.client.HTTPConnection(self._host, self._port, timeout=limit.left_s())
-        return http.client.HTTPSConnection(self._host, self._port, timeout=limit.left_s(), context=self._tls)
+            return http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=self._tls)
 
     def _response_error(self, response: http.client.HTTPResponse, content: object, is_too_long: bool) -> ClientError:
         error: Dict[str, Any] = content if isinstance(content, dict) else {}
