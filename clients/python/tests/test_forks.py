@@ -13,7 +13,8 @@ from multiprocessing.connection import Connection
 from typing import Any, Callable, Dict, List
 from unittest import mock
 
-from callnumber import Client, ClientError
+from callnumber import Client, ClientError, decode
+from callnumber.buffer import Forks
 from callnumber.codec import SEQUENCE_COUNT
 from scripted import created
 from test_client import ClientCase, runs_of, until
@@ -43,7 +44,7 @@ def take_into(connection: Connection, client: Client) -> None:
 
 
 @unittest.skipUnless(hasattr(os, "fork"), "this platform has no fork")
-class Forks(ClientCase):
+class Copies(ClientCase):
     def test_a_child_leases_a_run_of_its_own_and_the_parent_goes_on_where_it_was(self) -> None:
         client = self.client()
         made = client.take(10)
@@ -157,15 +158,27 @@ print(*(set(sys.modules) - before))
         with mock.patch("callnumber.client.getpid", return_value=os.getpid() + 1), mock.patch(
             "callnumber.buffer.os.getpid", return_value=os.getpid() + 1
         ):
-            made += [client.next(), *client.take(2)]
-        self.assertEqual(runs_of(made), [1, 2])
+            made.append(client.next())
+            made += client.take(2)
+        self.assertEqual([decode(number).run for number in made], [1, 1, 2, 2, 2])
 
     def test_a_copy_that_has_the_pid_of_the_original_is_known_by_the_count_of_forks(self) -> None:
         client = self.client()
         made = client.take(2)
         with mock.patch("callnumber.buffer.Forks.count", 99):
-            made += client.take(2)
-        self.assertEqual(runs_of(made), [1, 2])
+            made += [client.next(), *client.take(2)]
+        self.assertEqual([decode(number).run for number in made], [1, 1, 2, 2, 2])
+
+    def test_a_fork_in_the_middle_of_a_call_discards_the_numbers_of_the_parent(self) -> None:
+        client = self.client()
+        client.next()
+
+        def fork(_: int) -> None:
+            Forks.count += 1
+
+        with mock.patch.object(client._buffer, "request_for", fork):
+            numbers = client.take(2)
+        self.assertEqual(runs_of(numbers), [2])
 
     def test_the_processes_of_multiprocessing_have_runs_of_their_own(self) -> None:
         client = self.client()
