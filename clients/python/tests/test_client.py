@@ -132,6 +132,18 @@ class Demand(ClientCase):
 
         self.assertEqual(self.used(use), [1, 5])
 
+    def test_missing_runs_are_requested_while_numbers_are_at_hand(self) -> None:
+        client = self.client()
+        client.take(5_000)
+        client._buffer.request_for(80_000)
+        until(lambda: len(self.coordinator.requests) == 2)
+        self.assertEqual(self.coordinator.run_counts, [1, 5])
+
+    def test_spare_runs_at_hand_are_not_requested_again(self) -> None:
+        demand = self.client(spare_runs=4)._buffer._demand
+        self.assertEqual([demand.run_count_to_request(0, held) for held in (0, 2, 3)], [4, 2, 1])
+        self.assertEqual(demand.run_count_to_request(1, 0), 5)
+
     def test_leases_grow_with_demand_to_half_of_what_was_used_and_no_further_than_allowed(self) -> None:
         client = self.client(max_runs_per_lease=2)
         for used in range(1, 15):
@@ -307,6 +319,13 @@ class Leases(ClientCase):
                 client.take(SEQUENCE_COUNT)
         client.close()
         self.assertNotIn("closed", [report["state"] for report in self.coordinator.reports])
+
+    def test_the_same_run_again_stops_the_client(self) -> None:
+        client = self.client()
+        client.next()
+        self.coordinator.always = with_fields(firstRun=1)
+        with self.refused("run_not_increasing", "leased run 0/1, which is not above"):
+            client.take(SEQUENCE_COUNT)
 
     def test_the_coordinator_stops_a_client_with_these_codes_permanently(self) -> None:
         for code in ("run_above_high_water_mark", "store_id_mismatch", "store_forked"):
