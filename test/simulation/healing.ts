@@ -61,6 +61,8 @@ export async function heal(world: World): Promise<void> {
         world.operator.advance();
       } else if (verb.name === "move") {
         world.operator.move(world.newPlaces[verb.to]);
+      } else if (verb.name === "recover in an empty place") {
+        world.operator.recoverAt(world.newPlaces[0]);
       } else {
         importer.refusedWith = undefined;
         world.operator.recover(WATCH_MS, verb.version);
@@ -72,6 +74,7 @@ export async function heal(world: World): Promise<void> {
 type Verb = (
   | { readonly name: "advance-version" }
   | { readonly name: "move"; readonly to: 0 | 1 }
+  | { readonly name: "recover in an empty place" }
   | { readonly name: "recover"; readonly version: number }
 ) & {
   readonly areCoordinatorsStopped?: true;
@@ -90,9 +93,10 @@ function nextVerb(
     // The move was cut short, and the record is gone or damaged with its seal: the error names `recover`.
     const isLost = lastVerb?.name === "move" && refused !== "namespace_moved" && asksForOperator(refused);
     if (isLost) return { name: "recover", version: 0 };
+    const isElsewhere = refused === "namespace_moved" && lastVerb?.name === "move";
+    // Begun for each place: for one in a seal that was put back, and for the other later. None was made: the error names `recover`.
+    if (isElsewhere && lastVerb.to === 1) return { name: "recover in an empty place" };
     // Begun for the other place.
-    const isElsewhere =
-      operator.refusedWith?.code === "namespace_moved" && lastVerb?.name === "move" && lastVerb.to === 0;
     return { name: "move", to: isElsewhere ? 1 : 0 };
   }
   if (code === "run_space_exhausted") return { name: "advance-version" };

@@ -12,6 +12,7 @@ import {
   CoordinatorError,
   ledgerIdOf,
   MemoryStore,
+  movedToIn,
   moveNamespace,
   planAdvance,
   planRecovery,
@@ -85,6 +86,17 @@ export class Operator {
         target: { store, place: name, checkpointFile: BLANK },
       });
       return `${name}, store id ${storeId}, mark ${record.highWaterMark} of version ${record.version}`;
+    });
+  }
+
+  /** In an empty place, where every place that the store was moved to is lost: under the id that the last refusal named. */
+  recoverAt({ name, store }: NewPlace): void {
+    const { storeId = "" } = movedToIn(this.refusedWith?.movedTo ?? "") ?? {};
+    void this.#type("recover", async () => {
+      const common = { ...this.#common(), store, checkpointFile: BLANK, bounds: BOUNDS };
+      const options = { ...common, storeId, floors: [], nodeCount: 1, isClockChecked: true, watchMs: 0 };
+      const { after } = await recoverNamespace(options, await planRecovery(options));
+      return `${name}, store id ${storeId}, mark ${after.highWaterMark} of version ${after.version}`;
     });
   }
 

@@ -42,7 +42,7 @@ export {
   type Observed,
   recordToWrite,
 } from "../../packages/coordinator/src/guard/step-store.js";
-export { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
+export { movedToIn, parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 export { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
