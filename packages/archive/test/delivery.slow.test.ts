@@ -39,7 +39,7 @@ test("a message on standard input is stored once, without a word, whatever its s
     FROM_,
     LETTER,
   ]);
-  expect(await deliver("", ...coordinator)).toEqual([1, "", "it is empty\n"]);
+  expect(await deliver("", ...coordinator)).toEqual([1, "", "callnumber-archive: it is empty\n"]);
   // Larger than what a pipe holds.
   expect(await deliver(`${LETTER}${"x".repeat(3_000_000)}\n`, ...coordinator)).toEqual([0, "", ""]);
   expect(rowsOf(archive).map(({ raw }) => raw.length)).toEqual(expect.arrayContaining([LETTER.length + 3_000_001]));

@@ -250,7 +250,7 @@ test("the command adds links, refuses others by name with status 1, lists them, 
   expect(links("csv", "missing.csv")).toEqual([
     1,
     "",
-    expect.stringMatching(/source_unusable: It can't be read: ENOENT/),
+    expect.stringMatching(/source_unusable: The old archive can't be read: ENOENT/),
   ]);
   const wrong = [
     ["what"],
