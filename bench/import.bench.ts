@@ -57,7 +57,7 @@ test("an import", async () => {
   publish("import", {
     heading: "An import by one process",
     sentences: [
-      `${describeMachine()} ${messageCount.toLocaleString("en-US")} messages, of the sample list, repeated with other Message-IDs; ${ROUND_COUNT} rounds of whole processes, of the installed package and of a bundled loop; medians and quartiles, ratios within a round.`,
+      `${describeMachine()} ${messageCount.toLocaleString("en-US")} messages, of the sample list, repeated with other Message-IDs; ${ROUND_COUNT} rounds of whole processes; medians and quartiles, ratios within a round. The package is installed, and the loop is bundled.`,
     ],
     table: {
       columns: ["import", "CPU µs a message", "times the plain loop", "messages a second", "MB", "target"],

@@ -46,7 +46,7 @@ describe.skipIf(noPython)("the Python client", () => {
     expect(modules.sort()).toEqual(["test_client.py", "test_codec.py", "test_faults.py", "test_forks.py"]);
   });
 
-  test.each(drawn(modules, 2, inject("seed")))("%s passes", async (name) => {
+  test.each(drawn(modules, 4, inject("seed")))("%s passes", async (name) => {
     const { status, stderr } = await python(["-m", "unittest", name.replace(/\.py$/, "")]);
     expect(stderr).toMatch(/^Ran [1-9]\d* tests? in .*\n\nOK\b/m);
     expect(status).toBe(0);

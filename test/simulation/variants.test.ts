@@ -9,8 +9,8 @@ import { THE_GUARD, VARIANTS } from "./variants.js";
 const HISTORY_COUNT_MAX = 5_000;
 const NONE: ReadonlySet<LimitName> = new Set();
 
-/** A run tries a sixth of them, and its log shows which. */
-const DRAWN = drawn(VARIANTS, 6, inject("seed"));
+/** A run tries a ninth of them, and its log shows which. */
+const DRAWN = drawn(VARIANTS, 9, inject("seed"));
 
 test.for(DRAWN.map((variant) => [variant.name, variant] as const))(
   "the simulation catches %s",

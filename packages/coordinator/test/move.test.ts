@@ -74,7 +74,7 @@ const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
   ["memory to memory", memoryPlace, memoryPlace],
 ];
 
-describe.each(drawn(PAIRS, 2, inject("seed")))("a move from %s", (_, makeSource, makeTarget) => {
+describe.each(drawn(PAIRS, 3, inject("seed")))("a move from %s", (_, makeSource, makeTarget) => {
   test("a move ends leasing from the old store; the new one has the ledger, and leases the next version", async () => {
     const { to, source, target, storeId, old, leases } = await pair(makeSource, makeTarget);
     const [first, second] = leases as [Lease, Lease];
