@@ -100,6 +100,7 @@ function problemOf(pages: readonly Page[], all: readonly Place[], places: readon
   }
   const isOther = ({ messageId }: Place, index: number) => messageId !== null && bare(messageId) !== ids[index];
   const other = areOwn ? places.findIndex(isOther) : -1;
+  // What looks like such a release may be a mailbox that lost its first message: then a page's own message is here, at another place.
   const areAnswered = places.every(({ inReplyTo }, index) => bare(inReplyTo ?? "") === ids[index]);
   const isShifted = places.some(({ messageId }) => ids.includes(bare(messageId ?? "")));
   if (other < 0 || (areAnswered && !isShifted)) return undefined;
