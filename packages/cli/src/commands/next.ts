@@ -1,7 +1,8 @@
 /** `next`: call numbers at the terminal and in scripts, made by the coordinator. */
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { NUMBER_COUNT_MAX, pathOf } from "@callnumber/protocol/api";
+import { LEASE_RUN_COUNT_MAX, NUMBER_COUNT_MAX, pathOf } from "@callnumber/protocol/api";
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { numbersResponseSchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";
 import { invocation } from "../invocation.js";
@@ -16,7 +17,8 @@ import {
 import { jsonLine, print } from "../output.js";
 import { RequestError, requestJson } from "../requests.js";
 
-const COUNT_MAX = 1_048_576;
+/** As many as `take` of the client. */
+const COUNT_MAX = LEASE_RUN_COUNT_MAX * SEQUENCE_COUNT;
 const WAIT_TIMEOUT_MS = 10_000;
 /** On top of what the coordinator asks for: commands that failed together do not come back together. */
 const JITTER_MS = 400;
