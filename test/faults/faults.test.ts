@@ -23,7 +23,7 @@ const FAULTS = IS_WHOLE
   ? ALL
   : drawn(
       ALL.filter(({ isShort }) => isShort),
-      4,
+      3,
       inject("seed"),
     );
 
