@@ -14,17 +14,22 @@ export function pythonWith(...modules: readonly string[]): string | undefined {
   return ["python3", "/usr/bin/python3"].find((program) => spawnSync(program, ["-c", script]).status === 0);
 }
 
-const PYTHON = pythonWith();
+/** Undefined: there is none of 3.9 or later. */
+export const PYTHON = pythonWith();
 /** Tests of the client are skipped then. */
 export const noPython = PYTHON === undefined;
 if (noPython) console.log("the tests of the Python client are skipped: there is no python3 of 3.9 or later");
 
-/** Starts a program of Python, or an option such as `-c`, which can import the client and its tests. */
-export function startPython(words: readonly string[], env: NodeJS.ProcessEnv = {}) {
+/** Where Python can import the client and its tests. */
+export function pythonEnv(): NodeJS.ProcessEnv {
   const { CALLNUMBER_COORDINATOR: _, ...inherited } = process.env;
   const folders = [join(PYTHON_CLIENT, "src"), join(PYTHON_CLIENT, "tests")].join(":");
-  const ours = { PYTHONPATH: folders, PYTHONDONTWRITEBYTECODE: "1", PYTHONIOENCODING: "utf8" };
-  return spawn(PYTHON as string, words, { env: { ...inherited, ...ours, ...env } });
+  return { ...inherited, PYTHONPATH: folders, PYTHONDONTWRITEBYTECODE: "1", PYTHONIOENCODING: "utf8" };
+}
+
+/** Starts a program of Python, or an option such as `-c`, in the environment of `pythonEnv`. */
+export function startPython(words: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  return spawn(PYTHON as string, words, { env: { ...pythonEnv(), ...env } });
 }
 
 /** As `startPython`, to its end. */

@@ -21,6 +21,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
     decode: ["Decode call numbers to version, run and sequence (offline)", () => import("./commands/decode.js")],
     encode: ["Encode version, run and sequence as a call number (offline)", () => import("./commands/encode.js")],
     explain: ["Explain an error code, and how to fix it", () => import("./commands/explain.js")],
+    conformance: ["Check whether a client of your own keeps the rules", () => import("./commands/conformance.js")],
     complete: ["Complete commands and options in a shell", () => import("./commands/complete.js")],
   },
   "Maintain:": {

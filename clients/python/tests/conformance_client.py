@@ -1,0 +1,37 @@
+"""The client as `callnumber conformance` drives it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from callnumber import Client, ClientError
+
+
+def main() -> None:
+    client = Client(
+        holder="conformance",
+        token=os.environ.get("CALLNUMBER_TOKEN"),
+        expected_store_id=os.environ.get("CALLNUMBER_EXPECTED_STORE_ID"),
+        request_timeout_s=int(os.environ["CALLNUMBER_REQUEST_TIMEOUT_MS"]) / 1000,
+        wait_timeout_s=int(os.environ["CALLNUMBER_WAIT_TIMEOUT_MS"]) / 1000,
+    )
+    for line in sys.stdin:
+        command, _, count = line.strip().partition(" ")
+        try:
+            child = os.fork() if command == "fork" else None
+            if command in ("next", "fork"):
+                print(*client.take(int(count)), sep="\n", flush=True)
+            elif command == "close":
+                client.close()
+            if child == 0:
+                os._exit(0)
+            if child is not None:
+                os.waitpid(child, 0)
+            print("ok", flush=True)
+        except ClientError as error:
+            print("error", error.code, error, flush=True)
+
+
+if __name__ == "__main__":
+    main()

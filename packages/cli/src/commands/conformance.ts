@@ -1,0 +1,99 @@
+/** `conformance`: whether a client keeps the rules that make its numbers unique. */
+import { availableParallelism } from "node:os";
+import { Command } from "commander";
+import * as z from "zod";
+import { LEASE_RULES } from "../conformance/lease-rules.js";
+import { RESPONSE_RULES } from "../conformance/response-rules.js";
+import { BrokenRule, type Rule, Trial, Unsupported } from "../conformance/rule.js";
+import { invocation } from "../invocation.js";
+import { addOptions, checkedOption } from "../options.js";
+import { print, printJson, type Style } from "../output.js";
+import { terminalTable } from "../table.js";
+
+type Result = "kept" | "broken" | "not tried";
+
+interface Tried extends Pick<Rule, "name" | "text"> {
+  readonly result: Result;
+  readonly reason?: string;
+}
+
+const RULES: readonly Rule[] = [...LEASE_RULES, ...RESPONSE_RULES];
+const names = RULES.map(({ name }) => name);
+const rulesSchema = z
+  .string()
+  .transform((text) => text.split(","))
+  .pipe(z.array(z.enum(names, { error: `must be some of ${names.join(", ")}` })))
+  .transform((wanted) => RULES.filter(({ name }) => wanted.includes(name)));
+
+const STYLES: Readonly<Partial<Record<Result, Style>>> = { broken: "red", "not tried": "dim" };
+/** Rules wait more than they compute. */
+const RULES_PER_CORE = 2;
+
+export function makeCommand(): Command {
+  const command = new Command("conformance")
+    .description(
+      "Tries a client in any language against a coordinator that loses, cuts, delays and forges responses, and prints which rules it keeps. " +
+        "COMMAND starts a program that reads `next 3`, `fork 3` or `close` on standard input, and prints numbers, one a line, then `ok`, " +
+        "`error REASON` or `unsupported`. The exit code is 1 when a rule is broken.",
+    )
+    .argument("<command...>", "after --, the command that starts the client; its settings are in the environment")
+    .addHelpText("after", "\nExample:\n  $ callnumber conformance -- python3 my_client.py")
+    .action(conformance);
+  return addOptions(command, [
+    checkedOption("--rules <names>", "try these rules alone, separated by commas", rulesSchema),
+  ]);
+}
+
+async function conformance(
+  words: readonly string[],
+  { rules = RULES, json }: { readonly rules?: readonly Rule[]; readonly json?: boolean },
+): Promise<void> {
+  const tried = await triedAll(rules, words);
+  const count = (result: Result) => tried.filter((one) => one.result === result).length;
+  const broken = tried.filter(({ result }) => result === "broken");
+  if (broken.length > 0) invocation().exitCode = 1;
+  if (json === true) {
+    return printJson({ kept: count("kept"), broken: broken.length, notTried: count("not tried"), rules: tried });
+  }
+  const table = terminalTable<Tried>(
+    [
+      { heading: "Rule", cellOf: ({ name }) => name, expendability: 0 },
+      { heading: "Result", cellOf: ({ result }) => result, styleOf: ({ result }) => STYLES[result], expendability: 0 },
+      { heading: "A client …", cellOf: ({ text }) => text, shrinksTo: 20, expendability: 1 },
+    ],
+    tried,
+  );
+  print(
+    [
+      table,
+      ...broken.map(({ name, reason }) => `${name}: ${reason}`),
+      `${count("kept")} kept, ${broken.length} broken, ${count("not tried")} not tried`,
+    ].join("\n"),
+  );
+}
+
+/** In the order of the rules. */
+async function triedAll(rules: readonly Rule[], words: readonly string[]): Promise<readonly Tried[]> {
+  const tried: Tried[] = [];
+  const left = [...rules.entries()];
+  const work = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const [at, rule] = next;
+      tried[at] = await outcome(rule, words);
+    }
+  };
+  await Promise.all(Array.from({ length: RULES_PER_CORE * availableParallelism() }, work));
+  return tried;
+}
+
+async function outcome(rule: Rule, words: readonly string[]): Promise<Tried> {
+  const { name, text } = rule;
+  try {
+    await Trial.run(rule, words, invocation().io.env);
+    return { name, text, result: "kept" };
+  } catch (error) {
+    if (error instanceof Unsupported) return { name, text, result: "not tried" };
+    if (error instanceof BrokenRule) return { name, text, result: "broken", reason: error.message };
+    throw error;
+  }
+}

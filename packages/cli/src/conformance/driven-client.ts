@@ -1,0 +1,68 @@
+/** A client under test: a process that is told what to do by lines on standard input, and answers on standard output. */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { batchesOf } from "../input.js";
+import { BrokenRule } from "./rule.js";
+
+/** What the process answered: the lines before the last one, and its reason if that one began with `error`. */
+export interface Answered {
+  readonly callNumbers: readonly string[];
+  readonly error?: string;
+  readonly isUnsupported?: true;
+}
+
+/** A program that has not answered by then hangs: no result depends on how fast it is. */
+const HANG_MS = 300_000;
+const ERROR_LENGTH_MAX = 300;
+
+export class DrivenClient {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #lines: AsyncGenerator<readonly string[]>;
+  /** Resolves to why it could not start, if it could not. */
+  readonly #closed: Promise<unknown>;
+  #errors = "";
+
+  constructor([program = "", ...words]: readonly string[], env: NodeJS.ProcessEnv) {
+    this.#child = spawn(program, words, { env, stdio: "pipe" });
+    this.#closed = once(this.#child, "close").catch((error: unknown) => error);
+    this.#child.stdin.on("error", () => {}); // It has ended: the missing answer says so.
+    this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#errors = (this.#errors + text).slice(-ERROR_LENGTH_MAX);
+    });
+    this.#lines = batchesOf(this.#child.stdout.setEncoding("utf8"), "the client's standard output");
+  }
+
+  /** @throws BrokenRule when the process ends or hangs before it has answered. */
+  async ask(command: string): Promise<Answered> {
+    this.#child.stdin.write(`${command}\n`);
+    const callNumbers: string[] = [];
+    for (;;) {
+      callNumbers.push(...(await this.#nextLines(command)));
+      const [, answer, reason] = /^(ok|unsupported|error) ?(.*)/.exec(callNumbers.at(-1) ?? "") ?? [];
+      if (answer === undefined) continue;
+      callNumbers.pop();
+      if (answer === "error") return { callNumbers, error: String(reason) };
+      return answer === "ok" ? { callNumbers } : { callNumbers, isUnsupported: true };
+    }
+  }
+
+  /** kill -9. */
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#closed;
+  }
+
+  async #nextLines(command: string): Promise<readonly string[]> {
+    const hang = new AbortController();
+    const hung = delay(HANG_MS, undefined, { signal: hang.signal, ref: false }).catch(() => {});
+    const next = await Promise.race([this.#lines.next(), hung]);
+    hang.abort();
+    if (next === undefined) throw new BrokenRule(`no answer to "${command}" within ${HANG_MS / 60_000} min`);
+    if (next.done !== true) return next.value;
+    const closed = await this.#closed;
+    if (closed instanceof Error) throw new RangeError(`the client can't be started: ${closed.message}`);
+    const end = this.#child.exitCode ?? this.#child.signalCode;
+    throw new BrokenRule(`the client ended (${end}) instead of an answer to "${command}": ${this.#errors.trim()}`);
+  }
+}

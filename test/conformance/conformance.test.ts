@@ -1,0 +1,105 @@
+/**
+ * `callnumber conformance`: our clients and the one of docs/how-to/write-a-client.md keep its rules, and for each rule there is a client that
+ * breaks it and is found out. Guarantees: G9 (docs/guarantees.md).
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, inject, test } from "vitest";
+import { LEASE_RULES } from "../../packages/cli/src/conformance/lease-rules.js";
+import { RESPONSE_RULES } from "../../packages/cli/src/conformance/response-rules.js";
+import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
+import { noPython, PYTHON, PYTHON_CLIENT, pythonEnv } from "../python/python.js";
+import { drawn } from "../size-of-run.js";
+import { BREAKS, brokenClient, exampleClient } from "./broken-clients.js";
+
+const RULES = [...LEASE_RULES, ...RESPONSE_RULES].map(({ name }) => name);
+/** Of them a run of `npm test` tries one each. */
+const PARTS = 6;
+const seed = inject("seed");
+const NODE_CLIENT = join(REPOSITORY, "packages", "client", "test", "conformance-client.mjs");
+
+interface Outcome {
+  readonly kept: number;
+  readonly broken: number;
+  readonly notTried: number;
+  readonly rules: readonly { readonly name: string; readonly result: string; readonly reason?: string }[];
+}
+
+async function tried(rules: readonly string[], words: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+  const { code, stdout, stderr } = await callnumber(
+    ["conformance", "--json", "--rules", rules.join(","), "--", ...words],
+    { env },
+  );
+  expect(stderr).toBe("");
+  const outcome = JSON.parse(stdout) as Outcome;
+  expect(code).toBe(outcome.broken === 0 ? 0 : 1);
+  expect(outcome.rules.map(({ name }) => name)).toEqual(rules);
+  return outcome;
+}
+
+const notKept = ({ rules }: Outcome) => rules.filter(({ result }) => result !== "kept");
+
+/** A program of Python as the command of a client. */
+async function written(code: string): Promise<readonly [words: readonly string[], env: NodeJS.ProcessEnv]> {
+  const folder = await folderForTest();
+  const path = join(folder, "client.py");
+  await writeFile(path, code);
+  return [[PYTHON as string, path], { ...pythonEnv(), TMPDIR: folder }];
+}
+
+test("the client for Node keeps the rules drawn by the seed, and can't be forked", async () => {
+  const outcome = await tried(drawn(RULES, PARTS, seed), [process.execPath, NODE_CLIENT]);
+  expect(notKept(outcome).filter(({ name }) => name !== "fork")).toEqual([]);
+  const fork = await tried(["fork"], [process.execPath, NODE_CLIENT]);
+  expect(fork).toMatchObject({ kept: 0, broken: 0, notTried: 1, rules: [{ result: "not tried" }] });
+});
+
+describe.skipIf(noPython)("clients in Python", () => {
+  test("the client for Python keeps the rules drawn by the seed", async () => {
+    const client = join(PYTHON_CLIENT, "tests", "conformance_client.py");
+    expect(notKept(await tried(drawn(RULES, PARTS, seed + 1), [PYTHON as string, client], pythonEnv()))).toEqual([]);
+  });
+
+  test("the client of docs/how-to/write-a-client.md keeps the rules drawn by the seed", async () => {
+    expect(notKept(await tried(drawn(RULES, PARTS, seed + 2), ...(await written(exampleClient()))))).toEqual([]);
+  });
+
+  test("each rule has a client that breaks it", () => {
+    expect(Object.keys(BREAKS).sort()).toEqual(RULES.toSorted());
+  });
+
+  test.concurrent.each(drawn(RULES, PARTS, seed + 3))("a client that breaks %s is found out", async (rule) => {
+    const outcome = await tried([rule], ...(await written(brokenClient(rule))));
+    expect(outcome.rules).toEqual([{ ...outcome.rules[0], result: "broken", reason: expect.any(String) }]);
+  });
+});
+
+describe("a program that is no client", () => {
+  const conformance = (...words: readonly string[]) =>
+    callnumber(["conformance", "--rules", "token", "--", ...words], { env: process.env });
+
+  test.each([
+    ["process.exit(3)", 'token: the client ended (3) instead of an answer to "next 16385": '],
+    ['console.error("no such module"); process.exit(1)', 'instead of an answer to "next 16385": no such module'],
+    [
+      'console.log("hello\\nok"); setInterval(() => {}, 1e6)',
+      'token: "hello" is no call number, ok, error or unsupported',
+    ],
+    ['console.log("2VznWE2i\\nok"); setInterval(() => {}, 1e6)', "token: made 2VznWE2i of run 99: not leased to it"],
+  ])("%s breaks a rule, which the table says with the reason", async (script, reason) => {
+    const { code, stdout } = await conformance(process.execPath, "-e", script);
+    expect(stdout).toMatch(/^Rule +Result +A client …\ntoken +broken +sends its token with each request\n/);
+    expect(stdout).toContain(reason);
+    expect(stdout).toMatch(/\n0 kept, 1 broken, 0 not tried\n$/);
+    expect(code).toBe(1);
+  });
+
+  test("a command that can't be started is a misuse, as is a rule that is none", async () => {
+    const { code, stderr } = await conformance("/no/such/program");
+    expect(stderr).toBe("callnumber: the client can't be started: spawn /no/such/program ENOENT\n");
+    expect(code).toBe(2);
+    const other = await callnumber(["conformance", "--rules", "fork,nothing", "--", "true"]);
+    expect(other.stderr).toContain("must be some of encoding, fewer-runs");
+    expect(other.code).toBe(2);
+  });
+});
