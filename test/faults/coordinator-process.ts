@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
 import type { Bounds } from "../../packages/coordinator/src/guard/clocks.js";
+import { PYTHON, pythonEnv } from "../python/python.js";
 import type { ReceivedLease } from "./received.js";
 import type { Counts } from "./refusal-codes.js";
 
@@ -16,10 +17,19 @@ export interface Program {
   readonly errors: () => string;
 }
 
-/** Starts a program of this directory, which takes its settings as its first parameter and has a channel for messages. */
-export function startProgram(name: string, settings: object, spawnProgram: SpawnProgram = spawn): Program {
+const WITH_MESSAGES: SpawnOptions = { stdio: ["ignore", "pipe", "pipe", "ipc"] };
+
+/** Starts a program of this directory, in JavaScript or Python, which takes its settings as its first parameter. */
+export function startProgram(
+  name: string,
+  settings: object,
+  spawnProgram: SpawnProgram = spawn,
+  options = WITH_MESSAGES,
+): Program {
   const words = [join(import.meta.dirname, name), JSON.stringify(settings)];
-  const child = spawnProgram(process.execPath, words, { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  const child = name.endsWith(".py")
+    ? spawnProgram(PYTHON as string, words, { ...options, env: pythonEnv() })
+    : spawnProgram(process.execPath, words, options);
   let errors = "";
   child.stderr?.on("data", (chunk) => (errors += String(chunk)));
   return { child, errors: () => errors };

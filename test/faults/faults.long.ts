@@ -1,8 +1,10 @@
 /** The long form of the fault suite: all kinds over and over, with new seeds, for some minutes: `npm run faults -- --minutes 10`. */
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
+import { noPython } from "../python/python.js";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { ALL_FAULTS } from "./all-faults.js";
+import { UsualLoad } from "./load.js";
 import { codesMissing } from "./refusal-codes.js";
 import { availableFaults, type FaultResult, lineOf } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
@@ -26,7 +28,8 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
     const fault = faults[index % faults.length] as (typeof faults)[number];
     const name = `${fault.name} (seed ${seed + index})`;
     try {
-      const result = await fault.run({ binary, injectionCount: INJECTIONS, random: seededRandom(seed + index) });
+      const load = new UsualLoad(0, !noPython);
+      const result = await fault.run({ binary, injectionCount: INJECTIONS, random: seededRandom(seed + index), load });
       console.log(lineOf(result));
       for (const problem of result.problems) failures.push(`${name}: ${problem}`);
       for (const code of result.missing) failures.push(`${name}: no request was rejected with ${code}`);

@@ -3,6 +3,7 @@
  * `npm test`; each kind in `npm run test:all`, and for as long as you like in `npm run faults`. Two at a time, as most of a fault is waiting.
  */
 import { describe, expect, inject, test } from "vitest";
+import { noPython } from "../python/python.js";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { drawn, IS_WHOLE, sized } from "../size-of-run.js";
 import { ALL_FAULTS } from "./all-faults.js";
@@ -42,7 +43,7 @@ describe("under every fault", () => {
         return skip(reason);
       }
       const random = seededRandom(seed + index);
-      const load = new UsualLoad(PAUSE_MS);
+      const load = new UsualLoad(PAUSE_MS, IS_WHOLE && !noPython);
       const result = await fault.run({ binary, injectionCount: INJECTIONS, random, load });
       results.push(result);
       console.log(lineOf(result));

@@ -9,6 +9,7 @@ import { type Lease, ledgerIdOf } from "@callnumber/protocol/api";
 import { checkedLease } from "../../packages/client/src/lease-check.js";
 import { CallNumberCheck } from "./call-number-check.js";
 import { repeated } from "./control.js";
+import { ProcessImporter } from "./process-importer.js";
 import type { Received } from "./received.js";
 import type { Counts } from "./refusal-codes.js";
 
@@ -40,16 +41,23 @@ export interface Load {
 export class UsualLoad implements Load {
   #importers: readonly Importer[] = [];
   #minting: MintingImporter | undefined;
+  #inPython: ProcessImporter | undefined;
 
-  /** @param pauseMs of each importer and of the control after each response. Default 0: as fast as they can, which takes a whole core. */
-  constructor(readonly pauseMs = 0) {}
+  /**
+   * @param pauseMs of each importer and of the control after each response. Default 0: as fast as they can, which takes a whole core.
+   * @param hasPython another importer is a process in Python with a fork, killed after each few leases.
+   */
+  constructor(
+    readonly pauseMs = 0,
+    readonly hasPython = false,
+  ) {}
 
   get callNumberCount(): number {
     return this.#minting?.check.count ?? 0;
   }
 
   get problems(): readonly string[] {
-    return this.#minting?.check.findings ?? [];
+    return [...(this.#minting?.check.findings ?? []), ...(this.#inPython?.failures ?? [])];
   }
 
   get leaseCounts(): readonly number[] {
@@ -64,6 +72,16 @@ export class UsualLoad implements Load {
       new Importer({ ...taking, name: "b", changesCoordinators: true }),
     ];
     this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.pauseMs + MINTING_PAUSE_MS });
+    if (!this.hasPython) return;
+    const { check } = this.#minting;
+    this.#inPython = new ProcessImporter(workplace, {
+      index: 0,
+      isInPython: true,
+      takeCount: TAKE_COUNT,
+      pauseMs: this.pauseMs + MINTING_PAUSE_MS,
+      killEveryLeases: KILL_EVERY_LEASES,
+      readerFor: (name) => check.reader("", `${name} in Python`),
+    });
   }
 
   /** The control counts its repeats itself. */
@@ -72,7 +90,7 @@ export class UsualLoad implements Load {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#importers, this.#minting].map((one) => one?.stop()));
+    await Promise.all([...this.#importers, this.#minting, this.#inPython].map((one) => one?.stop()));
   }
 }
 
@@ -146,6 +164,8 @@ export class Importer {
 /** Otherwise the control and the other importers would get no processor time. */
 const MINTING_PAUSE_MS = 5;
 const TAKE_COUNT = 4_096;
+/** Of the importer in Python. */
+const KILL_EVERY_LEASES = 8;
 const WAIT_TIMEOUT_MS = 500;
 
 /**

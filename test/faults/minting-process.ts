@@ -1,5 +1,7 @@
 /** Starts and ends importers that are processes of their own, and passes on what they write and report. */
 import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import type { ClientOptions } from "@callnumber/client";
 import { type Program, type SpawnProgram, startProgram } from "./coordinator-process.js";
 import type { Workplace } from "./load.js";
@@ -11,13 +13,17 @@ export interface MintingSettings
   readonly takeCount: number;
   /** Between two takes, ms. */
   readonly pauseMs: number;
+  /** Default: JavaScript. */
+  readonly isInPython?: boolean;
+  /** After its first numbers it forks, and both processes make numbers. Only in Python. */
+  readonly forks?: boolean;
 }
 
 /**
  * What such an importer reports: runs arrived; a request failed and will be repeated (`away`); a call failed, because no run came in
  * time (`refused`); its client has stopped permanently (`alarm`).
  */
-export type MintingEvent = { readonly atMs: number } & (
+export type MintingEvent = { readonly atMs: number; readonly pid?: number } & (
   | {
       readonly event: "lease";
       readonly storeId: string;
@@ -28,13 +34,14 @@ export type MintingEvent = { readonly atMs: number } & (
   | { readonly event: "away" | "refused" | "alarm"; readonly code: string; readonly message: string }
 );
 
-/** Keeps what an importer reported: leases, and codes. */
+/** Keeps what an importer reported: leases, and codes. The runs of each process rise, also where one was forked. */
 export function noteEvent(
   { received, codes }: Pick<Workplace, "received" | "codes">,
   importer: string,
   event: MintingEvent,
 ): void {
-  if (event.event === "lease") received.note({ importer, receivedAtMs: event.atMs, ...event });
+  const ofProcess = event.pid === undefined ? importer : `${importer} (${event.pid})`;
+  if (event.event === "lease") received.note({ importer: ofProcess, receivedAtMs: event.atMs, ...event });
   else codes.add(event.code);
 }
 
@@ -61,14 +68,17 @@ export class MintingProcess {
     { onWritten, onEvent }: MintingListener,
     spawn?: SpawnProgram,
   ) {
-    this.#program = startProgram("minting-process.mjs", settings, spawn);
+    const program = settings.isInPython === true ? "minting-process.py" : "minting-process.mjs";
+    this.#program = startProgram(program, settings, spawn, { stdio: ["pipe", "pipe", "pipe", "pipe"] });
     const { child } = this.#program;
     child.stdout?.on("data", (piece: Buffer) => {
       this.byteCount += piece.length;
       this.writtenAtMs = Date.now();
       onWritten(piece);
     });
-    child.on("message", (event: MintingEvent) => {
+    child.stdin?.on("error", () => {}); // It has ended.
+    createInterface(child.stdio[3] as Readable).on("line", (line) => {
+      const event = JSON.parse(line) as MintingEvent;
       this.events.push(event);
       if (event.event === "lease") this.leaseCount++;
       onEvent(event);
@@ -93,7 +103,7 @@ export class MintingProcess {
   /** Lets it close its client. Resolves when it has ended. */
   async stop(): Promise<void> {
     this.#isExpectedToEnd ||= this.failure === undefined;
-    if (this.#program.child.connected) this.#program.child.send("stop");
+    this.#program.child.stdin?.write("stop\n");
     await this.#ended;
   }
 }

@@ -6,13 +6,14 @@
 import { env } from "node:process";
 import { encodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { expect, inject, test } from "vitest";
+import { noPython } from "../python/python.js";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { CallNumberCheck } from "./call-number-check.js";
 import { COORDINATORS, TWO_CLONES } from "./kinds/coordinators.js";
 import { CRASHES } from "./kinds/crashes.js";
 import { EMBEDDED } from "./kinds/embedded.js";
 import type { Load, Workplace } from "./load.js";
-import { type MintingEvent, MintingProcess, noteEvent } from "./minting-process.js";
+import { ProcessImporter } from "./process-importer.js";
 import { availableFaults, lineOf } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 
@@ -26,9 +27,6 @@ const ALL_FAULTS = [...CRASHES, ...COORDINATORS.filter((fault) => fault !== TWO_
 const FAULTS = ALL_FAULTS.filter((_, index) => MILLIONS >= 10 || index % 2 === 0);
 /** Enough that the channel costs little. */
 const TAKE_COUNT = SEQUENCE_COUNT;
-const WAIT_TIMEOUT_MS = 1_000;
-/** Every process waits at the run ceiling. */
-const WORTH_WAITING = "run_ceiling_reached";
 
 test(`no call number is made twice among ${MILLIONS} millions, and the control repeats`, async ({ skip }) => {
   const { binary } = inject("redis");
@@ -76,8 +74,8 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
 });
 
 /**
- * Importers that are processes of their own and mint as fast as they can; every call number of theirs is checked. When a client reports why
- * no run comes, its process is killed and another one started at the next coordinator, as a person would.
+ * Importers that are processes of their own and mint as fast as they can, the last one in Python, where there is one, with a fork; every call
+ * number of theirs is checked.
  */
 class ProcessLoad implements Load {
   #importers: readonly ProcessImporter[] = [];
@@ -107,7 +105,10 @@ class ProcessLoad implements Load {
   start(workplace: Workplace, storeId: string): void {
     this.#checkControl = this.controlCheck.reader(storeId, "the control");
     const readerFor = (name: string) => this.check.reader(storeId, name);
-    const newImporter = (_: unknown, index: number) => new ProcessImporter(workplace, index, readerFor);
+    const newImporter = (_: unknown, index: number) => {
+      const isInPython = !noPython && index === IMPORTER_COUNT - 1;
+      return new ProcessImporter(workplace, { index, readerFor, isInPython, takeCount: TAKE_COUNT, pauseMs: 0 });
+    };
     this.#importers = Array.from({ length: IMPORTER_COUNT }, newImporter);
   }
 
@@ -124,63 +125,5 @@ class ProcessLoad implements Load {
 
   async stop(): Promise<void> {
     await Promise.all(this.#importers.map((importer) => importer.stop()));
-  }
-}
-
-class ProcessImporter {
-  readonly failures: string[] = [];
-  leaseCount = 0;
-  #process: MintingProcess;
-  #processCount = 0;
-  #isStopped = false;
-  #replacing: Promise<void> = Promise.resolve();
-
-  constructor(
-    readonly workplace: Workplace,
-    readonly index: number,
-    readonly readerFor: (name: string) => (piece: Buffer) => void,
-  ) {
-    this.#process = this.#newProcess();
-  }
-
-  /** Resolves when the process is dead, all it had written has come, and the next one has begun. */
-  replace(): Promise<void> {
-    const old = this.#process;
-    this.#replacing = this.#replacing.then(async () => {
-      if (old !== this.#process || this.#isStopped) return;
-      await this.#kill();
-      this.#process = this.#newProcess();
-    });
-    return this.#replacing;
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#replacing;
-    await this.#kill();
-  }
-
-  async #kill(): Promise<void> {
-    if (this.#process.failure !== undefined) this.failures.push(this.#process.failure);
-    await this.#process.kill();
-  }
-
-  #newProcess(): MintingProcess {
-    const { coordinators, namespace } = this.workplace;
-    const addresses = coordinators();
-    const turn = this.index + this.#processCount++;
-    const name = `importer ${this.index + 1}, process ${this.#processCount}`;
-    const coordinator = addresses[turn % addresses.length] as string;
-    const given = { coordinator, namespace, holder: { name }, waitTimeoutMs: WAIT_TIMEOUT_MS, maxRunsPerLease: 8 };
-    return new MintingProcess(
-      { ...given, takeCount: TAKE_COUNT, pauseMs: 0 },
-      { onWritten: this.readerFor(name), onEvent: (event) => this.#note(name, event) },
-    );
-  }
-
-  #note(name: string, event: MintingEvent): void {
-    noteEvent(this.workplace, name, event);
-    if (event.event === "lease") this.leaseCount++;
-    else if (event.event !== "away" && event.code !== WORTH_WAITING) void this.replace();
   }
 }

@@ -56,6 +56,7 @@ test("every command prints the JSON that the page describes", async () => {
   await run("encode", "0", "99", "345");
   await run("explain", "store_locked");
   await run("complete", "zsh");
+  await run("conformance", "--rules", "token", "--", "false");
   await run("retention", "--store", store, "--days", "30");
   await run("backup", "--store", store, "--to", join(folder, "backup.db"));
   await run("recover", "--store", store);
