@@ -1,4 +1,4 @@
-/** A client under test: a process that is told what to do by lines on standard input, and answers on standard output. */
+/** A client under test: a process that gets commands as lines on standard input, and answers on standard output. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";

@@ -239,7 +239,7 @@ export const RESPONSE_RULES: readonly Rule[] = [
   },
   {
     name: "final-error",
-    text: "fails the call after an error that no repetition mends, sends nothing more, and works again afterwards",
+    text: "fails the call after an error that no repetition fixes, sends nothing more, and works again afterwards",
     check: async (trial) => {
       const client = trial.start();
       for (const [status, code] of FINAL_ERRORS) {
