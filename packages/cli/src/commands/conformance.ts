@@ -2,9 +2,10 @@
 import { availableParallelism } from "node:os";
 import { Command } from "commander";
 import * as z from "zod";
+import { BrokenRule } from "../conformance/driven-client.js";
 import { LEASE_RULES } from "../conformance/lease-rules.js";
 import { RESPONSE_RULES } from "../conformance/response-rules.js";
-import { BrokenRule, type Rule, Trial, Unsupported } from "../conformance/rule.js";
+import { type Rule, Trial, Unsupported } from "../conformance/rule.js";
 import { invocation } from "../invocation.js";
 import { addOptions, checkedOption } from "../options.js";
 import { print, printJson, type Style } from "../output.js";

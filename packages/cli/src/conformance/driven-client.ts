@@ -3,7 +3,9 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { batchesOf } from "../input.js";
-import { BrokenRule } from "./rule.js";
+
+/** The client breaks a rule. The message says how. */
+export class BrokenRule extends Error {}
 
 /** What the process answered: the lines before the last one, and its reason if that one began with `error`. */
 export interface Answered {

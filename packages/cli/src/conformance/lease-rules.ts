@@ -2,7 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Lease, ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { BrokenRule, type Rule, type Trial, Unsupported } from "./rule.js";
+import { BrokenRule } from "./driven-client.js";
+import { type Rule, type Trial, Unsupported } from "./rule.js";
 import { type Answer, granted, refusal, refused, response } from "./scripted-coordinator.js";
 
 /** A lease that shows a store which is not the one, or not in the state, that the client knows. */

@@ -2,7 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Lease } from "@callnumber/protocol/api";
 import { RUN_MAX, SEQUENCE_COUNT, VERSION_MAX } from "@callnumber/protocol/codec";
-import { BrokenRule, type Rule, type Trial } from "./rule.js";
+import { BrokenRule } from "./driven-client.js";
+import { type Rule, type Trial } from "./rule.js";
 import { type Answer, granted, refusal, refused, response } from "./scripted-coordinator.js";
 
 const SHORT_TIMEOUT_MS = 1_000;

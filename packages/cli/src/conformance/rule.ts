@@ -1,7 +1,7 @@
 /** What a rule of a client is, and the trial of one: a scripted coordinator, and processes of the client. */
 import { ledgerIdOf, runName } from "@callnumber/protocol/api";
 import { type CallNumberParts, decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { type Answered, DrivenClient } from "./driven-client.js";
+import { type Answered, BrokenRule, DrivenClient } from "./driven-client.js";
 import { type Answer, ScriptedCoordinator } from "./scripted-coordinator.js";
 
 export interface Rule {
@@ -12,9 +12,6 @@ export interface Rule {
   /** @throws BrokenRule, Unsupported */
   readonly check: (trial: Trial) => Promise<void>;
 }
-
-/** The client breaks a rule. The message says how. */
-export class BrokenRule extends Error {}
 
 /** The client answered that it can't do what a rule is about. */
 export class Unsupported extends Error {}
