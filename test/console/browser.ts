@@ -52,6 +52,8 @@ export const WINDOWS = [
  */
 export async function newPage(browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext({ viewport: DESK, reducedMotion: "reduce", ...options });
+  // How long a page takes on a busy machine decides nothing: the limit of the test ends one that never comes.
+  context.setDefaultTimeout(0);
   const page = await context.newPage();
   const faults: string[] = [];
   onTestFinished(async () => {

@@ -170,6 +170,7 @@ const UNMET: Readonly<Partial<Record<Cause, string>>> = {
   coordinator_still_running: "an answer to operators only",
   unexpected_replicas: "every node is counted (A2), unless the count is edited, which is a corrupt record",
   store_id_mismatch: "one store (A4)",
+  store_mismatch: "an answer to requests for numbers",
   store_schema_unsupported: "one release",
   store_epoch_unreadable: "INFO can always be read",
   store_eviction_enabled: "of preflight",

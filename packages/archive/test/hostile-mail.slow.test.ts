@@ -80,7 +80,6 @@ test("no page of hostile mail runs, asks or hides anything, in both colors and w
   ];
   for (const [name, options] of WINDOWS) {
     const page = await newPage(browser(), url, options);
-    page.setDefaultTimeout(0);
     page.on("dialog", (dialog) => expect.fail(`dialog: ${dialog.message()}`));
     const isFirst = name === WINDOWS[0][0];
     for (const path of [...paths, ...(isFirst ? messages : messages.slice(0, 4)), messages.at(-1) as string]) {

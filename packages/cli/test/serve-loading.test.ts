@@ -1,5 +1,5 @@
 /** `serve` between the moment that it listens and the one that all its routes are loaded. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createClient } from "@callnumber/client";
@@ -21,7 +21,12 @@ async function servedWithoutFramework() {
     Promise.race([response.then(() => true), leased(coordinator.url).then(() => false)]);
   const begun = `${until}.begun`;
   const begunAtMs = () => (existsSync(begun) ? Number(readFileSync(begun, "utf8")) : undefined);
-  return { ...coordinator, isAnswered, begunAtMs, load: (fault = "") => writeFileSync(until, fault) };
+  const load = (fault = "") => {
+    // The process must not see the file before its text.
+    writeFileSync(`${until}.written`, fault);
+    renameSync(`${until}.written`, until);
+  };
+  return { ...coordinator, isAnswered, begunAtMs, load };
 }
 
 async function leased(url: string): Promise<string> {

@@ -115,7 +115,7 @@ test("a backup is made while a coordinator leases, has one moment of it, and is 
   await rm(`${store.path}-wal`);
   expect(() => store.open()).toThrow(copied);
   const restored = store.open({ acceptCopy: true });
-  await stepOn(restored, NAMESPACE, commandsFor(store.storeId).recover(), { bounds: SMALL_BOUNDS });
+  await stepOn(restored, NAMESPACE, commandsFor(store.storeId).recover(), { bounds: SMALL_BOUNDS, now: Date.now });
   await restored.close();
   const { run } = await startOf(store);
   expect(run).toBeGreaterThan(Math.max(...life.runs));
