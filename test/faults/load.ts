@@ -42,6 +42,7 @@ export class UsualLoad implements Load {
   #importers: readonly Importer[] = [];
   #minting: MintingImporter | undefined;
   #inPython: ProcessImporter | undefined;
+  #hasStopped = false;
 
   /**
    * @param pauseMs of each importer and of the control after each response. Default 0: as fast as they can, which takes a whole core.
@@ -57,7 +58,9 @@ export class UsualLoad implements Load {
   }
 
   get problems(): readonly string[] {
-    return [...(this.#minting?.check.findings ?? []), ...(this.#inPython?.failures ?? [])];
+    const isIdle = this.#hasStopped && this.#inPython?.leaseCount === 0;
+    const idle = isIdle ? ["the importer in Python leased nothing"] : [];
+    return [...(this.#minting?.check.findings ?? []), ...(this.#inPython?.failures ?? []), ...idle];
   }
 
   get leaseCounts(): readonly number[] {
@@ -91,6 +94,7 @@ export class UsualLoad implements Load {
 
   async stop(): Promise<void> {
     await Promise.all([...this.#importers, this.#minting, this.#inPython].map((one) => one?.stop()));
+    this.#hasStopped = true;
   }
 }
 

@@ -79,16 +79,16 @@ test("the help lists every command under one of four headings", () => {
   const groups = [...(helps[0] as Help).groups].filter(([heading]) => !/Options|To try it/.test(heading));
   expect(groups.map(([heading, items]) => [heading, items.map(({ term }) => term).join(" ")])).toEqual([
     ["Run", "serve init next"],
-    ["Look up", "inspect runs status export decode encode explain complete help"],
+    ["Look up", "inspect runs status export decode encode explain conformance complete help"],
     ["Maintain", "doctor recover backup token retention move advance-version"],
     ["Other schemes", "schemes"],
   ]);
-  expect(helps).toHaveLength(29);
+  expect(helps).toHaveLength(30);
 });
 
 test("every summary begins with a capital, has no period and at most 60 characters", () => {
   const summaries = helps.flatMap(commandsIn).map(({ meaning }) => meaning);
-  expect(summaries).toHaveLength(31);
+  expect(summaries).toHaveLength(32);
   for (const summary of summaries) {
     expect(summary).toMatch(/^[A-Z][a-z]*[^s],? .*[^.]$/);
     expect(summary.length, summary).toBeLessThanOrEqual(SUMMARY_LENGTH_MAX);
