@@ -1,6 +1,5 @@
 """
-minting-process.mjs in Python. With `forks` it forks after its first numbers: both processes make numbers from then on. The child ends soon after
-its parent.
+minting-process.mjs in Python, with a fork after its first numbers: both processes make numbers from then on. The child ends soon after its parent.
 """
 
 import json
@@ -70,7 +69,7 @@ while not stop.is_set() and os.getppid() == parent:
         continue
     for start in range(0, len(numbers), NUMBERS_PER_WRITE):
         os.write(1, "".join(numbers[start : start + NUMBERS_PER_WRITE]).encode())
-    if settings.get("forks") and child is None:
+    if child is None:
         child = os.fork()
         if child == 0:
             parent = os.getppid()

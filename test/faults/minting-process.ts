@@ -13,10 +13,8 @@ export interface MintingSettings
   readonly takeCount: number;
   /** Between two takes, ms. */
   readonly pauseMs: number;
-  /** Default: JavaScript. */
+  /** After its first numbers it forks, and both processes make numbers. Default: it is in JavaScript. */
   readonly isInPython?: boolean;
-  /** After its first numbers it forks, and both processes make numbers. Only in Python. */
-  readonly forks?: boolean;
 }
 
 /**
@@ -68,8 +66,9 @@ export class MintingProcess {
     { onWritten, onEvent }: MintingListener,
     spawn?: SpawnProgram,
   ) {
-    const program = settings.isInPython === true ? "minting-process.py" : "minting-process.mjs";
-    this.#program = startProgram(program, settings, spawn, { stdio: ["pipe", "pipe", "pipe", "pipe"] });
+    const { isInPython = false, ...given } = settings;
+    const program = isInPython ? "minting-process.py" : "minting-process.mjs";
+    this.#program = startProgram(program, given, spawn, { stdio: ["pipe", "pipe", "pipe", "pipe"] });
     const { child } = this.#program;
     child.stdout?.on("data", (piece: Buffer) => {
       this.byteCount += piece.length;

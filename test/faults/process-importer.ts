@@ -9,7 +9,6 @@ const WORTH_WAITING = "run_ceiling_reached";
 export interface ProcessImporterOptions extends Pick<MintingSettings, "takeCount" | "pauseMs"> {
   /** From 0: which of the coordinators its first process uses. */
   readonly index: number;
-  /** In Python it forks, too. */
   readonly isInPython: boolean;
   /** So many leases, and it is killed; another process takes its place. Default: never. */
   readonly killEveryLeases?: number;
@@ -19,8 +18,8 @@ export interface ProcessImporterOptions extends Pick<MintingSettings, "takeCount
 
 /** When its client reports why no run comes, its process is killed and another one started at the next coordinator. */
 export class ProcessImporter {
-  readonly failures: string[] = [];
   leaseCount = 0;
+  readonly #failures: string[] = [];
   #process: MintingProcess;
   #processCount = 0;
   #isStopped = false;
@@ -31,6 +30,12 @@ export class ProcessImporter {
     readonly options: ProcessImporterOptions,
   ) {
     this.#process = this.#newProcess();
+  }
+
+  /** Of processes that ended by themselves, the present one included. */
+  get failures(): readonly string[] {
+    const { failure } = this.#process;
+    return failure === undefined ? this.#failures : [...this.#failures, failure];
   }
 
   /** Resolves when the process is dead, all it had written has come, and the next one has begun. */
@@ -51,7 +56,7 @@ export class ProcessImporter {
   }
 
   async #kill(): Promise<void> {
-    if (this.#process.failure !== undefined) this.failures.push(this.#process.failure);
+    if (this.#process.failure !== undefined) this.#failures.push(this.#process.failure);
     await this.#process.kill();
   }
 
@@ -64,7 +69,7 @@ export class ProcessImporter {
     const coordinator = addresses[turn % addresses.length] as string;
     const given = { coordinator, namespace, holder: { name }, waitTimeoutMs: WAIT_TIMEOUT_MS, maxRunsPerLease: 8 };
     return new MintingProcess(
-      { ...given, takeCount, pauseMs, isInPython, forks: isInPython },
+      { ...given, takeCount, pauseMs, isInPython },
       { onWritten: readerFor(name), onEvent: (event) => this.#note(name, event) },
     );
   }
