@@ -14,7 +14,7 @@ import { BREAKS, brokenClient, exampleClient } from "./broken-clients.js";
 
 const RULES = [...LEASE_RULES, ...RESPONSE_RULES].map(({ name }) => name);
 /** Of them a run of `npm test` tries one each. */
-const PARTS = 6;
+const PARTS = 12;
 const seed = inject("seed");
 const NODE_CLIENT = join(REPOSITORY, "packages", "client", "test", "conformance-client.mjs");
 
