@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, expect, test } from "vitest";
 import { shellLine } from "../../../test/processes/command.js";
 import { CALLNUMBER_ARCHIVE, rowsOf, startCoordinator, temporaryDirectory } from "./importing.js";
@@ -43,6 +44,23 @@ test("a message on standard input is stored once, without a word, whatever its s
   // Larger than what a pipe holds.
   expect(await deliver(`${LETTER}${"x".repeat(3_000_000)}\n`, ...coordinator)).toEqual([0, "", ""]);
   expect(rowsOf(archive).map(({ raw }) => raw.length)).toEqual(expect.arrayContaining([LETTER.length + 3_000_001]));
+});
+
+test("many messages on standard input share a run, also those of processes that start at once", async () => {
+  const { url, stop } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
+  const options = ["--coordinator", url];
+  expect(await deliver("Subject: first\n\nx\n", ...options)).toEqual([0, "", ""]);
+  const later = await Promise.all([1, 2, 3, 4].map((n) => deliver(`Subject: ${n}\n\n${n}\n`, ...options)));
+  expect(later).toEqual(later.map(() => [0, "", ""]));
+  const numbers = rowsOf(archive).map(({ call_number }) => decodeCallNumber(String(call_number)));
+  expect(numbers).toHaveLength(5);
+  expect(new Set(numbers.map(({ run }) => run)).size).toBe(1);
+  await stop();
+  // Another store's coordinator, at another address: refused before it makes a number.
+  const other = await startCoordinator(`sqlite:${join(directory, "other.db")}`);
+  const refused = await deliver("Subject: 6\n\n6\n", "--coordinator", other.url);
+  expect(refused).toEqual([75, "", expect.stringContaining("store_mismatch")]);
+  expect(rowsOf(archive)).toHaveLength(5);
 });
 
 test("a message on standard input makes the mail program try again when it can't be stored now", async () => {

@@ -41,6 +41,7 @@ describe("a password in a URL", () => {
     encode: { words: "0 1 1", uses: "nothing" },
     decode: { words: "2VznWE2i", uses: "nothing" },
     explain: { words: "store_locked", uses: "nothing" },
+    conformance: { words: "--rules token -- false", uses: "nothing" },
     complete: { words: "zsh", uses: "nothing" },
     inspect: { words: "2VznWE2i", uses: "coordinator" },
     runs: { uses: "coordinator" },

@@ -21,6 +21,8 @@ export interface WorkerSettings extends SamePolicy {
   readonly waitTimeoutMs: number;
   /** Waits for it again, however long it is away. */
   readonly waitsForever: boolean;
+  /** One message, on standard input. */
+  readonly isDelivered: boolean;
 }
 
 /** `processNumber`: 0 for the parent. Numbers of any other store than `storeId` are rejected before the first one. */

@@ -9,13 +9,20 @@ import { Archive } from "../archive/archive.js";
 import { ArchiveError, errorDetails } from "../errors.js";
 import { type FreshNumber, syncNumbers } from "../numbers/sync-numbers.js";
 import { Follower, type FollowSettings } from "../sources/follow.js";
-import { type OpenedPath, openMailSources, type Problem, planRanges, type ScannedSource } from "../sources/source.js";
+import {
+  type OpenedPath,
+  openMailSources,
+  type Problem,
+  planRanges,
+  type ScannedSource,
+  STDIN,
+} from "../sources/source.js";
 import { clientOptions, type WorkerSettings } from "./client-options.js";
 import type { NumberedMessage } from "./range-importer.js";
 import { emptySummary, PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
 import { importWithWorkers, type WorkerListener } from "./worker-pool.js";
 
-export interface ImportSettings extends WorkerSettings {
+export interface ImportSettings extends Omit<WorkerSettings, "isDelivered"> {
   readonly sources: readonly string[];
   readonly processes: number;
   /** Goes on with what arrives until the signal is aborted; undefined: ends when all is imported. */
@@ -51,6 +58,7 @@ export async function importMail(
     ...settings,
     archive: resolve(settings.archive),
     numbersFile: settings.numbersFile && resolve(settings.numbersFile),
+    isDelivered: settings.sources.includes(STDIN),
   };
   const summary = emptySummary(forWorkers);
   const { messages } = summary;

@@ -1,10 +1,11 @@
 /** What imports ranges, in whatever process: one client, one connection to the archive, one range after the other. */
-import { type Client, type ClientError, createClient } from "@callnumber/client";
+import { type ClientError, createClient } from "@callnumber/client";
 import { Archive, type StoredNow } from "../archive/archive.js";
 import { appendLines, entryLine } from "../numbers/numbers-file.js";
 import type { Range } from "../sources/source.js";
 import { clientOptions, type WorkerSettings } from "./client-options.js";
 import { type NumberSource, RangeImporter, type RangeResult } from "./range-importer.js";
+import { RequestedNumbers } from "./requested-numbers.js";
 
 export interface RangeWorkerListener {
   onLeased(runCount: number): void;
@@ -12,12 +13,16 @@ export interface RangeWorkerListener {
   onWaiting(text: string): void;
 }
 
+interface ClosableSource extends NumberSource {
+  close(): Promise<void>;
+}
+
 export class RangeWorker {
   readonly #settings: WorkerSettings;
   readonly #number: number;
   readonly #listener: RangeWorkerListener;
   /** Opened with the first range, so that a failure is that of a range. */
-  #opened: { readonly archive: Archive; readonly client: Client; readonly importer: RangeImporter } | undefined;
+  #opened: { readonly archive: Archive; readonly client: ClosableSource; readonly importer: RangeImporter } | undefined;
   #current: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
   #isTaking = false;
@@ -56,20 +61,7 @@ export class RangeWorker {
     const { namespace, list, archive: path } = this.#settings;
     const archive = new Archive(path, this.#settings);
     archive.assertOrigin({ namespace });
-    const client = createClient({
-      ...clientOptions(this.#settings, archive.origin?.storeId, this.#number),
-      hooks: {
-        onLease: ({ runCount }) => {
-          this.#failure = undefined;
-          this.#reportEnd();
-          this.#listener.onLeased(runCount);
-        },
-        onRetry: ({ error }) => {
-          this.#failure = error;
-          this.#reportWaiting();
-        },
-      },
-    });
+    const client = this.#newSource(archive.origin?.storeId);
     const numbers: NumberSource = {
       take: (count) => this.#take(client, count),
       get storeId() {
@@ -78,6 +70,25 @@ export class RangeWorker {
     };
     const beforeCommit = (stored: readonly StoredNow[]) => this.#appendNumbers(archive, stored);
     return { archive, client, importer: new RangeImporter(archive, numbers, { namespace, list, beforeCommit }) };
+  }
+
+  #newSource(storeId: string | undefined): ClosableSource {
+    const onRetry = (error: ClientError) => {
+      this.#failure = error;
+      this.#reportWaiting();
+    };
+    if (this.#settings.isDelivered) return new RequestedNumbers(this.#settings, storeId, onRetry);
+    return createClient({
+      ...clientOptions(this.#settings, storeId, this.#number),
+      hooks: {
+        onLease: ({ runCount }) => {
+          this.#failure = undefined;
+          this.#reportEnd();
+          this.#listener.onLeased(runCount);
+        },
+        onRetry: ({ error }) => onRetry(error),
+      },
+    });
   }
 
   #appendNumbers({ origin }: Archive, stored: readonly StoredNow[]): void {
@@ -91,7 +102,7 @@ export class RangeWorker {
     );
   }
 
-  async #take(client: Client, count: number): Promise<readonly string[]> {
+  async #take(client: NumberSource, count: number): Promise<readonly string[]> {
     this.#isTaking = true;
     setImmediate(() => this.#reportWaiting());
     try {
