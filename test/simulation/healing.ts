@@ -49,7 +49,8 @@ export async function heal(world: World): Promise<void> {
       if (world.tally.leases.length > leasesBefore || world.operator.isBusy) continue;
       const verb = nextVerb(world, refusal?.code, lastVerb);
       if (verb === undefined) continue;
-      const [madePlace] = verb.name === "move" ? await world.madePlaces() : [];
+      const isAboutMove = verb.name === "move" || verb.name === "recover in an empty place";
+      const [madePlace] = isAboutMove ? await world.madePlaces() : [];
       if (madePlace !== undefined) {
         world.log(() => `${importer.name} is pointed at ${madePlace.name}`);
         place = madePlace;
@@ -88,8 +89,9 @@ function nextVerb(
 ): Verb | undefined {
   if ([code, operator.refusedWith?.code].includes("namespace_moved")) {
     const refused = operator.refusedWith?.code;
-    // Refused for the end of the version: the error names the floor of the next one.
-    if (lastVerb?.name === "recover" && refused === "run_space_exhausted") return { name: "recover", version: 1 };
+    // The record is gone or damaged, and its version has ended: the error names the new store, and `recover` where that is lost.
+    if (lastVerb?.name === "recover" && refused === "namespace_moved" && asksForOperator(code))
+      return { name: "recover in an empty place" };
     // The move was cut short, and the record is gone or damaged with its seal: the error names `recover`.
     const isLost = lastVerb?.name === "move" && refused !== "namespace_moved" && asksForOperator(refused);
     if (isLost) return { name: "recover", version: 0 };

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
@@ -127,6 +128,19 @@ test("a record that can't be sealed again, because it has a time to live, may be
   await expect(planRecovery(recovering(world))).rejects.toMatchObject({ code: "namespace_moved" });
   world.store.expires = true;
   await expect(planRecovery(recovering(world))).resolves.toMatchObject({ storeId: world.storeId });
+});
+
+test("a record that can't be sealed again is never recovered in a version of the new store, nor where its own has ended", async () => {
+  const { world, storeId } = await forgetful();
+  world.store.expires = true;
+  const refused = { code: "namespace_moved", message: expect.stringMatching(new RegExp(`empty place: .*${storeId}`)) };
+  const next = { ...recovering(world), floors: [{ from: "--min-run", ledgerId: ledgerIdOf(1, 0) }] };
+  await expect(planRecovery(next)).rejects.toMatchObject(refused);
+  // Where no checkpoint has the move, the operator's word counts (R7).
+  const unknowing = { ...next, checkpointFile: NO_CHECKPOINT_FILE, storeId: world.storeId };
+  await expect(planRecovery(unknowing)).resolves.toMatchObject({ version: 1 });
+  const ended = { ...recovering(world), now: () => world.clock.timeMs + 3e12 };
+  await expect(planRecovery(ended)).rejects.toMatchObject(refused);
 });
 
 test("a source that forgot its seal is believed again only without any checkpoint of the move", async () => {

@@ -25,8 +25,9 @@ import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { isMovedSeal, movedSeal, parseStoreId, textOfMove } from "../guard/store-id.js";
+import { isMovedSeal, movedSeal, movedToIn, parseStoreId, textOfMove } from "../guard/store-id.js";
 import { type Store } from "../stores/store.js";
+import { movedElsewhere } from "./move-refusals.js";
 
 /** A run that is known to be leased, and the source of that. */
 export interface Floor {
@@ -89,7 +90,7 @@ export interface RecoverOptions extends NamespaceGuardOptions {
 
 /**
  * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing.
- * @throws CoordinatorError `coordinator_still_running`; `namespace_moved` by a checkpoint; `store_id_mismatch` when record, checkpoint
+ * @throws CoordinatorError `coordinator_still_running`; `namespace_moved` by a checkpoint, and where only a version of the new store is left; `store_id_mismatch` when record, checkpoint
  *   and the given store id differ; `namespace_not_found` when none of them has the store id. RangeError for a `minRun` that lacks its version.
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
@@ -107,7 +108,8 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   // One that is gone or can't be sealed may be made again, for a move that was cut short: no coordinator leases from it.
   const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
   const sealed = record !== undefined && isMovedSeal(record.seal) ? [textOfMove(record.seal)] : [];
-  const [movedTo] = [...checkpointFile.movesOf(storeId), ...sealed];
+  const moves = [...checkpointFile.movesOf(storeId), ...sealed];
+  const [movedTo] = moves;
   if (record !== undefined && movedTo !== undefined && (await canBeSealed(options, record)))
     throw refused("MOVED", movedTo, namespace);
   const id = parseStoreId(storeId);
@@ -135,6 +137,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     greatest === ledgerIdOf(record.version, record.highWaterMark) &&
     findings.every((finding) => finding.code === undefined);
   const target = ceilingAt(id, version, nowMs + 2 * bounds.epsMs);
+  // From the first version of the new store on, a coordinator that knows of no move would lease its runs.
+  const takenBy = moves.find((moved) => target >= RUN_MAX || version >= firstVersionOf(moved));
+  if (takenBy !== undefined) throw movedElsewhere(namespace, takenBy);
   return {
     namespace,
     storeId,
@@ -153,6 +158,11 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     nodeCount: options.nodeCount ?? record?.nodeCount ?? checkpoint?.nodeCount ?? 1,
     again,
   };
+}
+
+/** Returns the version in which the new store of a move began. */
+function firstVersionOf(movedTo: string): number {
+  return parseStoreId(movedToIn(movedTo)?.storeId ?? "")?.firstVersion ?? 0;
 }
 
 /**
