@@ -41,6 +41,30 @@ export const BREAKS: Readonly<Record<string, readonly Change[]>> = {
     ],
   ],
   fork: [["if self.pid != os.getpid():", "if None:"]],
+  "fork-knows": [
+    [
+      "os.getpid(), None, None, None",
+      "os.getpid(), None, None, None\n                self.last_run = self.store_id = None",
+    ],
+  ],
+  "no-run": [
+    ["self.report, self.lease = self.progress", "self.old = self.lease; self.report, self.lease = self.progress"],
+    [
+      "self.lease, self.sequence = self.leased(), 0",
+      `try: self.lease, self.sequence = self.leased(), 0
+                except LeaseError: self.lease, self.sequence = self.old, 0`,
+    ],
+  ],
+  "overlapping-lease": [
+    ['"runCount": 1,', '"runCount": 2,'],
+    ['of_request != (nonce, "main", 1)', 'of_request[:2] != (nonce, "main")'],
+    ["self.sequence == 16384:", 'self.sequence == 16384 * self.lease["runCount"]:'],
+    [
+      'self.lease["firstRun"], self.sequence - 1)',
+      'self.lease["firstRun"] + (self.sequence - 1) // 16384, (self.sequence - 1) % 16384)',
+    ],
+    ["last = self.sequence - 1 if", "last = (self.sequence - 1) % 16384 if"],
+  ],
   "expected-store": [["self.wait_s = store_id,", "self.wait_s = None,"]],
   "other-store": [['self.stop("the lease is of another store")', "pass"]],
   "repeated-lease": [["ledger_id(lease) <= self.last_run", "ledger_id(lease) < self.last_run"]],

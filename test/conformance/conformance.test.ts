@@ -37,7 +37,7 @@ async function tried(rules: readonly string[], words: readonly string[], env: No
   return outcome;
 }
 
-const notKept = ({ rules }: Outcome) => rules.filter(({ result }) => result !== "kept");
+const brokenIn = ({ rules }: Outcome) => rules.filter(({ result }) => result === "broken");
 
 /** A program of Python as the command of a client. */
 async function written(code: string): Promise<readonly [words: readonly string[], env: NodeJS.ProcessEnv]> {
@@ -49,7 +49,7 @@ async function written(code: string): Promise<readonly [words: readonly string[]
 
 test("the client for Node keeps the rules drawn by the seed, and can't be forked", async () => {
   const outcome = await tried(drawn(RULES, PARTS, seed), [process.execPath, NODE_CLIENT]);
-  expect(notKept(outcome).filter(({ name }) => name !== "fork")).toEqual([]);
+  expect(brokenIn(outcome)).toEqual([]);
   const fork = await tried(["fork"], [process.execPath, NODE_CLIENT]);
   expect(fork).toMatchObject({ kept: 0, broken: 0, notTried: 1, rules: [{ result: "not tried" }] });
 });
@@ -57,11 +57,11 @@ test("the client for Node keeps the rules drawn by the seed, and can't be forked
 describe.skipIf(noPython)("clients in Python", () => {
   test("the client for Python keeps the rules drawn by the seed", async () => {
     const client = join(PYTHON_CLIENT, "tests", "conformance_client.py");
-    expect(notKept(await tried(drawn(RULES, PARTS, seed + 1), [PYTHON as string, client], pythonEnv()))).toEqual([]);
+    expect(brokenIn(await tried(drawn(RULES, PARTS, seed + 1), [PYTHON as string, client], pythonEnv()))).toEqual([]);
   });
 
   test("the client of docs/how-to/write-a-client.md keeps the rules drawn by the seed", async () => {
-    expect(notKept(await tried(drawn(RULES, PARTS, seed + 2), ...(await written(exampleClient()))))).toEqual([]);
+    expect(brokenIn(await tried(drawn(RULES, PARTS, seed + 2), ...(await written(exampleClient()))))).toEqual([]);
   });
 
   test("each rule has a client that breaks it", () => {
@@ -79,7 +79,7 @@ describe("a program that is no client", () => {
     callnumber(["conformance", "--rules", "token", "--", ...words], { env: process.env });
 
   test.each([
-    ["process.exit(3)", 'token: the client ended (3) instead of an answer to "next 16385": '],
+    ["process.exit(3)", 'token: the client ended (3) instead of an answer to "next 16385"\n'],
     ['console.error("no such module"); process.exit(1)', 'instead of an answer to "next 16385": no such module'],
     [
       'console.log("hello\\nok"); setInterval(() => {}, 1e6)',
@@ -96,10 +96,10 @@ describe("a program that is no client", () => {
 
   test("a command that can't be started is a misuse, as is a rule that is none", async () => {
     const { code, stderr } = await conformance("/no/such/program");
-    expect(stderr).toBe("callnumber: the client can't be started: spawn /no/such/program ENOENT\n");
+    expect(stderr).toContain("callnumber: the client can't be started: spawn /no/such/program ENOENT\n");
     expect(code).toBe(2);
     const other = await callnumber(["conformance", "--rules", "fork,nothing", "--", "true"]);
-    expect(other.stderr).toContain("must be some of encoding, fewer-runs");
+    expect(other.stderr).toContain('"nothing" is none of encoding, fewer-runs');
     expect(other.code).toBe(2);
   });
 });

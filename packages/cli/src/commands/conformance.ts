@@ -22,8 +22,8 @@ const RULES: readonly Rule[] = [...LEASE_RULES, ...RESPONSE_RULES];
 const names = RULES.map(({ name }) => name);
 const rulesSchema = z
   .string()
-  .transform((text) => text.split(","))
-  .pipe(z.array(z.enum(names, { error: `must be some of ${names.join(", ")}` })))
+  .transform((text) => text.split(",").map((name) => name.trim()))
+  .pipe(z.array(z.enum(names, { error: ({ input }) => `"${input}" is none of ${names.join(", ")}` })))
   .transform((wanted) => RULES.filter(({ name }) => wanted.includes(name)));
 
 const STYLES: Readonly<Partial<Record<Result, Style>>> = { broken: "red", "not tried": "dim" };
@@ -38,7 +38,7 @@ export function makeCommand(): Command {
         "`error REASON` or `unsupported`. The exit code is 1 when a rule is broken.",
     )
     .argument("<command...>", "after --, the command that starts the client; its settings are in the environment")
-    .addHelpText("after", "\nExample:\n  $ callnumber conformance -- python3 my_client.py")
+    .addHelpText("after", "\nExample:\n  $ callnumber conformance -- python3 client.py")
     .action(conformance);
   return addOptions(command, [
     checkedOption("--rules <names>", "try these rules alone, separated by commas", rulesSchema),
@@ -49,6 +49,7 @@ async function conformance(
   words: readonly string[],
   { rules = RULES, json }: { readonly rules?: readonly Rule[]; readonly json?: boolean },
 ): Promise<void> {
+  if (json !== true) invocation().io.stderr.write(`tries ${rules.length} rules: about half a second each\n`);
   const tried = await triedAll(rules, words);
   const count = (result: Result) => tried.filter((one) => one.result === result).length;
   const broken = tried.filter(({ result }) => result === "broken");

@@ -15,7 +15,7 @@ export interface Answered {
 }
 
 /** A program that has not answered by then hangs: no result depends on how fast it is. */
-const HANG_MS = 300_000;
+const HANG_MS = 180_000;
 const ERROR_LENGTH_MAX = 300;
 
 export class DrivenClient {
@@ -49,9 +49,18 @@ export class DrivenClient {
     }
   }
 
-  /** kill -9. */
+  /** kill -9. Does not wait for what it has started. */
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");
+    this.#child.stdout.destroy();
+    this.#child.stderr.destroy();
+    await this.#closed;
+  }
+
+  /** Ends its standard input, and waits until it has ended. */
+  async end(): Promise<void> {
+    this.#child.stdin.end();
+    this.#child.stdout.resume();
     await this.#closed;
   }
 
@@ -65,6 +74,8 @@ export class DrivenClient {
     const closed = await this.#closed;
     if (closed instanceof Error) throw new RangeError(`the client can't be started: ${closed.message}`);
     const end = this.#child.exitCode ?? this.#child.signalCode;
-    throw new BrokenRule(`the client ended (${end}) instead of an answer to "${command}": ${this.#errors.trim()}`);
+    const errors = this.#errors.trim();
+    const reason = `the client ended (${end}) instead of an answer to "${command}"`;
+    throw new BrokenRule(errors === "" ? reason : `${reason}: ${errors}`);
   }
 }

@@ -1,7 +1,7 @@
 /** What a client requests, what it makes of a lease, and when it must stop. */
 import { setTimeout as delay } from "node:timers/promises";
-import { type Lease, ledgerIdOf } from "@callnumber/protocol/api";
-import { RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { LEASE_RUN_COUNT_MAX, type Lease, ledgerIdOf } from "@callnumber/protocol/api";
+import { type CallNumberParts, RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { BrokenRule } from "./driven-client.js";
 import { type Rule, type Trial, Unsupported } from "./rule.js";
 import { type Answer, granted, refusal, refused, response } from "./scripted-coordinator.js";
@@ -15,32 +15,46 @@ const contradicting = (flaw: string, change: (lease: Lease) => Partial<Lease>): 
 const STOPPING_CODES = ["store_forked", "run_above_high_water_mark", "store_id_mismatch"];
 const CLOCK_MS = 3_600_000;
 const SLOW_MS = 200;
+const grantedAfter = (delayMs: number): Answer => ({
+  respond: async (lease, socket) => {
+    await delay(delayMs);
+    granted.respond(lease, socket);
+  },
+});
+const SHORT_WAIT_MS = 1_000;
+/** A client that requests more runs with more demand has done it by then. */
+const RUNS_UNTIL_MORE = 12;
 
-const FIRST_AND_LAST_RUNS = [
+/** More than are used: a client on a busy machine may lose one. */
+const PLACES = [
   [0, 0],
   [0, RUN_MAX],
   [1, 5],
+  [VERSION_MAX, RUN_MAX - 2],
+  [VERSION_MAX, RUN_MAX - 1],
   [VERSION_MAX, RUN_MAX],
 ] as const;
+const PLACES_USED = 4;
 
 /** Every number of each lease, in order. */
-async function requireAll(trial: Trial, places: readonly (readonly [number, number])[]): Promise<void> {
-  const client = trial.start();
-  for (const [version, run] of places) {
+async function requireAll(trial: Trial): Promise<void> {
+  for (const [version, firstRun] of PLACES) {
     trial.coordinator.answers.push({
       respond: (lease, socket) => {
-        Object.assign(lease, { version, firstRun: run });
+        Object.assign(lease, { version, firstRun });
         granted.respond(lease, socket);
       },
     });
   }
-  // Above the last run there is none: a client that requests one early is refused.
+  // Above the last run there is none.
   trial.coordinator.always = refused(409, refusal("run_space_exhausted"));
-  for (const [version, run] of places) {
+  const client = trial.start();
+  for (let place = 0; place < PLACES_USED; place++) {
     const parts = await trial.take(client, SEQUENCE_COUNT);
+    const { version, run } = parts[0] as CallNumberParts;
     const wrong = parts.findIndex((one, at) => one.version !== version || one.run !== run || one.sequence !== at);
     if (wrong !== -1) {
-      throw new BrokenRule(`number ${wrong + 1} of ${version}/${run} has ${JSON.stringify(parts[wrong])}`);
+      throw new BrokenRule(`number ${wrong + 1} of run ${version}/${run} has ${JSON.stringify(parts[wrong])}`);
     }
   }
 }
@@ -49,7 +63,7 @@ export const LEASE_RULES: readonly Rule[] = [
   {
     name: "encoding",
     text: "makes the numbers of each run with the sequences 0 to 16,383, once each and in order",
-    check: (trial) => requireAll(trial, FIRST_AND_LAST_RUNS),
+    check: requireAll,
   },
   {
     name: "fewer-runs",
@@ -110,11 +124,7 @@ export const LEASE_RULES: readonly Rule[] = [
     name: "one-request",
     text: "has one lease request in flight",
     check: async (trial) => {
-      const respond: Answer["respond"] = async (lease, socket) => {
-        await delay(SLOW_MS);
-        granted.respond(lease, socket);
-      };
-      trial.coordinator.always = { respond };
+      trial.coordinator.always = grantedAfter(SLOW_MS);
       await trial.take(trial.start(), 4 * SEQUENCE_COUNT);
       const { inFlightMax } = trial.coordinator;
       if (inFlightMax > 1) throw new BrokenRule(`had ${inFlightMax} lease requests in flight`);
@@ -122,14 +132,16 @@ export const LEASE_RULES: readonly Rule[] = [
   },
   {
     name: "restart",
-    text: "keeps no run: after kill -9 it leases another one",
+    text: "keeps no run: after kill -9, and after the end of its input, it leases another one",
     check: async (trial) => {
-      const killed = trial.start();
-      await trial.take(killed, 3);
-      await killed.kill();
-      const leaseCount = trial.coordinator.granted.length;
-      await trial.take(trial.start(), 3);
-      if (trial.coordinator.granted.length === leaseCount) throw new BrokenRule("leased no run after the start");
+      for (const end of ["kill", "end"] as const) {
+        const ended = trial.start();
+        await trial.take(ended, 3);
+        await ended[end]();
+        const leaseCount = trial.coordinator.granted.length;
+        await trial.take(trial.start(), 3);
+        if (trial.coordinator.granted.length === leaseCount) throw new BrokenRule("leased no run after the start");
+      }
     },
   },
   {
@@ -137,13 +149,52 @@ export const LEASE_RULES: readonly Rule[] = [
     text: "never makes a number twice when the process is forked",
     check: async (trial) => {
       const client = trial.start();
+      // At the beginning of a run, near its end, where the next one may be there already, and where both processes need another one.
+      for (const [before, inEach] of [
+        [3, 3],
+        [SEQUENCE_COUNT - 100, 200],
+      ] as const) {
+        await trial.take(client, before);
+        const leaseCount = trial.coordinator.granted.length;
+        const answered = await client.ask(`fork ${inEach}`);
+        if (answered.isUnsupported === true) throw new Unsupported();
+        if (answered.error !== undefined) throw new BrokenRule(`failed after a fork: ${answered.error}`);
+        const made = trial.judged(answered).length;
+        if (made !== 2 * inEach) throw new BrokenRule(`"fork ${inEach}" made ${made} numbers instead of ${2 * inEach}`);
+        if (trial.coordinator.granted.length === leaseCount) throw new BrokenRule("the child leased no run of its own");
+      }
+      await trial.take(client, SEQUENCE_COUNT);
+    },
+  },
+  {
+    name: "fork-knows",
+    text: "knows in a forked process which run and store came last",
+    check: async (trial) => {
+      const client = trial.start();
       await trial.take(client, 3);
+      // Both may lease now: the child what the parent has, from a store that has rolled back, or from another store.
+      trial.coordinator.always = contradicting("a lease of the parent's run", () => placeOf(firstLease(trial)));
       const answered = await client.ask("fork 3");
       if (answered.isUnsupported === true) throw new Unsupported();
-      if (answered.error !== undefined) throw new BrokenRule(`failed after a fork: ${answered.error}`);
-      const made = [...trial.judged(answered), ...(await trial.take(client, 3))];
-      if (made.length !== 9) throw new BrokenRule(`${made.length - 3} numbers instead of 3 of each process`);
-      if (trial.coordinator.granted.length < 2) throw new BrokenRule("the child leased no run of its own");
+      trial.judged(answered);
+      trial.coordinator.always = contradicting("a lease of another store", () => ({ storeId: "another-store" }));
+      trial.judged(await client.ask("fork 3"));
+    },
+  },
+  {
+    name: "no-run",
+    text: "makes no number while it has no run, however long none comes",
+    check: async (trial) => {
+      const client = trial.start({ waitTimeoutMs: SHORT_WAIT_MS });
+      await trial.take(client, 1);
+      trial.coordinator.always = refused(503, refusal("store_unavailable", 0));
+      let made = 1;
+      for (let failures = 0; failures < 2; ) {
+        const answered = await client.ask(`next ${SEQUENCE_COUNT}`);
+        made += trial.judged(answered).length;
+        if (answered.error !== undefined) failures++;
+        else if (made > 3 * SEQUENCE_COUNT) throw new BrokenRule(`made ${made} numbers of what was leased before`);
+      }
     },
   },
   {
@@ -168,6 +219,28 @@ export const LEASE_RULES: readonly Rule[] = [
     name: "repeated-lease",
     text: "stops permanently when its last run is leased again",
     check: (trial) => trial.requireStop(contradicting("a lease of its last run", () => placeOf(firstLease(trial)))),
+  },
+  {
+    name: "overlapping-lease",
+    text: "stops permanently when a lease begins with the last of the runs that it got together",
+    check: async (trial) => {
+      const { coordinator } = trial;
+      coordinator.runCountMax = LEASE_RUN_COUNT_MAX;
+      // Clients that wait request more.
+      coordinator.always = grantedAfter(SHORT_WAIT_MS);
+      const client = trial.start();
+      for (let run = 0; (coordinator.granted.at(-1)?.runCount ?? 1) === 1; run++) {
+        if (run > RUNS_UNTIL_MORE) throw new Unsupported();
+        await trial.take(client, SEQUENCE_COUNT);
+      }
+      const { version, firstRun, runCount } = coordinator.granted.at(-1) as Lease;
+      coordinator.always = contradicting("a lease of its last run", () => ({
+        version,
+        firstRun: firstRun + runCount - 1,
+        runCount: 1,
+      }));
+      await trial.requireStopOf(client, "a lease of its last run", runCount + RUNS_UNTIL_MORE);
+    },
   },
   {
     name: "decreasing-lease",

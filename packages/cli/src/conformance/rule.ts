@@ -2,7 +2,7 @@
 import { ledgerIdOf, runName } from "@callnumber/protocol/api";
 import { type CallNumberParts, decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { type Answered, BrokenRule, DrivenClient } from "./driven-client.js";
-import { type Answer, ScriptedCoordinator } from "./scripted-coordinator.js";
+import { type Answer, granted, ScriptedCoordinator } from "./scripted-coordinator.js";
 
 export interface Rule {
   /** In kebab case. */
@@ -20,6 +20,7 @@ export interface ClientSettings {
   readonly expectedStoreId?: string;
   readonly token?: string;
   readonly requestTimeoutMs?: number;
+  readonly waitTimeoutMs?: number;
 }
 
 /** Long enough that no rule ends by it: rules about a time limit set their own. */
@@ -56,13 +57,18 @@ export class Trial {
   }
 
   /** Starts a process of the client. */
-  start({ expectedStoreId, token, requestTimeoutMs = REQUEST_TIMEOUT_MS }: ClientSettings = {}): DrivenClient {
+  start({
+    expectedStoreId,
+    token,
+    requestTimeoutMs = REQUEST_TIMEOUT_MS,
+    waitTimeoutMs = WAIT_TIMEOUT_MS,
+  }: ClientSettings = {}): DrivenClient {
     const settings = {
       CALLNUMBER_COORDINATOR: this.#url,
       CALLNUMBER_TOKEN: token,
       CALLNUMBER_EXPECTED_STORE_ID: expectedStoreId,
       CALLNUMBER_REQUEST_TIMEOUT_MS: String(requestTimeoutMs),
-      CALLNUMBER_WAIT_TIMEOUT_MS: String(WAIT_TIMEOUT_MS),
+      CALLNUMBER_WAIT_TIMEOUT_MS: String(waitTimeoutMs),
     };
     const client = new DrivenClient(this.command, { ...this.env, ...settings });
     this.#clients.push(client);
@@ -72,15 +78,16 @@ export class Trial {
   /** Takes numbers, with a second call after one that failed. Returns their parts, each of them judged. */
   async take(client: DrivenClient, count: number): Promise<readonly CallNumberParts[]> {
     const parts: CallNumberParts[] = [];
-    let error: string | undefined;
+    let answered: Answered | undefined;
     for (let tries = 0; tries < TRIES && parts.length < count; tries++) {
-      const answered = await client.ask(`next ${count - parts.length}`);
-      error = answered.error;
+      answered = await client.ask(`next ${count - parts.length}`);
       parts.push(...this.judged(answered));
-      if (error === undefined) break;
+      if (answered.error === undefined) break;
     }
     if (parts.length === count) return parts;
-    throw new BrokenRule(`${parts.length} of ${count} numbers${error === undefined ? "" : `, then: ${error}`}`);
+    const { error, isUnsupported = false } = answered ?? {};
+    const last = isUnsupported ? '"unsupported"' : error === undefined ? '"ok"' : `"error ${error}"`;
+    throw new BrokenRule(`"next ${count}" made ${parts.length} numbers, then answered ${last}`);
   }
 
   /** A number by a single call. */
@@ -100,22 +107,28 @@ export class Trial {
     });
   }
 
-  /** Gives the client a lease, then `answer` instead of the next one. It must make no more numbers, even after right responses. */
-  async requireStop(answer: Answer, settings?: ClientSettings): Promise<void> {
-    const client = this.start(settings);
+  /** Gives a client a lease, then `answer` instead of the next one. It must make no more numbers, even after right responses. */
+  async requireStop(answer: Answer): Promise<void> {
+    const client = this.start();
     await this.take(client, 1);
     const { length } = this.coordinator.requests;
     this.coordinator.answers.push(answer);
-    for (let lease = 0; ; lease++) {
+    await this.requireStopOf(client, String(answer.flaw), TRIES);
+    if (this.coordinator.requests.length === length) throw new BrokenRule("did not lease another run");
+  }
+
+  /** Takes numbers until the client fails, `runCountMax` runs at most. From then on it must make none. */
+  async requireStopOf(client: DrivenClient, flaw: string, runCountMax: number): Promise<void> {
+    for (let run = 0; ; run++) {
       const answered = await client.ask(`next ${SEQUENCE_COUNT}`);
       this.judged(answered);
       if (answered.error !== undefined) break;
-      if (lease > TRIES) throw new BrokenRule(`went on after ${answer.flaw}`);
+      if (run > runCountMax) throw new BrokenRule(`went on after ${flaw}`);
     }
-    if (this.coordinator.requests.length === length) throw new BrokenRule("did not lease another run");
+    this.coordinator.always = granted;
     for (let tries = 0; tries < 2; tries++) {
       const { callNumbers } = await client.ask("next 1");
-      if (callNumbers.length > 0) throw new BrokenRule(`made ${callNumbers[0]} after ${answer.flaw}`);
+      if (callNumbers.length > 0) throw new BrokenRule(`made ${callNumbers[0]} after ${flaw}`);
     }
     await client.kill();
   }
