@@ -13,8 +13,8 @@ import { drawn } from "../size-of-run.js";
 import { BREAKS, brokenClient, exampleClient } from "./broken-clients.js";
 
 const RULES = [...LEASE_RULES, ...RESPONSE_RULES].map(({ name }) => name);
-/** Of them a run of `npm test` tries one each. */
-const PARTS = 12;
+/** A run of `npm test` tries one of them with each client. */
+const PARTS = RULES.length;
 const seed = inject("seed");
 const NODE_CLIENT = join(REPOSITORY, "packages", "client", "test", "conformance-client.mjs");
 

@@ -18,19 +18,20 @@ def main() -> None:
     )
     for line in sys.stdin:
         command, _, count = line.strip().partition(" ")
+        child = os.fork() if command == "fork" else None
         try:
-            child = os.fork() if command == "fork" else None
             if command in ("next", "fork"):
                 print(*client.take(int(count)), sep="\n", flush=True)
             elif command == "close":
                 client.close()
-            if child == 0:
-                os._exit(0)
-            if child is not None:
-                os.waitpid(child, 0)
-            print("ok", flush=True)
+            answer = "ok"
         except ClientError as error:
-            print("error", error.code, error, flush=True)
+            answer = f"error {error.code} {error}"
+        if child == 0:
+            os._exit(0)  # Its parent answers.
+        if child is not None:
+            os.waitpid(child, 0)
+        print(answer, flush=True)
 
 
 if __name__ == "__main__":
