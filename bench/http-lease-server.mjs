@@ -15,7 +15,6 @@ import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 // What the coordinator itself uses, in the same version.
 const ofCoordinator = createRequire(new URL("../packages/coordinator/package.json", import.meta.url));
 const { fastify } = ofCoordinator("fastify");
-const { serializerCompiler, validatorCompiler } = ofCoordinator("fastify-type-provider-zod");
 const { pino } = createRequire(new URL("../packages/cli/package.json", import.meta.url))("pino");
 const { z } = ofCoordinator("zod");
 
@@ -53,8 +52,12 @@ function listenNodeHttp() {
 /** What a team would write that needs this route and nothing else: no hook of ours, the same schemas. */
 async function listenFastify(log) {
   const app = fastify();
-  app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(serializerCompiler);
+  app.setValidatorCompiler(({ schema }) => (value) => {
+    const { data, error } = schema.safeParse(value);
+    return error === undefined ? { value: data } : { error };
+  });
+  const serializer = (schema) => (value) => JSON.stringify(schema.parse(value));
+  app.setSerializerCompiler(({ schema }) => serializer(schema));
   const params = z.object({ namespace: namespaceSchema });
   const schema = { params, body: leaseRequestSchema, response: { 201: leaseSchema } };
   app.post(ROUTES.leases, { schema }, async (request, reply) => {

@@ -9,7 +9,7 @@ const PACKAGES = ["protocol", "client", "schemes", "coordinator"];
 const WITHOUT_REFERENCE = "coordinator";
 
 const DECLARATION =
-  /(\*\/\n(?:\/\/.*\n)?)?^export (?:async )?(?:class|function\*?|const|interface|type) (\w+)(.* = (?:z\.infer<|keyof typeof |\(typeof ))?/gm;
+  /(\*\/\n(?:\/\/.*\n)?)?^export (?:async )?(?:class|function\*?|const|interface|type) (\w+)(.* = (?:z\.infer<|keyof typeof |\(typeof |described\w+\())?/gm;
 const EXPORTED_LIST = /^export (?:type )?\{([^}]*)\} from "([^"]+)"/gm;
 const LISTED = /(?:type )?(\w+)(?: as (\w+))?,?/g;
 const EXPORTED_FILE = /^export \* from "([^"]+)"/gm;
@@ -75,7 +75,10 @@ function entriesOf(name: string): Entry[] {
     }));
 }
 
-/** Returns each exported name, and whether it is described where it is declared. A type that follows from a value needs no words of its own. */
+/**
+ * Returns each exported name, and whether it is described where it is declared. A type that follows from a value needs no words of its own, and
+ * an object of the API has its text.
+ */
 function namesIn(source: string): Map<string, boolean> {
   const text = read(source);
   const names = new Map<string, boolean>();

@@ -1,6 +1,6 @@
 /** Options of several commands, each checked by zod: a bad value is rejected with its name. Settings can also be in the environment. */
 import { DEFAULT_NAMESPACE, type KnownRunState, labelIn, type NamedRun } from "@callnumber/protocol/api";
-import { holderSchema, ledgerFilterShape, namespaceSchema, runNameSchema } from "@callnumber/protocol/schemas";
+import { holderSchema, ledgerFilter, namespaceSchema, runNameSchema } from "@callnumber/protocol/schemas";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
 
@@ -147,7 +147,7 @@ export function filterOptions(): readonly Option[] {
       if (labelIn(text).includes("")) throw new InvalidArgumentError("must be name=value");
       return [...before, text];
     }),
-    choiceOption("--state <state>", "only leases in this state", ledgerFilterShape.state.unwrap().options),
+    choiceOption("--state <state>", "only leases in this state", ledgerFilter.state[0].unwrap().options),
     checkedOption("--from <time>", "leased at this time or later", time),
     checkedOption("--to <time>", "leased before this time", time),
     checkedOption("--from-run <run>", "only leases that hold this run or a later one", runNameSchema),

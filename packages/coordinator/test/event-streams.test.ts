@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer as createPlainServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { operatorEventSchema } from "@callnumber/protocol/schemas";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { EventHub } from "../src/events/events.js";
 import { RecentEvents } from "../src/events/recent-events.js";
@@ -33,6 +34,16 @@ test("the event stream sends each event as it happens, with its number", async (
   events.warn({ namespace: "main", mark: 7 }, "recovered");
   await expect.poll(text).toMatch(/id: \w+-2\ndata: \{"id":2,.*"event":"recovered","namespace":"main".*\}\n\n/);
   expect(text()).not.toContain('"event":"init"');
+});
+
+test("an event of the stream has the fields that OpenAPI describes, and no other", async () => {
+  const { text } = await stream("?recent=yes");
+  events.warn({ namespace: "main", code: "rate_limited", mark: 7 }, "request_rejected");
+  events.warn({ reason: "away" }, "heartbeat_failed");
+  await expect.poll(text).toContain("heartbeat_failed");
+  const sent = [...text().matchAll(/^data: (.+)$/gm)].map(([, data = ""]) => JSON.parse(data));
+  expect(sent.length).toBeGreaterThan(2);
+  for (const event of sent) expect(operatorEventSchema.strict().parse(event)).toEqual(event);
 });
 
 test("the event stream sends the events of one namespace, and those that concern all", async () => {

@@ -1,10 +1,11 @@
 /** A coordinator on a store in memory, behind an HTTP server on a free port, for one test or for each. */
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
 import { EventHub } from "../src/events/events.js";
 import { createServer, type ServerOptions } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { holder, LEASE_NONCE } from "./commands-for-test.js";
+import { describedCodes } from "./described-api.js";
 import { GatedStore } from "./gated-store.js";
 
 /** The body of a request for a lease, sent long ago: a holder's clock may be behind. */
@@ -35,7 +36,7 @@ export interface ServedOptions extends Partial<Omit<ServerOptions, "coordinator"
   readonly own?: Partial<CoordinatorOptions>;
 }
 
-/** `own`: of the coordinator. Without a store of its own it has one whose leases can wait. */
+/** `own`: of the coordinator. Without a store of its own it has one whose leases can wait. Each error must be described in OpenAPI. */
 export async function served({ namespaces = ["main"], host = "127.0.0.1", own = {}, ...options }: ServedOptions = {}) {
   const events = options.events ?? new EventHub(SILENT_LOG);
   const store = new GatedStore();
@@ -45,10 +46,13 @@ export async function served({ namespaces = ["main"], host = "127.0.0.1", own = 
   onTestFinished(() => server.stop());
   const url = await server.listen({ host, port: 0 });
   const port = Number(new URL(url).port);
-  const call = (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {
-    if (body === undefined) return fetched(url + path, { method, headers });
+  const call = async (method: string, path: string, body?: unknown, own: Readonly<Record<string, string>> = {}) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
-    return fetched(url + path, { method, headers: { "content-type": "application/json", ...headers }, body: text });
+    const headers = body === undefined ? own : { "content-type": "application/json", ...own };
+    const response = await fetched(url + path, { method, headers, ...(body !== undefined && { body: text }) });
+    const codes = response.status < 400 ? undefined : describedCodes(method, path);
+    if (codes !== undefined) expect(codes, `${method} ${path}`).toContain(response.body.code);
+    return response;
   };
   const get = (path: string, headers?: Readonly<Record<string, string>>) => call("GET", path, undefined, headers);
   const post = (path: string, body: unknown, headers?: Readonly<Record<string, string>>) =>

@@ -4,8 +4,6 @@ import {
   HOLDER_NAME_LENGTH_MAX,
   HOST_LENGTH_MAX,
   type Holder,
-  INSTANT_MAX_MS,
-  type KnownRunState,
   LABEL_COUNT_MAX,
   LABEL_NAME_PATTERN,
   LABEL_VALUE_LENGTH_MAX,
@@ -25,16 +23,31 @@ import {
   PROOF_PATTERN,
   type Progress,
   type ReportRequest,
+  type RunReport,
 } from "./api.js";
+import { type CallNumber, isCallNumber, NUMBER_MAX, RUN_MAX, SEQUENCE_MAX } from "./codec.js";
 import {
-  type CallNumber,
-  type CallNumberParts,
-  isCallNumber,
-  NUMBER_MAX,
-  RUN_MAX,
-  SEQUENCE_MAX,
-  VERSION_MAX,
-} from "./codec.js";
+  anyTimeMs,
+  CURRENT_VERSION,
+  describedObject,
+  describedRequest,
+  jsonKeywords,
+  knownRunState,
+  LAST_SEQUENCE,
+  NAMESPACE,
+  notedState,
+  run,
+  runState,
+  SINCE_1970,
+  STORE_ID_PATTERN,
+  sequence,
+  storeId,
+  text,
+  timeMs,
+  version,
+  whole,
+  wholeText,
+} from "./field-schemas.js";
 import { LEDGER_ID_MAX, parseRunName, RUN_NAME_FORM } from "./runs.js";
 
 /** A call number in a schema of a user: parses to the branded `CallNumber`, rejects every other text. */
@@ -60,19 +73,15 @@ export const cursorSchema = z
   .refine((text) => parseRunName(text) !== undefined, "a cursor is what an earlier page gave as nextCursor");
 
 /** A ledger id. */
-export const ledgerIdSchema = z.int().min(0).max(LEDGER_ID_MAX);
+export const ledgerIdSchema = whole("ledger id", 0, LEDGER_ID_MAX);
 
-const version = z.int().min(0).max(VERSION_MAX);
-const run = z.int().min(0).max(RUN_MAX);
-const sequence = z.int().min(0).max(SEQUENCE_MAX);
-/** Of a request: a clock that may be wrong. */
-const anyTimeMs = z.int().min(0);
-/** Of a response: the reader makes a date of it. */
-const timeMs = anyTimeMs.max(INSTANT_MAX_MS);
-const runCount = z.int().min(1).max(LEASE_RUN_COUNT_MAX);
+const runCount = whole("runs", 1, LEASE_RUN_COUNT_MAX);
 const proof = z.string().regex(PROOF_PATTERN, "a lease proof has 43 characters A-Z, a-z, 0-9, dash, underscore");
-const printable = (lengthMax: number) =>
-  z.string().min(1).max(lengthMax).regex(PRINTABLE_PATTERN, "holds an unprintable character");
+/** Without its pattern in JSON Schema: Python, for one, has no `\p`. */
+const printable = (lengthMax: number) => {
+  const schema = z.string().min(1).max(lengthMax).regex(PRINTABLE_PATTERN, "holds an unprintable character");
+  return schema.register(jsonKeywords, { pattern: undefined });
+};
 
 /** A namespace. */
 export const namespaceSchema = z
@@ -86,118 +95,130 @@ const labelName = z
   .string()
   .regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore");
 const labelValue = printable(LABEL_VALUE_LENGTH_MAX);
+const labels = z
+  .record(labelName, labelValue)
+  .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`)
+  .register(jsonKeywords, { maxProperties: LABEL_COUNT_MAX });
 
-/** The importer process that leases. */
-export const holderSchema = z.strictObject({
-  name: printable(HOLDER_NAME_LENGTH_MAX),
-  host: printable(HOST_LENGTH_MAX),
-  pid: z.int().min(0).max(PID_MAX),
-  labels: z
-    .record(labelName, labelValue)
-    .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`),
+export const holderSchema = describedRequest("Holder", "The importer process that leases. Its texts are printable", {
+  name: [printable(HOLDER_NAME_LENGTH_MAX), "The importer's name, for operators"],
+  host: [printable(HOST_LENGTH_MAX), "Its host"],
+  pid: [whole("process id", 0, PID_MAX), "Its process id"],
+  labels: [labels, "Name: `[a-z][a-z0-9_.-]{0,31}`; value: 1 to 64 printable characters"],
 }) satisfies z.ZodType<Holder>;
 
 const nonce = z.string().regex(NONCE_PATTERN, "a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore");
-const runState = z.enum(["open", "exhausted", "closed"]);
 
-export const reportRequestSchema = z
-  .strictObject({ nonce, lastSequence: sequence.nullable(), state: runState })
-  .refine((report) => report.state !== "exhausted" || report.lastSequence === SEQUENCE_MAX, {
-    path: ["lastSequence"],
-    message: `an exhausted run has lastSequence ${SEQUENCE_MAX}`,
-  }) satisfies z.ZodType<ReportRequest>;
+const reportFields = {
+  nonce: [nonce, "The nonce of the lease"],
+  lastSequence: [sequence.nullable(), "The last sequence used in the run; null if none"],
+  state: [runState, "In use; used to sequence 16,383; no further number will be made"],
+} as const;
+const isFullIfExhausted = ({ state, lastSequence }: Pick<ReportRequest, "state" | "lastSequence">) =>
+  state !== "exhausted" || lastSequence === SEQUENCE_MAX;
+const NOT_FULL = { path: ["lastSequence"], message: `an exhausted run has lastSequence ${SEQUENCE_MAX}` };
 
-export const leaseRequestSchema = z
-  .strictObject({
-    runCount,
-    nonce,
-    holder: holderSchema,
-    lastRun: ledgerIdSchema.nullable(),
-    proof: proof.nullable(),
-    sentAtMs: anyTimeMs,
-    spareRunCount: z.int().min(0).optional(),
-    report: reportRequestSchema.safeExtend({ run: ledgerIdSchema }).optional(),
-  })
-  .refine(({ lastRun, proof }) => lastRun !== null || proof === null, {
-    path: ["proof"],
-    message: "a lease proof is about lastRun, which is missing",
-  }) satisfies z.ZodType<LeaseRequest>;
+export const reportRequestSchema = describedRequest(
+  "ReportRequest",
+  "How far a holder got in a lease",
+  reportFields,
+).refine(isFullIfExhausted, NOT_FULL) satisfies z.ZodType<ReportRequest>;
+
+const runReportSchema = describedRequest("RunReport", "A report in a lease request", {
+  ...reportFields,
+  run: [ledgerIdSchema, "Ledger id of the run in use"],
+}).refine(isFullIfExhausted, NOT_FULL) satisfies z.ZodType<RunReport>;
+
+export const leaseRequestSchema = describedRequest("LeaseRequest", "The same request sent again is another lease", {
+  runCount: [runCount, "Runs wanted; the lease may have fewer"],
+  nonce: [nonce, "Random and new for each request; the response repeats it"],
+  holder: [holderSchema, "The importer process that leases"],
+  lastRun: [ledgerIdSchema.nullable(), "The last run that this holder leased"],
+  proof: [proof.nullable(), "The `proof` of the lease of `lastRun`"],
+  sentAtMs: [anyTimeMs, "The holder's clock at the request"],
+  spareRunCount: [whole("runs", 0).optional(), "Leased runs that the client has buffered, for operators"],
+  report: [runReportSchema.optional(), "Progress in an earlier lease, with `run`"],
+}).refine(({ lastRun, proof }) => lastRun !== null || proof === null, {
+  path: ["proof"],
+  message: "a lease proof is about lastRun, which is missing",
+}) satisfies z.ZodType<LeaseRequest>;
 
 /** Query of the numbers route. */
-export const numbersQuerySchema = z.strictObject({
-  count: z.coerce.number().pipe(z.int().min(1).max(NUMBER_COUNT_MAX)).default(1),
+export const numbersQuerySchema = describedRequest("NumbersQuery", "How many call numbers", {
+  count: [wholeText("call numbers", 1, NUMBER_COUNT_MAX).default(1), "Call numbers to make"],
 });
 
-/** The body of a request for call numbers. */
-export const numbersRequestSchema = z.strictObject({
-  holder: z
-    .strictObject({ name: printable(HOLDER_NAME_LENGTH_MAX), host: printable(HOST_LENGTH_MAX).optional() })
-    .optional(),
-  expectedStoreId: z
-    .string()
-    .regex(/^[!-~]{1,99}$/, "a store id has 1 to 99 printable ASCII characters")
-    .optional(),
-}) satisfies z.ZodType<NumbersRequest>;
+const numbersHolderSchema = describedRequest(
+  "NumbersHolder",
+  "The program that gets the numbers. Its texts are printable",
+  {
+    name: [printable(HOLDER_NAME_LENGTH_MAX), "The program that gets the numbers"],
+    host: [printable(HOST_LENGTH_MAX).optional(), "Its host"],
+  },
+);
 
-/** The response to a request for call numbers. */
-export const numbersResponseSchema = z.object({
-  namespace: namespaceSchema,
-  storeId: z.string(),
-  callNumbers: z.array(z.string().refine(isCallNumber, "not a call number")).min(1).max(NUMBER_COUNT_MAX).readonly(),
+const expectedStoreId = z.string().regex(STORE_ID_PATTERN, "a store id has 1 to 99 printable ASCII characters");
+
+export const numbersRequestSchema = describedRequest(
+  "NumbersRequest",
+  "A request for call numbers: for which program they are",
+  {
+    holder: [numbersHolderSchema.optional(), "The program that gets the numbers"],
+    expectedStoreId: [expectedStoreId.optional(), "Numbers of another store are refused with this"],
+  },
+) satisfies z.ZodType<NumbersRequest>;
+
+const callNumbers = z
+  .array(z.string().refine(isCallNumber, "not a call number"))
+  .min(1)
+  .max(NUMBER_COUNT_MAX)
+  .readonly();
+
+export const numbersResponseSchema = describedObject("Numbers", "Call numbers made for one request", {
+  namespace: [namespaceSchema, "The namespace of the request"],
+  storeId: [storeId, "The store; pin it"],
+  callNumbers: [callNumbers, "In the order they were made"],
 }) satisfies z.ZodType<NumbersResponse>;
 
-const notedState = z.enum([...runState.options, "discarded", "skipped"]);
-const knownRunState = z.enum([...notedState.options, "unreported"]) satisfies z.ZodType<KnownRunState>;
-
-export const leaseSchema = z.object({
-  namespace: namespaceSchema,
-  storeId: z.string(),
-  version,
-  firstRun: run,
-  runCount,
-  leasedAtMs: timeMs,
-  nonce: z.string(),
-  proof,
+export const leaseSchema = describedObject("Lease", "Runs that belong to their holder permanently", {
+  namespace: [namespaceSchema, "The namespace of the request"],
+  storeId: [storeId, "The store; pin it"],
+  version: [version, "Of all call numbers of these runs"],
+  firstRun: [run, "The first run"],
+  runCount: [runCount, "Consecutive runs from `firstRun`, one version"],
+  leasedAtMs: [timeMs, "Time of the lease by the store's record"],
+  nonce: [text, "The nonce of the request"],
+  proof: [proof, "Send it with `lastRun` in the next lease request"],
 }) satisfies z.ZodType<Lease>;
 
-const progressSchema = z.object({
-  run,
-  lastSequence: sequence.nullable(),
-  state: notedState,
-  reportedAtMs: timeMs,
+const progressSchema = describedObject("Progress", "The last report on a lease", {
+  run: [run, "The runs of the lease before it are used up, those after it are unused"],
+  lastSequence: [sequence.nullable(), "The last sequence used in the run; null if none"],
+  state: [notedState, "As reported; `discarded`: never handed out; `skipped`: by a recovery, never leased"],
+  reportedAtMs: [timeMs, "Time of the report by the store's record"],
 }) satisfies z.ZodType<Progress>;
 
-/** The ledger's record of one lease, or of the runs that a recovery skipped. */
-export const ledgerEntrySchema = z.object({
-  version,
-  firstRun: run,
-  runCount: run.min(1),
-  leasedAtMs: timeMs,
-  holder: holderSchema,
-  /** Name of the coordinator that leased it. */
-  coordinator: z.string(),
-  /** Of the token in the holder's request: eight hex digits; missing where none was required. */
-  tokenId: z.string().optional(),
-  /** Of the holder's request, as in the coordinator's log. With it, any client may report in the holder's name. */
-  nonce: z.string(),
-  /** The last report of the holder; null when it has not reported. */
-  progress: progressSchema.nullable(),
+export const ledgerEntrySchema = describedObject("LedgerEntry", "One lease, or the runs that a recovery skipped", {
+  version: [version, "Of all call numbers of these runs"],
+  firstRun: [run, "The first run"],
+  runCount: [whole("runs", 1, RUN_MAX), "Consecutive runs from `firstRun`"],
+  leasedAtMs: [timeMs, "Time by the store's record; never before that of an earlier lease"],
+  holder: [holderSchema, "Who requested it"],
+  coordinator: [text, "The name of the coordinator that granted it"],
+  tokenId: [text.optional(), "Of the token of the request: eight hex digits; absent without tokens"],
+  nonce: [text, "Of the holder's request. With it, any client may report in the holder's name"],
+  progress: [progressSchema.nullable(), "The last report of the holder; null if there is none"],
 });
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 
-/** The version that the namespace has come to: above 0, a run is named with its version. */
-const currentVersion = version;
-
-/** One run, as far as the coordinator knows it. */
-export const runResponseSchema = z.object({
-  namespace: z.string(),
-  currentVersion,
-  version,
-  run,
-  state: knownRunState,
-  /** The last sequence that the holder reported for this run; null when none. */
-  lastSequence: sequence.nullable(),
-  lease: ledgerEntrySchema,
+export const runResponseSchema = describedObject("Run", "One run, as far as the coordinator knows it", {
+  namespace: NAMESPACE,
+  currentVersion: CURRENT_VERSION,
+  version: [version, "The version of the run"],
+  run: [run, "The run"],
+  state: [knownRunState, "Of this run; `unreported`: leased, and not reported since"],
+  lastSequence: LAST_SEQUENCE,
+  lease: [ledgerEntrySchema, "The lease that holds the run"],
 });
 export type RunResponse = z.infer<typeof runResponseSchema>;
 
@@ -205,132 +226,43 @@ const labelText = z.string().refine((text) => {
   const [name, value] = labelIn(text);
   return labelName.safeParse(name).success && labelValue.safeParse(value).success;
 }, "a label is asked for as name=value");
-const timeText = z.coerce.number().pipe(anyTimeMs);
+const labelTexts = z.preprocess(
+  (given) => (typeof given === "string" ? [given] : given),
+  z.array(labelText).max(LABEL_COUNT_MAX),
+);
+const timeText = wholeText(SINCE_1970, 0);
 
 /** Filters of the leases in a ledger; a lease must pass all that are given. Numbers arrive as text. */
-export const ledgerFilterShape = {
-  holder: printable(HOLDER_NAME_LENGTH_MAX).optional(),
-  host: printable(HOST_LENGTH_MAX).optional(),
-  /** `name=value`, once or several times. */
-  label: z
-    .preprocess((given) => (typeof given === "string" ? [given] : given), z.array(labelText).max(LABEL_COUNT_MAX))
-    .optional(),
-  /** Of the lease as a whole. */
-  state: knownRunState.optional(),
-  leasedFromMs: timeText.optional(),
-  leasedToMs: timeText.optional(),
-  fromRun: runNameSchema.optional(),
-  toRun: runNameSchema.optional(),
-};
+export const ledgerFilter = {
+  holder: [printable(HOLDER_NAME_LENGTH_MAX).optional(), "The name of the holder"],
+  host: [printable(HOST_LENGTH_MAX).optional(), "The host of the holder"],
+  label: [labelTexts.optional(), "`name=value`, once or several times"],
+  state: [knownRunState.optional(), "Of the lease as a whole"],
+  leasedFromMs: [timeText.optional(), "Leased at this time or later"],
+  leasedToMs: [timeText.optional(), "Leased before this time"],
+  fromRun: [runNameSchema.optional(), "Leases that hold this run or a later one, such as `99` or `1/65556`"],
+  toRun: [runNameSchema.optional(), "Leases that hold this run or an earlier one"],
+} as const;
 
 /** Query of the runs route. */
-export const runsQuerySchema = z.strictObject({
-  ...ledgerFilterShape,
-  cursor: cursorSchema.optional(),
-  limit: z.coerce.number().pipe(z.int().min(1).max(PAGE_LIMIT_MAX)).default(PAGE_LIMIT_DEFAULT),
+export const runsQuerySchema = describedRequest("RunsQuery", "Which leases", {
+  ...ledgerFilter,
+  cursor: [cursorSchema.optional(), "The `nextCursor` of the page before"],
+  limit: [wholeText("leases", 1, PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT), "The most leases of the page"],
 });
 
-/** Leases that a coordinator trimmed from the store: they are in the files of its `--ledger-dir`. */
-const trimmedSchema = z.object({
-  /** The run up to which the store holds no lease any more. */
-  upToVersion: version,
-  upToRun: run,
-  lastLeasedAtMs: timeMs,
+export const trimmedSchema = describedObject("TrimmedLeases", "Leases that are in the files of `--ledger-dir`", {
+  upToVersion: [version, "The version of `upToRun`"],
+  upToRun: [run, "The run up to which the store holds no lease any more"],
+  lastLeasedAtMs: [timeMs, "Time of the last of these leases"],
 });
 export type TrimmedLeases = z.infer<typeof trimmedSchema>;
 
-/** A page of the ledger. */
-export const runsResponseSchema = z.object({
-  namespace: z.string(),
-  currentVersion,
-  /** Newest first. A page may be short, even empty, although more follow. */
-  leases: z.array(ledgerEntrySchema).readonly(),
-  /** The `cursor` of the next page; null at the end. */
-  nextCursor: z.string().nullable(),
-  /** At the end, what was trimmed of the requested leases; null before the end, and when nothing was. */
-  trimmed: trimmedSchema.nullable(),
+export const runsResponseSchema = describedObject("Runs", "A page of the ledger", {
+  namespace: NAMESPACE,
+  currentVersion: CURRENT_VERSION,
+  leases: [z.array(ledgerEntrySchema).readonly(), "Newest first. May be few, even none, although more follow"],
+  nextCursor: [text.nullable(), "The `cursor` of the next page; null at the end"],
+  trimmed: [trimmedSchema.nullable(), "At the end, what was trimmed of the requested leases; null if nothing was"],
 });
 export type RunsResponse = z.infer<typeof runsResponseSchema>;
-
-/** Query of the call number route. */
-export const inspectQuerySchema = z.strictObject({
-  /** Whether to include the leases of the same process before and after, which reads up to 2,000 entries of the ledger. */
-  neighbors: z.enum(["yes", "no"]).default("no"),
-});
-
-/** `reported`: within what its holder reported · `unreported`: past it · `not_made`: past the end of a closed run, or of a discarded one. */
-const leasedVerdict = z.enum(["reported", "unreported", "not_made"]);
-
-/** What a mistyped text may have been: another number that can exist, of a run that is leased. Guesses, the likeliest first. */
-const hintSchema = z.object({
-  callNumber: z.string(),
-  /** `surrounding`: characters around or between are too much · `look_alike`: similar characters · `case`: upper for lower, or the reverse. */
-  slip: z.enum(["surrounding", "look_alike", "case"]),
-  /** Indexes, in the text as typed, of the characters to change; empty for `surrounding`. */
-  positions: z.array(z.int().min(0)).readonly(),
-  holder: z.string(),
-  verdict: leasedVerdict,
-});
-export type CallNumberHint = z.infer<typeof hintSchema>;
-const hints = z.array(hintSchema).readonly();
-
-const neighborsSchema = z.object({
-  /** The nearest one of the same holder (name, host and pid); null when none was found. */
-  previous: ledgerEntrySchema.nullable(),
-  next: ledgerEntrySchema.nullable(),
-  /** Which they are; where one is null, whether there is none or how far the search went: for people. */
-  explanation: z.string(),
-});
-export type LeaseNeighbors = z.infer<typeof neighborsSchema>;
-
-/** The request that a coordinator made a number for, as far as it remembers. */
-const numberRequestSchema = z.object({
-  atMs: timeMs,
-  /** As the request names it; null when it names none. */
-  holder: z.object({ name: z.string(), host: z.string().optional() }).nullable(),
-  /** Of the token in the request; missing where none was required. */
-  tokenId: z.string().optional(),
-  /** Of the connection: a proxy, where there is one. */
-  remoteAddress: z.string().optional(),
-});
-export type NumberRequest = z.infer<typeof numberRequestSchema>;
-
-const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberParts, z.ZodType>;
-const inspected = { namespace: z.string(), callNumber: z.string(), explanation: z.string() };
-
-/** The answers to "what is this call number?". */
-export const inspectResponseSchema = z.discriminatedUnion("verdict", [
-  z.object({
-    ...inspected,
-    verdict: z.literal("malformed"),
-    problem: z.enum(["wrong_length", "wrong_character", "beyond_greatest"]),
-    /** Index of the wrong character, where one is wrong. */
-    position: z.int().min(0).nullable(),
-    hints,
-  }),
-  /** `unknown`: no lease has its run. A recovery skipped it, or the store lost the lease. */
-  z.object({ ...inspected, verdict: z.enum(["other_version", "unknown"]), ...callNumberFields, hints }),
-  z.object({
-    ...inspected,
-    verdict: z.literal("never_leased"),
-    reason: z.enum(["above_mark", "below_first_run", "skipped"]),
-    hints,
-    ...callNumberFields,
-  }),
-  /** Leased long ago or skipped: its lease, if it had one, is no longer in the store. */
-  z.object({ ...inspected, verdict: z.literal("trimmed"), ...callNumberFields, trimmed: trimmedSchema }),
-  z.object({
-    ...inspected,
-    verdict: leasedVerdict,
-    currentVersion,
-    ...callNumberFields,
-    state: knownRunState,
-    lastSequence: sequence.nullable(),
-    lease: ledgerEntrySchema,
-    /** Null when they were not requested. */
-    neighbors: neighborsSchema.nullable(),
-    /** Of a number that this coordinator made for a request, and remembers. */
-    request: numberRequestSchema.optional(),
-  }),
-]);
-export type InspectResponse = z.infer<typeof inspectResponseSchema>;

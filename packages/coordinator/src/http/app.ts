@@ -1,14 +1,25 @@
 /** The web framework, set up for unauthenticated clients: routes that read, whose parameters are checked by zod schemas. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { ROUTES } from "@callnumber/protocol/api";
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyTypeProvider,
+} from "fastify";
 import type * as z from "zod";
 import { CoordinatorError } from "../errors.js";
 import { errorResponse, invalidRequest, type LogError, shownPath } from "./error-response.js";
 
 /** A request line holds a namespace and a typed call number. */
 const PARAMETER_LENGTH_MAX = 256;
+
+/** Types what a handler takes and returns by the schemas of its route. */
+export interface ZodTypeProvider extends FastifyTypeProvider {
+  readonly validator: this["schema"] extends z.ZodType ? z.output<this["schema"]> : unknown;
+  readonly serializer: this["schema"] extends z.ZodType ? z.output<this["schema"]> : unknown;
+}
 
 /** Named, since the compiler would describe it by a namespace that some module resolutions do not have. */
 export type TypedApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
@@ -35,7 +46,8 @@ export function newApp(logError: LogError): TypedApp {
     const { data, error } = (schema as z.ZodType).safeParse(value);
     return error === undefined ? { value: data } : { error: invalidRequest(httpPart, error) };
   });
-  app.setSerializerCompiler(serializerCompiler);
+  const serializer = (schema: z.ZodType) => (value: unknown) => JSON.stringify(schema.parse(value));
+  app.setSerializerCompiler(({ schema }) => serializer(schema as z.ZodType));
   app.setErrorHandler(sendError);
   return app;
 }
@@ -46,13 +58,6 @@ export function rejectUnknownQueries(app: TypedApp): void {
     const isDescribed = request.routeOptions.schema?.querystring !== undefined || request.is404;
     if (isDescribed || !request.url.includes("?")) done();
     else done(new CoordinatorError("invalid_request", "this route has no query"));
-  });
-}
-
-/** Rejects requests of a route that the configuration turns off, with the option that turns it on. */
-export function routeThatIsOff(app: TypedApp, path: string, message: string): void {
-  app.get(path, { config: { permission: "public" }, schema: { hide: true } }, async () => {
-    throw new CoordinatorError("not_found", message);
   });
 }
 

@@ -33,7 +33,7 @@ const POLICY = {
 
 const NOT_BUILT = `<!doctype html><html lang="en"><title>Callnumber</title><p>The console was not built. Build it with <code>npm run bootstrap</code>, and start the coordinator again.</p></html>`;
 
-const HIDDEN = { exposeHeadRoute: true, schema: { hide: true } } as const;
+const WITH_HEAD = { exposeHeadRoute: true } as const;
 
 /**
  * Its files are the same in every copy of this release, so every client may load them. Each has a route of its own: no request names a path
@@ -57,10 +57,10 @@ export async function registerConsole(app: FastifyInstance): Promise<void> {
   });
   for (const path of WAYS_TO_CONSOLE) {
     // Relative, so that it works behind a path prefix, too.
-    app.get(path, HIDDEN, async (_request, reply) => reply.redirect(`.${CONSOLE}`));
+    app.get(path, WITH_HEAD, async (_request, reply) => reply.redirect(`.${CONSOLE}`));
   }
   if (!existsSync(join(BUILT, "index.html"))) {
-    app.get(CONSOLE, HIDDEN, async (_request, reply) => reply.type("text/html; charset=utf-8").send(NOT_BUILT));
+    app.get(CONSOLE, WITH_HEAD, async (_request, reply) => reply.type("text/html; charset=utf-8").send(NOT_BUILT));
     return;
   }
   await app.register(fastifyStatic, {

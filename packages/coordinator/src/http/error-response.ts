@@ -11,15 +11,11 @@ import {
   HOST_LENGTH_MAX,
   NAMESPACE_PATTERN,
 } from "@callnumber/protocol/api";
-import { errorResponseSchema } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import { CoordinatorError } from "../errors.js";
 import type { RejectedClient } from "../events/events.js";
 import type { Log } from "../log.js";
 import { escapeAndShorten } from "../text.js";
-
-/** How errors look in OpenAPI: one shape for all. */
-export const errorResponses = { "4xx": errorResponseSchema, "5xx": errorResponseSchema } as const;
 
 /** On every response: no page of another site may load it as anything, no browser may take it for another type, and none is kept. */
 export const COMMON_HEADERS = {

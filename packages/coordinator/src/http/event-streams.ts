@@ -4,12 +4,11 @@
  */
 import type { ServerResponse } from "node:http";
 import { type CommandContext, filledJson, type OperatorEvent, ROUTES } from "@callnumber/protocol/api";
-import { namespaceSchema } from "@callnumber/protocol/schemas";
+import { describedRequest, namespaceSchema } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import type { RecentEvents } from "../events/recent-events.js";
 import type { TypedApp } from "./app.js";
 import { type Authenticator, canRead, canReadSettings, forbidden, type Principal } from "./auth.js";
-import { errorResponses } from "./error-response.js";
 
 /** Holds all events that are kept for a new stream. */
 const WAITING_BYTES_MAX = 1024 * 1024;
@@ -19,20 +18,28 @@ const HEARTBEAT = Buffer.from(":\n\n");
 /** How long a client waits before it reconnects. */
 const RETRY_MS = 2_000;
 
+const eventsQuerySchema = describedRequest("EventsQuery", "Which events", {
+  namespace: [namespaceSchema.optional(), "Events of this namespace, and those that concern all"],
+  recent: [z.enum(["yes", "no"]).default("no"), "Whether to send the recent events first"],
+});
+
 export function eventsRoute(app: TypedApp, streams: EventStreams, authenticator: Authenticator): void {
   app.get(
     ROUTES.events,
     {
-      config: { permission: "read", isFiltered: true, slots: "streams" },
-      schema: {
-        summary:
-          "Server-sent events: leases, rejections and changes of state, with Last-Event-ID; `gap` means that some were missed",
-        querystring: z.strictObject({
-          namespace: namespaceSchema.optional(),
-          recent: z.enum(["yes", "no"]).default("no").describe("send the recent events first"),
-        }),
-        response: errorResponses,
+      config: {
+        permission: "read",
+        isFiltered: true,
+        slots: "streams",
+        operation: {
+          summary: "Server-sent events: leases, rejections and changes of state",
+          description: "The event `gap` means that some were missed.",
+          headers: { "Last-Event-ID": "The `id` of the last message that arrived: what followed it is sent first" },
+          errors: ["too_many_streams"],
+          content: { "text/event-stream": "Each `data` is an `OperatorEvent` in JSON" },
+        },
       },
+      schema: { querystring: eventsQuerySchema },
     },
     ({ principal, query: { namespace, recent }, headers }, reply) => {
       if (namespace !== undefined && !canRead(principal, namespace)) throw forbidden();

@@ -4,23 +4,30 @@
  */
 import type { RequestListener } from "node:http";
 import { ROUTES } from "@callnumber/protocol/api";
-import swagger from "@fastify/swagger";
-import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
 import type { CoordinatorEvent, EventHub } from "../events/events.js";
 import type { RecentEvents } from "../events/recent-events.js";
 import { Metrics } from "../metrics/metrics.js";
 import type { NumberMaker } from "../numbers/number-maker.js";
-import { newApp, rejectUnknownQueries, routeThatIsOff, unknownRouteRejection } from "./app.js";
+import { newApp, rejectUnknownQueries, unknownRouteRejection, type ZodTypeProvider } from "./app.js";
 import { type Authenticator, type Principal, registerAuth } from "./auth.js";
 import { registerConsole } from "./console.js";
 import type { LogError } from "./error-response.js";
 import { EventStreams, eventsRoute } from "./event-streams.js";
 import { type Limits, limitConcurrency } from "./in-flight-limits.js";
 import type { NodeServers } from "./node-servers.js";
+import { describeRoutes } from "./openapi.js";
 import type { PostRequests } from "./post-requests.js";
-import { healthRoutes, metricsRoute, openApiRoute, type StartedWith, settingsRoute } from "./routes/health.js";
-import { exportRoute, namespacesRoutes, publicCallNumberRoute } from "./routes/namespaces.js";
+import {
+  healthRoutes,
+  metricsRoute,
+  openApiRoute,
+  SETTINGS,
+  type StartedWith,
+  settingsRoute,
+} from "./routes/health.js";
+import { exportRoute, namespacesRoutes, PUBLIC_CALL_NUMBER, publicCallNumberRoute } from "./routes/namespaces.js";
+import { routeThatIsOff } from "./routes/route-parts.js";
 
 export interface LaterRoutesOptions {
   readonly coordinator: Coordinator;
@@ -59,17 +66,7 @@ export async function makeLaterRoutes(options: LaterRoutesOptions): Promise<Late
   app.addHook("onSend", (request, _reply, payload, done) => {
     done(null, typeof payload === "string" ? filled(payload, request.principal) : payload);
   });
-  await app.register(swagger, {
-    openapi: {
-      openapi: "3.1.0",
-      info: {
-        title: "Callnumber coordinator",
-        description: "Leases runs: each holds 16,384 call numbers, and is leased once, ever.",
-        version: release,
-      },
-    },
-    transform: jsonSchemaTransform,
-  });
+  const makeDocument = describeRoutes(app, release);
   const rejectUnknownRoutes = unknownRouteRejection(app);
   // Before the hooks below, which don't run for it.
   await app.register(registerConsole);
@@ -83,18 +80,18 @@ export async function makeLaterRoutes(options: LaterRoutesOptions): Promise<Late
     namespacesRoutes(routes, coordinator, release, numbers.made);
     exportRoute(routes, coordinator, logError);
     if (options.publicInspect) publicCallNumberRoute(routes, coordinator);
-    else routeThatIsOff(routes, ROUTES.publicCallNumber, PUBLIC_INSPECT_IS_OFF);
+    else routeThatIsOff(routes, ROUTES.publicCallNumber, PUBLIC_CALL_NUMBER, PUBLIC_INSPECT_IS_OFF);
     if (startedWith)
       settingsRoute(routes, startedWith, async () => ({
         release,
         certificateEndsAtMs: servers.material?.endsAtMs ?? null,
         findings: await coordinator.findings(),
       }));
-    else routeThatIsOff(routes, ROUTES.settings, SETTINGS_ARE_OFF);
+    else routeThatIsOff(routes, ROUTES.settings, SETTINGS, SETTINGS_ARE_OFF);
     healthRoutes(routes, coordinator);
     eventsRoute(routes, streams, authenticator);
   });
-  openApiRoute(app);
+  openApiRoute(app, makeDocument);
   metricsRoute(app, metrics);
   await app.ready();
   return {

@@ -6,7 +6,6 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parse as parseQuery } from "node:querystring";
 import { setImmediate as endOfTurn } from "node:timers/promises";
-import type { FastifySchema } from "fastify";
 import { parse } from "secure-json-parse";
 import type * as z from "zod";
 import { CoordinatorError } from "../errors.js";
@@ -16,6 +15,7 @@ import { ANONYMOUS, type Authenticator, type Principal, rejectionOf, unauthorize
 import { invalidRequest, type RejectedRequest, send } from "./error-response.js";
 import type { ConcurrencyLimit } from "./in-flight-limits.js";
 import type { NodeServers } from "./node-servers.js";
+import type { Operation } from "./openapi.js";
 
 /** Larger than any request of ours. */
 const BODY_BYTES_MAX = 4096;
@@ -25,8 +25,9 @@ const TEXT_TYPE = /(?:^|,)[ \t]*text\/plain[ \t]*(?:[;,]|$)/i;
 /** What a route takes and does. It needs the permission `lease`. */
 export interface PostRoute<Params, Body, Query = undefined, Result extends object = object> {
   readonly path: string;
-  /** Of the route, for OpenAPI: all but what it takes. */
-  readonly schema: FastifySchema;
+  /** For OpenAPI, as `returns`. */
+  readonly operation: Operation;
+  readonly returns: z.ZodType;
   readonly params: z.ZodType<Params>;
   readonly body: z.ZodType<Body>;
   /** Whether an empty body counts as `{}`, whatever its type. */
@@ -92,10 +93,10 @@ export class PostRequests {
   /** The framework describes the routes, and hands over requests whose path is written in another way than our clients do. */
   register(app: TypedApp): void {
     for (const { route } of this.#routes) {
-      const { path, schema, params, body, query } = route;
+      const { path, operation, params, body, query, status, returns } = route;
       app.post(path, {
-        config: { permission: "lease" },
-        schema: { ...schema, params, body, ...(query && { querystring: query }) },
+        config: { permission: "lease", operation },
+        schema: { params, body, ...(query && { querystring: query }), response: { [status]: returns } },
         onRequest: (request, reply, _done) => {
           reply.hijack();
           void this.#answer(route, request.raw, reply.raw, request.params);

@@ -1,6 +1,6 @@
 /** The coordinator itself: `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/v1/settings`. */
 import { ROUTES } from "@callnumber/protocol/api";
-import { type SettingsResponse, settingsResponseSchema } from "@callnumber/protocol/schemas";
+import { describedObject, type SettingsResponse, settingsResponseSchema } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
@@ -8,12 +8,18 @@ import type { Metrics } from "../../metrics/metrics.js";
 import type { Readiness } from "../../status/status.js";
 import type { TypedApp } from "../app.js";
 import { canRead, type Principal } from "../auth.js";
+import { OF_THE_STORE } from "../openapi.js";
 import { described } from "./route-parts.js";
 
-const readinessSchema = z.object({
-  ready: z.literal(true),
-  namespaces: z.array(z.string()).readonly(),
-  unavailable: z.array(z.object({ namespace: z.string(), code: z.string() })).readonly(),
+const healthSchema = describedObject("Health", "The process answers", { healthy: [z.literal(true), "Always true"] });
+const unavailableSchema = describedObject("UnavailableNamespace", "A namespace that does not lease", {
+  namespace: [z.string(), "Its name"],
+  code: [z.string(), "The code that leases fail with"],
+});
+const readinessSchema = describedObject("Readiness", "Which namespaces lease", {
+  ready: [z.literal(true), "At least one leases"],
+  namespaces: [z.array(z.string()).readonly(), "Those of the token that lease"],
+  unavailable: [z.array(unavailableSchema).readonly(), "Those of the token that don't"],
 });
 
 /** `/healthz`: the process responds. `/readyz`: leases can be expected to succeed. Load balancers send HEAD. */
@@ -22,7 +28,7 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
     ROUTES.health,
     {
       exposeHeadRoute: true,
-      ...described("public", "The process answers", {}, z.object({ healthy: z.literal(true) })),
+      ...described("public", "The process answers", {}, healthSchema),
     },
     async () => ({ healthy: true as const }),
   );
@@ -31,7 +37,9 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
     ROUTES.readiness,
     {
       exposeHeadRoute: true,
-      ...described("public", "The store answers, and at least one namespace leases", {}, readinessSchema),
+      ...described("public", "The store answers, and at least one namespace leases", {}, readinessSchema, {
+        errors: ["namespace_not_found", ...OF_THE_STORE],
+      }),
     },
     async ({ principal }) => {
       // Requests of the same moment share one check: unauthenticated clients may send them, and each check reads the store.
@@ -64,17 +72,22 @@ async function readinessFor(check: Promise<Readiness>, principal: Principal): Pr
 
 /** The figures of this process, for Prometheus. Responds also when the store does not. */
 export function metricsRoute(app: TypedApp, metrics: Metrics): void {
-  app.get(ROUTES.metrics, { config: { permission: "read" }, schema: { hide: true } }, async (_, reply) => {
+  const operation = {
+    summary: "The figures of this process, for Prometheus",
+    content: { "text/plain": "The text format of Prometheus" },
+  };
+  app.get(ROUTES.metrics, { config: { permission: "read", operation } }, async (_, reply) => {
     reply.type(metrics.contentType);
     return await metrics.text();
   });
 }
 
 /** Describes all routes, as none is added while the server listens. Made once: unauthenticated clients may request it, and it takes milliseconds. */
-export function openApiRoute(app: TypedApp): void {
+export function openApiRoute(app: TypedApp, makeDocument: () => object): void {
   let text: string | undefined;
-  app.get(ROUTES.openApi, { config: { permission: "public" }, schema: { hide: true } }, async (_, reply) => {
-    text ??= JSON.stringify(app.swagger());
+  const operation = { summary: "This document", content: { "application/json": "OpenAPI 3.1" } };
+  app.get(ROUTES.openApi, { config: { permission: "public", operation } }, async (_, reply) => {
+    text ??= JSON.stringify(makeDocument());
     reply.type("application/json; charset=utf-8");
     return await reply.send(text as never);
   });
@@ -85,11 +98,10 @@ export type StartedWith = Pick<SettingsResponse, "store" | "startedAtMs" | "sett
 
 type ChangingSettings = Omit<SettingsResponse, keyof StartedWith>;
 
+const STARTED = "How the coordinator was started, without secrets";
+export const SETTINGS = described("settings", STARTED, {}, settingsResponseSchema, { errors: ["not_found"] });
+
 /** How this coordinator was started, for `callnumber doctor`. For operators alone: it names paths and hosts. Secrets were removed before. */
 export function settingsRoute(app: TypedApp, startedWith: StartedWith, read: () => Promise<ChangingSettings>): void {
-  const summary = "How the coordinator was started, without secrets";
-  app.get(ROUTES.settings, described("settings", summary, {}, settingsResponseSchema), async () => ({
-    ...startedWith,
-    ...(await read()),
-  }));
+  app.get(ROUTES.settings, SETTINGS, async () => ({ ...startedWith, ...(await read()) }));
 }

@@ -3,14 +3,15 @@
  * store is used. `POST …/runs/{run}/report`: a holder reports how far it got.
  */
 import { type Lease, type LeaseRequest, ROUTES } from "@callnumber/protocol/api";
-import { leaseRequestSchema, leaseSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
+import { describedObject, leaseRequestSchema, leaseSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import type { LeaseLimits } from "../../limits/lease-limits.js";
-import { errorResponses } from "../error-response.js";
 import type { ConcurrencyLimit } from "../in-flight-limits.js";
 import type { PostCall, PostRequests } from "../post-requests.js";
-import { inNamespace, ofRun } from "./route-parts.js";
+import { inNamespace, OF_MAKING_LEASES, ofRun } from "./route-parts.js";
+
+const notedSchema = describedObject("Noted", "The report is recorded", { noted: [z.literal(true), "Always true"] });
 
 export interface LeaseRoutesOptions {
   readonly coordinator: Coordinator;
@@ -21,7 +22,12 @@ export interface LeaseRoutesOptions {
 export function addLeaseRoutes(posts: PostRequests, { coordinator, limits, slots }: LeaseRoutesOptions): void {
   posts.add({
     path: ROUTES.leases,
-    schema: { summary: "Lease 1 to 64 contiguous runs", response: { 201: leaseSchema, ...errorResponses } },
+    operation: {
+      summary: "Lease 1 to 64 contiguous runs",
+      description: "A lease belongs to its holder permanently. The same request sent again is another lease.",
+      errors: [...OF_MAKING_LEASES, "run_above_high_water_mark"],
+    },
+    returns: leaseSchema,
     params: inNamespace,
     body: leaseRequestSchema,
     slots,
@@ -31,10 +37,11 @@ export function addLeaseRoutes(posts: PostRequests, { coordinator, limits, slots
   });
   posts.add({
     path: ROUTES.report,
-    schema: {
+    operation: {
       summary: "Report the last sequence used in a run",
-      response: { 200: z.object({ noted: z.literal(true) }), ...errorResponses },
+      errors: ["run_not_leased", "holder_mismatch", "report_expired"],
     },
+    returns: notedSchema,
     params: ofRun,
     body: reportRequestSchema,
     slots,

@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { ledgerIdOf, ROUTES, runOfLedgerId } from "@callnumber/protocol/api";
 import {
   capacityResponseSchema,
+  describedObject,
   type ExportEnd,
   exportQuerySchema,
   historyQuerySchema,
@@ -24,10 +25,14 @@ import type { ExportStep } from "../../ledger/read-ledger.js";
 import type { MadeNumbers } from "../../numbers/made-numbers.js";
 import type { TypedApp } from "../app.js";
 import { canRead } from "../auth.js";
-import { errorResponses, type LogError } from "../error-response.js";
-import { described, inNamespace, ofNamedRun, ofRunOfVersion, withLedgerIds } from "./route-parts.js";
+import type { LogError } from "../error-response.js";
+import { OF_THE_STORE } from "../openapi.js";
+import { described, inNamespace, namespaceField, ofNamedRun, ofRunOfVersion, withLedgerIds } from "./route-parts.js";
 
-const ofCallNumber = inNamespace.extend({ callNumber: z.string() });
+const ofCallNumber = describedObject("CallNumberPath", "A call number in a path", {
+  namespace: namespaceField,
+  callNumber: [z.string(), "A call number; any other text is answered, too"],
+});
 
 /** `made`: which requests the numbers of the coordinator's own runs were made for. */
 export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string, made: MadeNumbers): void {
@@ -36,6 +41,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
     "List all namespaces, by name, also those whose record can't be read",
     {},
     namespacesResponseSchema,
+    { errors: OF_THE_STORE },
   );
   app.get(ROUTES.namespaces, { ...list, config: { ...list.config, isFiltered: true } }, async ({ principal }) => {
     const { name, storeKind: store } = coordinator;
@@ -88,14 +94,15 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
     },
   );
   const ofOneRun = "Who got a run, and how far it got";
+  const errorsOfOneRun = ["run_not_leased", "lease_trimmed"] as const;
   app.get(
     ROUTES.run,
-    described("read", ofOneRun, { params: ofNamedRun }, runResponseSchema),
+    described("read", ofOneRun, { params: ofNamedRun }, runResponseSchema, { errors: errorsOfOneRun }),
     async ({ params: { namespace, run } }) => coordinator.run(namespace, await coordinator.ledgerIdOf(namespace, run)),
   );
   app.get(
     ROUTES.runOfVersion,
-    described("read", ofOneRun, { params: ofRunOfVersion }, runResponseSchema),
+    described("read", ofOneRun, { params: ofRunOfVersion }, runResponseSchema, { errors: errorsOfOneRun }),
     async ({ params: { namespace, version, run } }) => coordinator.run(namespace, ledgerIdOf(version, run.run)),
   );
   app.get(
@@ -112,17 +119,20 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
   );
 }
 
+export const PUBLIC_CALL_NUMBER = described(
+  "public",
+  "Whether a message can have a call number, and nothing else",
+  { params: ofCallNumber },
+  publicCallNumberResponseSchema,
+  { description: "With `serve --public-inspect` only.", errors: ["not_found", "store_unavailable"] },
+);
+
 /** For an archive's page about missing messages: whether a message can have the number, and nothing else. */
 export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): void {
-  const { schema } = described(
-    "public",
-    "Whether a message can have a call number, and nothing else",
-    { params: ofCallNumber },
-    publicCallNumberResponseSchema,
-  );
+  const { config, schema } = PUBLIC_CALL_NUMBER;
   app.get(
     ROUTES.publicCallNumber,
-    { config: { permission: "public", slots: "publicReads" }, schema },
+    { config: { ...config, slots: "publicReads" }, schema },
     async ({ params: { namespace, callNumber } }) => {
       try {
         return { callNumber, canExist: await coordinator.canExist(namespace, callNumber) };
@@ -145,13 +155,15 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator, logError: L
   app.get(
     ROUTES.export,
     {
-      config: { permission: "read", slots: "exports" },
-      schema: {
-        summary: "Export leases, oldest first, as a stream of NDJSON",
-        params: inNamespace,
-        querystring: exportQuerySchema,
-        response: errorResponses,
+      config: {
+        permission: "read",
+        slots: "exports",
+        operation: {
+          summary: "Export leases, oldest first, as a stream of NDJSON",
+          content: { "application/x-ndjson": "A `LedgerEntry` a line, and last an `ExportEnd`" },
+        },
       },
+      schema: { params: inNamespace, querystring: exportQuerySchema },
     },
     async (request, reply) => {
       const { namespace } = request.params;

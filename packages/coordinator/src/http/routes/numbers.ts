@@ -3,10 +3,9 @@ import { type NumbersRequest, type NumbersResponse, ROUTES } from "@callnumber/p
 import { numbersQuerySchema, numbersRequestSchema, numbersResponseSchema } from "@callnumber/protocol/schemas";
 import type { LeaseLimits } from "../../limits/lease-limits.js";
 import type { NumberMaker } from "../../numbers/number-maker.js";
-import { errorResponses } from "../error-response.js";
 import type { ConcurrencyLimit } from "../in-flight-limits.js";
 import type { PostCall, PostRequests } from "../post-requests.js";
-import { inNamespace } from "./route-parts.js";
+import { inNamespace, OF_MAKING_LEASES } from "./route-parts.js";
 
 export interface NumbersRouteOptions {
   readonly numbers: NumberMaker;
@@ -17,7 +16,13 @@ export interface NumbersRouteOptions {
 export function addNumbersRoute(posts: PostRequests, { numbers, limits, slots }: NumbersRouteOptions): void {
   posts.add({
     path: ROUTES.numbers,
-    schema: { summary: "Make 1 to 10,000 call numbers", response: { 200: numbersResponseSchema, ...errorResponses } },
+    operation: {
+      summary: "Make 1 to 10,000 call numbers",
+      description: "For programs that lease no runs. The same request sent again gets other numbers.",
+      errors: [...OF_MAKING_LEASES, "store_mismatch"],
+      content: { "text/plain": "One call number a line" },
+    },
+    returns: numbersResponseSchema,
     params: inNamespace,
     body: numbersRequestSchema,
     canBeEmpty: true,
