@@ -61,7 +61,7 @@ export class UsualLoad implements Load {
   }
 
   get leaseCounts(): readonly number[] {
-    // At the run ceiling its pauses leave all to the others: it must lease once it has started.
+    // It counts until it has started: at the run ceiling its pauses leave all runs to the others.
     const inPython = this.#inPython?.leaseCount ?? Number.POSITIVE_INFINITY;
     const counts = this.#importers.map(({ leaseCount }) => leaseCount);
     return [...counts, inPython < LEASES_AT_START ? inPython : Number.POSITIVE_INFINITY];

@@ -38,9 +38,13 @@ export class RequestedNumbers implements NumberSource {
     const endMs = performance.now() + this.#settings.waitTimeoutMs;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#request(count);
+        return await this.#request(
+          count,
+          Math.ceil(Math.max(Math.min(endMs - performance.now(), REQUEST_TIMEOUT_MS), 1)),
+        );
       } catch (error) {
-        if (this.#closing.signal.aborted) throw closedError();
+        if (this.#closing.signal.aborted)
+          throw new ClientError("client_closed", "the import was stopped while it waited for a number");
         if (!(error instanceof ClientError)) throw error;
         const { code, retryAfterMs = 0 } = error;
         const pauseMs = retryAfterMs + Math.random() * Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
@@ -58,12 +62,12 @@ export class RequestedNumbers implements NumberSource {
     this.#closing.abort();
   }
 
-  async #request(count: number): Promise<readonly string[]> {
+  async #request(count: number, timeoutMs: number): Promise<readonly string[]> {
     const { coordinator, namespace, token, tokenFile } = this.#settings;
     const given = tokenFile === undefined ? token : readFileSync(tokenFile, "utf8");
     const holder = { name: "callnumber-archive", host: hostname() };
     const expectedStoreId = this.#storeId;
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeoutMs)]);
     const url = `${coordinator.replace(/\/+$/, "")}${pathOf("numbers", { namespace })}?count=${count}`;
     const headers = { "content-type": "application/json", ...(given && { authorization: `Bearer ${given.trim()}` }) };
     const body = JSON.stringify({ holder, expectedStoreId });
@@ -89,8 +93,4 @@ export class RequestedNumbers implements NumberSource {
     }
     throw new ClientError(code, String(message), { retryAfterMs });
   }
-}
-
-function closedError(): ClientError {
-  return new ClientError("client_closed", "the import was stopped while it waited for a number");
 }

@@ -1,10 +1,9 @@
 /** What a client requests, what it makes of a lease, and when it must stop. */
-import { setTimeout as delay } from "node:timers/promises";
 import { LEASE_RUN_COUNT_MAX, type Lease, ledgerIdOf } from "@callnumber/protocol/api";
 import { type CallNumberParts, RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { BrokenRule } from "./driven-client.js";
+import { BrokenRule, type DrivenClient } from "./driven-client.js";
 import { type Rule, type Trial, Unsupported } from "./rule.js";
-import { type Answer, granted, refusal, refused, response } from "./scripted-coordinator.js";
+import { type Answer, granted, grantedAfter, refusal, refused, response } from "./scripted-coordinator.js";
 
 /** A lease that shows a store which is not the one, or not in the state, that the client knows. */
 const contradicting = (flaw: string, change: (lease: Lease) => Partial<Lease>): Answer => ({
@@ -15,12 +14,6 @@ const contradicting = (flaw: string, change: (lease: Lease) => Partial<Lease>): 
 const STOPPING_CODES = ["store_forked", "run_above_high_water_mark", "store_id_mismatch"];
 const CLOCK_MS = 3_600_000;
 const SLOW_MS = 200;
-const grantedAfter = (delayMs: number): Answer => ({
-  respond: async (lease, socket) => {
-    await delay(delayMs);
-    granted.respond(lease, socket);
-  },
-});
 const SHORT_WAIT_MS = 1_000;
 /** A client that requests more runs with more demand has done it by then. */
 const RUNS_UNTIL_MORE = 12;
@@ -41,6 +34,7 @@ async function requireAll(trial: Trial): Promise<void> {
   for (const [version, firstRun] of PLACES) {
     trial.coordinator.answers.push({
       respond: (lease, socket) => {
+        // The one that the coordinator has noted as granted.
         Object.assign(lease, { version, firstRun });
         granted.respond(lease, socket);
       },
@@ -293,7 +287,7 @@ export const LEASE_RULES: readonly Rule[] = [
   },
 ];
 
-async function requireClosed(client: ReturnType<Trial["start"]>): Promise<void> {
+async function requireClosed(client: DrivenClient): Promise<void> {
   const { error } = await client.ask("close");
   if (error !== undefined) throw new BrokenRule(`close failed: ${error}`);
 }

@@ -4,7 +4,7 @@ import type { Lease } from "@callnumber/protocol/api";
 import { RUN_MAX, SEQUENCE_COUNT, VERSION_MAX } from "@callnumber/protocol/codec";
 import { BrokenRule } from "./driven-client.js";
 import { type Rule, type Trial } from "./rule.js";
-import { type Answer, granted, refusal, refused, response } from "./scripted-coordinator.js";
+import { type Answer, grantedAfter, refusal, refused, response } from "./scripted-coordinator.js";
 
 const SHORT_TIMEOUT_MS = 1_000;
 /** A response that takes so long in all is late for every client, however slow the machine. */
@@ -91,8 +91,7 @@ function lateAnswers(): readonly [Answer, Answer] {
   const next: Answer = {
     respond: async (lease, socket) => {
       hasRetried();
-      await delay(2 * TIMER_MS);
-      granted.respond(lease, socket);
+      await grantedAfter(2 * TIMER_MS).respond(lease, socket);
     },
   };
   return [late, next];
@@ -162,12 +161,7 @@ export const RESPONSE_RULES: readonly Rule[] = [
     name: "growing-time-limit",
     text: "gives each attempt more time, so that a coordinator with a queue serves it",
     check: async (trial) => {
-      trial.coordinator.always = {
-        respond: async (lease, socket) => {
-          await delay(2.5 * SHORT_TIMEOUT_MS);
-          granted.respond(lease, socket);
-        },
-      };
+      trial.coordinator.always = grantedAfter(2.5 * SHORT_TIMEOUT_MS);
       await trial.takeAtOnce(trial.start({ requestTimeoutMs: SHORT_TIMEOUT_MS }));
     },
   },

@@ -1,8 +1,9 @@
 /** A coordinator that plays a script: it leases rising runs to one client, and refuses, spoils, cuts or delays single responses. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import { type AddressInfo, Socket } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
 import { DEFAULT_NAMESPACE, type Lease, type LeaseRequest, ledgerIdOf, pathOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { leaseRequestSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
@@ -17,7 +18,6 @@ export interface Answer {
 
 export interface ReceivedRequest {
   readonly atMs: number;
-  readonly headers: IncomingMessage["headers"];
   readonly body: LeaseRequest;
 }
 
@@ -27,6 +27,13 @@ export type ReceivedReport = NonNullable<LeaseRequest["report"]>;
 const RUN_STEP = 1_000;
 
 export const granted: Answer = { respond: (lease, socket) => socket.end(response(201, lease)) };
+
+export const grantedAfter = (delayMs: number): Answer => ({
+  respond: async (lease, socket) => {
+    await delay(delayMs);
+    granted.respond(lease, socket);
+  },
+});
 
 /** Returns a whole response with its head, after which the connection closes. `body`: JSON, or a text as it is. */
 export function response(
@@ -112,7 +119,7 @@ export class ScriptedCoordinator {
       const reason = isJson ? JSON.stringify(parsed.error?.issues[0]) : "its content-type is not application/json";
       return this.#reject(socket, 400, "invalid_request", `lease request ${body.slice(0, 300)}: ${reason}`);
     }
-    await this.#answer({ atMs: performance.now(), headers: request.headers, body: parsed.data }, socket);
+    await this.#answer({ atMs: performance.now(), body: parsed.data }, socket);
   }
 
   async #answer(request: ReceivedRequest, socket: Socket): Promise<void> {
