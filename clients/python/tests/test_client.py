@@ -376,8 +376,12 @@ class Reports(ClientCase):
         until(lambda: len(client._buffer._stock) == 2)
         self.coordinator.always = refusal("store_unavailable", 20)
         client.take(3 * SEQUENCE_COUNT - 1)
+        waiting = threading.Thread(target=client.next)
+        waiting.start()
+        # Before that only two would wait.
+        until(lambda: len(client._buffer._spent) == 3)
         self.coordinator.always = lambda lease, _: created(lease)
-        client.next()
+        waiting.join(60)
         until(lambda: len(self.coordinator.own_reports) == 1)
         client.close()
         runs = [report["run"] for report in self.coordinator.reports if report["state"] == "exhausted"]
