@@ -95,6 +95,8 @@ function nextVerb(
     // The move was cut short, and the record is gone or damaged with its seal: the error names `recover`.
     const isLost = lastVerb?.name === "move" && refused !== "namespace_moved" && asksForOperator(refused);
     if (isLost) return { name: "recover", version: 0 };
+    // And its version has ended: the error names a floor in the next one, since this operator knows of no move that was done.
+    if (lastVerb?.name === "recover" && refused === "run_space_exhausted") return { name: "recover", version: 1 };
     const isElsewhere = refused === "namespace_moved" && lastVerb?.name === "move";
     // Begun for each place: for one in a seal that was put back, and for the other later. None was made: the error names `recover`.
     if (isElsewhere && lastVerb.to === 1) return { name: "recover in an empty place" };

@@ -111,8 +111,10 @@ test("the event continues after the server is killed, and issues no id twice", a
     await server().restart();
     isOver = true;
     await Promise.all(writers);
+    // The kill may have undone a rotation that was seen: it was not committed.
+    const after = (await rotatedTables()).length;
     await run(ROW);
-    await rotationsReach(before + 2);
+    await rotationsReach(after + 1);
     await allRows();
   }
 });
