@@ -35,6 +35,8 @@ import { HAS_REDIS, openMemory, openSqlite } from "./stores-for-test.js";
 const statesOf = (sample: number, whole: number) =>
   Number(process.env["CALLNUMBER_TEST_STATES"] ?? sized(sample, whole));
 
+const ROUNDS_MAX = 100;
+
 /** A change as it was sent, and what the store was before and after. */
 interface Sent extends Case {
   readonly expected: Expected;
@@ -152,9 +154,8 @@ function mustBeWritten({ expected, change, before, disturbance, ...one }: Sent):
   return expected.rising !== undefined && disturbance.isHarmless && isSamePlace && isBelow;
 }
 
-/** Every step, each with a disturbance, on every state; expects that each was written and refused at least once. */
-async function playAll(setTable: SetTable, count: number): Promise<ReadonlySet<string>> {
-  const seen = new Set<string>();
+/** Every step, each with a disturbance, on every state. Adds to `seen` what became of each. */
+async function playAll(setTable: SetTable, count: number, seed = inject("seed"), seen = new Set<string>()) {
   const eight = fc.array(disturbances, { minLength: STEPS.length, maxLength: STEPS.length });
   const property = fc.asyncProperty(randomPlays, eight, fc.constantFrom(...BOUNDS), async (recipes, many, bounds) => {
     for (const [at, recipe] of recipes.entries()) {
@@ -173,13 +174,16 @@ async function playAll(setTable: SetTable, count: number): Promise<ReadonlySet<s
       }
     }
   });
-  await fc.assert(property, { seed: inject("seed"), numRuns: count, endOnFailure: true });
-  return seen;
+  await fc.assert(property, { seed, numRuns: count, endOnFailure: true });
 }
 
 test("what the stores of this process share writes nothing that would be refused now, and all that is decided on what is there", async () => {
-  const seen = await playAll(bareTable, statesOf(300, 10_000));
-  for (const step of STEPS) expect([...seen]).toEqual(expect.arrayContaining([`${step} applied`, `${step} found`]));
+  const wanted = STEPS.flatMap((step) => [`${step} applied`, `${step} found`]);
+  const seen = new Set<string>();
+  // With one seed in five no confirm is written in 300 states: then as many more.
+  for (let round = 0; round < ROUNDS_MAX && !wanted.every((outcome) => seen.has(outcome)); round++)
+    await playAll(bareTable, statesOf(300, 10_000), inject("seed") + round, seen);
+  expect([...seen]).toEqual(expect.arrayContaining(wanted));
 });
 
 test("a store in memory writes nothing that would be refused now", async () => {
