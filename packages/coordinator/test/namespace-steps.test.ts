@@ -92,7 +92,7 @@ test("a refusal counts only on a state that was just read", async () => {
   expect(counts.reads).toBe(3);
 });
 
-test("leases and heartbeats that wait share a change of at most 256, and one change is under way at a time", async () => {
+test("leases and heartbeats that wait share a change of at most 256, and one change is in flight at a time", async () => {
   const { steps, commands, sent, counts } = await notedSteps();
   const outcomes = await Promise.all(
     Array.from({ length: 300 }, (_, index) => steps.do(index === 5 ? commands.heartbeat() : commands.lease())),
