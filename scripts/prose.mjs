@@ -53,7 +53,7 @@ const PATTERNS = [
 const EXCEPTIONS = [
   ["packages/console/src/pages/inspect.tsx", "spelling", "a class of the style sheet"],
   ["test/console/console.slow.test.ts", "spelling", "selects by that class"],
-  ["test/storing/sql-servers.ts", "nobody", "a user of Unix, which the system names"],
+  ["test/postgres/postgres-programs.ts", "nobody", "a user of Unix, which the system names"],
 ].map(([file, text]) => ({ file, text, isUsed: false }));
 
 const breaches = [];

@@ -3,13 +3,20 @@
  * machine, else from Debian's packages, unpacked without root.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { chown, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { unpackDebianPackages } from "../debian/unpacked-packages.js";
+import {
+  findPostgres,
+  OTHER_USER,
+  type PostgresPrograms,
+  postgresCommand,
+  psql,
+} from "../postgres/postgres-programs.js";
 import { type Command, launch, outputOf } from "../processes/server-process.js";
 
 const PATH = (process.env["PATH"] ?? "").split(delimiter).filter(Boolean);
@@ -47,6 +54,11 @@ export function serverForFile<Server extends SqlServer>(start: () => Promise<Ser
   return () => started as Server;
 }
 
+export interface PostgresSqlServer extends SqlServer {
+  /** Runs a program that comes with PostgreSQL, connected as the superuser. Resolves to its output. */
+  program(name: string, words: readonly string[]): Promise<string>;
+}
+
 export interface ServerOptions {
   /** For the server's command line, in addition to those that make it small and private. */
   readonly options?: readonly string[];
@@ -60,15 +72,9 @@ export async function startMariadb({ options = [] }: ServerOptions = {}): Promis
 }
 
 /** As `startMariadb`. */
-export async function startPostgres({ options = [] }: ServerOptions = {}): Promise<SqlServer | string> {
+export async function startPostgres({ options = [] }: ServerOptions = {}): Promise<PostgresSqlServer | string> {
   const programs = await findPostgres();
   if (typeof programs === "string") return `no PostgreSQL can be started: ${programs}`;
-  try {
-    // In some containers root may be no other user, or that one may not read the programs.
-    await outputOf(postgresCommand(programs, "postgres", ["--version"]));
-  } catch (error) {
-    return `no PostgreSQL can be started: ${(error as Error).message}`;
-  }
   return await inDirectory("postgres", (directory) => launchPostgres(programs, directory, options));
 }
 
@@ -237,55 +243,16 @@ async function findMariadbDump(clientFolder: string): Promise<Omit<Command, "wor
   );
 }
 
-interface PostgresPrograms {
-  /** With initdb, postgres and psql. */
-  readonly folder: string;
-  readonly environment: NodeJS.ProcessEnv;
-}
-
-async function findPostgres(): Promise<PostgresPrograms | string> {
-  const hasPrograms = (folder: string) =>
-    ["initdb", "postgres", "psql"].every((program) => existsSync(join(folder, program)));
-  // Debian has a directory for each release, none of them on PATH.
-  const releasesBelow = (home: string) => {
-    const parent = join(home, "usr/lib/postgresql");
-    return existsSync(parent) ? readdirSync(parent).map((release) => join(parent, release, "bin")) : [];
-  };
-  const folder = [...PATH, ...releasesBelow("/")].find(hasPrograms);
-  if (folder !== undefined) return { folder, environment: { LC_ALL: "C" } };
-  return unpackDebianPackages("postgres", ["postgresql"], ({ home, libraryPath }) => {
-    const unpacked = releasesBelow(home).find(hasPrograms);
-    return unpacked && { folder: unpacked, environment: { LC_ALL: "C", LD_LIBRARY_PATH: libraryPath } };
-  });
-}
-
-/** PostgreSQL does not run as root: then the user `nobody` runs it. */
-const NOBODY = { uid: 65_534, gid: 65_534 };
-
-function postgresCommand({ folder, environment }: PostgresPrograms, name: string, words: readonly string[]): Command {
-  return { program: join(folder, name), words, environment, ...(IS_ROOT ? { asUser: NOBODY } : {}) };
-}
-
-/** Rows alone, columns between tabs, NULL as a word, and nothing after the first error. */
-const PSQL_OPTIONS = [
-  ..."--no-psqlrc --quiet --tuples-only --no-align --pset=null=NULL --username=postgres".split(" "),
-  "--field-separator=\t",
-  "--set=ON_ERROR_STOP=1",
-  "--set=VERBOSITY=verbose",
-];
-
 /** Resolves when the server answers. @throws Error with the end of its log when it ends before that. */
 async function launchPostgres(
   programs: PostgresPrograms,
   directory: string,
   options: readonly string[],
-): Promise<Launched> {
+): Promise<Launched & Pick<PostgresSqlServer, "program">> {
   const data = join(directory, "data");
-  const run = async (sql: string, database = "postgres") => {
-    const words = [...PSQL_OPTIONS, `--host=${directory}`, `--dbname=${database}`];
-    return rowsIn(await outputOf(postgresCommand(programs, "psql", words), sql));
-  };
-  if (IS_ROOT) await chown(directory, NOBODY.uid, NOBODY.gid);
+  const run = async (sql: string, database = "postgres") =>
+    rowsIn(await psql(programs, sql, { host: directory, database }));
+  if (OTHER_USER !== undefined) await chown(directory, OTHER_USER.uid, OTHER_USER.gid);
   // Every user who may enter the directory with the socket has access.
   const access = ["--username=postgres", "--auth=trust"];
   const words = [`--pgdata=${data}`, ...access, "--encoding=UTF8", "--no-locale", "--no-sync"];
@@ -302,7 +269,10 @@ async function launchPostgres(
   const server = await launch(postgresCommand(programs, "postgres", ["-D", data, ...settings]), () => run("SELECT 1"));
   const [[version = ""] = []] = await run("SELECT split_part(current_setting('server_version'), ' ', 1)");
   // Killed outright it would leave shared memory behind.
-  return { version, run, kill: () => server.kill("SIGQUIT") };
+  const asSuperuser = [`--host=${directory}`, "--username=postgres"];
+  const program = (name: string, words: readonly string[]) =>
+    outputOf(postgresCommand(programs, name, [...asSuperuser, ...words]));
+  return { version, run, program, kill: () => server.kill("SIGQUIT") };
 }
 
 /** Rows as the client programs print them here: a line each, columns between tabs. */

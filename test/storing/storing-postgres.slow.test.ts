@@ -1,6 +1,6 @@
 /** The examples of docs/how-to/store-call-numbers.md on a real PostgreSQL, and what its warnings claim. */
 import { execFile } from "node:child_process";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -10,6 +10,7 @@ import { startPostgres } from "./sql-servers.js";
 
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
 const DUPLICATE = /23505/;
+const FUNCTIONS = readFileSync(join(REPOSITORY, "deploy/sql/call-numbers.postgres.sql"), "utf8");
 
 const { examples, run } = testArchive({
   name: "postgres",
@@ -62,6 +63,11 @@ test("call numbers stored as numbers are kept in 47 bits, once each", async () =
   await expect(insert("8860652339216")).rejects.toThrow(DUPLICATE);
   for (const number of ["-1", "140737488355328"]) await expect(insert(number)).rejects.toThrow(/23514/);
   await expect(insert("NULL")).rejects.toThrow(/23502/);
+});
+
+test("the functions and the type are used as shown", async () => {
+  await run(FUNCTIONS);
+  expect(await run(examples.sql("functions"))).toEqual(examples.rows("functions"));
 });
 
 test("the driver pg returns a stored number as a string, and fromNumber takes it, as shown", async () => {
