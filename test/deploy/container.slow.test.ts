@@ -60,10 +60,10 @@ test.each(["coordinator", "init"])("%s inherits all that from x-coordinator, and
   expect(blockOf(name, 2)).not.toMatch(/read_only|cap_|security_opt|privileged|user:/);
 });
 
-test("Redis runs as its own user, and only the coordinator's port is published", () => {
-  expect(blockOf("redis", 2)).toMatch(/^ +user: redis$/m);
+test("Redis and PostgreSQL run as their own users, and only a coordinator's port is published", () => {
+  for (const name of ["redis", "postgres"]) expect(blockOf(name, 2)).toMatch(new RegExp(`^ +user: ${name}$`, "m"));
   expect(compose).not.toMatch(/privileged|cap_add|network_mode|pid:|docker\.sock/);
-  expect(compose.match(/^ +ports: .*$/gm)).toEqual(['    ports: ["127.0.0.1:7300:7300"]']);
+  expect(compose.match(/^ +ports: .*$/gm)).toEqual(Array(2).fill('    ports: ["127.0.0.1:7300:7300"]'));
 });
 
 test("the compose file contains no secret: each comes from the environment, and has no default", () => {
@@ -84,6 +84,8 @@ const COMPOSE_COMMANDS = [["docker", "compose"], ["docker-compose"]];
 const PASSWORDS = {
   CALLNUMBER_REDIS_PASSWORD: "a-password-of-the-coordinator-0123456789",
   CALLNUMBER_REDIS_OPERATOR_PASSWORD: "a-password-of-the-operator-0123456789",
+  CALLNUMBER_POSTGRES_PASSWORD: "a-password-of-the-coordinator-9876543210",
+  CALLNUMBER_POSTGRES_OWNER_PASSWORD: "a-password-of-the-owner-0123456789",
 };
 
 const composeCommand = COMPOSE_COMMANDS.find(
@@ -100,16 +102,21 @@ describe("the compose file, read by compose itself,", () => {
     await writeFile(emptyFile, "");
   });
 
-  test("compose accepts the file, with and without the profile that makes the first namespace", () => {
-    expect(servicesOf(config([], PASSWORDS).stdout)).toEqual(expect.arrayContaining(["coordinator", "redis"]));
-    expect(servicesOf(config(["--profile", "init"], PASSWORDS).stdout)).toEqual(["coordinator", "init", "redis"]);
+  test("compose accepts the file, with and without its profiles", () => {
+    const servicesIn = (...flags: string[]) => servicesOf(config(flags, PASSWORDS).stdout);
+    expect(servicesIn()).toEqual(expect.arrayContaining(["coordinator", "redis"]));
+    const ofInit = ["coordinator", "init", "init-postgres", "postgres", "redis"];
+    // The older compose lists all services, whatever the profile is.
+    expect(servicesIn("--profile", "init")).toEqual(expect.arrayContaining(ofInit));
+    const ofPostgres = ["coordinator", "coordinator-postgres", "postgres", "redis"];
+    expect(servicesIn("--profile", "postgres")).toEqual(expect.arrayContaining(ofPostgres));
   });
 
-  test("compose publishes one port, and on this host alone", () => {
-    const { stdout } = config(["--profile", "init"], PASSWORDS);
-    expect(stdout.match(/^ +ports:$/gm)).toHaveLength(1);
+  test("compose publishes a coordinator's port alone, and on this host alone", () => {
+    const { stdout } = config(["--profile", "postgres"], PASSWORDS);
+    expect(stdout.match(/^ +ports:$/gm)).toHaveLength(2);
     // The older compose writes one line, the newer one a field each.
-    expect(stdout).toMatch(/- 127\.0\.0\.1:7300:7300\/tcp\n|host_ip: 127\.0\.0\.1\n/);
+    expect(stdout.match(/- 127\.0\.0\.1:7300:7300\/tcp\n|host_ip: 127\.0\.0\.1\n/g)).toHaveLength(2);
   });
 
   test.each(Object.keys(PASSWORDS))("compose stops without %s, and prints where to read on", (name) => {
@@ -136,5 +143,5 @@ function config(flags: string[], passwords: Record<string, string | undefined>) 
 
 function servicesOf(yaml: string): string[] {
   const [, services = ""] = /^services:\n((?: .*\n)+)/m.exec(yaml) ?? [];
-  return [...services.matchAll(/^ {2}(\w+):$/gm)].map(([, name]) => name as string).sort();
+  return [...services.matchAll(/^ {2}([\w-]+):$/gm)].map(([, name]) => name as string).sort();
 }
