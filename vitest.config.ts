@@ -31,7 +31,7 @@ export default defineConfig({
     execArgv: IS_WHOLE ? [] : ["--max-old-space-size=256", "--max-semi-space-size=4"],
     // More than the two cores that it is made for: many tests wait. In `npm test` a fourth would take memory, and save nothing.
     maxWorkers: IS_WHOLE ? 4 : 3,
-    globalSetup: ["test/global-setup.ts", "test/redis/global-setup.ts"],
+    globalSetup: ["test/global-setup.ts", "test/redis/global-setup.ts", "test/postgres/global-setup.ts"],
     setupFiles: ["test/setup.ts"],
     // A time limit only ends a hang and proves nothing: a machine with sixteen times the work passes, too.
     testTimeout: 1_800_000,

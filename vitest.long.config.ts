@@ -11,7 +11,7 @@ export default defineConfig({
     server: { deps: { external: [/\/packages\/[a-z]+\/dist\//] } },
     pool: "forks",
     maxWorkers: 1,
-    globalSetup: ["test/global-setup.ts", "test/redis/global-setup.ts"],
+    globalSetup: ["test/global-setup.ts", "test/redis/global-setup.ts", "test/postgres/global-setup.ts"],
     setupFiles: ["test/setup.ts"],
     testTimeout: DAY_MS,
     hookTimeout: 120_000,

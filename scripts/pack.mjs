@@ -121,13 +121,13 @@ async function bundled(name, directory, { programs, reading, addFiles }) {
 }
 
 async function addFilesOfCli(directory, outdir) {
-  cpSync(join(COORDINATOR, "lua"), join(directory, "lua"), { recursive: true });
+  for (const name of ["lua", "sql"]) cpSync(join(COORDINATOR, name), join(directory, name), { recursive: true });
   cpSync(join(COORDINATOR, "dist", "console"), join(outdir, "console"), { recursive: true });
   cpSync(join(ROOT, "docs", "reference", "errors.md"), join(outdir, "errors.md"));
   mkdirSync(join(directory, "man"));
   writeFileSync(join(directory, MANUAL), await manPage());
   // npm ignores a text here.
-  return { packages: CONSOLE_PACKAGES, files: ["lua", "man"], manifest: { man: [`./${MANUAL}`] } };
+  return { packages: CONSOLE_PACKAGES, files: ["lua", "sql", "man"], manifest: { man: [`./${MANUAL}`] } };
 }
 
 /** A module finds its files as if it were still in its own directory below `dist`. */

@@ -28,7 +28,7 @@ test.each([...LIBRARIES, COMMAND_PACKAGE, ARCHIVE_PACKAGE])(
     expect(paths).toEqual(expect.arrayContaining([...expected, expect.stringMatching(/^package\/dist\/.*\.js$/)]));
     // Maps lead to sources that are not there.
     const own =
-      /^package\/(?:LICENSE|LICENSES\.md|README\.md|package\.json|bin\/[\w.-]+\.js|lua\/[\w.-]+\.lua|man\/callnumber\.1|assets\/[\w.-]+|test-vectors\/[\w.-]+|prebuilds\/.*\.node|(?:cjs|dist)\/.*[^/])$/;
+      /^package\/(?:LICENSE|LICENSES\.md|README\.md|package\.json|bin\/[\w.-]+\.js|lua\/[\w.-]+\.lua|sql\/[\w.-]+\.sql|man\/callnumber\.1|assets\/[\w.-]+|test-vectors\/[\w.-]+|prebuilds\/.*\.node|(?:cjs|dist)\/.*[^/])$/;
     expect(paths.filter((path) => !own.test(path) || /(?:\.map|\.tsbuildinfo)$|\/\./.test(path))).toEqual([]);
     const manifest = JSON.parse(await run(tarballs, "tar", "-xOf", tarballOf(name), "package/package.json"));
     expect(manifest).toMatchObject({ name, version, license: "MIT", engines: { node: ">=20.19" } });

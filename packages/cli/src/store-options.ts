@@ -61,7 +61,7 @@ export interface StoreNamespaceOptions extends StoreOptions {
  * for each user, whatever the working directory: another directory must not be another store that begins at run 1.
  */
 export function addStoreOptions(command: Command, options: readonly Option[]): Command {
-  const description = "where the state is kept: sqlite:PATH, redis://HOST:PORT/DB, rediss://…, memory:";
+  const description = "where the state is kept: sqlite:PATH, postgres://HOST/DB, redis://HOST:PORT/DB, memory:";
   const store = setting(checkedOption("--store <url>", description)).default(
     `sqlite:${join(stateHome().path, "callnumber", "store.db")}`,
     `sqlite:${stateHome().shown}/callnumber/store.db`,

@@ -48,6 +48,7 @@ const OPTIONS_MEANT: Readonly<Record<string, readonly string[]>> = {
   "--last": ["--limit"],
   "--n": ["-n"],
   "--output": ["--to"],
+  "--postgres": ["--store"],
   "--redis": ["--store"],
   "--server": ["--coordinator"],
   "--token": ["--token-file", "--tokens-file"],

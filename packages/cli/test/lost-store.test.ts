@@ -140,6 +140,9 @@ describe("a Redis that was emptied", () => {
 
   test("serve --create is rejected on Redis: it is for an embedded store", async () => {
     const started = await onStore(sharedRedis().storeUrl, ...SERVE, "--create");
-    expect(started).toMatchObject({ code: 2, stderr: expect.stringContaining("For Redis: `callnumber init --store ") });
+    expect(started).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("For a server: `callnumber init --store "),
+    });
   });
 });

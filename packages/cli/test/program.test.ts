@@ -35,7 +35,7 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
   [["status", "--all-namespaces"], { CALLNUMBER_COORDINATOR: NOWHERE }, 1, /127\.0\.0\.1:1/],
   [["next", "--coordinator", "localhost:7300"], {}, 2, /--coordinator.*localhost:7300.*http:\/\/127\.0\.0\.1:7300/s],
   [["serve"], { CALLNUMBER_PORT: "99999" }, 2, /--port.*'99999'.*CALLNUMBER_PORT.*65535/s],
-  [["serve", "--store", "postgres://x"], {}, 2, /"postgres:" is no kind of store.*sqlite:PATH/s],
+  [["serve", "--store", "mysql://x"], {}, 2, /"mysql:" is no kind of store.*sqlite:PATH/s],
   [["serve", "--store", "store.db"], {}, 2, /no kind in front/],
   [
     ["serve", "--port", "0", "--store", "redis://127.0.0.1:1"],

@@ -13,7 +13,7 @@ export { canExist, inspectMalformed } from "./inspect/verdicts.js";
 export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
 export { NO_NAMESPACE, recordFindings, remedyIn } from "./operator/record-findings.js";
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
-export { areSamePlace, commandUrlOf, hasNoLogin } from "./stores/store-url.js";
+export { areSamePlace, commandUrlOf, hasNoLogin, isEmbedded } from "./stores/store-url.js";
 export {
   lineOf,
   type MadeToken,

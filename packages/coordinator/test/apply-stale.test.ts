@@ -22,6 +22,7 @@ import {
   decidedOn,
   instantsOf,
   localTable,
+  postgresTable,
   type SetTable,
   sharedTable,
   situationOf,
@@ -30,7 +31,7 @@ import { NAMESPACE } from "./commands-for-test.js";
 import { type Disturbance, disturbances } from "./disturbances.js";
 import { randomPlays, STEPS } from "./random-states.js";
 import { preparedFor, stepsOn } from "./steps-for-test.js";
-import { HAS_REDIS, openMemory, openSqlite } from "./stores-for-test.js";
+import { HAS_POSTGRES, HAS_REDIS, openMemory, openSqlite } from "./stores-for-test.js";
 
 const statesOf = (sample: number, whole: number) =>
   Number(process.env["CALLNUMBER_TEST_STATES"] ?? sized(sample, whole));
@@ -201,9 +202,17 @@ test.runIf(HAS_REDIS)(
   },
 );
 
+test.runIf(HAS_POSTGRES)(
+  "PostgreSQL writes nothing that would be refused now, and all that is decided on what is there",
+  async () => {
+    await playAll(await postgresTable(), statesOf(10, 500));
+  },
+);
+
 const TABLES: readonly [string, () => SetTable | Promise<SetTable>, number][] = [
   ["a store in memory", () => localTable(openMemory), 10],
   ["an embedded store", () => localTable(openSqlite), 2],
+  ...(HAS_POSTGRES ? [["PostgreSQL", postgresTable, 4] as [string, () => Promise<SetTable>, number]] : []),
   ...(HAS_REDIS ? [["Redis", sharedTable, 8] as [string, () => Promise<SetTable>, number]] : []),
 ];
 

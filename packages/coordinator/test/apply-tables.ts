@@ -1,8 +1,11 @@
 /** Stores for random states: put there past every rule, or as far as a store in this process can hold them. */
+import { hash } from "node:crypto";
 import { runOfLedgerId } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { Redis } from "ioredis";
+import pg from "pg";
 import { onTestFinished } from "vitest";
+import { sharedPostgres } from "../../../test/postgres/test-postgres.js";
 import { TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import type { KeyName } from "../src/guard/checks.js";
@@ -10,19 +13,28 @@ import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/clocks.js";
 import type { StepCommand } from "../src/guard/commands.js";
 import { decide, type Written } from "../src/guard/decide.js";
 import type { NamespaceStepsOptions } from "../src/guard/namespace-steps.js";
-import { type NamespaceState, readRecord, storedFields } from "../src/guard/record.js";
+import {
+  checksumOf,
+  type NamespaceState,
+  type ObservedFields,
+  RECORD_FIELDS,
+  readRecord,
+  storedFields,
+} from "../src/guard/record.js";
 import { isRefusal, type Refusal } from "../src/guard/refusals.js";
 import { type Change, type Observed, recordToWrite } from "../src/guard/step-store.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { importLeases } from "../src/ledger/ledger-changes.js";
+import { RECORD_COLUMNS } from "../src/stores/postgres/statements.js";
+import type { PostgresStore } from "../src/stores/postgres/store.js";
 import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js";
 import type { Store } from "../src/stores/store.js";
-import { appliedLocally, entriesOf } from "../src/stores/stored-shapes.js";
+import { appliedLocally, entriesOf, holderJsonOf } from "../src/stores/stored-shapes.js";
 import { holder, LEASE_NONCE, NAMESPACE } from "./commands-for-test.js";
 import { foundKeys, type KeptState, putState, readState } from "./kept-state.js";
 import type { OpenForTest } from "./store-contract.js";
-import { redisAddressForTest } from "./stores-for-test.js";
+import { openPostgres, redisAddressForTest } from "./stores-for-test.js";
 
 interface Table {
   readonly store: NamespaceStepsOptions["store"];
@@ -84,6 +96,59 @@ export function localTable(open: OpenForTest): SetTable {
       remove,
     };
   };
+}
+
+/** A schema of its own, whose rows the owner puts there: any fields, and entries of any id. */
+export async function postgresTable(): Promise<SetTable> {
+  const { store, remove } = await openPostgres();
+  onTestFinished(remove);
+  const { schema } = store as PostgresStore;
+  const client = new pg.Client({ connectionString: sharedPostgres() });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const columns = RECORD_COLUMNS.join(", ");
+  const parameters = RECORD_COLUMNS.map((_, at) => `$${at + 2}`).join(", ");
+  const empty = `TRUNCATE ${schema}.namespaces CASCADE`;
+  return async () => ({
+    store,
+    found: () => store.read(NAMESPACE),
+    async put({ record, ledger, holders }) {
+      const isOurs = typeof record === "object" ? !record.expires : record === "none";
+      if (!isOurs || ledger === "string" || holders === "list") return false;
+      const fields: ObservedFields = typeof record === "object" ? record.fields : {};
+      if (Object.keys(fields).some((name) => !(RECORD_COLUMNS as readonly string[]).includes(name))) return false;
+      const kept = fields["k"] === checksumOf(fields) ? { ...fields, k: sha256Of(fields) } : fields;
+      await client.query(empty);
+      await client.query(`INSERT INTO ${schema}.namespaces (name, ${columns}) VALUES ($1, ${parameters})`, [
+        NAMESPACE,
+        ...RECORD_COLUMNS.map((name) => kept[name] ?? null),
+      ]);
+      await client.query(`INSERT INTO ${schema}.holders VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
+        HOLDER_ID,
+        holder.name,
+        holderJsonOf(entryAt(1)),
+      ]);
+      for (const id of ledger === "none" ? [] : ledger) {
+        const values = [NAMESPACE, id, HOLDER_ID, LEASE_NONCE];
+        await client.query(
+          `INSERT INTO ${schema}.leases (namespace, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES ($1, $2, 1, 1, $3, $4)`,
+          values,
+        );
+      }
+      return true;
+    },
+    contents: async () => ({
+      rows: (await client.query(`SELECT * FROM ${schema}.namespaces`)).rows,
+      leases: (await client.query(`SELECT * FROM ${schema}.leases ORDER BY last_ledger_id`)).rows,
+    }),
+    remove: async () => void (await client.query(empty)),
+  });
+}
+
+const HOLDER_ID = "00000000-0000-4000-8000-000000000000";
+
+function sha256Of(fields: ObservedFields): string {
+  return hash("sha256", RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n"));
 }
 
 /** What the stores of this process share, on any state and any server: without a store around it. */

@@ -14,10 +14,10 @@ import { sized } from "../../../test/size-of-run.js";
 import { REFUSAL_RULES, type RefusalCode } from "../src/guard/refusals.js";
 import { type RedisStoreOptions } from "../src/stores/redis/store.js";
 import { expectDecided } from "./apply-decided.js";
-import { BOUNDS, localTable, type SetTable, sharedTable, tableAt } from "./apply-tables.js";
+import { BOUNDS, localTable, postgresTable, type SetTable, sharedTable, tableAt } from "./apply-tables.js";
 import { randomPlays, STEPS } from "./random-states.js";
 import { needsOwnServer } from "./redis-for-test.js";
-import { HAS_REDIS, openMemory, openSqlite, redisAddressForTest } from "./stores-for-test.js";
+import { HAS_POSTGRES, HAS_REDIS, openMemory, openSqlite, redisAddressForTest } from "./stores-for-test.js";
 
 /** How many random states one run plays; more find more. */
 const STATES_OF_ALL = 2_000;
@@ -73,6 +73,12 @@ test.runIf(HAS_REDIS)(
     for (const reason of ["epoch", "replica", "silence", "line"]) expect(seen).toContain(`OPERATOR ${reason}`);
   },
 );
+
+test.runIf(HAS_POSTGRES)("PostgreSQL does a step as it is decided on the state that was returned", async () => {
+  const count = statesOf(10, 500);
+  const seen = await playAll(await postgresTable(), count);
+  if (count >= 500) expect(wordsIn(seen)).toEqual(expect.arrayContaining([...STEPS]));
+});
 
 test.runIf(HAS_REDIS)("Redis does no step on a server that does not report its epoch", async (context) => {
   needsOwnServer(context);

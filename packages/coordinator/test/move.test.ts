@@ -11,7 +11,7 @@ import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
-import { drawn } from "../../../test/size-of-run.js";
+import { drawn, IS_WHOLE } from "../../../test/size-of-run.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { NamespaceRecord } from "../src/guard/record.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
@@ -30,11 +30,13 @@ import {
   type MakePlace,
   memoryPlace,
   type Place,
+  postgresPlace,
   redisPlace,
   redisPlaceAt,
   runsOf,
 } from "./places-for-move.js";
 import { init, lease, recentStoreId, recover, seal, sealTo } from "./steps-for-move.js";
+import { HAS_POSTGRES } from "./stores-for-test.js";
 import { leasesInFiles, ledgerOf, RETENTION_DAYS, trimmed } from "./trims.js";
 
 interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
@@ -67,11 +69,18 @@ async function pair(makeSource: MakePlace = redisPlace, makeTarget: MakePlace = 
   return { from, to, source, target, storeId, old, leases };
 }
 
+const POSTGRES_PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
+  ["Redis to PostgreSQL", redisPlace, postgresPlace],
+  ["PostgreSQL to Redis", postgresPlace, redisPlace],
+  ["embedded to PostgreSQL", embeddedPlace, postgresPlace],
+  ["PostgreSQL to embedded", postgresPlace, embeddedPlace],
+];
 const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
   ["embedded to Redis", embeddedPlace, redisPlace],
   ["Redis to embedded", redisPlace, embeddedPlace],
   ["Redis to Redis", redisPlace, redisPlace],
   ["memory to memory", memoryPlace, memoryPlace],
+  ...(HAS_POSTGRES && IS_WHOLE ? POSTGRES_PAIRS : []),
 ];
 
 describe.each(drawn(PAIRS, 3, inject("seed")))("a move from %s", (_, makeSource, makeTarget) => {

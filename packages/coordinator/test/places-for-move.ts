@@ -7,16 +7,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Lease } from "@callnumber/protocol/api";
 import { onTestFinished } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
+import { sharedPostgres, storeUrlAt } from "../../../test/postgres/test-postgres.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Bounds } from "../src/guard/clocks.js";
 import { MemoryStore } from "../src/stores/memory.js";
+import { PostgresStore } from "../src/stores/postgres/store.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import { SqliteStore } from "../src/stores/sqlite/store.js";
 import type { Store } from "../src/stores/store.js";
 import { describeStore, parseStoreUrl } from "../src/stores/store-url.js";
 import { holder, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { postgresAddressForTest } from "./stores-for-test.js";
 
 const LEASE_TRIES_MAX = 200;
 
@@ -51,6 +54,14 @@ export const embeddedPlace: MakePlace = async () => {
 };
 
 export const redisPlace: MakePlace = async () => placeAt(sharedRedis().operatorUrl);
+
+/** A schema of its own, whose tables the move makes. */
+export const postgresPlace: MakePlace = async () => {
+  const url = storeUrlAt(sharedPostgres());
+  const address = postgresAddressForTest(url);
+  const open = async () => closedAtEnd(await PostgresStore.open({ ...address, create: true }));
+  return { url, place: describeStore(address), open };
+};
 
 /** A prefix of its own on that server, for its operator. */
 export function redisPlaceAt(serverUrl: string): Place {

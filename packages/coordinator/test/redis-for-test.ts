@@ -22,7 +22,7 @@ type StoreTiming = Partial<Pick<RedisStoreOptions, "quorumTimeoutMs">>;
 /** A store on a server, a Sentinel group or a Cluster. For a tester's URL it logs in as the user that we ship for it. */
 export async function storeAt(url: string, options: StoreTiming = {}): Promise<RedisStore> {
   const address = parseStoreUrl(asStoreUser(url));
-  if (address.kind === "memory" || address.kind === "sqlite") throw new Error(`${url} is no Redis`);
+  if (!("keyPrefix" in address)) throw new Error(`${url} is no Redis`);
   const store = await RedisStore.open({ ...address, ...options });
   onTestFinished(() => store.close());
   return store;

@@ -29,6 +29,11 @@ const sentinel = (text: string, masterName: string, own: object = {}) => {
   return { ...NO_LOGIN, kind: "redis-sentinel", sentinels: endpoints(text), masterName, ...login, ...own };
 };
 
+const postgres = (host: string, port: number, own: object = {}) => {
+  const login = { tls: false, username: undefined, password: undefined };
+  return { kind: "postgres", host, port, ...login, database: "db", schema: "callnumber", ...own };
+};
+
 describe("a store's URL", () => {
   const other = { tls: true, keyPrefix: "x:" };
   const tlsFiles = { ca: "/etc/tls/ca 1.pem", certificate: "/c.pem", key: "/k.pem" };
@@ -56,6 +61,24 @@ describe("a store's URL", () => {
     ],
     [`redis-cluster://${LOGIN_TEXT}b:7001,a`, cluster("b 7001, a 6379", LOGIN), "redis-cluster://me@a:6379,b:7001"],
     ["rediss-cluster://a/0?prefix=x:", cluster("a 6379", other), "rediss-cluster://a:6379?prefix=x:"],
+    ["postgres://h/db", postgres("h", 5432), "postgres://h:5432/db"],
+    ["postgresql://[::1]:1/db/", postgres("::1", 1), "postgres://[::1]:1/db"],
+    [
+      `postgres://${LOGIN_TEXT}h/my%20db?schema=my_schema&sslmode=verify-full&ca=/ca.pem`,
+      postgres("h", 5432, {
+        ...LOGIN,
+        database: "my db",
+        schema: "my_schema",
+        tls: true,
+        tlsFiles: { ca: "/ca.pem" },
+      }),
+      "postgres://me@h:5432/my%20db?schema=my_schema&sslmode=verify-full",
+    ],
+    [
+      "postgres://me@:1/db?host=/var/run/postgresql&schema=s",
+      postgres("/var/run/postgresql", 1, { username: "me", schema: "s" }),
+      "postgres://me@:1/db?host=/var/run/postgresql&schema=s",
+    ],
     [
       "rediss://h?ca=/etc/tls/ca%201.pem&certificate=/c.pem&key=/k.pem",
       redis("h 6379", { tls: true, tlsFiles }),
@@ -75,6 +98,7 @@ describe("a store's URL", () => {
       ["redis-sentinel://a,b/m", "rediss-sentinel://me@b,c/m/0?sentinelPassword=x"],
       ["redis-cluster://a", "redis-cluster://me@b,c"],
       ["sqlite:/a", "sqlite:/b"],
+      ["postgres://h/db", "postgresql://me:pw@other:7/db?sslmode=verify-full"],
     ]) {
       expect(groups(same).size, same.join()).toBe(1);
     }
@@ -86,7 +110,8 @@ describe("a store's URL", () => {
       "redis-sentinel://h/n",
       "redis-cluster://h",
     ];
-    expect(groups([...all, "sqlite:/h"]).size).toBe(7);
+    const ofPostgres = ["postgres://h/a", "postgres://h/b", "postgres://h/a?schema=x"];
+    expect(groups([...all, ...ofPostgres, "sqlite:/h"]).size).toBe(10);
   });
 
   test("a store's URL names all hosts of the place, with their ports", () => {
@@ -94,6 +119,8 @@ describe("a store's URL", () => {
     expect(addresses("redis://me@h")).toEqual(["h:6379"]);
     expect(addresses("redis-sentinel://b,a:1/m")).toEqual(["b:26379", "a:1"]);
     expect(addresses("redis-cluster://[::1],a:1")).toEqual(["[::1]:6379", "a:1"]);
+    expect(addresses("postgres://me@h/db")).toEqual(["h:5432"]);
+    expect(addresses("postgres:///db?host=/run/pg")).toEqual(["/run/pg:5432"]);
     expect(addresses("sqlite:/srv/store.db")).toEqual(["/srv/store.db"]);
   });
 
@@ -125,6 +152,18 @@ describe("a store's URL", () => {
     ["rediss://h?ca=", /ca needs the path/],
     ["rediss-cluster://h?certificate=/c.pem", /certificate and key need each other/],
     ["rediss-sentinel://h/m?key=/k.pem", /certificate and key need each other/],
+    ["postgres://h", /behind the host stands the name of the database/],
+    ["postgres://h/db/S3CRET", /behind the host stands the name of the database/],
+    ["postgres://a,b/db", /names one server/],
+    ["postgres:///db", /names no host/],
+    ["postgres://h/db?schema=Upper", /schema has 1 to 63/],
+    ["postgres://h/db?schema=a-b", /schema has 1 to 63/],
+    ["postgres://h/db?sslmode=require", /sslmode is verify-full, or disable/],
+    ["postgres://h/db?ca=/ca.pem", /ca are for TLS, which sslmode=verify-full begins/],
+    ["postgres://h/db?host=relative", /host= names the folder of a Unix socket/],
+    ["postgres://h/db?host=/run&sslmode=verify-full", /host= names the folder of a Unix socket/],
+    ["postgres://h/db?options=x", /no setting "options"; only schema, sslmode, host, ca/],
+    ["postgres://me:%zz@h/db", /password holds a %/],
     ["redis-group://a", /"redis-group:" is no kind of store/],
     ["REDIS://a", /"REDIS:" is no kind of store/],
     ["localhost:6379", /"localhost:" is no kind of store/],
@@ -155,6 +194,8 @@ describe("a store's URL", () => {
     ["redis-cluster://user:", "@a,b/1"],
     ["rediss-cluster://user:", "@a,b"],
     ["redis-other://user:", "@a"],
+    ["postgres://user:", "@host/db"],
+    ["postgresql://user:", "@host/db?schema=s"],
   );
 
   test("a store's URL is never shown with a piece of its password, whether parsed or rejected, escaped or not", () => {
@@ -186,6 +227,11 @@ test.each([
   ["redis://operator:secret@h:1/2?prefix=x:", "redis://h:1/2?prefix=x:"],
   ["redis-sentinel://u:p@a,b/m?sentinelPassword=secret", "redis-sentinel://a:26379,b:26379/m/0"],
   ["rediss://u:p@h?ca=/etc/a%20ca.crt&prefix=x:", "rediss://h:6379/0?prefix=x:&ca=/etc/a%20ca.crt"],
+  [
+    "postgres://u:p@h/db?sslmode=verify-full&ca=/ca.pem&schema=s",
+    "postgres://h:5432/db?schema=s&sslmode=verify-full&ca=/ca.pem",
+  ],
+  ["postgres://u:p@/db?host=/run/pg", "postgres://:5432/db?host=/run/pg"],
   ["rediss-cluster://u:p@h?certificate=/c&key=/k", "rediss-cluster://h:6379?certificate=/c&key=/k"],
   ["sqlite:/it's here.db", "sqlite:/it's here.db"],
 ])("a URL in a printed command of %s has no login, names the same place and can be read: %s", (given, printed) => {
@@ -209,6 +255,8 @@ test("a mutated URL is rejected as misuse, or described as a URL of the same pla
     "rediss://[::1]:6380",
     "redis-sentinel://u:p@a:1,b,[::2]:3/m/0?sentinelPassword=x",
     "redis-cluster://a,b:7000/0",
+    "postgres://u:p@h:1/db?schema=s&sslmode=verify-full",
+    "postgres:///db?host=/run/pg",
   ];
   const words =
     "redis:// redis-sentinel:// sqlite: // / ? # @ : , & = % %40 %zz [ ] [::1] prefix= 65536 0 ~ .. \0".split(" ");

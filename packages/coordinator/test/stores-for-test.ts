@@ -2,11 +2,21 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
+import {
+  asCoordinator,
+  postgresUnavailable,
+  sharedPostgres,
+  shippedRights,
+  storeUrlAt,
+} from "../../../test/postgres/test-postgres.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { IS_MUTATION } from "../../../test/size-of-run.js";
 import { MemoryStore } from "../src/stores/memory.js";
+import type { PostgresAddress } from "../src/stores/postgres/address.js";
+import { PostgresStore } from "../src/stores/postgres/store.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js";
 import { SqliteStore } from "../src/stores/sqlite/store.js";
 import type { Store } from "../src/stores/store.js";
@@ -66,14 +76,48 @@ export const openRedis: OpenForTest = async () => {
   };
 };
 
+export function postgresAddressForTest(url: string): PostgresAddress {
+  const address = parseStoreUrl(url);
+  if (address.kind !== "postgres") throw new Error(`${url} is no PostgreSQL`);
+  return address;
+}
+
+/** A coordinator's store, with the rights that we ship, in a schema that its owner has made. */
+export const openPostgres: OpenForTest = async () => {
+  const url = storeUrlAt(sharedPostgres());
+  const { schema } = postgresAddressForTest(url);
+  const owner = await PostgresStore.open({ ...postgresAddressForTest(url), create: true });
+  await owner.close();
+  const client = new pg.Client({ connectionString: sharedPostgres() });
+  await client.connect();
+  for (const statement of shippedRights(schema)) await client.query(statement);
+  const open = () => PostgresStore.open({ ...postgresAddressForTest(asCoordinator(url)), create: false });
+  let store = await open();
+  return {
+    store,
+    async reopen() {
+      await store.close();
+      store = await open();
+      return store;
+    },
+    async remove() {
+      await store.close();
+      await client.query(`DROP SCHEMA ${schema} CASCADE`);
+      await client.end();
+    },
+  };
+};
+
 /** False in a mutation run of TypeScript, where no server is started. */
 export const HAS_REDIS = !IS_MUTATION;
+export const HAS_POSTGRES = HAS_REDIS && postgresUnavailable() === undefined;
 
 /** The memory store first. */
 export const STORES: readonly [name: string, open: OpenForTest][] = [
   ["memory", openMemory],
   ["embedded", openSqlite],
   ...(HAS_REDIS ? [["Redis", openRedis] as [string, OpenForTest]] : []),
+  ...(HAS_POSTGRES ? [["PostgreSQL", openPostgres] as [string, OpenForTest]] : []),
 ];
 
 function recoveredBy(operators: Store, own: Store): Store {

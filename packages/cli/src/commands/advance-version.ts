@@ -32,7 +32,7 @@ export function makeCommand(): Command {
   const command = new Command("advance-version")
     .description(
       "Ends the version that a namespace leases from, permanently, and continues at run 1 of the next one: there are eight, 0 to 7. Prints " +
-        "what that means, and changes nothing without --apply. Coordinators on Redis may run meanwhile, and continue automatically; stop the coordinator of an embedded " +
+        "what that means, and changes nothing without --apply. Coordinators of a server may run meanwhile, and continue automatically; stop the coordinator of an embedded " +
         "store first. Fails before the run ceiling of the version has reached its last run.",
     )
     .addHelpText(

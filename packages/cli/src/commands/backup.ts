@@ -28,7 +28,7 @@ async function backup({ store, to, json }: Options): Promise<void> {
   const address = parseStoreUrl(store);
   if (address.kind !== "sqlite") {
     throw new TypeError(
-      "only an embedded store (sqlite:PATH) is backed up this way; back up a Redis with its own means",
+      "only an embedded store (sqlite:PATH) is backed up this way; back up a server with its own means",
     );
   }
   const { path, bytes, namespaces } = await backupSqliteFile(address.path, to);

@@ -35,7 +35,7 @@ export function makeCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber init --store redis://127.0.0.1:6379\n" +
+      "\nExamples:\n  $ callnumber init --store redis://127.0.0.1:6379\n  $ callnumber init --store postgres://owner@127.0.0.1/archive\n" +
         "  $ callnumber init --namespace lists --first-run 200000",
     )
     .action(init);

@@ -60,7 +60,7 @@ export function makeCommand(): Command {
     .description(
       "Watches a namespace of a store for some seconds, and prints what it found, what recovering would set, and what that costs. Changes " +
         "nothing without --apply. The high-water mark moves to the run ceiling, above everything that was ever leased; the next coordinator then " +
-        "claims the store and leases on. Coordinators of a Redis store may run: those that serve other namespaces lease, and lease from this one " +
+        "claims the store and leases on. Coordinators of a server may run: those that serve other namespaces lease, and lease from this one " +
         "once it is recovered. Stop the coordinator of an embedded store first, and start it again afterwards.",
     )
     .addHelpText(

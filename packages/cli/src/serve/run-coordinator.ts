@@ -12,6 +12,7 @@ import {
   parseStoreUrl,
   readTlsMaterial,
 } from "@callnumber/coordinator";
+import { isEmbedded } from "@callnumber/coordinator/internal";
 import { escapeLines } from "@callnumber/coordinator/internal/text";
 import { checkpointsOf } from "@callnumber/coordinator/operator";
 import { type CommandContext, commandLine, filledCommands, ROUTES } from "@callnumber/protocol/api";
@@ -63,10 +64,10 @@ export async function runCoordinator(options: ServeOptions, call: Call): Promise
   const tlsPaths = tlsPathsOf(options);
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
-  const create = options.create ?? stderr.isTTY ?? false;
-  if (options.create && address.kind.startsWith("redis")) {
+  const create = options.create ?? (isEmbedded(address) && stderr.isTTY) ?? false;
+  if (options.create && !isEmbedded(address)) {
     throw new TypeError(
-      `--create makes the file of an embedded store. For Redis: \`${commandLine("init", namespace)}\``,
+      `--create makes the file of an embedded store. For a server: \`${commandLine("init", namespace)}\``,
     );
   }
   const checkpoints = checkpointsOf(address, options.checkpointDir);

@@ -101,7 +101,7 @@ export class MemoryStore implements Store {
       {
         code: undefined,
         what: "the store is in memory: when this process ends, what was leased is unknown",
-        remedy: "--store sqlite:PATH, or a redis:// URL",
+        remedy: "--store sqlite:PATH, or the URL of a server",
         override: "no-persistence",
         namespaces: undefined,
       },

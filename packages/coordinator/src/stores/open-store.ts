@@ -12,7 +12,7 @@ export interface OpenStore {
   readonly isNew: boolean;
 }
 
-/** All but clock and bounds are about embedded stores: others need no permission to be made. */
+/** All but `create` and `mustNotBeLost` are about embedded stores. A Redis needs no permission to be a store. */
 export type OpenStoreOptions = Omit<SqliteStoreOptions, "path" | "machine">;
 
 /** @throws CoordinatorError `store_not_found`, `store_locked`, `store_copied`, `store_corrupt`, `store_schema_unsupported`, `store_unavailable`. */
@@ -24,6 +24,11 @@ export async function openStore(address: StoreAddress, options: OpenStoreOptions
   if (address.kind === "sqlite") {
     const { SqliteStore } = await import("./sqlite/store.js");
     const store = new SqliteStore({ ...options, path: address.path });
+    return { store, isNew: store.isNew };
+  }
+  if (address.kind === "postgres") {
+    const { PostgresStore } = await import("./postgres/store.js");
+    const store = await PostgresStore.open({ ...address, ...options });
     return { store, isNew: store.isNew };
   }
   const { RedisStore } = await import("./redis/store.js");

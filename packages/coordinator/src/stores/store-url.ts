@@ -1,27 +1,32 @@
 /** Parses a store's URL for the adapters, and formats it without secrets. Opens nothing. */
 import { isIPv6 } from "node:net";
 import { resolve } from "node:path";
-import { type Endpoint, endpointText, type RedisLogin, type RedisPlace, type RedisTlsFiles } from "./redis/address.js";
+import { type Endpoint, endpointText, type TlsFiles } from "./endpoint.js";
+import { type PostgresAddress, serverOf } from "./postgres/address.js";
+import type { RedisLogin, RedisPlace } from "./redis/address.js";
 import type { RedisGroupOptions, RedisStoreOptions } from "./redis/store.js";
 
 /** In front of every key unless the URL has another one. */
 const DEFAULT_KEY_PREFIX = "callnumber:";
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
+const POSTGRES_PORT = 5432;
+const DEFAULT_SCHEMA = "callnumber";
 
 /** Where a store is, as its URL names it. */
 export type StoreAddress =
   | { readonly kind: "memory" }
   | { readonly kind: "sqlite"; readonly path: string }
+  | PostgresAddress
   | (RedisStoreOptions & { readonly kind: "redis" })
   | RedisGroupOptions;
 
 const FORMS =
-  "memory:, sqlite:PATH, redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=PREFIX], " +
+  "memory:, sqlite:PATH, postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?schema=SCHEMA&sslmode=verify-full], redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=PREFIX], " +
   "redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/MASTERNAME[/DATABASE][?prefix=…&sentinelUsername=…&sentinelPassword=…], " +
-  "redis-cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][?prefix=…]; rediss… in place of redis… for TLS, with &ca=FILE, &certificate=FILE&key=FILE";
+  "redis-cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][?prefix=…]; rediss… in place of redis… for TLS; with TLS &ca=FILE, &certificate=FILE&key=FILE";
 
-/** The parts of a Redis URL that are the same for every kind, not yet decoded. */
+/** The parts of a server's URL that are the same for every kind, not yet decoded. */
 interface Parts {
   readonly userinfo: string;
   readonly hosts: readonly string[];
@@ -37,13 +42,15 @@ interface Parts {
 export function parseStoreUrl(text: string): StoreAddress {
   if (text === "memory:") return { kind: "memory" };
   if (text.startsWith("sqlite:")) return { kind: "sqlite", path: sqlitePath(text.slice("sqlite:".length)) };
+  const [, ofPostgres] = /^postgres(?:ql)?:\/\/(.*)$/s.exec(text) ?? [];
+  if (ofPostgres !== undefined) return postgresAddressIn(partsOf(ofPostgres));
   const [, scheme = "", s = "", suffix = ""] = /^(redis(s?)(-sentinel|-cluster)?):\/\//.exec(text) ?? [];
   if (scheme === "") {
     const other = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0];
     throw unusable(other === undefined ? "it has no kind in front" : `"${other}" is no kind of store`);
   }
   const parts = partsOf(text.slice(`${scheme}://`.length));
-  const tlsFiles = tlsFilesIn(parts, { tls: s !== "" });
+  const tlsFiles = tlsFilesIn(parts, s === "" ? "rediss… in place of redis… begins" : undefined);
   const { place, database } = placeIn(`redis${suffix}` as RedisPlace["kind"], parts);
   const keyPrefix = keyPrefixIn(parts);
   return { ...place, ...loginIn(parts.userinfo), tls: s !== "", ...tlsFiles, database, keyPrefix };
@@ -53,14 +60,27 @@ export function parseStoreUrl(text: string): StoreAddress {
 export function describeStore(address: StoreAddress): string {
   if (address.kind === "memory") return "memory: (forgets everything when it stops)";
   if (address.kind === "sqlite") return `sqlite:${address.path}`;
-  const { kind, tls, username, database, keyPrefix } = address;
+  const user = address.username ? `${encodeURIComponent(address.username)}@` : "";
+  if (address.kind === "postgres") return describePostgres(address, user);
+  const { kind, tls, database, keyPrefix } = address;
   const scheme = tls ? kind.replace("redis", "rediss") : kind;
-  const user = username ? `${encodeURIComponent(username)}@` : "";
   const hosts = endpointsOf(address).map(endpointText).sort().join(",");
   const master = kind === "redis-sentinel" ? `/${address.masterName}` : "";
   const path = kind === "redis-cluster" ? "" : `${master}/${database}`;
   const prefix = keyPrefix === DEFAULT_KEY_PREFIX ? "" : `?prefix=${keyPrefix}`;
   return `${scheme}://${user}${hosts}${path}${prefix}`;
+}
+
+function describePostgres(address: PostgresAddress, user: string): string {
+  const { host, port, database, schema, tls } = address;
+  const isSocket = host.startsWith("/");
+  const settings = [
+    ...(isSocket ? [`host=${encodeURIComponent(host).replaceAll("%2F", "/")}`] : []),
+    ...(schema === DEFAULT_SCHEMA ? [] : [`schema=${schema}`]),
+    ...(tls ? ["sslmode=verify-full"] : []),
+  ].join("&");
+  const place = isSocket ? `:${port}` : serverOf({ host, port });
+  return `postgres://${user}${place}/${encodeURIComponent(database)}${settings && `?${settings}`}`;
 }
 
 /** The URL for a command that an operator runs: without user and password, which differ from a coordinator's; with the files of TLS. */
@@ -77,6 +97,11 @@ export function commandUrlOf(address: StoreAddress): string {
 /** Whether two URLs name the same place, whatever the login and the files of TLS. */
 export function areSamePlace(one: StoreAddress, other: StoreAddress): boolean {
   return describeStore(withoutLogin(one)) === describeStore(withoutLogin(other));
+}
+
+/** Whether the store lies within the coordinator's process or machine: no server is asked, and the first start may make it. */
+export function isEmbedded({ kind }: StoreAddress): boolean {
+  return kind === "memory" || kind === "sqlite";
 }
 
 /** Whether the URL has neither user nor password. */
@@ -100,6 +125,10 @@ export function placeOf(address: StoreAddress): {
   const url = describeStore(withoutLogin(address)).replace(/[^!-$&-~]/gu, encodeURIComponent);
   if (address.kind === "memory") return { group: "memory", addresses: [], url };
   if (address.kind === "sqlite") return { group: "sqlite", addresses: [address.path], url };
+  if (address.kind === "postgres") {
+    const { database, schema } = address;
+    return { group: `postgres/${database}/${schema}`, addresses: [serverOf(address)], url };
+  }
   const { kind, database, keyPrefix } = address;
   const name = kind === "redis-sentinel" ? address.masterName : "";
   const group = [kind, name, database, keyPrefix].join("/");
@@ -136,6 +165,35 @@ function partsOf(text: string): Parts {
     // In a form a plus is a space; in a password it is a plus.
     settings: new Map(new URLSearchParams(query.replaceAll("+", "%2B"))),
   };
+}
+
+/** Names of the platform that every PostgreSQL takes without quotes, so that no message needs them. */
+const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/;
+
+function postgresAddressIn(parts: Parts): PostgresAddress {
+  const { hosts, path, settings, userinfo } = parts;
+  mustKnow(settings, ["schema", "sslmode", "host"]);
+  const [host = "", ...otherHosts] = hosts;
+  if (otherHosts.length > 0) throw unusable("postgres:// names one server, or a name that follows the primary");
+  const [database = "", ...others] = path;
+  if (database === "" || others.length > 0) throw unusable("behind the host stands the name of the database");
+  const schema = settings.get("schema") ?? DEFAULT_SCHEMA;
+  if (!SCHEMA_PATTERN.test(schema)) {
+    throw unusable(`a schema has 1 to 63 characters a-z, 0-9, underscore, and begins with no digit, not "${schema}"`);
+  }
+  const mode = settings.get("sslmode") ?? "disable";
+  if (mode !== "disable" && mode !== "verify-full") {
+    throw unusable("sslmode is verify-full, or disable: the others do not verify which server answers");
+  }
+  const tls = mode === "verify-full";
+  const tlsFiles = tlsFilesIn(parts, tls ? undefined : "sslmode=verify-full begins");
+  const folder = settings.get("host");
+  if (folder !== undefined && (!folder.startsWith("/") || tls)) {
+    throw unusable("host= names the folder of a Unix socket, which has no TLS, as in ?host=/var/run/postgresql");
+  }
+  const { port, ...server } = endpointIn(folder === undefined ? host : `socket${host}`, POSTGRES_PORT);
+  const place = { host: folder ?? server.host, port, database: decoded("database", database), schema };
+  return { kind: "postgres", ...place, ...loginIn(userinfo), tls, ...tlsFiles };
 }
 
 function placeIn(
@@ -202,16 +260,19 @@ function keyPrefixIn({ settings }: Parts): string {
 
 const TLS_SETTINGS = ["ca", "certificate", "key"] as const;
 
-/** Nothing at all without one of them. Paths become absolute: another working folder must not be other files. */
-function tlsFilesIn({ settings }: Parts, { tls }: { readonly tls: boolean }): Pick<RedisLogin, "tlsFiles"> {
+/**
+ * Nothing at all without one of them. Paths become absolute: another working folder must not be other files. `whyNone`: what would begin TLS, where
+ * the URL has none.
+ */
+function tlsFilesIn({ settings }: Parts, whyNone: string | undefined): Pick<RedisLogin, "tlsFiles"> {
   const given = TLS_SETTINGS.filter((name) => settings.has(name));
   if (given.length === 0) return {};
-  if (!tls) throw unusable(`${given.join(", ")} are for TLS, which rediss… in place of redis… begins`);
+  if (whyNone !== undefined) throw unusable(`${given.join(", ")} are for TLS, which ${whyNone}`);
   const empty = given.find((name) => settings.get(name) === "");
   if (empty !== undefined) throw unusable(`${empty} needs the path of a file`);
   if (settings.has("certificate") !== settings.has("key")) throw unusable("certificate and key need each other");
   const files = given.map((name) => [name, resolve(settings.get(name) as string)]);
-  return { tlsFiles: Object.fromEntries(files) as RedisTlsFiles };
+  return { tlsFiles: Object.fromEntries(files) as TlsFiles };
 }
 
 function mustKnow(settings: ReadonlyMap<string, string>, own: readonly string[]): void {

@@ -125,3 +125,14 @@ export function granteeIn(holderJson: string): Grantee {
   const shown = escapeAndShorten(holderJson);
   throw new CoordinatorError("store_corrupt", `the ledger can't be read: another program changed a holder to ${shown}`);
 }
+
+const WHOLE = /^(?:0|[1-9]\d{0,15})$/;
+
+/**
+ * A whole number as scripts and statements of ours write it, up to `max`; undefined for every other text. JavaScript would convert anything to a number, and a
+ * comparison with NaN is never true, so it would let everything pass.
+ */
+export function wholeIn(text: string | undefined, max = Number.MAX_SAFE_INTEGER): number | undefined {
+  const number = text !== undefined && WHOLE.test(text) ? Number(text) : Number.NaN;
+  return number <= max ? number : undefined;
+}

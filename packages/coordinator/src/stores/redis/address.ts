@@ -1,24 +1,11 @@
 /** Where a Redis store is, and how the coordinator logs in there: one server, a Sentinel group, or a Cluster. */
-
-export interface Endpoint {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Files of TLS, in PEM; read when a connection is opened. */
-export interface RedisTlsFiles {
-  /** The authority that signs the servers' certificates. Default: the authorities that Node knows. */
-  readonly ca?: string | undefined;
-  /** The client certificate, for a server that requires one; with its key, or neither. */
-  readonly certificate?: string | undefined;
-  readonly key?: string | undefined;
-}
+import type { Endpoint, TlsFiles } from "../endpoint.js";
 
 /** The login: the same at every server that keeps data. */
 export interface RedisLogin {
   readonly tls: boolean;
   /** Only with `tls`. */
-  readonly tlsFiles?: RedisTlsFiles | undefined;
+  readonly tlsFiles?: TlsFiles | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly database: number;
@@ -43,8 +30,3 @@ export interface ClusterPlace {
 }
 
 export type RedisPlace = ({ readonly kind: "redis" } & Endpoint) | SentinelPlace | ClusterPlace;
-
-/** As in a URL and in messages. */
-export function endpointText({ host, port }: Endpoint): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-}

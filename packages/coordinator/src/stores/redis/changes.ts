@@ -5,7 +5,7 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { KEY_NAMES, type ObservedKeys } from "../../guard/checks.js";
 import { fieldsOf, type ObservedFields, RECORD_FIELDS } from "../../guard/record.js";
 import type { Applied, Change, Expected, Observed } from "../../guard/step-store.js";
-import { holderJsonOf } from "../stored-shapes.js";
+import { holderJsonOf, wholeIn } from "../stored-shapes.js";
 
 /** The fields of a record, in the order of the scripts. */
 export const FIELDS = [...RECORD_FIELDS, "k"] as const;
@@ -108,17 +108,6 @@ function kindOf<Kind extends ObservedKeys["record" | "ledger"]>(
   ours: Kind,
 ): "none" | "other" | Kind {
   return type === "none" || type === ours ? (type as "none" | Kind) : "other";
-}
-
-const WHOLE = /^(?:0|[1-9]\d{0,15})$/;
-
-/**
- * A whole number as our scripts write it, up to `max`; undefined for every other text. JavaScript would convert anything to a number, and a
- * comparison with NaN is never true, so it would let everything pass.
- */
-export function wholeIn(text: string | undefined, max = Number.MAX_SAFE_INTEGER): number | undefined {
-  const number = text !== undefined && WHOLE.test(text) ? Number(text) : Number.NaN;
-  return number <= max ? number : undefined;
 }
 
 const MAXIMA: Readonly<Record<string, number>> = { version: VERSION_MAX, highWaterMark: RUN_MAX };

@@ -4,11 +4,10 @@
  * queue and its pools are all off. Its Cluster sends redirected commands again, and its Sentinel connector believes the first
  * sentinel that replies, so neither is used: discovery.ts finds the server.
  */
-import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
 import { CoordinatorError } from "../../errors.js";
-import { readPrivateFile, readPublicFile } from "../../platform/private-file.js";
-import { endpointText, type RedisAddress, type RedisTlsFiles } from "./address.js";
+import { endpointText, tlsFailure, tlsOptionsOf } from "../endpoint.js";
+import type { RedisAddress } from "./address.js";
 import { asStoreError } from "./errors.js";
 import { SCRIPTS_SENT_BY_SHA1, type ScriptName, scriptNamed } from "./scripts.js";
 
@@ -67,7 +66,7 @@ export class RedisConnection {
       port: address.port,
       ...(address.username ? { username: address.username } : {}),
       ...(address.password ? { password: address.password } : {}),
-      ...(address.tls ? { tls: tlsOptionsOf(address.tlsFiles) } : {}),
+      ...(address.tls ? { tls: tlsOptionsOf("Redis", address.tlsFiles) } : {}),
       lazyConnect: true,
       disableClientInfo: true,
       connectTimeout: timeoutMs,
@@ -202,59 +201,3 @@ export class RedisConnection {
 
 /** There was no connection to send it on, or it ended; the client's message lacks the cause, and names options of its own. */
 const UNSENT = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;
-
-const UNKNOWN_AUTHORITY =
-  "its certificate is of an authority that is not known here: name the file of that authority in the store's URL, ?ca=FILE";
-
-/** What to change, by the platform's error code. */
-const TLS_REASONS: Readonly<Record<string, string>> = {
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
-  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
-  CERT_SIGNATURE_FAILURE: UNKNOWN_AUTHORITY,
-  CERT_HAS_EXPIRED: "its certificate has expired",
-  CERT_NOT_YET_VALID: "its certificate is not valid yet",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name than the one in the store's URL",
-  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there",
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a certificate: &certificate=FILE&key=FILE in the store's URL",
-  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "it does not know the authority of the coordinator's certificate",
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "the coordinator's certificate has expired",
-};
-
-/**
- * Whatever the process was started with, a server must show a certificate that verifies for the name it was reached by, and speak
- * TLS 1.2 or later. Without a file, the authorities are those that Node knows.
- * @throws CoordinatorError `store_unavailable` that names the file that can't be used.
- */
-function tlsOptionsOf({ ca, certificate, key }: RedisTlsFiles = {}): ConnectionOptions {
-  try {
-    return {
-      minVersion: "TLSv1.2",
-      rejectUnauthorized: true,
-      ...(ca === undefined ? {} : { ca: certificatesOf(ca) }),
-      ...(certificate === undefined ? {} : { cert: readPublicFile(certificate, "the certificate for Redis") }),
-      ...(key === undefined ? {} : { key: readPrivateFile(key, "the key for Redis") }),
-    };
-  } catch (error) {
-    throw new CoordinatorError("store_unavailable", (error as Error).message, { cause: error });
-  }
-}
-
-/** With an empty file, Node would silently use the authorities that it knows. */
-function certificatesOf(path: string): string {
-  const pem = readPublicFile(path, "the CA for Redis");
-  if (!pem.includes("-----BEGIN CERTIFICATE-----")) {
-    throw new TypeError(`the CA for Redis ${path} holds no certificate in PEM`);
-  }
-  return pem;
-}
-
-/** The same failure, with a message that names what to change. */
-function tlsFailure(error: Error): Error {
-  const { code = "", message } = error as NodeJS.ErrnoException;
-  if (Object.hasOwn(TLS_REASONS, code)) return new Error(`${TLS_REASONS[code]} (${code})`, { cause: error });
-  // A server that does not speak TLS waits for the end of a line that never comes.
-  return code === "ETIMEDOUT" ? new Error(`${message}; perhaps it does not speak TLS there`, { cause: error }) : error;
-}

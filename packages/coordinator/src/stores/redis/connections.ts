@@ -3,7 +3,8 @@
  * that it may have changed.
  */
 import { CoordinatorError } from "../../errors.js";
-import { type Endpoint, endpointText, type RedisLogin } from "./address.js";
+import { type Endpoint, endpointText } from "../endpoint.js";
+import type { RedisLogin } from "./address.js";
 import { RedisConnection } from "./connection.js";
 import type { Discover, Topology } from "./discovery.js";
 

@@ -3,7 +3,8 @@
  * or be silent. Nothing of the guard rests on the result: wherever a step is sent, it is checked there and afterwards.
  */
 import { CoordinatorError } from "../../errors.js";
-import { type ClusterPlace, type Endpoint, endpointText, type RedisLogin, type SentinelPlace } from "./address.js";
+import { type Endpoint, endpointText } from "../endpoint.js";
+import type { ClusterPlace, RedisLogin, SentinelPlace } from "./address.js";
 import { type RedisCommand, RedisConnection } from "./connection.js";
 
 /** Which server holds which key, at one moment. */

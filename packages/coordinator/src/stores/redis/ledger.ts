@@ -7,8 +7,8 @@ import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../../errors.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import type { LeaseQuery, LedgerTrim, Retention } from "../store.js";
-import { granteeIn, holderJsonOf, ledgerEntriesOf } from "../stored-shapes.js";
-import { wholeIn, wholesIn } from "./changes.js";
+import { granteeIn, holderJsonOf, ledgerEntriesOf, wholeIn } from "../stored-shapes.js";
+import { wholesIn } from "./changes.js";
 import type { RedisClient } from "./connection.js";
 import type { NamespaceKeys } from "./scripts.js";
 

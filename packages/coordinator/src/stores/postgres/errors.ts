@@ -1,0 +1,66 @@
+/** From an error of the server, or of the way to it, to an error code. */
+import { CoordinatorError } from "../../errors.js";
+import { escapeAndShorten } from "../../text.js";
+import { tlsFailure } from "../endpoint.js";
+import { type PostgresAddress, serverOf } from "./address.js";
+
+/** What an operator must change, by SQLSTATE. */
+const HINTS: Readonly<Record<string, string>> = {
+  "28P01": "it refuses user or password",
+  "28000": "it refuses this user from here: see its pg_hba.conf",
+  "3D000": "it has no such database: create it",
+  "42501":
+    "its rights do not let this user do that. What a coordinator needs is in deploy/postgres/coordinator.sql; init, recover and move need the owner's user",
+  "25006": "it is a replica: point the store's URL at the primary",
+  "53100": "its disk is full. Free space there",
+  "53300": "it has no connection left (max_connections)",
+  "55P03": "another transaction holds the record: perhaps one that waits for a standby that is away",
+  "57014": "the statement was canceled there",
+  "57P01": "it is shutting down, or ended the connection",
+  "57P02": "another process of it crashed",
+  "57P03": "it is starting, or shutting down",
+};
+
+/** The schema, a table or a column of ours is gone. */
+const GONE = new Set(["3F000", "42P01", "42703"]);
+
+/** A function that the epoch or the count of standbys is read with. */
+const FUNCTION_DENIED = /^permission denied for (?:function|view) (pg_\w+)$/;
+
+/** Whether nothing was done because the server is a replica. */
+export function isOnReplica(error: unknown): boolean {
+  return sqlStateOf((error as CoordinatorError).cause) === "25006";
+}
+
+/** The error for whatever a statement rejected with. */
+export function asStoreError(error: unknown, address: PostgresAddress): CoordinatorError {
+  if (error instanceof CoordinatorError) return error;
+  const server = serverOf(address);
+  const state = sqlStateOf(error);
+  const { message } = address.tls ? tlsFailure(error as Error) : (error as Error);
+  const text = escapeAndShorten(message);
+  // The driver's own error holds the parameters.
+  const cause = Object.assign(new Error(text), { code: state, severity: (error as { severity?: unknown }).severity });
+  if (state === undefined) {
+    return new CoordinatorError("store_unavailable", `PostgreSQL at ${server} can't be reached: ${text}`, { cause });
+  }
+  const denied = FUNCTION_DENIED.exec(message)?.[1];
+  if (state === "42501" && denied !== undefined) {
+    const grant = `Grant EXECUTE on ${denied}, to the coordinator's user`;
+    return new CoordinatorError("store_epoch_unreadable", `PostgreSQL at ${server} refused: ${text}. ${grant}`, {
+      cause,
+    });
+  }
+  if (GONE.has(state)) {
+    const remedy = `Restore the schema "${address.schema}", or another program has changed it`;
+    return new CoordinatorError("store_corrupt", `the store's tables can't be used: ${text}. ${remedy}`, { cause });
+  }
+  const hint = Object.hasOwn(HINTS, state) ? HINTS[state] : text;
+  return new CoordinatorError("store_unavailable", `PostgreSQL at ${server} refused: ${hint}`, { cause });
+}
+
+/** Five characters; undefined for an error that is not the server's: EPIPE has five, too. */
+function sqlStateOf(error: unknown): string | undefined {
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  return typeof code === "string" && typeof severity === "string" ? code : undefined;
+}

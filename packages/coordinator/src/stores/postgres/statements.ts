@@ -1,0 +1,166 @@
+/**
+ * The statements of the store, in one schema. They know no rule: they compare, add, write and answer, as step-store.ts does for the stores
+ * in the coordinator's process. What they compare and write comes as one JSON parameter, so that it has names.
+ * Guarantees: G1 (docs/guarantees.md).
+ */
+import { RECORD_FIELDS } from "../../guard/record.js";
+
+/** The columns of a record. `k`: the checksum of the others, SHA-256 where other stores have SHA-1, which this server does not know. */
+export const RECORD_COLUMNS = [...RECORD_FIELDS, "k"] as const;
+
+const [MARK_AT, TIME_AT] = [RECORD_FIELDS.indexOf("c") + 1, RECORD_FIELDS.indexOf("t") + 1];
+/** Those that no lease changes. */
+const STILL_FIELDS = RECORD_FIELDS.filter((name) => name !== "c" && name !== "t");
+
+const listOf = (names: readonly string[], row: string) => names.map((name) => `${row}.${name}`).join(", ");
+const sha256Of = (text: string) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`;
+const checksumOf = (fields: string) => sha256Of(`array_to_string(${fields}, E'\\n', '')`);
+/** Null for a text that a cast would end the statement for. */
+const wholeOf = (column: string) => `CASE WHEN ${column} ~ '^[0-9]{1,15}$' THEN ${column}::bigint END`;
+
+/** How long a step waits for another one to end. Not longer than the coordinator waits for the answer. */
+const LOCK_TIMEOUT = "2s";
+
+/** Standbys that could be promoted. A backup could not, and a logical subscriber is another cluster. */
+export const STANDBYS = `pg_stat_replication AS sender
+  WHERE sender.application_name NOT IN ('pg_basebackup', 'pg_receivewal') AND NOT EXISTS (
+    SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical')`;
+
+/**
+ * The server at this moment. Its epoch: when its process began, which cluster it is, and the timeline that it writes. A checkpoint would show a
+ * promotion late.
+ */
+const SERVER = `
+  CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'master' END AS role,
+  concat_ws(':', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+    (SELECT system_identifier FROM pg_control_system()),
+    CASE WHEN pg_is_in_recovery() THEN '-' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END) AS epoch,
+  (SELECT count(*) FROM ${STANDBYS}) AS standbys,
+  current_setting('synchronous_standby_names') AS synchronous`;
+
+/** What is asked of `read` and `apply`: `Ask` names the same fields. */
+const ASK = `ask AS MATERIALIZED (
+  SELECT * FROM jsonb_to_record($1::jsonb) AS ask(nonce text, namespace text, server text, standbys_max bigint, time_min_ms bigint,
+    time_max_ms bigint, place text, fingerprint text, ledger_mark bigint, still text[], now_ms bigint, age_min_ms bigint,
+    age_max_ms bigint, base bigint, mark_id_min bigint, is_ledger_reached boolean, mark_max bigint, after text[], holders jsonb, leases jsonb))`;
+
+/** One step, as JSON. `still` and what follows up to `mark_max`: only where leases of others do no harm, else `fingerprint` and `ledger_mark`. */
+export interface Ask {
+  readonly nonce: string;
+  readonly namespace: string;
+  /** Role and epoch. */
+  readonly server: string;
+  readonly standbys_max: number;
+  readonly time_min_ms: number;
+  readonly time_max_ms: number;
+  /** What is where the keys of other stores are, and whether it expires: a record and a ledger, or nothing. */
+  readonly place: string;
+  readonly fingerprint: string | undefined;
+  readonly ledger_mark: number;
+  readonly still?: readonly (string | null)[] | undefined;
+  readonly now_ms?: number | undefined;
+  readonly age_min_ms?: number | undefined;
+  readonly age_max_ms?: number | undefined;
+  /** Ledger id of run 0. */
+  readonly base: number;
+  readonly mark_id_min?: number | undefined;
+  readonly is_ledger_reached?: boolean | undefined;
+  readonly mark_max?: number | undefined;
+  /** The record to write, in the order of its fields. */
+  readonly after: readonly string[];
+  readonly holders: readonly { readonly id: string; readonly name: string; readonly json: string }[];
+  readonly leases: readonly { readonly runs: number; readonly nonce: string; readonly holder: string }[];
+}
+
+export function stillFieldsOf(fields: Readonly<Partial<Record<string, string>>>): readonly (string | null)[] {
+  return STILL_FIELDS.map((name) => fields[name] ?? null);
+}
+
+/** A row of a lease with its holder, as `StoredLease`, and its progress. */
+const LEASE = `lease.last_ledger_id AS "lastLedgerId", lease.run_count AS "runCount", lease.leased_at_ms AS "leasedAtMs",
+  holder.json AS "holderJson", lease.nonce, lease.progress_run AS run, lease.progress_sequence AS "lastSequence",
+  lease.progress_state AS state, lease.progress_at_ms AS "reportedAtMs"`;
+
+/** `schema`: as in the store's URL. */
+export function statementsIn(schema: string) {
+  const own = (table: string) => `"${schema}".${table}`;
+  const asked = "FROM ask JOIN ".concat(own("namespaces"), " AS n ON n.name = ask.namespace");
+  // The row is locked before anything else is looked at: a step that waited for another one sees what that has left.
+  const locked = `found AS MATERIALIZED (SELECT n.* ${asked} CROSS JOIN (
+    SELECT set_config('lock_timeout', '${LOCK_TIMEOUT}', true), set_config('synchronous_commit', 'on', true)) AS own FOR UPDATE OF n)`;
+  const seen = `seen AS MATERIALIZED (
+    SELECT found.*, ask.nonce, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+      coalesce((SELECT max(last_ledger_id) FROM ${own("leases")} WHERE namespace = ask.namespace), 0) AS ledger_mark,
+      ${sha256Of(`ARRAY[${listOf(RECORD_COLUMNS, "found")}]::text`)} AS fingerprint,
+      ${checksumOf(`ARRAY[${listOf(RECORD_FIELDS, "found")}]`)} = found.k AS is_whole, ${SERVER}
+    FROM ask LEFT JOIN found ON true)`;
+  const sameServer = `seen.role || ' ' || seen.epoch = ask.server AND seen.standbys <= ask.standbys_max
+      AND seen.now_ms BETWEEN ask.time_min_ms AND ask.time_max_ms AND ask.place = concat_ws(' ',
+        CASE WHEN num_nonnulls(${listOf(RECORD_COLUMNS, "seen")}) > 0 THEN 'hash' ELSE 'none' END,
+        CASE WHEN seen.ledger_mark > 0 THEN 'stream hash' ELSE 'none none' END, 'false')`;
+  const exactly = `fit AS MATERIALIZED (
+    SELECT seen.name, ask.after, ask.base, ask.after[${MARK_AT}]::bigint AS mark, ask.after[${TIME_AT}]::bigint AS time_ms FROM ask, seen
+    WHERE ${sameServer} AND seen.fingerprint = ask.fingerprint AND seen.ledger_mark = ask.ledger_mark)`;
+  // The mark as it is found, and its time, each raised by what is asked.
+  const rising = `raised AS MATERIALIZED (
+    SELECT seen.*, ${wholeOf("seen.c")} AS mark, ${wholeOf("seen.t")} AS changed_at_ms, greatest(seen.now_ms, ask.now_ms) AS written_at_ms,
+      (SELECT coalesce(sum(runs), 0)::bigint FROM jsonb_to_recordset(ask.leases) AS lease(runs integer)) AS runs FROM ask, seen
+  ), fit AS MATERIALIZED (
+    SELECT seen.name, ask.base, seen.mark, greatest(seen.changed_at_ms, seen.written_at_ms) AS time_ms,
+      ask.after[:${MARK_AT - 1}] || ARRAY[(seen.mark + seen.runs)::text, greatest(seen.changed_at_ms, seen.written_at_ms)::text]
+        || ask.after[${TIME_AT + 1}:] AS after FROM ask, raised AS seen
+    WHERE ${sameServer} AND seen.is_whole AND ARRAY[${listOf(STILL_FIELDS, "seen")}] = ask.still
+      AND seen.written_at_ms - seen.changed_at_ms BETWEEN ask.age_min_ms AND ask.age_max_ms
+      AND ask.base + seen.mark >= ask.mark_id_min AND (ask.base + seen.mark >= seen.ledger_mark OR NOT ask.is_ledger_reached)
+      AND seen.mark + seen.runs <= ask.mark_max)`;
+  const written = `written AS (
+    UPDATE ${own("namespaces")} AS n SET ${RECORD_FIELDS.map((name, at) => `${name} = fit.after[${at + 1}]`).join(", ")},
+      k = ${checksumOf("fit.after")} FROM fit WHERE n.name = fit.name RETURNING n.c, n.t
+  ), holders AS (
+    INSERT INTO ${own("holders")} SELECT holder.id, holder.name, holder.json
+      FROM fit, ask, jsonb_to_recordset(ask.holders) AS holder(id uuid, name text, json text) ORDER BY holder.id ON CONFLICT DO NOTHING
+  ), leases AS (
+    INSERT INTO ${own("leases")} (namespace, last_ledger_id, run_count, leased_at_ms, holder_id, nonce)
+      SELECT fit.name, fit.base + fit.mark + sum(lease.runs) OVER (ORDER BY lease.at), lease.runs, fit.time_ms, lease.holder, lease.nonce
+      FROM fit, ask, ROWS FROM (jsonb_to_recordset(ask.leases) AS (runs integer, nonce text, holder uuid))
+        WITH ORDINALITY AS lease(runs, nonce, holder, at))`;
+  const answer = `SELECT seen.nonce, now_ms, ledger_mark, fingerprint, is_whole, role, epoch, standbys, synchronous, ${listOf(RECORD_COLUMNS, "seen")}`;
+  const apply = (fit: string) =>
+    `WITH ${ASK}, ${locked}, ${seen}, ${fit}, ${written} ${answer}, written.c::bigint AS written_mark, written.t::bigint AS written_time
+     FROM seen LEFT JOIN written ON true`;
+  const leases = (where: string, order: string) =>
+    `SELECT ${LEASE} FROM ${own("leases")} AS lease LEFT JOIN ${own("holders")} AS holder ON holder.id = lease.holder_id
+     WHERE lease.namespace = $1 AND ${where} ORDER BY ${order} LIMIT $3`;
+  return {
+    read: `WITH ${ASK}, found AS MATERIALIZED (SELECT n.* ${asked}), ${seen} ${answer} FROM seen`,
+    applyRising: apply(rising),
+    applyExactly: apply(exactly),
+    addName: `INSERT INTO ${own("namespaces")} (name) VALUES ($1) ON CONFLICT DO NOTHING`,
+    lockName: `SELECT ${listOf(RECORD_COLUMNS, "n")}, n.trimmed_through FROM ${own("namespaces")} AS n WHERE n.name = $1 FOR UPDATE`,
+    names: `SELECT name FROM ${own("namespaces")} AS n WHERE num_nonnulls(${listOf(RECORD_COLUMNS, "n")}) > 0 ORDER BY name`,
+    oldest: leases("lease.last_ledger_id >= $2", "lease.last_ledger_id"),
+    newest: leases("lease.last_ledger_id <= $2", "lease.last_ledger_id DESC"),
+    since: leases("lease.leased_at_ms >= $2", "lease.leased_at_ms, lease.last_ledger_id"),
+    newestId: `SELECT coalesce(max(last_ledger_id), 0) AS id FROM ${own("leases")} WHERE namespace = $1`,
+    hasHolder: `SELECT EXISTS (SELECT FROM ${own("holders")} WHERE name = $1) AS found`,
+    setProgress: `UPDATE ${own("leases")} SET progress_run = $3, progress_sequence = $4, progress_state = $5, progress_at_ms = $6
+      WHERE namespace = $1 AND last_ledger_id = $2 AND (progress_run, progress_sequence, progress_state, progress_at_ms)
+        IS NOT DISTINCT FROM ($7::integer, $8::integer, $9::text, $10::bigint)`,
+    retention: `SELECT retention_days AS days, trimmed_through AS through, trimmed_leased_at_ms AS "leasedAtMs"
+      FROM ${own("namespaces")} WHERE name = $1`,
+    setDays: `INSERT INTO ${own("namespaces")} (name, retention_days) VALUES ($1, $2)
+      ON CONFLICT (name) DO UPDATE SET retention_days = excluded.retention_days`,
+    setTrimmed: `UPDATE ${own("namespaces")} SET trimmed_through = $2, trimmed_leased_at_ms = $3 WHERE name = $1`,
+    removeUpTo: `DELETE FROM ${own("leases")} WHERE namespace = $1 AND last_ledger_id <= $2`,
+    lockUpTo: `SELECT FROM ${own("leases")} WHERE namespace = $1 AND last_ledger_id <= $2 FOR UPDATE`,
+    append: `WITH lease AS (
+        SELECT * FROM jsonb_to_recordset($2::jsonb) AS lease(id bigint, runs integer, time_ms bigint, holder uuid, name text, json text, nonce text,
+          run integer, sequence integer, state text, reported_at_ms bigint)
+      ), holders AS (
+        INSERT INTO ${own("holders")} SELECT DISTINCT holder, name, json FROM lease ORDER BY holder ON CONFLICT DO NOTHING
+      ) INSERT INTO ${own("leases")}
+        SELECT $1, id, runs, time_ms, holder, nonce, run, sequence, state, reported_at_ms FROM lease`,
+  } as const;
+}
+
+export type Statements = ReturnType<typeof statementsIn>;

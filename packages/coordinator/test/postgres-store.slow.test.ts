@@ -1,0 +1,323 @@
+/**
+ * The PostgreSQL store sends each step once, needs no right that we do not ship, and counts nothing as acknowledged that a standby may lack.
+ * Guarantees: G4, G5 (docs/guarantees.md).
+ */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import pg from "pg";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type Direction, startCuttingProxy } from "../../../test/postgres/cutting-proxy.js";
+import { findPgbouncer, startPgbouncer } from "../../../test/postgres/pgbouncer.js";
+import { baseBackup, followed } from "../../../test/postgres/standby.js";
+import {
+  asCoordinator,
+  type PostgresServer,
+  startPostgresServer,
+  storeUrlAt,
+} from "../../../test/postgres/test-postgres.js";
+import { REPOSITORY } from "../../../test/processes/command.js";
+import { NAMESPACE } from "./commands-for-test.js";
+import { needsOwnPostgres, newPostgresStoreAt, newSchemaAt, postgresStoreAt } from "./postgres-for-test.js";
+import { inHand, withNamespace } from "./store-in-hand.js";
+
+beforeEach(needsOwnPostgres);
+
+let shared: PostgresServer | undefined;
+/** One for the tests that neither end nor configure it. */
+async function server(): Promise<PostgresServer> {
+  shared ??= await startPostgresServer();
+  return shared;
+}
+
+const unavailable = expect.objectContaining({ code: "store_unavailable" });
+
+async function throughProxy() {
+  const { port, host } = await server();
+  const direct = await newPostgresStoreAt(await server());
+  const proxy = await startCuttingProxy({ host, port });
+  onTestFinished(() => proxy.close());
+  const url = new URL(direct.url);
+  url.port = String(proxy.port);
+  const store = await postgresStoreAt(url.href);
+  return { direct, proxy, ...inHand(store, { storeId: direct.storeId }) };
+}
+
+test.each<[Direction, number]>([
+  ["to_client", 1],
+  ["to_server", 1],
+])("a lease whose connection is cut at any byte %s fails, and its run is not granted again", async (direction) => {
+  const { direct, proxy, lease } = await throughProxy();
+  await lease();
+  const before = proxy.passed[direction];
+  await lease();
+  const stepBytes = proxy.passed[direction] - before;
+  expect(stepBytes).toBeGreaterThan(100);
+  const granted = new Set<number>();
+  let lostCount = 0;
+  // Of the many bytes of the statement each tenth; of the answer each one.
+  for (let byteCount = 1; byteCount <= stepBytes; byteCount += direction === "to_client" ? 1 : 10) {
+    void proxy.cutAfter(direction, byteCount);
+    const outcome = await lease().catch((error: Error) => error);
+    if (outcome instanceof Error) {
+      expect(outcome).toEqual(unavailable);
+      lostCount++;
+    } else {
+      expect(granted.has(outcome.firstRun)).toBe(false);
+      granted.add(outcome.firstRun);
+    }
+    const { firstRun } = await lease();
+    expect(granted.has(firstRun)).toBe(false);
+    granted.add(firstRun);
+  }
+  expect(lostCount).toBeGreaterThan(stepBytes / 20);
+  const { highWaterMark } = await direct.read();
+  expect(highWaterMark).toBeGreaterThanOrEqual(Math.max(...granted));
+});
+
+test("a lease that is answered too late fails, is not sent again, and no later step gets its answer", async () => {
+  const one = await newPostgresStoreAt(await server(), { timeoutMs: 500 });
+  await one.lease();
+  // Another transaction holds the row for longer than the coordinator waits for its answer.
+  const held = (await server()).run(
+    `BEGIN; SELECT FROM ${one.schema}.namespaces FOR UPDATE; SELECT pg_sleep(1.5) /* ${one.schema} */; COMMIT;`,
+  );
+  await expect.poll(() => waiting(one.schema)).toBeGreaterThan(0);
+  await expect(one.lease()).rejects.toEqual(unavailable);
+  await held;
+  expect((await one.lease()).firstRun).toBeGreaterThan(1);
+});
+
+test("connections that are ended at any moment, also within the login, fail steps and no process, and no run comes twice", async () => {
+  const { lease } = await newPostgresStoreAt(await server());
+  const client = await superuserAt(await server());
+  const runs: number[] = [];
+  let failureCount = 0;
+  const over = new AbortController();
+  const ending = (async () => {
+    while (!over.signal.aborted) {
+      await client.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'callnumber'",
+      );
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
+    }
+  })();
+  while (failureCount < 300) {
+    const outcome = await lease().catch((error: Error) => error);
+    if (!(outcome instanceof Error)) runs.push(outcome.firstRun);
+    else {
+      expect(outcome).toEqual(unavailable);
+      failureCount++;
+    }
+  }
+  over.abort();
+  await ending;
+  expect(runs).toEqual([...new Set(runs)].sort((one, other) => one - other));
+});
+
+async function superuserAt({ url }: PostgresServer): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+async function waiting(schema: string): Promise<number> {
+  const rows = await (await server()).run(
+    `SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%/* ${schema} */%' AND wait_event = 'PgSleep'`,
+  );
+  return Number(rows[0]?.[0]);
+}
+
+describe("rights", () => {
+  test("the shipped rights let a coordinator make no table and drop none", async () => {
+    const { schema } = await newPostgresStoreAt(await server());
+    for (const sql of [
+      `DROP SCHEMA ${schema} CASCADE`,
+      `CREATE TABLE ${schema}.other ()`,
+      `DELETE FROM ${schema}.namespaces`,
+    ]) {
+      await expect((await server()).run(`SET ROLE callnumber; ${sql}`)).rejects.toThrow(/42501/);
+    }
+  });
+
+  test("a user who may not read the epoch is refused with the function to grant, and leases nothing", async () => {
+    const own = await startPostgresServer();
+    const url = await newSchemaAt(own);
+    await own.run("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC");
+    const store = await postgresStoreAt(url);
+    await expect(store.read(NAMESPACE)).rejects.toMatchObject({
+      code: "store_epoch_unreadable",
+      message: expect.stringContaining("EXECUTE on pg_control_system"),
+    });
+  });
+
+  test("a user without a right to the tables is refused with the file that grants it", async () => {
+    const url = storeUrlAt((await server()).url);
+    await postgresStoreAt(url, { create: true });
+    await expect(postgresStoreAt(asCoordinator(url))).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("deploy/postgres/coordinator.sql"),
+    });
+  });
+});
+
+test("the user and the database that the image's script makes are enough for init and for leases", async () => {
+  const { host, port } = await server();
+  const script = join(REPOSITORY, "deploy/postgres/make-database.sh");
+  const env = { PGHOST: host, PGPORT: String(port), POSTGRES_USER: "postgres", CALLNUMBER_POSTGRES_PASSWORD: "it's" };
+  await (await server()).run("DROP ROLE IF EXISTS callnumber_of_the_image");
+  const text = readFileSync(script, "utf8").replaceAll(/\bcallnumber\b(?! init)/g, "callnumber_of_the_image");
+  await promisify(execFile)("sh", ["-c", text], { env: { ...process.env, ...env } });
+  const url = `postgres://callnumber_of_the_image@${host}:${port}/callnumber_of_the_image`;
+  const { lease, store } = await withNamespace(await postgresStoreAt(url, { create: true }));
+  expect((await lease()).firstRun).toBe(1);
+  // The servers of tests sync nothing to the disk.
+  expect((await store.preflight()).map(({ override }) => override)).toEqual(["fsync"]);
+});
+
+describe("the schema", () => {
+  test("a store that is missing is named with the command that makes it, and made only with create", async () => {
+    const url = storeUrlAt((await server()).url, "missing");
+    await expect(postgresStoreAt(url)).rejects.toMatchObject({
+      code: "store_not_found",
+      message: expect.stringContaining("callnumber init --store"),
+    });
+    expect((await postgresStoreAt(url, { create: true })).isNew).toBe(true);
+    expect((await postgresStoreAt(url, { create: true })).isNew).toBe(false);
+    await (await server()).run("DROP SCHEMA missing CASCADE");
+  });
+
+  test("tables of another version are rejected, and nothing is written", async () => {
+    const { schema, url } = await newPostgresStoreAt(await server());
+    await (await server()).run(`UPDATE ${schema}.store SET schema_version = 2`);
+    await expect(postgresStoreAt(url)).rejects.toMatchObject({ code: "store_schema_unsupported" });
+  });
+
+  test("a record whose row was edited is corrupt, and one that is put back as it was leases", async () => {
+    const { schema, lease, store } = await newPostgresStoreAt(await server());
+    await lease();
+    await (await server()).run(`UPDATE ${schema}.namespaces SET c = '7'`);
+    await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "store_corrupt" });
+    await expect(lease()).rejects.toMatchObject({ code: "store_corrupt" });
+    await (await server()).run(`UPDATE ${schema}.namespaces SET c = '1'`);
+    expect((await lease()).firstRun).toBe(2);
+  });
+
+  test.each(["namespaces", "leases", "holders"])("a store whose table %s is gone is corrupt", async (table) => {
+    const { schema, lease } = await newPostgresStoreAt(await server());
+    await (await server()).run(`DROP TABLE ${schema}.${table} CASCADE`);
+    await expect(lease()).rejects.toMatchObject({ code: "store_corrupt", message: expect.stringContaining(schema) });
+  });
+
+  test("text of any kind in a holder is kept", async () => {
+    const { lease, store } = await newPostgresStoreAt(await server());
+    const holder = { name: "ß \\ \" ' \u0001 \u{1f4ee}", host: "h\u0000", pid: 1, labels: { "𝄞": "\ud800" } };
+    await lease({ holder });
+    const [entry] = await store.leases(NAMESPACE, { direction: "newest_first", limit: 1 });
+    expect(entry?.holder).toEqual(holder);
+    expect(await store.hasHolder(NAMESPACE, holder.name)).toBe(true);
+  });
+});
+
+test("a store works through PgBouncer in transaction mode, whose sessions change with each transaction", async (context) => {
+  const program = await findPgbouncer();
+  if (program.missing !== undefined) return context.skip(program.missing);
+  const url = await newSchemaAt(await server());
+  const bouncer = await startPgbouncer(program, await server());
+  const through = new URL(url);
+  through.port = String(bouncer.port);
+  const one = await withNamespace(await postgresStoreAt(through.href));
+  const others = await Promise.all(
+    [1, 2, 3].map(async () => inHand(await postgresStoreAt(through.href), { storeId: one.storeId })),
+  );
+  const leases = await Promise.all(Array.from({ length: 200 }, (_, index) => others[index % 3]?.lease()));
+  expect(new Set(leases.map((lease) => lease?.firstRun)).size).toBe(200);
+  expect((await one.read()).highWaterMark).toBe(200);
+});
+
+describe("with a synchronous standby", () => {
+  async function pair() {
+    const primary = await startPostgresServer();
+    const standby = await startPostgresServer({
+      fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
+    });
+    await primary.configure({ synchronous_standby_names: "ANY 1 (standby)" });
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["quorum"]]);
+    return { primary, standby };
+  }
+
+  const sessions = "FROM pg_stat_activity WHERE application_name = 'callnumber' AND wait_event = 'SyncRep'";
+
+  test("a lease counts when the standby has it, and the epoch of a promoted one is another", async () => {
+    const { primary, standby } = await pair();
+    const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    const { acknowledgedCount, check } = await one.step(one.commands.lease());
+    expect(acknowledgedCount).toBe(1);
+    expect(check).toMatchObject({ role: "master", generation: 0 });
+    const url = new URL(one.url);
+    url.port = String(standby.port);
+    const other = inHand(await postgresStoreAt(url.href), { storeId: one.storeId });
+    expect((await other.read()).highWaterMark).toBe(1);
+    await expect(other.lease()).rejects.toMatchObject({ code: "store_is_replica" });
+    await standby.run("SELECT pg_promote()");
+    await expect(other.lease()).rejects.toMatchObject({ reason: "epoch_changed" });
+  });
+
+  test.each([
+    ["pg_cancel_backend", "quorum_missing"],
+    ["pg_terminate_backend", "store_unavailable"],
+  ])("a lease whose wait for the standby ends by %s is not acknowledged (%s)", async (end, code) => {
+    const { primary, standby } = await pair();
+    const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    await one.lease();
+    const [[pid = ""] = []] = await standby.run("SELECT pid FROM pg_stat_wal_receiver");
+    process.kill(Number(pid), "SIGSTOP");
+    const steps = one.step(one.commands.lease()).then(
+      ({ acknowledgedCount }) => (acknowledgedCount === 0 ? "quorum_missing" : "acknowledged"),
+      (error: { code: string }) => error.code,
+    );
+    await expect.poll(() => primary.run(`SELECT ${end}(pid) ${sessions}`)).toEqual([["t"]]);
+    expect(await steps).toBe(code);
+    process.kill(Number(pid), "SIGCONT");
+  });
+
+  test("a lease that waits for a standby for too long is not acknowledged: statement_timeout does not end a commit", async () => {
+    const { primary, standby } = await pair();
+    const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    await primary.run("ALTER ROLE callnumber SET statement_timeout = '300ms'");
+    const limited = inHand(await postgresStoreAt(one.url, { timeoutMs: 1_000 }), { storeId: one.storeId });
+    await limited.lease();
+    const [[pid = ""] = []] = await standby.run("SELECT pid FROM pg_stat_wal_receiver");
+    process.kill(Number(pid), "SIGSTOP");
+    await expect(limited.lease()).rejects.toEqual(unavailable);
+    process.kill(Number(pid), "SIGCONT");
+  });
+
+  test("findings name standbys that no commit waits for, too few of them, and those that are not counted", async () => {
+    const { primary } = await pair();
+    const { store } = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    const codes = async () => (await store.preflight()).map(({ code }) => code).filter((code) => code !== undefined);
+    expect(await codes()).toEqual([]);
+    await primary.configure({ synchronous_standby_names: "" });
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["async"]]);
+    expect(await codes()).toEqual(["quorum_missing", "unexpected_replicas"]);
+    const { store: single, lease } = await newPostgresStoreAt(await server());
+    expect((await single.preflight()).filter(({ code }) => code !== undefined)).toEqual([]);
+    await lease();
+  });
+
+  test("a lease of a store that counts one node is refused while a standby is attached", async () => {
+    const primary = await startPostgresServer();
+    const one = await newPostgresStoreAt(primary);
+    await one.lease();
+    await startPostgresServer({
+      fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
+    });
+    await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
+    await expect(one.lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
+    expect(await one.store.preflight()).toContainEqual(expect.objectContaining({ code: "unexpected_replicas" }));
+  });
+});
