@@ -8,6 +8,7 @@ import { IMPORTERS } from "./kinds/importers.js";
 import { MANUAL_EDITS } from "./kinds/manual-edits.js";
 import { OPERATORS } from "./kinds/operators.js";
 import { PARTITION } from "./kinds/partition.js";
+import { POSTGRES } from "./kinds/postgres.js";
 import { CLUSTER, REPLICAS } from "./kinds/replicas.js";
 import { TOGETHER } from "./kinds/together.js";
 import type { Fault } from "./run-fault.js";
@@ -23,6 +24,7 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...OPERATORS,
   ...MANUAL_EDITS,
   ...PARTITION,
+  ...POSTGRES,
   ...REPLICAS,
   ...TOGETHER,
 ];

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { Redis } from "ioredis";
+import pg from "pg";
 import { TESTER_LOGIN } from "../redis/shipped-users.js";
 
 export interface Counter {
@@ -19,7 +20,7 @@ export interface Counter {
 const RETRY_MS = 5;
 const KEY = "control";
 /** A loop of synchronous writes would leave no processor time to others. */
-const SQLITE_EVERY_MS = 2;
+const SQL_EVERY_MS = 2;
 
 export class Control {
   repeatCount = 0;
@@ -97,6 +98,39 @@ export function redisCounter(addresses: readonly { readonly host: string; readon
   };
 }
 
+/** On PostgreSQL, at the first server that accepts it: a sequence, or a row that is updated. */
+export function postgresCounter(servers: readonly { readonly url: string }[], way: "sequence" | "row"): Counter {
+  const text =
+    way === "sequence"
+      ? "SELECT nextval('control_sequence') AS last"
+      : "UPDATE control SET last = last + 1 RETURNING last";
+  let client: pg.Client | undefined;
+  let turn = 0;
+  return {
+    next: async () => {
+      await delay(SQL_EVERY_MS);
+      try {
+        client ??= await connectedTo(servers[turn % servers.length]?.url ?? "");
+        const { rows } = await client.query(text);
+        return Number(rows[0].last);
+      } catch (error) {
+        turn++;
+        client?.end().catch(() => {});
+        client = undefined;
+        throw error;
+      }
+    },
+    end: async () => void (await client?.end().catch(() => {})),
+  };
+}
+
+export async function connectedTo(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000, query_timeout: 1_000 });
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
 /**
  * On an embedded store: a counter in SQLite, in a file next to the store's that shares its fate.
  * @param path where the counter is now; it is opened again for each number, as by a process that was killed and started again.
@@ -104,7 +138,7 @@ export function redisCounter(addresses: readonly { readonly host: string; readon
 export function sqliteCounter(path: string): Counter {
   return {
     next: async () => {
-      await delay(SQLITE_EVERY_MS);
+      await delay(SQL_EVERY_MS);
       const isNew = !existsSync(path);
       const database = new DatabaseSync(path);
       try {

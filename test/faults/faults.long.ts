@@ -16,6 +16,7 @@ const TARGET = env["CALLNUMBER_TARGET"] ?? "";
 
 test(`no run is leased twice in ${MINUTES} minutes of faults, and the control repeats`, async ({ skip }) => {
   const { binary } = inject("redis");
+  const { programs: postgres } = inject("postgres");
   if (binary === undefined) return skip(ownServerUnavailable());
   const seed = inject("seed");
   const faults = availableFaults(ALL_FAULTS.filter(({ name }) => name.includes(TARGET)));
@@ -29,7 +30,8 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
     const name = `${fault.name} (seed ${seed + index})`;
     try {
       const load = new UsualLoad(0, !noPython);
-      const result = await fault.run({ binary, injectionCount: INJECTIONS, random: seededRandom(seed + index), load });
+      const random = seededRandom(seed + index);
+      const result = await fault.run({ binary, postgres, injectionCount: INJECTIONS, random, load });
       console.log(lineOf(result));
       for (const problem of result.problems) failures.push(`${name}: ${problem}`);
       for (const code of result.missing) failures.push(`${name}: no request was rejected with ${code}`);

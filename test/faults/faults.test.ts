@@ -30,6 +30,7 @@ const FAULTS = IS_WHOLE
 
 describe("under every fault", () => {
   const seed = inject("seed");
+  const { programs: postgres } = inject("postgres");
   const results: FaultResult[] = [];
   const left: string[] = [];
 
@@ -44,7 +45,7 @@ describe("under every fault", () => {
       }
       const random = seededRandom(seed + index);
       const load = new UsualLoad(PAUSE_MS, IS_WHOLE && !noPython);
-      const result = await fault.run({ binary, injectionCount: INJECTIONS, random, load });
+      const result = await fault.run({ binary, postgres, injectionCount: INJECTIONS, random, load });
       results.push(result);
       console.log(lineOf(result));
       expect(result.problems).toEqual([]);

@@ -2,6 +2,7 @@
  * What a fault is to the suite, and how one is run: some times over in a world of its own, while importers work.
  * Guarantees: G10 (docs/guarantees.md).
  */
+import type { PostgresPrograms } from "../postgres/postgres-programs.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import type { World, WorldOptions } from "./world.js";
 
@@ -24,6 +25,8 @@ export interface FaultSettings {
 
 export interface FaultOptions extends Pick<WorldOptions, "random" | "load"> {
   readonly binary: RedisBinary;
+  /** For the faults of PostgreSQL. */
+  readonly postgres: PostgresPrograms | undefined;
 }
 
 interface RunOptions extends FaultOptions {
@@ -52,14 +55,14 @@ const LEASES_BEFORE = 60;
 
 /**
  * @param newWorld makes the world that the fault happens to, which does not run yet.
- * @param inject does the fault once, fixes what an operator would fix, and runs the commands that an operator would run. Importers work all
+ * @param inject does the fault once, or as often as it returns; fixes what an operator would fix, and runs the commands that an operator would run. Importers work all
  * the while. When it resolves, leasing must be able to go on.
  */
 export function faultOf<W extends World>(
   name: string,
   settings: FaultSettings,
   newWorld: (options: FaultOptions) => W,
-  inject: (world: W) => Promise<void>,
+  inject: (world: W) => Promise<number | void>,
 ): Fault {
   const fault: Fault = {
     name,
@@ -68,16 +71,16 @@ export function faultOf<W extends World>(
     isShort: settings.isShort ?? false,
     unavailable: settings.unavailable ?? (() => undefined),
     async run({ injectionCount: requested, workBefore = (world) => world.work(LEASES_BEFORE), ...options }) {
-      const injectionCount = Math.min(requested, fault.injectionCountMax);
       const world = newWorld(options);
       const healedAfterMs: number[] = [];
+      let injectionCount = 0;
       try {
         await world.begin();
         await workBefore(world);
-        for (let injection = 0; injection < injectionCount; injection++) {
+        for (let turn = 0; turn < Math.min(requested, fault.injectionCountMax); turn++) {
           await world.work();
           world.beginInjection();
-          await inject(world);
+          injectionCount += (await inject(world)) ?? 1;
           healedAfterMs.push(await world.untilLeasing());
         }
         await world.work();

@@ -51,7 +51,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
       } while (check.count < target);
     };
     try {
-      const result = await fault.run({ binary, random, load, injectionCount: 1, workBefore });
+      const result = await fault.run({ binary, postgres: undefined, random, load, injectionCount: 1, workBefore });
       console.log(lineOf(result));
       for (const problem of result.problems) failures.push(`${fault.name}: ${problem}`);
     } catch (error) {

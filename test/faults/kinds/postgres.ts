@@ -1,0 +1,286 @@
+/**
+ * Faults of PostgreSQL: crashes, copies put back, promotions, dumps restored, edits, and connections that end at any moment.
+ * Guarantees: G3, G4, G5 (docs/guarantees.md).
+ */
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { type CuttingProxy, startCuttingProxy } from "../../postgres/cutting-proxy.js";
+import type { PostgresServer } from "../../postgres/postgres-server.js";
+import { baseBackup } from "../../postgres/standby.js";
+import { recover } from "../commands.js";
+import { type PostgresWorld, postgresFault, SCHEMA } from "../postgres-world.js";
+import type { Fault } from "../run-fault.js";
+import { oneOf } from "../seeded-random.js";
+
+const HOUR_MS = 3_600_000;
+const MOVES_MS = [HOUR_MS, -HOUR_MS, 365 * 24 * HOUR_MS, -365 * 24 * HOUR_MS];
+/** The processes of the server that serve coordinators. */
+const SESSIONS = "FROM pg_stat_activity WHERE application_name = 'callnumber'";
+/** Of a step: about as many bytes come back, and go. */
+const BYTES_OF = { to_client: 1_300, to_server: 7_000 } as const;
+const MANY = 250;
+const PAUSE_MS_MAX = 20;
+
+export const POSTGRES: readonly Fault[] = [
+  postgresFault("the server killed with kill -9", { isShort: true, expected: ["epoch_changed"] }, async (world) => {
+    await world.crash("SIGKILL");
+    await world.untilSeen("epoch_changed");
+  }),
+  postgresFault(
+    "an immediate shutdown, with three coordinators",
+    { coordinatorCount: 3, expected: ["epoch_changed"] },
+    async (world) => {
+      await world.crash("SIGQUIT");
+      await world.untilSeen("epoch_changed");
+    },
+  ),
+  postgresFault(
+    "one of its processes killed with kill -9, so that all restart",
+    { expected: ["store_unavailable"] },
+    async (world) => {
+      for (const [pid] of await world.server.run(`SELECT pid ${SESSIONS} LIMIT 1`))
+        process.kill(Number(pid), "SIGKILL");
+      await world.untilSeen("store_unavailable");
+    },
+  ),
+  postgresFault(
+    "a data directory put back under running coordinators",
+    { isShort: true, expected: ["epoch_changed"] },
+    async (world) => {
+      const copy = await world.snapshot();
+      await world.work();
+      await world.crash("SIGKILL", () => world.restore(copy));
+      await world.untilSeen("epoch_changed");
+    },
+  ),
+  postgresFault("WAL lost in a crash without fsync", { expected: ["epoch_changed"] }, async (world) => {
+    await world.server.run("CHECKPOINT");
+    await world.work();
+    // It ends at once, and what it did since the checkpoint is in the WAL alone.
+    await world.crash("SIGQUIT", () => world.server.program("pg_resetwal", ["--force", world.server.data]));
+    await world.untilSeen("epoch_changed");
+  }),
+  postgresFault(
+    "a cluster cloned, and the clone used in place of the original",
+    { injectionCountMax: 1, expected: ["epoch_changed"] },
+    async (world) => {
+      const clone = await cloned(world);
+      await world.work();
+      await replaceServer(world, clone);
+      await world.untilSeen("epoch_changed");
+    },
+  ),
+  postgresFault("a dump restored under running coordinators", { expected: ["rolled_back"] }, async (world) => {
+    const dumpOf = (words: string) => world.server.program("pg_dump", ["--dbname=postgres", words]);
+    const dumps = [await dumpOf(`--schema=${SCHEMA}`), await dumpOf("--table=control*")];
+    await world.work();
+    const drop = `DROP SCHEMA ${SCHEMA} CASCADE; DROP TABLE control; DROP SEQUENCE control_sequence`;
+    await world.server.run(`BEGIN; ${drop}; ${dumps.join("\n")} COMMIT;`);
+    await world.untilSeen("rolled_back");
+  }),
+  postgresFault(
+    "a base backup recovered to an earlier time",
+    { injectionCountMax: 1, expected: ["epoch_changed"] },
+    async (world) => {
+      const backup = await world.folderFor("backup");
+      const restore = `restore_command = 'cp ${await world.folderFor("archive")}/%f %p'\n`;
+      const lines = `${restore}recovery_target_name = 'earlier'\nrecovery_target_action = 'promote'\n`;
+      await baseBackup(world.server, `${backup}/data`, lines, "recovery.signal");
+      await world.work();
+      await world.server.run("SELECT pg_create_restore_point('earlier')");
+      await world.work();
+      await world.server.run("SELECT pg_switch_wal()");
+      await world.untilArchived();
+      await world.crash("SIGQUIT", () => world.restore(`${backup}/data`));
+      await world.untilSeen("epoch_changed");
+    },
+  ),
+  postgresFault(
+    "a lagging standby promoted, after the primary died",
+    { injectionCountMax: 1, expected: ["epoch_changed", "store_is_replica"] },
+    async (world) => {
+      const backup = await world.folderFor("standby");
+      // By the archive: the server sees no standby.
+      await baseBackup(
+        world.server,
+        `${backup}/data`,
+        `restore_command = 'cp ${await world.folderFor("archive")}/%f %p'\n`,
+      );
+      await world.server.run("SELECT pg_switch_wal()");
+      await world.work();
+      await world.crash("SIGKILL", () => world.restore(`${backup}/data`));
+      await world.untilSeen("store_is_replica");
+      await world.server.run("SELECT pg_promote()");
+      await world.untilSeen("epoch_changed");
+    },
+  ),
+  postgresFault(
+    "two primaries, of which one has no standby",
+    { nodeCount: 2, injectionCountMax: 1, expected: ["store_unavailable", "epoch_changed"] },
+    async (world) => {
+      const [old, standby] = world.servers as [PostgresServer, PostgresServer];
+      const other = await world.addCoordinator({ storeUrl: world.storeUrlAt(standby.port) });
+      await standby.run("SELECT pg_promote()");
+      await standby.configure({ synchronous_standby_names: "ANY 1 (*)" });
+      await world.untilSeen("store_unavailable");
+      // Both wait for a standby. The old one becomes the standby of the new one.
+      await old.kill("SIGQUIT");
+      await world.resync(old, standby);
+      await world.untilSeen("epoch_changed");
+      for (const coordinator of world.coordinators.filter((one) => one !== other))
+        await world.removeCoordinator(coordinator);
+    },
+  ),
+  postgresFault(
+    "the wait for a synchronous standby canceled",
+    { nodeCount: 2, isShort: true, expected: ["quorum_missing"] },
+    async (world) => {
+      const standby = world.servers[1] as PostgresServer;
+      await withoutStandby(standby, async () => {
+        await world.until("a step was canceled in its wait", async () => {
+          await world.server.run(`SELECT pg_cancel_backend(pid) ${SESSIONS} AND wait_event = 'SyncRep'`);
+          return world.codes.has("quorum_missing");
+        });
+      });
+    },
+  ),
+  postgresFault(
+    "the wait for a synchronous standby ended by a time limit, or with its process",
+    { nodeCount: 2, expected: ["store_unavailable"] },
+    async (world) => {
+      const standby = world.servers[1] as PostgresServer;
+      const isLimit = world.random() < 0.5;
+      if (isLimit) await limitStatements(world, "300ms");
+      await withoutStandby(standby, async () => {
+        // A limit of a statement does not end its commit: the coordinator waits no longer.
+        if (isLimit) return await world.untilSeen("store_unavailable");
+        await world.until("a step waits", async () => {
+          const ended = await world.server.run(
+            `SELECT pg_terminate_backend(pid) ${SESSIONS} AND wait_event = 'SyncRep'`,
+          );
+          return ended.length > 0;
+        });
+      });
+      if (isLimit) await limitStatements(world, "0");
+    },
+  ),
+  postgresFault("the row of the record edited", { expected: ["store_corrupt"] }, async (world) => {
+    const field = oneOf(world.random, ["c", "t", "ep", "g", "p", "n", "rk", "ver", "sid", "ph", "k"]);
+    const [[before = ""] = []] = await world.server.run(
+      `UPDATE ${SCHEMA}.namespaces SET ${field} = ${field} || '1' RETURNING ${field}`,
+    );
+    await world.untilSeenAgain("store_corrupt", 2);
+    await world.server.run(`UPDATE ${SCHEMA}.namespaces SET ${field} = left('${before}', -1)`);
+  }),
+  postgresFault("a young old record copied back", { expected: ["rolled_back"] }, async (world) => {
+    await world.server.run(`DROP TABLE IF EXISTS old; CREATE TABLE old AS SELECT * FROM ${SCHEMA}.namespaces`);
+    await world.work();
+    const columns = "v, ns, sid, ver, c, t, ep, g, p, n, rk, ph, k";
+    await world.server.run(
+      `UPDATE ${SCHEMA}.namespaces AS n SET (${columns}) = (SELECT ${columns} FROM old WHERE old.name = n.name)`,
+    );
+    await world.untilSeen("rolled_back");
+  }),
+  postgresFault(
+    "the record deleted, all emptied, or the schema dropped",
+    { isShort: true, expected: [] },
+    async (world) => {
+      const ways = [
+        [
+          `BEGIN; LOCK ${SCHEMA}.namespaces; DELETE FROM ${SCHEMA}.leases; DELETE FROM ${SCHEMA}.namespaces; COMMIT`,
+          "namespace_lost",
+        ],
+        [`TRUNCATE ${SCHEMA}.namespaces CASCADE`, "namespace_lost"],
+        [`DROP SCHEMA ${SCHEMA} CASCADE`, "store_corrupt"],
+      ] as const;
+      const [sql, code] = oneOf(world.random, ways);
+      await world.server.run(sql);
+      await world.untilSeen(code);
+      await recover(world);
+      await world.grantRights();
+    },
+  ),
+  postgresFault(
+    "the clock of a coordinator moved by an hour or a year, back and forth",
+    { expected: ["clock_skew"] },
+    async (world) => {
+      const [coordinator] = world.coordinators;
+      coordinator?.moveClock(oneOf(world.random, MOVES_MS));
+      await world.untilSeen("clock_skew");
+      coordinator?.moveClock(0);
+    },
+  ),
+  postgresFault("the processes of connections ended, at many moments", { expected: ["store_unavailable"] }, (world) =>
+    atManyMoments(world, `SELECT pg_terminate_backend(pid) ${SESSIONS}`),
+  ),
+  postgresFault("statements canceled, at many moments", {}, (world) =>
+    atManyMoments(world, `SELECT pg_cancel_backend(pid) ${SESSIONS} AND state = 'active'`),
+  ),
+  postgresFault(
+    "connections cut, at many bytes",
+    { coordinatorCount: 1, expected: ["store_unavailable"] },
+    async (world) => {
+      const proxy = await proxyOf(world);
+      for (let time = 0; time < MANY; time++) {
+        const direction = oneOf(world.random, ["to_client", "to_server"] as const);
+        await proxy.cutAfter(direction, 1 + Math.floor(world.random() * BYTES_OF[direction]));
+      }
+      return MANY;
+    },
+  ),
+];
+
+async function atManyMoments(world: PostgresWorld, sql: string): Promise<number> {
+  for (let time = 0; time < MANY; time++) {
+    await delay(world.random() * PAUSE_MS_MAX);
+    await world.often(sql);
+  }
+  return MANY;
+}
+
+async function cloned(world: PostgresWorld): Promise<PostgresServer> {
+  const copy = await world.snapshot();
+  return await world.addServer({}, async (data) => await world.copyTo(copy, data));
+}
+
+/** Coordinators at another server, with the checkpoints of those before. */
+async function replaceServer(world: PostgresWorld, server: PostgresServer): Promise<void> {
+  await world.server.kill("SIGQUIT");
+  world.servers.splice(0, world.servers.length, server);
+  const before = [...world.coordinators];
+  for (const coordinator of before) {
+    await world.addCoordinator({ storeUrl: world.storeUrl });
+    await world.removeCoordinator(coordinator);
+  }
+}
+
+/** Something that is done while the standby's processes stand still. */
+async function withoutStandby(standby: PostgresServer, act: () => Promise<unknown>): Promise<void> {
+  const pids = (await standby.run("SELECT pid FROM pg_stat_wal_receiver")).map(([pid]) => Number(pid));
+  for (const pid of pids) process.kill(pid, "SIGSTOP");
+  try {
+    await act();
+  } finally {
+    for (const pid of pids) process.kill(pid, "SIGCONT");
+  }
+}
+
+/** For sessions that begin from now on. */
+async function limitStatements(world: PostgresWorld, limit: string): Promise<void> {
+  // Not replicated while the standby stands still.
+  await world.server.run(`SET synchronous_commit = local; ALTER ROLE callnumber SET statement_timeout = '${limit}'`);
+  await world.server.run(`SELECT pg_terminate_backend(pid) ${SESSIONS}`);
+}
+
+const proxies = new WeakMap<PostgresWorld, CuttingProxy>();
+
+/** Between a coordinator of its own and the server. */
+async function proxyOf(world: PostgresWorld): Promise<CuttingProxy> {
+  const known = proxies.get(world);
+  if (known !== undefined) return known;
+  const proxy = await startCuttingProxy(world.server);
+  proxies.set(world, proxy);
+  world.defer(() => proxy.close());
+  await world.addCoordinator({ storeUrl: world.storeUrlAt(proxy.port) });
+  return proxy;
+}
