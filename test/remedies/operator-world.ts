@@ -14,14 +14,19 @@ import { type ErrorResponse, pathOf, ROUTES, shellWord } from "@callnumber/proto
 import type { NamespacesResponse } from "@callnumber/protocol/schemas";
 import { stepOn } from "../../packages/coordinator/test/steps-for-test.js";
 import { removeWithMarkers } from "../markers-of-stores.js";
+import type { PostgresPrograms } from "../postgres/postgres-programs.js";
+import { launchPostgres, type PostgresServer } from "../postgres/postgres-server.js";
+import { asCoordinator, shippedRights, storeUrlAt } from "../postgres/test-postgres.js";
 import { PATH_WITH_COMMAND } from "../processes/command.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { type DisposableRedisServer, launchRedisServer } from "../redis/redis-server.js";
 import { asOperator } from "../redis/shipped-users.js";
+import type { Situation } from "./situations.js";
 
 export const NAMESPACES = ["lists", "main"] as const;
 /** Behind a question mark, so that every printed command has a word to quote. */
 const KEY_PREFIX = "callnumber:archive:";
+const SCHEMA = "archive";
 
 export interface Outcome {
   /** An operator can act on it when it has a command. */
@@ -34,17 +39,27 @@ export class OperatorWorld {
   /** As the coordinator is started with it. */
   readonly storeUrl: string;
   readonly server: DisposableRedisServer | undefined;
+  readonly postgres: PostgresServer | undefined;
   readonly binary: RedisBinary;
   readonly #env: Record<string, string>;
   readonly #replicas: DisposableRedisServer[] = [];
   #coordinator: { child: ChildProcess; url: string; output: () => string } | undefined;
 
-  private constructor(folder: string, server: DisposableRedisServer | undefined, binary: RedisBinary) {
+  private constructor(
+    folder: string,
+    { server, postgres }: Pick<OperatorWorld, "server" | "postgres">,
+    binary: RedisBinary,
+  ) {
     this.folder = folder;
     this.binary = binary;
     this.server = server;
+    this.postgres = postgres;
     this.storeUrl =
-      server === undefined ? `sqlite:${join(folder, "store.db")}` : `${server.storeUrl}?prefix=${KEY_PREFIX}`;
+      postgres !== undefined
+        ? asCoordinator(storeUrlAt(postgres.url, SCHEMA))
+        : server !== undefined
+          ? `${server.storeUrl}?prefix=${KEY_PREFIX}`
+          : `sqlite:${join(folder, "store.db")}`;
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
     this.#env = {
       ...(Object.fromEntries(inherited) as Record<string, string>),
@@ -52,18 +67,20 @@ export class OperatorWorld {
       XDG_STATE_HOME: join(folder, "state"),
       // What an operator has: the same place as another user.
       ...(server && { CALLNUMBER_STORE: asOperator(this.storeUrl) }),
+      ...(postgres && { CALLNUMBER_STORE: storeUrlAt(postgres.url, SCHEMA) }),
     };
   }
 
   static async begin(
-    kind: "redis" | "sqlite",
-    binary: RedisBinary,
+    kind: Situation["store"],
+    { binary, programs }: { readonly binary: RedisBinary; readonly programs: PostgresPrograms | undefined },
     storeIdOf?: (namespace: string) => string | undefined,
   ): Promise<OperatorWorld> {
     const folder = mkdtempSync(join(tmpdir(), "operator's callnumber-"));
     const config = { appendonly: "yes", appendfsync: "always" };
     const server = kind === "redis" ? await launchRedisServer(binary, { config }) : undefined;
-    const world = new OperatorWorld(folder, server, binary);
+    const postgres = kind === "postgres" && programs ? await launchPostgres(programs) : undefined;
+    const world = new OperatorWorld(folder, { server, postgres }, binary);
     const { store } = await openStore(parseStoreUrl(world.operatorUrl), { create: true });
     for (const namespace of NAMESPACES) {
       const storeId = storeIdOf?.(namespace);
@@ -80,11 +97,17 @@ export class OperatorWorld {
       });
     }
     await store.close();
+    for (const statement of postgres ? shippedRights(SCHEMA) : []) await postgres?.run(statement);
     return world;
   }
 
   get operatorUrl(): string {
     return this.#env["CALLNUMBER_STORE"] ?? this.storeUrl;
+  }
+
+  /** Several processes may have the store open. */
+  get isOnServer(): boolean {
+    return this.server !== undefined || this.postgres !== undefined;
   }
 
   get isServing(): boolean {
@@ -184,7 +207,7 @@ export class OperatorWorld {
       printed.set("log", logged(this.log(), namespace));
       printed.set("readyz", ((await (await fetch(`${this.#url}/readyz`)).json()) as ErrorResponse).message ?? "");
     }
-    const mayLook = this.server !== undefined || refused !== undefined;
+    const mayLook = this.isOnServer || refused !== undefined;
     if (mayLook)
       printed.set("doctor", (await this.shell(`callnumber doctor --store ${shellWord(this.operatorUrl)}`)).text);
     return printed;
@@ -208,6 +231,7 @@ export class OperatorWorld {
     }
     for (const replica of this.#replicas) await replica.dispose();
     await this.server?.dispose();
+    await this.postgres?.dispose();
     await removeWithMarkers(this.folder);
   }
 

@@ -4,10 +4,12 @@
  */
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
-import type { RedisBinary } from "../redis/redis-binary.js";
+import { ownPostgresUnavailable } from "../postgres/test-postgres.js";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { commandsIn, NAMESPACES, OperatorWorld, type Outcome } from "./operator-world.js";
 import { SITUATIONS, type Situation } from "./situations.js";
+
+type Servers = Parameters<typeof OperatorWorld.begin>[1];
 
 /** Most of the time of a walk is waiting. */
 const CONCURRENT_WALKS = 8;
@@ -16,18 +18,21 @@ const STEPS_MAX = 3;
 test("every printed command, run as printed, leads to leasing within three steps", async ({ skip }) => {
   const { binary } = inject("redis");
   if (binary === undefined) return skip(ownServerUnavailable());
+  const { programs } = inject("postgres");
+  if (programs === undefined) console.log(`not walked: situations on PostgreSQL: ${ownPostgresUnavailable()}`);
   const wanted = SITUATIONS.filter(({ name }) => name.includes(env["CALLNUMBER_TARGET"] ?? ""));
-  const walked = await walkAll(wanted, binary);
+  const possible = wanted.filter(({ store }) => store !== "postgres" || programs !== undefined);
+  const walked = await walkAll(possible, { binary, programs });
   console.log(summaryOf(walked));
   expect(problemsOf(walked)).toEqual([]);
 });
 
-async function walkAll(situations: readonly Situation[], binary: RedisBinary): Promise<readonly Walked[]> {
+async function walkAll(situations: readonly Situation[], servers: Servers): Promise<readonly Walked[]> {
   const left = [...situations];
   const walked: Walked[] = [];
   const worker = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift())
-      walked.push(...(await walksFrom(next, binary)));
+      walked.push(...(await walksFrom(next, servers)));
   };
   await Promise.all(Array.from({ length: CONCURRENT_WALKS }, worker));
   return walked;
@@ -65,8 +70,8 @@ interface Walked {
 }
 
 /** The walk from the first surface that prints a command, and one more from each that prints another command. */
-async function walksFrom(situation: Situation, binary: RedisBinary): Promise<readonly Walked[]> {
-  const first = await walkFrom(situation, binary);
+async function walksFrom(situation: Situation, servers: Servers): Promise<readonly Walked[]> {
+  const first = await walkFrom(situation, servers);
   const walks = [first];
   const known = new Set(first.commands.map(withoutValues));
   for (const [surface, text] of first.printed) {
@@ -75,12 +80,12 @@ async function walksFrom(situation: Situation, binary: RedisBinary): Promise<rea
       .filter((command) => !known.has(command));
     if (other.length === 0 || surface === first.surface) continue;
     for (const command of other) known.add(command);
-    walks.push(await walkFrom(situation, binary, surface));
+    walks.push(await walkFrom(situation, servers, surface));
   }
   return walks;
 }
 
-async function walkFrom(situation: Situation, binary: RedisBinary, wanted?: string): Promise<Walked> {
+async function walkFrom(situation: Situation, servers: Servers, wanted?: string): Promise<Walked> {
   const { namespace, hurtsBoth = false } = situation;
   const name = `${situation.store}: ${situation.name} (${namespace})`;
   let world: OperatorWorld | undefined;
@@ -90,7 +95,7 @@ async function walkFrom(situation: Situation, binary: RedisBinary, wanted?: stri
   let surface = wanted ?? "";
   let isCircle = false;
   try {
-    world = await OperatorWorld.begin(situation.store, binary, situation.storeIdOf);
+    world = await OperatorWorld.begin(situation.store, servers, situation.storeIdOf);
     const rejected = await world.serve();
     if (rejected !== undefined) throw new Error(`the coordinator does not start: ${rejected}`);
     for (const one of NAMESPACES) {
@@ -139,7 +144,7 @@ function about(namespace: string, text: string): readonly string[] {
 
 /** Does what the text says, runs the command, and looks whether runs are leased. */
 async function stepped(world: OperatorWorld, namespace: string, text: string, command: string): Promise<Outcome> {
-  const mayStayUp = world.server !== undefined && text.includes("coordinator of an embedded store");
+  const mayStayUp = world.isOnServer && text.includes("coordinator of an embedded store");
   if (/\bstop\b[^.]*\bcoordinators?\b/i.test(text) && !mayStayUp) await world.stopServing();
   const ran = await world.shell(command);
   if (commandsIn(ran.text).length > 0 || !ran.isDone) return { text: ran.text, isDone: false };

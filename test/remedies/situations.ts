@@ -16,7 +16,7 @@ import type { OperatorWorld } from "./operator-world.js";
 
 export interface Situation {
   readonly name: string;
-  readonly store: "redis" | "sqlite";
+  readonly store: "redis" | "sqlite" | "postgres";
   readonly namespace: "lists" | "main";
   /** What leases fail with, or the start of a coordinator. */
   readonly code: string;
@@ -73,11 +73,32 @@ function onSqlite(
   return { name, store: "sqlite", code, inject, namespace: "lists", ...settings };
 }
 
+/** In one namespace of a PostgreSQL, while a coordinator leases from it. */
+function onPostgres(name: string, code: string, settings: Settings, sqlOf: (namespace: string) => string): Situation {
+  const { namespace = "lists" } = settings;
+  const inject = async (world: OperatorWorld) => {
+    await world.postgres?.run(`SET search_path TO archive; BEGIN; LOCK namespaces; ${sqlOf(namespace)}; COMMIT`);
+  };
+  return { name, store: "postgres", code, inject, ...settings, namespace };
+}
+
 export const SITUATIONS: readonly Situation[] = [
   ...(["lists", "main"] as const).flatMap((namespace) => [
     onRedis("the record deleted", "namespace_lost", { namespace }, (redis, key) => redis("DEL", key("record"))),
     onRedis("a field of the record edited", "store_corrupt", { namespace }, (redis, key) =>
       redis("HSET", key("record"), "c", 7),
+    ),
+    onPostgres(
+      "the record and its leases deleted",
+      "namespace_lost",
+      { namespace },
+      (name) => `DELETE FROM leases WHERE namespace = '${name}'; DELETE FROM namespaces WHERE name = '${name}'`,
+    ),
+    onPostgres(
+      "a field of the record edited",
+      "store_corrupt",
+      { namespace },
+      (name) => `UPDATE namespaces SET c = '7' WHERE name = '${name}'`,
     ),
     onSqlite("a field of the record edited", "store_corrupt", { namespace }, (path) =>
       edit(path, `UPDATE namespaces SET c = '7' WHERE name = '${namespace}'`),
