@@ -15,9 +15,12 @@ export async function createNamespace(storeUrl: string): Promise<void> {
   await store.close();
 }
 
-/** Opens a coordinator in this process, on a new namespace. It ends with the test. */
-export async function openCoordinator(storeUrl: string, { nodeCount }: { nodeCount: number }): Promise<Coordinator> {
-  const { store } = await openStore(parseStoreUrl(storeUrl), { create: false });
+/** Opens a coordinator in this process, on a new namespace; `create`: in a new store. It ends with the test. */
+export async function openCoordinator(
+  storeUrl: string,
+  { nodeCount, create = false }: { readonly nodeCount: number; readonly create?: boolean },
+): Promise<Coordinator> {
+  const { store } = await openStore(parseStoreUrl(storeUrl), { create });
   onTestFinished(() => store.close());
   await initBackdated(store, NAMESPACE, { nodeCount });
   return new Coordinator({ store, name: "bench" });
