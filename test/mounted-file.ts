@@ -10,8 +10,8 @@ export interface MountedFile {
   readonly isProcHidden?: boolean;
 }
 
-/** With a user namespace every user may, where the system lets them; without one root may. */
-const WAYS = [["--user", "--map-root-user", "--mount"], ["--mount"]];
+/** Root may, and can become other users there; with a user namespace every user may, where the system lets them, as root alone. */
+const WAYS = [["--mount"], ["--user", "--map-root-user", "--mount"]];
 const SCRIPT = 'mount --bind "$1" "$2" && { [ "$3" = shown ] || mount -t tmpfs none /proc; } && shift 3 && exec "$@"';
 
 /** Why no program can run so on this machine; undefined when it can. */

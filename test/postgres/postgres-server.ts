@@ -5,7 +5,8 @@
 import { chown, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, launch, outputOf, type RunningServer } from "../processes/server-process.js";
+import { type Command, freePort, launch, outputOf, type RunningServer } from "../processes/server-process.js";
+import type { SmallDisk } from "../small-disk.js";
 import { OTHER_USER, type PostgresPrograms, postgresCommand, psql } from "./postgres-programs.js";
 
 const HOST = "127.0.0.1";
@@ -16,6 +17,8 @@ export interface PostgresServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Makes the data directory. Default: a new cluster. */
   readonly fill?: (data: string) => Promise<unknown>;
+  /** Where its directory is. Default: a new folder of the machine's. */
+  readonly disk?: Pick<SmallDisk, "runIn" | "folder" | "seenFolder">;
 }
 
 export interface PostgresServer {
@@ -52,10 +55,14 @@ export async function launchPostgres(
   programs: PostgresPrograms,
   options: PostgresServerOptions = {},
 ): Promise<PostgresServer> {
-  const directory = await mkdtemp(join(tmpdir(), "callnumber-postgres-"));
+  const { disk } = options;
+  const directory = disk?.seenFolder ?? (await mkdtemp(join(tmpdir(), "callnumber-postgres-")));
   if (OTHER_USER !== undefined) await chown(directory, OTHER_USER.uid, OTHER_USER.gid);
   const data = join(directory, "data");
-  const newCluster = () => outputOf(postgresCommand(programs, "initdb", [`--pgdata=${data}`, ...ACCESS]));
+  const newCluster = () => {
+    const words = [`--pgdata=${join(disk?.folder ?? directory, "data")}`, ...ACCESS, "--wal-segsize=1"];
+    return outputOf(on(disk, postgresCommand(programs, "initdb", words)));
+  };
   await (options.fill?.(data) ?? newCluster());
   for (let attempt = 1; ; attempt++) {
     const server = new PostgresProcess(programs, options, await freePort(), directory);
@@ -69,6 +76,13 @@ export async function launchPostgres(
       throw error;
     }
   }
+}
+
+/** The same command where the disk is. Only root may go there, and becomes the other user after that. */
+function on(disk: PostgresServerOptions["disk"], { asUser, ...command }: Command): Command {
+  if (disk === undefined) return { ...command, ...(asUser && { asUser }) };
+  const as = asUser ? ["setpriv", `--reuid=${asUser.uid}`, `--regid=${asUser.gid}`, "--clear-groups"] : [];
+  return { ...command, runIn: [...disk.runIn, ...as] };
 }
 
 /** Copies a data directory as it lies there, for the user that runs the servers. */
@@ -86,14 +100,16 @@ class PostgresProcess implements PostgresServer {
   readonly data: string;
   #process: RunningServer | undefined;
   #settings: Readonly<Record<string, string>>;
+  readonly #disk: PostgresServerOptions["disk"];
 
   constructor(
     private readonly programs: PostgresPrograms,
-    { settings = {} }: PostgresServerOptions,
+    { settings = {}, disk }: PostgresServerOptions,
     readonly port: number,
     readonly directory: string,
   ) {
     this.#settings = settings;
+    this.#disk = disk;
     this.data = join(directory, "data");
     this.url = `postgres://postgres@${HOST}:${port}/postgres`;
   }
@@ -112,7 +128,7 @@ class PostgresProcess implements PostgresServer {
     const settings = {
       listen_addresses: HOST,
       port: String(this.port),
-      unix_socket_directories: this.directory,
+      unix_socket_directories: this.#disk?.folder ?? this.directory,
       fsync: "off",
       jit: "off",
       // Shared memory as files of its own directory: what a kill leaves behind is removed with the directory.
@@ -131,7 +147,8 @@ class PostgresProcess implements PostgresServer {
     // A process of the one that was killed may still hold the memory: then it ends with that reason, and is started again.
     for (;;) {
       try {
-        this.#process = await launch(postgresCommand(this.programs, "postgres", ["-D", this.data]), (started) => {
+        const words = ["-D", join(this.#disk?.folder ?? this.directory, "data")];
+        this.#process = await launch(on(this.#disk, postgresCommand(this.programs, "postgres", words)), (started) => {
           this.#process = started;
           return this.run("SELECT 1");
         });
@@ -166,6 +183,7 @@ class PostgresProcess implements PostgresServer {
   async dispose(): Promise<void> {
     await this.kill("SIGCONT");
     await this.kill("SIGQUIT");
-    await rm(this.directory, { recursive: true, force: true });
+    // The root of a disk stays.
+    await rm(this.#disk === undefined ? this.directory : this.data, { recursive: true, force: true });
   }
 }

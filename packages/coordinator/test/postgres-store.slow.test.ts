@@ -3,7 +3,7 @@
  * Guarantees: G4, G5 (docs/guarantees.md).
  */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { chownSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
@@ -11,6 +11,7 @@ import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type Direction, startCuttingProxy } from "../../../test/postgres/cutting-proxy.js";
 import { findPgbouncer, startPgbouncer } from "../../../test/postgres/pgbouncer.js";
+import { OTHER_USER } from "../../../test/postgres/postgres-programs.js";
 import { baseBackup, followed } from "../../../test/postgres/standby.js";
 import {
   asCoordinator,
@@ -18,7 +19,9 @@ import {
   startPostgresServer,
   storeUrlAt,
 } from "../../../test/postgres/test-postgres.js";
-import { REPOSITORY } from "../../../test/processes/command.js";
+import { folderForTest, REPOSITORY } from "../../../test/processes/command.js";
+import { smallDisk, smallDiskUnavailable } from "../../../test/small-disk.js";
+import { type CertificateAndKey, newAuthority } from "../../../test/tls/certificates.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { needsOwnPostgres, newPostgresStoreAt, newSchemaAt, postgresStoreAt } from "./postgres-for-test.js";
 import { inHand, withNamespace } from "./store-in-hand.js";
@@ -130,6 +133,76 @@ async function waiting(schema: string): Promise<number> {
   );
   return Number(rows[0]?.[0]);
 }
+
+test("a server whose disk is full grants nothing, and nothing twice once there is room", async (context) => {
+  const reason = OTHER_USER === undefined ? "only root can start it on a disk of its own" : smallDiskUnavailable();
+  context.skip(reason !== undefined, reason);
+  const disk = await smallDisk(await folderForTest(), 96 * 1_024);
+  const own = await startPostgresServer({ disk, settings: { max_wal_size: "2MB", min_wal_size: "2MB" } });
+  const one = await newPostgresStoreAt(own);
+  const runs = [(await one.lease()).firstRun];
+  disk.fill();
+  const longHolder = (at: number) => ({ name: `${at} ${"x".repeat(2_000)}`, host: "h", pid: 1, labels: {} });
+  // Some leases find room in what is allocated already.
+  for (let at = 0, isFull = false; !isFull; at++) {
+    const outcome = await one.lease({ holder: longHolder(at) }).catch((error: Error) => error);
+    isFull = outcome instanceof Error;
+    if (outcome instanceof Error) expect(outcome).toEqual(unavailable);
+    else runs.push(outcome.firstRun);
+  }
+  disk.free();
+  await own.kill("SIGQUIT");
+  await own.start();
+  await expect(one.lease()).rejects.toMatchObject({ reason: "epoch_changed" });
+  expect(await one.skipAhead()).toBeGreaterThan(Math.max(...runs));
+  expect(runs).toEqual(runs.map((_, index) => index + 1));
+});
+
+describe("TLS", () => {
+  const authority = newAuthority();
+
+  async function withTls(
+    certificate: CertificateAndKey,
+  ): Promise<{ readonly server: PostgresServer; readonly ca: string }> {
+    const own = await startPostgresServer();
+    const files = { cert: certificate.certificate, key: certificate.key };
+    for (const [name, text] of Object.entries(files)) {
+      const path = join(own.data, `server.${name}`);
+      writeFileSync(path, text, { mode: 0o600 });
+      if (OTHER_USER !== undefined) chownSync(path, OTHER_USER.uid, OTHER_USER.gid);
+    }
+    await own.configure({ ssl: "on", ssl_cert_file: "server.cert", ssl_key_file: "server.key" });
+    const ca = join(await folderForTest(), "ca.pem");
+    writeFileSync(ca, authority.certificate);
+    return { server: own, ca };
+  }
+
+  const urlOf = ({ url }: PostgresServer, settings: string) =>
+    `${storeUrlAt(url, "tls")}&sslmode=verify-full${settings}`;
+
+  test("a server with a certificate of the given authority is used over TLS, and one of another is not", async () => {
+    const { server: own, ca } = await withTls(authority.issue());
+    await expect.poll(() => own.run("SHOW ssl")).toEqual([["on"]]);
+    const { lease } = await withNamespace(await postgresStoreAt(urlOf(own, `&ca=${ca}`), { create: true }));
+    expect((await lease()).firstRun).toBe(1);
+    expect(
+      await own.run(
+        "SELECT count(*) > 0 FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND application_name = 'callnumber'",
+      ),
+    ).toEqual([["t"]]);
+    await expect(postgresStoreAt(urlOf(own, ""))).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("its certificate is of an authority that is not known here"),
+    });
+  });
+
+  test("a server without TLS is refused where TLS is asked for", async () => {
+    await expect(postgresStoreAt(urlOf(await server(), ""))).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("does not support SSL"),
+    });
+  });
+});
 
 describe("rights", () => {
   test("the shipped rights let a coordinator make no table and drop none", async () => {
@@ -317,6 +390,9 @@ describe("with a synchronous standby", () => {
       fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
     });
     await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
+    await expect(one.lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
+    // It needs no right to see that there is one.
+    await primary.run("REVOKE pg_read_all_stats FROM callnumber");
     await expect(one.lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
     expect(await one.store.preflight()).toContainEqual(expect.objectContaining({ code: "unexpected_replicas" }));
   });

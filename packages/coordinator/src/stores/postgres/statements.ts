@@ -23,7 +23,7 @@ const LOCK_TIMEOUT = "2s";
 
 /** Standbys that could be promoted. A backup could not, and a logical subscriber is another cluster. */
 export const STANDBYS = `pg_stat_replication AS sender
-  WHERE sender.application_name NOT IN ('pg_basebackup', 'pg_receivewal') AND NOT EXISTS (
+  WHERE coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND NOT EXISTS (
     SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical')`;
 
 /**
