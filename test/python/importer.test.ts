@@ -1,11 +1,12 @@
 /** Importers in Python with a real coordinator. Guarantees: G9 (docs/guarantees.md). */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
-import { serve } from "../processes/command.js";
+import { REPOSITORY, serve } from "../processes/command.js";
 import { imported, leasesAt, numbersIn } from "./importers.js";
-import { noPython, PYTHON_CLIENT, python } from "./python.js";
+import { noPython, PYTHON_CLIENT, python, startPython } from "./python.js";
 
 describe.skipIf(noPython)("an importer in Python", () => {
   test("reports each lease that it used up, and at its end how far it got; its child has leases of its own", async () => {
@@ -47,5 +48,32 @@ describe.skipIf(noPython)("an importer in Python", () => {
     const { status, stdout, stderr } = await python(["-c", example], { CALLNUMBER_COORDINATOR: url });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(/^\w{8} first\n\w{8} second\n\S{10,}\n$/);
+  });
+
+  test("the class of docs/how-to/get-numbers-over-http.md fails once for a lost connection, and then goes on", async () => {
+    const page = readFileSync(join(REPOSITORY, "docs", "how-to", "get-numbers-over-http.md"), "utf8");
+    const [, example = ""] = /```python\n(import http.client.*?)^print/ms.exec(page) ?? [];
+    const first = await serve("memory:");
+    const { port } = new URL(first.url);
+    const loop = `import sys
+for line in sys.stdin:
+    try: print(*numbers.take(3), flush=True)
+    except OSError as error: print("failed", flush=True)`;
+    const caller = startPython(["-c", example.replace('"127.0.0.1"', `"127.0.0.1", ${port}`) + loop]);
+    const lines = createInterface({ input: caller.stdout })[Symbol.asyncIterator]();
+    const called = async () => {
+      caller.stdin.write("\n");
+      return (await lines.next()).value;
+    };
+    const NUMBERS = /^\w{8} \w{8} \w{8}$/;
+    expect(await called()).toMatch(NUMBERS);
+    await first.stop();
+    const second = await serve("memory:", "--port", port);
+    expect([await called(), await called()]).toEqual(["failed", expect.stringMatching(NUMBERS)]);
+    await second.stop();
+    expect([await called(), await called()]).toEqual(["failed", "failed"]);
+    await serve("memory:", "--port", port);
+    expect(await called()).toMatch(NUMBERS);
+    caller.stdin.end();
   });
 });
