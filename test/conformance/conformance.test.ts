@@ -39,6 +39,17 @@ async function tried(rules: readonly string[], words: readonly string[], env: No
 
 const brokenIn = ({ rules }: Outcome) => rules.filter(({ result }) => result === "broken");
 
+/** As PYTHONUNBUFFERED=1: each write reaches the pipe that child and parent share. After half a line the other one writes, too. */
+const UNBUFFERED = `
+import io, sys, time
+class Pipe(io.FileIO):
+    def write(self, data):
+        count = super().write(data)
+        if not bytes(data).endswith(b"\\n"): time.sleep(0.001)
+        return count
+sys.stdout = io.TextIOWrapper(Pipe(1, "w", closefd=False), write_through=True)
+`;
+
 /** A program of Python as the command of a client. */
 async function written(code: string): Promise<readonly [words: readonly string[], env: NodeJS.ProcessEnv]> {
   const folder = await folderForTest();
@@ -62,6 +73,18 @@ describe.skipIf(noPython)("clients in Python", () => {
 
   test("the client of docs/how-to/write-a-client.md keeps the rules drawn by the seed", async () => {
     expect(brokenIn(await tried(drawn(RULES, PARTS, seed + 2), ...(await written(exampleClient()))))).toEqual([]);
+  });
+
+  test("both keep the rules of forks where Python does not buffer what it prints", async () => {
+    const [words, { TMPDIR, ...env }] = await written(exampleClient());
+    const folder = String(TMPDIR);
+    await writeFile(join(folder, "sitecustomize.py"), UNBUFFERED);
+    const ours = [PYTHON as string, join(PYTHON_CLIENT, "tests", "conformance_client.py")];
+    for (const command of [words, ours]) {
+      const unbuffered = { ...env, PYTHONPATH: `${folder}:${env["PYTHONPATH"]}` };
+      const outcome = await tried(["fork", "fork-knows"], command, unbuffered);
+      expect(outcome).toMatchObject({ kept: 2, broken: 0 });
+    }
   });
 
   test("each rule has a client that breaks it", () => {

@@ -21,7 +21,9 @@ def main() -> None:
         child = os.fork() if command == "fork" else None
         try:
             if command in ("next", "fork"):
-                print(*client.take(int(count)), sep="\n", flush=True)
+                # Written at once: a child shares the pipe.
+                sys.stdout.write("\n".join([*client.take(int(count)), ""]))
+                sys.stdout.flush()
             elif command == "close":
                 client.close()
             answer = "ok"
