@@ -236,6 +236,14 @@ class Requests(ClientCase):
         self.coordinator.always = refusal("store_recovering", 10)
         self.gives_up(self.client(wait_timeout_s=0.1), "store_recovering", "no run came within 0.1 s: refused")
 
+    def test_an_error_of_the_coordinator_has_no_other_error_before_it(self) -> None:
+        calls: List[Callable[[Client], object]] = [Client.next, lambda client: client.take(1)]
+        for call in calls:
+            self.coordinator.answers.append(refusal("forbidden"))
+            with self.assertRaises(ClientError) as caught:
+                call(self.client())
+            self.assertIsNone(caught.exception.__context__)
+
     def test_the_wait_ends_where_no_response_came_at_all(self) -> None:
         self.coordinator.always = lambda *_: time.sleep(60)
         with self.refused("wait_timeout", "has not answered yet"):

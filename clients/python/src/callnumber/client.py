@@ -75,13 +75,13 @@ class Client:
             buffer = self._buffer
             try:
                 number = buffer.numbers.popleft()
+                # After the number was taken: a fork may come at any moment, and those of the parent are the parent's.
+                if buffer.pid == getpid() and buffer.fork_count == Forks.count:
+                    return number
             except IndexError:
-                self._own_buffer().encode_more(1)
-                continue
-            # After the number was taken: a fork may come at any moment, and those of the parent are the parent's.
-            if buffer.pid == getpid() and buffer.fork_count == Forks.count:
-                return number
-            self._own_buffer()
+                pass
+            # Outside of the handler: a traceback would begin with the IndexError.
+            self._own_buffer().encode_more(1)
 
     def take(self, count: int) -> List[str]:
         """
@@ -97,8 +97,10 @@ class Client:
         while len(taken) < count:
             try:
                 taken.append(buffer.numbers.popleft())
+                continue
             except IndexError:
-                buffer.encode_more(count - len(taken))
+                pass
+            buffer.encode_more(count - len(taken))
         return taken if self._own_buffer() is buffer else self.take(count)
 
     def close(self) -> None:
