@@ -522,6 +522,27 @@ class Options(unittest.TestCase):
         with self.assertRaises(TypeError):
             Client(holder="x", coordinator=7300)  # type: ignore[arg-type]
 
+    def test_the_text_for_a_url_that_is_rejected_names_the_value_or_what_is_wrong_in_it(self) -> None:
+        for url, words in [
+            ("ftp://h", 'not "ftp://h"'),
+            ("http:/h:7300", 'not "http:/h:7300"'),
+            ("http://h:", 'not "http://h:"'),
+            ("http://h:82848", "port from 1 to 65535, not 82848"),
+            ("http://User@h:0", 'not a value with "@"'),
+            ("http://h:0", "port from 1 to 65535, not 0"),
+            ("http://h:65536", "port from 1 to 65535, not 65536"),
+            ("http://h:7300\n", r'not a value with "\n"'),
+            ("cn_S3CRET", "not shown, as it may be secret"),
+        ]:
+            with self.subTest(url), self.assertRaises(ValueError) as caught:
+                Client(holder="x", coordinator=url)
+            self.assertIn(words, str(caught.exception))
+            self.assertLess(len(str(caught.exception)), 200)
+
+    def test_a_scheme_in_capitals_and_the_first_and_last_port_are_valid(self) -> None:
+        for url, base in [("HTTP://h:1", "http://h:1"), ("Https://h:65535", "https://h:65535")]:
+            self.assertEqual(Client(holder="x", coordinator=url)._coordinator.base, base)
+
     def test_an_invalid_token_is_rejected_and_not_shown(self) -> None:
         for token in ("cn_S3CRET x", "cn_S3CRET\r\nx: y", "Bearer cn_S3CRET", "cn_S3CRETü", "", "="):
             with self.assertRaisesRegex(ValueError, "^token must have") as caught:

@@ -26,9 +26,11 @@ Token = Union[str, Callable[[], str]]
 #: A lease and a report have less than 1 kB, the longest error a few.
 _RESPONSE_BYTES_MAX = 65_536
 _TOKEN = re.compile(r"[A-Za-z0-9_.~+/-]+=*")
-_URL = re.compile(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?((?:/[^\s?#@]*)?)", re.ASCII)
-#: Without the characters of a token.
+_URL = re.compile(r"((?i:https?))://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?((?:/[^\s?#@]*)?)", re.ASCII)
+_PORT_MAX = 65_535
+#: Without the characters of a token or a password, and so shown in messages: a host, or a URL of one.
 _HOST = re.compile(r"[a-z\d.:\[\]-]+", re.ASCII)
+_HOST_URL = re.compile(r"[A-Za-z]+:/*[a-z\d.:/\[\]-]*", re.ASCII)
 _NO_TLS = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
 
 
@@ -175,18 +177,25 @@ def _failure(base: str, error: Exception, timeout_s: float) -> ClientError:
 
 
 def _parsed(url: object, name: str) -> Tuple[str, str, Optional[int], str]:
-    """The base, host, port and path of a URL. Messages show a host alone: a URL may contain a password."""
+    """The base, host, port and path of a URL. Messages show no URL that may contain a password."""
     match = _URL.fullmatch(url) if isinstance(url, str) else None
     if match is not None:
         scheme, host, port, path = match.groups(default="")
+        if port and not 1 <= int(port) <= _PORT_MAX:
+            raise ValueError(f"{name} must have a port from 1 to {_PORT_MAX}, not {port}")
         base_path = path.rstrip("/")
         port_and_colon = f":{port}" if port else ""
-        return f"{scheme}://{host}{port_and_colon}{base_path}", host.strip("[]"), int(port) if port else None, base_path
+        base = f"{scheme.lower()}://{host}{port_and_colon}{base_path}"
+        return base, host.strip("[]"), int(port) if port else None, base_path
     is_host = isinstance(url, str) and _HOST.fullmatch(url) is not None
     rule = f"{name} must be an address such as http://{url if is_host else '127.0.0.1:7300'}"
     if not isinstance(url, str):
         raise TypeError(f"{rule}, not {described(url)}")
-    raise ValueError(f"{rule}, not {quoted(url)}" if is_host else f"{rule}, without user, password, query or fragment")
+    if is_host or _HOST_URL.fullmatch(url):
+        raise ValueError(f"{rule}, not {quoted(url)}")
+    found = next((character for character in "@?# \t\r\n" if character in url), None)
+    hidden = "a value that is not shown, as it may be secret" if found is None else f"a value with {quoted(found)}"
+    raise ValueError(f"{rule}, without user, password, query or fragment, not {hidden}")
 
 
 def _authorization(token: Optional[str]) -> Dict[str, str]:
