@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
-import { REPOSITORY, serve } from "../processes/command.js";
+import { folderForTest, REPOSITORY, serve } from "../processes/command.js";
+import { newAuthority } from "../tls/certificates.js";
+import { writeTlsFiles } from "../tls/files.js";
 import { imported, leasesAt, numbersIn } from "./importers.js";
 import { noPython, PYTHON_CLIENT, python, startPython } from "./python.js";
 
@@ -48,6 +50,15 @@ describe.skipIf(noPython)("an importer in Python", () => {
     const { status, stdout, stderr } = await python(["-c", example], { CALLNUMBER_COORDINATOR: url });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(/^\w{8} first\n\w{8} second\n\S{10,}\n$/);
+  });
+
+  test("stops with the scheme to use where it speaks HTTP to a TLS port", async () => {
+    const files = writeTlsFiles(await folderForTest(), newAuthority().issue());
+    const { url } = await serve("memory:", "--tls-certificate", files.certificate, "--tls-key", files.key);
+    const script = "import callnumber; callnumber.Client(holder='test').next()";
+    const { status, stderr } = await python(["-c", script], { CALLNUMBER_COORDINATOR: url.replace("https:", "http:") });
+    expect(stderr).toMatch(/ClientError: http:\S+ can't be used: it speaks TLS\. Use https:\/\/ in the URL\n$/);
+    expect(status).toBe(1);
   });
 
   test("the class of docs/how-to/get-numbers-over-http.md fails once for a lost connection, and then goes on", async () => {

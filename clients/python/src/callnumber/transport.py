@@ -31,6 +31,8 @@ _PORT_MAX = 65_535
 #: Without the characters of a token or a password, and so shown in messages: a host, or a URL of one.
 _HOST = re.compile(r"[a-z\d.:\[\]-]+", re.ASCII)
 _HOST_URL = re.compile(r"[A-Za-z]+:/*[a-z\d.:/\[\]-]*", re.ASCII)
+#: How a server that expects TLS fails with plain HTTP; a server that stops fails the same way.
+_HANGS_UP = (http.client.HTTPException, ConnectionResetError, BrokenPipeError)
 _NO_TLS = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
 
 
@@ -61,6 +63,9 @@ class Coordinator:
             response, content = _read(connection, limit)
             limit.left_s()  # A response that is late is never used.
         except (OSError, http.client.HTTPException) as error:
+            if self._tls is None and isinstance(error, _HANGS_UP) and self._speaks_tls(limit):
+                reason = "it speaks TLS. Use https:// in the URL"
+                raise ClientError("invalid_response", f"{self.base} can't be used: {reason}") from error
             raise _failure(self.base, error, timeout_s) from error
         finally:
             connection.close()
@@ -73,6 +78,17 @@ class Coordinator:
         if self._tls is None:
             return http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
         return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=self._tls)
+
+    def _speaks_tls(self, limit: _TimeLimit) -> bool:
+        """As a handshake shows, whatever the certificate: nothing else is sent."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            with socket.create_connection((self._host, self._port or 80), limit.left_s()) as connection:
+                with context.wrap_socket(connection, server_hostname=self._host):
+                    return True
+        except (OSError, ValueError):
+            return False
 
     def _response_error(self, response: http.client.HTTPResponse, content: object, is_too_long: bool) -> ClientError:
         error: Dict[str, Any] = content if isinstance(content, dict) else {}
