@@ -51,6 +51,12 @@ class ClientCase(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
+    def without_prefetch(self, **options: Any) -> Client:
+        patched = mock.patch("callnumber.buffer.Demand.refill_at", return_value=SEQUENCE_COUNT)
+        patched.start()
+        self.addCleanup(patched.stop)
+        return self.client(**options)
+
     @contextmanager
     def refused(self, code: str, words: str = "") -> Iterator[None]:
         with self.assertRaises(ClientError) as caught:
@@ -249,13 +255,18 @@ class Requests(ClientCase):
         with self.refused("wait_timeout", "has not answered yet"):
             self.client(wait_timeout_s=0.1).next()
 
-    def test_a_caller_that_waits_two_seconds_warns_once_in_a_process(self) -> None:
-        self.coordinator.always = refusal("store_recovering", 100)
-        with mock.patch("callnumber.buffer._has_warned", False), mock.patch("callnumber.buffer._WARNING_AFTER_S", 0.1):
-            with self.assertLogs("callnumber", logging.WARNING) as logged:
+    def test_a_caller_that_waits_two_seconds_warns_once_in_an_outage_and_says_when_it_is_over(self) -> None:
+        client = self.without_prefetch(wait_timeout_s=0.2)
+        with mock.patch("callnumber.buffer._WARNING_AFTER_S", 0.01), self.assertLogs("callnumber", logging.INFO) as logged:
+            for _ in range(2):
+                self.coordinator.always = refusal("store_recovering", 50)
                 for _ in range(2):
-                    self.gives_up(self.client(wait_timeout_s=0.2), "store_recovering")
-        self.assertEqual(len(logged.output), 1)
+                    self.gives_up(client, "store_recovering")
+                self.coordinator.always = lambda lease, _: created(lease)
+                until(lambda: client._buffer._stock)
+                client.take(SEQUENCE_COUNT)
+        texts = [record.getMessage()[:16] for record in logged.records]
+        self.assertEqual([text for text in texts if "attempt" not in text], ["no run came with", "runs come again"] * 2)
 
     def test_a_token_function_that_fails_fails_the_call_with_its_cause(self) -> None:
         def token() -> str:
@@ -355,12 +366,6 @@ class Reports(ClientCase):
     def _runs_leased(self, request: Dict[str, Any]) -> range:
         first = 1 + sum(one["runCount"] for one in self.coordinator.requests[: self.coordinator.requests.index(request)])
         return range(first, first + request["runCount"])
-
-    def without_prefetch(self) -> Client:
-        patched = mock.patch("callnumber.buffer.Demand.refill_at", return_value=SEQUENCE_COUNT)
-        patched.start()
-        self.addCleanup(patched.stop)
-        return self.client()
 
     def test_the_next_lease_request_reports_a_lease_that_is_used_up(self) -> None:
         client = self.without_prefetch()

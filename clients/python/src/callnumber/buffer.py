@@ -27,12 +27,10 @@ from .transport import Coordinator
 
 _logger = logging.getLogger("callnumber")
 
-#: After so long without a run the first caller of a process logs a warning.
+#: After so long without a run a caller logs a warning, once in an outage.
 _WARNING_AFTER_S = 2.0
 #: How long a close waits for the response to a lease request in flight: its runs would stay open in the ledger.
 _CLOSE_GRACE_S = 1.0
-
-_has_warned = False
 
 
 class Forks:
@@ -93,6 +91,8 @@ class LeaseBuffer:
         #: Of the last attempt to lease, and of the last one that no retry fixes: callers that waited then get it.
         self._failure: Optional[ClientError] = None
         self._final_failure: Optional[ClientError] = None
+        #: Of the outage that goes on.
+        self._has_warned = False
         #: Why no number is made any more. The first reason stays.
         self._ended_by: Optional[ClientError] = parent._ended_by if parent else None
         self._has_ended = threading.Event()
@@ -187,7 +187,6 @@ class LeaseBuffer:
 
     def _wait_for_run(self, missing: int) -> None:
         """Raises ClientError: the coordinator's error when no retry fixes it, or after `wait_timeout_s` the last one."""
-        global _has_warned
         began = time.monotonic()
         final_failure = self._final_failure
         while not self._stock:
@@ -195,15 +194,15 @@ class LeaseBuffer:
             left_s = self._settings.wait_timeout_s - waited_s
             if left_s <= 0:
                 raise self._wait_error()
-            if not _has_warned and waited_s >= _WARNING_AFTER_S:
-                _has_warned = True
+            if not self._has_warned and waited_s >= _WARNING_AFTER_S:
+                self._has_warned = True
                 _logger.warning("no run came within 2 s: %s; the client keeps trying", self._last_reason())
             self._demand.starved()
             thread = threading.get_ident()
             self._missing[thread] = missing
             try:
                 self._refill()
-                self._lock.wait(min(left_s, left_s if _has_warned else max(_WARNING_AFTER_S - waited_s, 0.001)))
+                self._lock.wait(min(left_s, left_s if self._has_warned else max(_WARNING_AFTER_S - waited_s, 0.001)))
             finally:
                 self._missing.pop(thread, None)
             self._require_usable()
@@ -286,6 +285,9 @@ class LeaseBuffer:
             self.store_id, self._proof = lease.store_id, lease.proof
             self._last_run = lease.ledger_id(lease.last_run)
             self._failure = None
+            if self._has_warned:
+                self._has_warned = False
+                _logger.info("runs come again")
             self._demand.leased(lease.run_count)
             self._missing.clear()
             self._lock.notify_all()
