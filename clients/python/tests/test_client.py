@@ -314,7 +314,7 @@ class Leases(ClientCase):
         client.next()
         self.assertEqual(client.store_id, "store-1")
         self.coordinator.store_id = "store-2"
-        client.take(SEQUENCE_COUNT * 3 // 4 + 128)
+        client.take(SEQUENCE_COUNT * 3 // 4 + 127)
         until(lambda: client._buffer._ended_by)
         calls: List[Callable[[], object]] = [client.next, lambda: client.take(1)]
         for call in calls:
