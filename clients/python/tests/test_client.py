@@ -240,7 +240,8 @@ class Requests(ClientCase):
 
     def test_the_wait_ends_with_the_last_reason(self) -> None:
         self.coordinator.always = refusal("store_recovering", 10)
-        self.gives_up(self.client(wait_timeout_s=0.1), "store_recovering", "no run came within 0.1 s: refused")
+        for wait_s, shown in [(0.1, "0.1 s"), (1.0, "1 s")]:
+            self.gives_up(self.client(wait_timeout_s=wait_s), "store_recovering", f"no run came within {shown}: refused")
 
     def test_an_error_of_the_coordinator_has_no_other_error_before_it(self) -> None:
         calls: List[Callable[[Client], object]] = [Client.next, lambda client: client.take(1)]
@@ -272,8 +273,10 @@ class Requests(ClientCase):
         def token() -> str:
             raise OSError("the vault is sealed")
 
-        with self.refused("internal_error", "the vault is sealed"):
+        with self.refused("internal_error", "the token function failed (OSError: the vault is sealed)"):
             self.client(token=token).next()
+        with self.refused("internal_error", "the token function returned None"):
+            self.client(token=lambda: None).next()
         self.assertEqual(self.coordinator.requests, [])
 
 

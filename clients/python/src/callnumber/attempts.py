@@ -34,7 +34,7 @@ def delay_s(attempt: int, retry_after_s: float) -> float:
 
 
 def as_client_error(error: Exception) -> ClientError:
-    """Of a function for a token, too."""
+    """Of a bug, or of a function that returned an invalid token."""
     if isinstance(error, ClientError):
         return error
     wrapped = ClientError("internal_error", str(error) or type(error).__name__)

@@ -213,7 +213,7 @@ class LeaseBuffer:
         return "the coordinator has not answered yet" if self._failure is None else str(self._failure)
 
     def _wait_error(self) -> ClientError:
-        message = f"no run came within {self._settings.wait_timeout_s} s: {self._last_reason()}"
+        message = f"no run came within {self._settings.wait_timeout_s:g} s: {self._last_reason()}"
         if self._failure is None:
             return ClientError("wait_timeout", message)
         return ClientError(self._failure.code, message, retry_after_s=self._failure.retry_after_s)

@@ -53,9 +53,8 @@ class Coordinator:
         Sends `body` as JSON and returns the JSON of a response with status 2xx. Raises ClientError with the coordinator's
         code, `coordinator_unreachable` (also after `timeout_s`), `certificate_rejected` or `invalid_response`.
         """
-        token = self._token() if callable(self._token) else self._token
         headers = {"content-type": "application/json", "accept": "application/json", "connection": "close"}
-        headers.update(_authorization(token))
+        headers.update(self._authorization())
         limit = _TimeLimit(timeout_s)
         connection = self._connection(timeout_s)
         try:
@@ -73,6 +72,18 @@ class Coordinator:
         if 200 <= response.status < 300 and parsed is not None:
             return parsed
         raise self._response_error(response, parsed, len(content) > _RESPONSE_BYTES_MAX)
+
+    def _authorization(self) -> Dict[str, str]:
+        if not callable(self._token):
+            return _authorization(self._token)
+        try:
+            token: Optional[str] = self._token()
+        except Exception as error:
+            text = f"the token function failed ({type(error).__name__}: {error})"
+            raise ClientError("internal_error", text) from error
+        if token is None:
+            raise ClientError("internal_error", "the token function returned None. Let it return a token, or pass token=None")
+        return _authorization(token)
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
         if self._tls is None:
