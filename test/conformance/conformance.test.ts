@@ -4,7 +4,11 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, inject, test } from "vitest";
+import { run } from "../../packages/cli/dist/run.js";
 import { LEASE_RULES } from "../../packages/cli/src/conformance/lease-rules.js";
 import { RESPONSE_RULES } from "../../packages/cli/src/conformance/response-rules.js";
 import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
@@ -62,7 +66,8 @@ test("the client for Node keeps the rules drawn by the seed, and can't be forked
   const outcome = await tried(drawn(RULES, PARTS, seed), [process.execPath, NODE_CLIENT]);
   expect(brokenIn(outcome)).toEqual([]);
   const fork = await tried(["fork"], [process.execPath, NODE_CLIENT]);
-  expect(fork).toMatchObject({ kept: 0, broken: 0, notTried: 1, rules: [{ result: "not tried" }] });
+  const rules = [{ result: "not tried", reason: 'the client answered "unsupported"' }];
+  expect(fork).toMatchObject({ kept: 0, broken: 0, notTried: 1, rules });
 });
 
 describe.skipIf(noPython)("clients in Python", () => {
@@ -87,6 +92,35 @@ describe.skipIf(noPython)("clients in Python", () => {
     }
   });
 
+  test("a client that encodes wrongly is shown the number that it should have made", async () => {
+    const wrong = exampleClient().replace("run << 14", "run << 13");
+    const { rules } = await tried(["encoding", "token", "fork"], ...(await written(wrong)));
+    const right = encodeCallNumber({ version: 0, run: 1_000, sequence: 0 });
+    expect(rules.map(({ reason }) => reason)).toEqual([
+      expect.stringMatching(
+        `^made \\w{8} of run 500, which was .*: the first number of its lease, of run 1000, is ${right}$`,
+      ),
+      "fix encoding first",
+      "fix encoding first",
+    ]);
+  });
+
+  test("a terminal shows each rule as it ends", async () => {
+    const [words, env] = await written(exampleClient());
+    const stderr = Object.assign(new PassThrough(), { isTTY: true });
+    const [stdin, stdout] = [new PassThrough(), new PassThrough().resume()];
+    const shown = text(stderr);
+    const command = ["conformance", "--rules", "token,lease-request", "--", ...words];
+    expect(await run(command, { stdin, stdout, stderr, env })).toBe(0);
+    stderr.end();
+    expect((await shown).split("\n").toSorted()).toEqual([
+      "",
+      "kept       lease-request",
+      "kept       token",
+      "tries 2 rules: about half a second each",
+    ]);
+  });
+
   test("each rule has a client that breaks it", () => {
     expect(Object.keys(BREAKS).sort()).toEqual(RULES.toSorted());
   });
@@ -102,18 +136,30 @@ describe("a program that is no client", () => {
     callnumber(["conformance", "--rules", "token", "--", ...words], { env: process.env });
 
   test.each([
-    ["process.exit(3)", 'token: the client ended (3) instead of an answer to "next 16385"\n'],
-    ['console.error("no such module"); process.exit(1)', 'instead of an answer to "next 16385": no such module'],
-    [
-      'console.log("hello\\nok"); setInterval(() => {}, 1e6)',
-      'token: "hello" is no call number, ok, error or unsupported',
-    ],
-    ['console.log("2VznWE2i\\nok"); setInterval(() => {}, 1e6)', "token: made 2VznWE2i of run 99: not leased to it"],
-  ])("%s breaks a rule, which the table says with the reason", async (script, reason) => {
+    ["process.exit(3)", 'the client ended (3) instead of an answer to "next 1"\n'],
+    ['console.error("no such module"); process.exit(1)', 'instead of an answer to "next 1": no such module\n'],
+    ["process.stdin.pipe(process.stdout)", '"next 1" is no call number, ok, error or unsupported\n'],
+    ['console.log("error no coordinator"); setInterval(() => {}, 1e6)', "gave up: no coordinator\n"],
+    ['console.log("ok"); setInterval(() => {}, 1e6)', '"next 1" made 0 numbers\n'],
+  ])("%s is a misuse, with the command and the reason, before any rule", async (script, reason) => {
+    const { code, stdout, stderr } = await conformance(process.execPath, "-e", script);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^tries 1 rules.*\ncallnumber: no client: ".* -e .*" makes no first number: /s);
+    expect(stderr).toContain(reason);
+    expect(code).toBe(2);
+  });
+
+  test("one that makes numbers of no run of its own breaks encoding, and no other rule is tried", async () => {
+    const script = 'console.log("2VznWE2i\\nok"); setInterval(() => {}, 1e6)';
     const { code, stdout } = await conformance(process.execPath, "-e", script);
-    expect(stdout).toMatch(/^Rule +Result +A client …\ntoken +broken +sends its token with each request\n/);
-    expect(stdout).toContain(reason);
-    expect(stdout).toMatch(/\n0 kept, 1 broken, 0 not tried\n$/);
+    expect(stdout.split("\n").slice(1)).toEqual([
+      expect.stringMatching(/^encoding +broken +makes/),
+      expect.stringMatching(/^token +not tried +sends/),
+      "encoding: made 2VznWE2i of run 99, which was not leased to it: it leased none",
+      "not tried: fix encoding first",
+      "0 kept, 1 broken, 1 not tried",
+      "",
+    ]);
     expect(code).toBe(1);
   });
 

@@ -2,10 +2,14 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
+import { isCallNumber } from "@callnumber/protocol/codec";
 import { batchesOf } from "../input.js";
 
 /** The client breaks a rule. The message says how. */
 export class BrokenRule extends Error {}
+
+/** It made a number of a run that no response had: it encodes wrongly, or makes numbers up. */
+export class WrongNumber extends BrokenRule {}
 
 /** What the process answered: the lines before the last one, and its reason if that one began with `error`. */
 export interface Answered {
@@ -35,15 +39,20 @@ export class DrivenClient {
     this.#lines = batchesOf(this.#child.stdout.setEncoding("utf8"), "the client's standard output");
   }
 
-  /** @throws BrokenRule when the process ends or hangs before it has answered. */
+  /** @throws BrokenRule when the process ends or hangs before it has answered, or prints something else. */
   async ask(command: string): Promise<Answered> {
     this.#child.stdin.write(`${command}\n`);
     const callNumbers: string[] = [];
     for (;;) {
-      callNumbers.push(...(await this.#nextLines(command)));
-      const [, answer, reason] = /^(ok|unsupported|error) ?(.*)/.exec(callNumbers.at(-1) ?? "") ?? [];
+      const lines = [...(await this.#nextLines(command))];
+      const [, answer, reason] = /^(ok|unsupported|error) ?(.*)/.exec(lines.at(-1) ?? "") ?? [];
+      if (answer !== undefined) lines.pop();
+      const other = lines.find((line) => !isCallNumber(line));
+      if (other !== undefined) {
+        throw new BrokenRule(`${JSON.stringify(other.slice(0, 80))} is no call number, ok, error or unsupported`);
+      }
+      callNumbers.push(...lines);
       if (answer === undefined) continue;
-      callNumbers.pop();
       if (answer === "error") return { callNumbers, error: String(reason) };
       return answer === "ok" ? { callNumbers } : { callNumbers, isUnsupported: true };
     }

@@ -1,6 +1,13 @@
 /** What a client requests, what it makes of a lease, and when it must stop. */
 import { LEASE_RUN_COUNT_MAX, type Lease, ledgerIdOf } from "@callnumber/protocol/api";
-import { type CallNumberParts, RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import {
+  type CallNumberParts,
+  encodeCallNumber,
+  RUN_MAX,
+  SEQUENCE_COUNT,
+  SEQUENCE_MAX,
+  VERSION_MAX,
+} from "@callnumber/protocol/codec";
 import { BrokenRule, type DrivenClient } from "./driven-client.js";
 import { type Rule, type Trial, Unsupported } from "./rule.js";
 import { type Answer, granted, grantedAfter, refusal, refused, response } from "./scripted-coordinator.js";
@@ -48,17 +55,21 @@ async function requireAll(trial: Trial): Promise<void> {
     const { version, run } = parts[0] as CallNumberParts;
     const wrong = parts.findIndex((one, at) => one.version !== version || one.run !== run || one.sequence !== at);
     if (wrong !== -1) {
-      throw new BrokenRule(`number ${wrong + 1} of run ${version}/${run} has ${JSON.stringify(parts[wrong])}`);
+      const [made, right] = [parts[wrong] as CallNumberParts, { version, run, sequence: wrong }].map(encodeCallNumber);
+      throw new BrokenRule(`number ${wrong + 1} of run ${version}/${run} is ${made}, should be ${right}`);
     }
   }
 }
 
+/** Where a number is of no run of a lease, no other rule can be judged. */
+export const ENCODING: Rule = {
+  name: "encoding",
+  text: "makes the numbers of each run with the sequences 0 to 16,383, once each and in order",
+  check: requireAll,
+};
+
 export const LEASE_RULES: readonly Rule[] = [
-  {
-    name: "encoding",
-    text: "makes the numbers of each run with the sequences 0 to 16,383, once each and in order",
-    check: requireAll,
-  },
+  ENCODING,
   {
     name: "fewer-runs",
     text: "uses what it got where it requested more runs, and every run of a lease",
@@ -224,7 +235,7 @@ export const LEASE_RULES: readonly Rule[] = [
       coordinator.always = grantedAfter(SHORT_WAIT_MS);
       const client = trial.start();
       for (let run = 0; (coordinator.granted.at(-1)?.runCount ?? 1) === 1; run++) {
-        if (run > RUNS_UNTIL_MORE) throw new Unsupported();
+        if (run > RUNS_UNTIL_MORE) throw new Unsupported("it requests no more than one run");
         await trial.take(client, SEQUENCE_COUNT);
       }
       const { version, firstRun, runCount } = coordinator.granted.at(-1) as Lease;

@@ -1,7 +1,7 @@
 /** What a rule of a client is, and the trial of one: a scripted coordinator, and processes of the client. */
 import { ledgerIdOf, runName } from "@callnumber/protocol/api";
-import { type CallNumberParts, decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { type Answered, BrokenRule, DrivenClient } from "./driven-client.js";
+import { type CallNumberParts, decodeCallNumber, encodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import { type Answered, BrokenRule, DrivenClient, WrongNumber } from "./driven-client.js";
 import { type Answer, granted, ScriptedCoordinator } from "./scripted-coordinator.js";
 
 export interface Rule {
@@ -14,7 +14,11 @@ export interface Rule {
 }
 
 /** The client answered that it can't do what a rule is about. */
-export class Unsupported extends Error {}
+export class Unsupported extends Error {
+  constructor(reason = 'the client answered "unsupported"') {
+    super(reason);
+  }
+}
 
 export interface ClientSettings {
   readonly expectedStoreId?: string;
@@ -41,11 +45,11 @@ export class Trial {
   ) {}
 
   /** Runs the check of a rule. @throws what the check throws. */
-  static async run(rule: Rule, command: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  static async run(check: Rule["check"], command: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
     const trial = new Trial(command, env);
     trial.#url = await trial.coordinator.start();
     try {
-      await rule.check(trial).catch((error: unknown) => {
+      await check(trial).catch((error: unknown) => {
         // What the coordinator rejected explains what follows from it.
         trial.#requireValidRequests();
         throw error;
@@ -94,7 +98,8 @@ export class Trial {
   async takeAtOnce(client: DrivenClient): Promise<void> {
     const answered = await client.ask("next 1");
     if (answered.error !== undefined) throw new BrokenRule(`gave up: ${answered.error}`);
-    this.judged(answered);
+    const { length } = this.judged(answered);
+    if (length !== 1) throw new BrokenRule(`"next 1" made ${length} numbers`);
   }
 
   /** Returns the parts of what a client made. @throws BrokenRule when a number came twice, or is of a run that it must not use. */
@@ -140,16 +145,18 @@ export class Trial {
   }
 
   #partsOf(callNumber: string): CallNumberParts {
-    let parts: CallNumberParts;
-    try {
-      parts = decodeCallNumber(callNumber);
-    } catch {
-      throw new BrokenRule(`${JSON.stringify(callNumber.slice(0, 80))} is no call number, ok, error or unsupported`);
-    }
+    const parts = decodeCallNumber(callNumber);
     const { granted, flawed } = this.coordinator;
     if (granted.some((lease) => holds(lease, parts))) return parts;
-    const flaw = flawed.find(({ lease }) => holds(lease, parts))?.flaw ?? "not leased to it";
-    throw new BrokenRule(`made ${callNumber} of run ${runName(parts.version, parts.run)}: ${flaw}`);
+    const made = `made ${callNumber} of run ${runName(parts.version, parts.run)}`;
+    const flaw = flawed.find(({ lease }) => holds(lease, parts))?.flaw;
+    if (flaw !== undefined) throw new BrokenRule(`${made}: ${flaw}`);
+    const last = granted.at(-1);
+    const first = last && encodeCallNumber({ version: last.version, run: last.firstRun, sequence: 0 });
+    const begins = last
+      ? `the first number of its lease, of run ${runName(last.version, last.firstRun)}, is ${first}`
+      : "it leased none";
+    throw new WrongNumber(`${made}, which was not leased to it: ${begins}`);
   }
 
   #requireValidRequests(): void {
