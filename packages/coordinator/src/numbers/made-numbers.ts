@@ -2,7 +2,7 @@
  * Which request a number was made for: of the last requests, in memory. The ledger knows only that the coordinator leased the run, and the log
  * has every request.
  */
-import { COORDINATOR_HOLDER_NAME } from "@callnumber/protocol/api";
+import { COORDINATOR_HOLDER_NAME, runName } from "@callnumber/protocol/api";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
 import type { InspectResponse, NumberRequest } from "@callnumber/protocol/schemas";
 
@@ -59,11 +59,16 @@ export class MadeNumbers {
     const noted = this.#noted.find((one) => one.namespace === namespace && one.ranges.some(isIn));
     if (noted !== undefined) {
       const { request } = noted;
-      return { ...inspected, request, explanation: `${explanation}; made for ${requesterOf(request)}` };
+      // Instead of what the reports say: that it was made is certain.
+      const { holder, leasedAtMs } = inspected.lease;
+      const name = runName(version, run, inspected.currentVersion);
+      const leased = `run ${name} was leased to ${holder.name} at ${new Date(leasedAtMs).toISOString()}`;
+      const made = `made for ${requesterOf(request)}: whether it was stored is not known`;
+      return { ...inspected, request, explanation: `${leased}; ${made}` };
     }
     if (inspected.lease.holder.name !== COORDINATOR_HOLDER_NAME || inspected.verdict === "not_made") return inspected;
-    const where = "the event `numbers` in its log has the request that this one was made for";
-    return { ...inspected, explanation: `${explanation}; the coordinator made numbers of it for requests: ${where}` };
+    const where = "if it was made, the event `numbers` in the coordinator's log has the request that it was made for";
+    return { ...inspected, explanation: `${explanation}; ${where}` };
   }
 }
 
