@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -70,13 +71,14 @@ class ScriptedCoordinator:
                 return connection.sendall(response(200, {"noted": True}))
             try:
                 content = self._lease(path, headers, body, connection)
-                if content is not None:
-                    connection.sendall(content)
             except OSError:
-                pass  # The client has left.
-            finally:
-                with self._lock:
-                    self._in_flight -= 1
+                content = None  # The client has left.
+            # Before the response: after it, the client may send the next request at once.
+            with self._lock:
+                self._in_flight -= 1
+            if content is not None:
+                with contextlib.suppress(OSError):
+                    connection.sendall(content)
 
     def _lease(
         self, path: str, headers: Dict[str, str], body: Dict[str, Any], connection: socket.socket
