@@ -375,11 +375,32 @@ describe("with a synchronous standby", () => {
     const codes = async () => (await store.preflight()).map(({ code }) => code).filter((code) => code !== undefined);
     expect(await codes()).toEqual([]);
     await primary.configure({ synchronous_standby_names: "" });
+    const url = await newSchemaAt(primary);
+    const unmade = await postgresStoreAt(url);
+    await expect(withNamespace(unmade, { nodeCount: 2 })).rejects.toMatchObject({
+      code: "quorum_missing",
+      message: expect.stringContaining("synchronous_standby_names = 'ANY 1 (…)'"),
+    });
+    expect(await unmade.listNamespaces()).toEqual([]);
     await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["async"]]);
     expect(await codes()).toEqual(["quorum_missing", "unexpected_replicas"]);
     const { store: single, lease } = await newPostgresStoreAt(await server());
     expect((await single.preflight()).filter(({ code }) => code !== undefined)).toEqual([]);
     await lease();
+  });
+
+  test("a logical subscriber is named, and no standby: it is another cluster", async () => {
+    const primary = await startPostgresServer({ settings: { wal_level: "logical" } });
+    const { store, lease } = await newPostgresStoreAt(primary);
+    await primary.run("SELECT pg_create_logical_replication_slot('copy', 'test_decoding')");
+    const words = ["--dbname=postgres", "--slot=copy", "--start", "--file=-"];
+    const copying = primary.program("pg_recvlogical", words).catch(() => {});
+    await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
+    expect((await lease()).firstRun).toBe(1);
+    expect((await store.preflight()).map(({ override }) => override)).toContain("logical-subscriber");
+    await primary.run("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
+    await primary.kill("SIGQUIT");
+    await copying;
   });
 
   test("a lease of a store that counts one node is refused while a standby is attached", async () => {

@@ -53,7 +53,7 @@ export const POSTGRES: readonly Fault[] = [
       await world.untilSeen("epoch_changed");
     },
   ),
-  postgresFault("WAL lost in a crash without fsync", { expected: ["epoch_changed"] }, async (world) => {
+  postgresFault("WAL lost in a crash without fsync", { isShort: true, expected: ["epoch_changed"] }, async (world) => {
     await world.server.run("CHECKPOINT");
     await world.work();
     // It ends at once, and what it did since the checkpoint is in the WAL alone.

@@ -1,4 +1,5 @@
 /** From an error of the server, or of the way to it, to an error code. */
+import type { ErrorCode } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../../errors.js";
 import { escapeAndShorten } from "../../text.js";
 import { tlsFailure } from "../endpoint.js";
@@ -27,11 +28,6 @@ const GONE = new Set(["3F000", "42P01", "42703"]);
 /** A function that the epoch or the count of standbys is read with. */
 const FUNCTION_DENIED = /^permission denied for (?:function|view) (pg_\w+)$/;
 
-/** Whether nothing was done because the server is a replica. */
-export function isOnReplica(error: unknown): boolean {
-  return sqlStateOf((error as CoordinatorError).cause) === "25006";
-}
-
 /** The error for whatever a statement rejected with. */
 export function asStoreError(error: unknown, address: PostgresAddress): CoordinatorError {
   if (error instanceof CoordinatorError) return error;
@@ -40,23 +36,16 @@ export function asStoreError(error: unknown, address: PostgresAddress): Coordina
   const { message } = address.tls ? tlsFailure(error as Error) : (error as Error);
   const text = escapeAndShorten(message);
   // The driver's own error holds the parameters.
-  const cause = Object.assign(new Error(text), { code: state, severity: (error as { severity?: unknown }).severity });
-  if (state === undefined) {
-    return new CoordinatorError("store_unavailable", `PostgreSQL at ${server} can't be reached: ${text}`, { cause });
-  }
-  const denied = FUNCTION_DENIED.exec(message)?.[1];
-  if (state === "42501" && denied !== undefined) {
-    const grant = `Grant EXECUTE on ${denied}, to the coordinator's user`;
-    return new CoordinatorError("store_epoch_unreadable", `PostgreSQL at ${server} refused: ${text}. ${grant}`, {
-      cause,
-    });
-  }
+  const as = (code: ErrorCode, what: string) => new CoordinatorError(code, what, { cause: new Error(text) });
+  if (state === undefined) return as("store_unavailable", `PostgreSQL at ${server} can't be reached: ${text}`);
   if (GONE.has(state)) {
     const remedy = `Restore the schema "${address.schema}", or another program has changed it`;
-    return new CoordinatorError("store_corrupt", `the store's tables can't be used: ${text}. ${remedy}`, { cause });
+    return as("store_corrupt", `the store's tables can't be used: ${text}. ${remedy}`);
   }
-  const hint = Object.hasOwn(HINTS, state) ? HINTS[state] : text;
-  return new CoordinatorError("store_unavailable", `PostgreSQL at ${server} refused: ${hint}`, { cause });
+  const refused = `PostgreSQL at ${server} refused:`;
+  const denied = state === "42501" ? FUNCTION_DENIED.exec(message)?.[1] : undefined;
+  if (denied === undefined) return as("store_unavailable", `${refused} ${HINTS[state] ?? text}`);
+  return as("store_epoch_unreadable", `${refused} ${text}. Grant EXECUTE on ${denied} to the coordinator's user`);
 }
 
 /** Five characters; undefined for an error that is not the server's: EPIPE has five, too. */
