@@ -29,7 +29,7 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
     const fault = faults[index % faults.length] as (typeof faults)[number];
     const name = `${fault.name} (seed ${seed + index})`;
     try {
-      const load = new UsualLoad(0, !noPython);
+      const load = new UsualLoad(0, !noPython && fault.hasPython);
       const random = seededRandom(seed + index);
       const result = await fault.run({ binary, postgres, injectionCount: INJECTIONS, random, load });
       console.log(lineOf(result));

@@ -44,7 +44,7 @@ describe("under every fault", () => {
         return skip(reason);
       }
       const random = seededRandom(seed + index);
-      const load = new UsualLoad(PAUSE_MS, IS_WHOLE && !noPython);
+      const load = new UsualLoad(PAUSE_MS, IS_WHOLE && !noPython && fault.hasPython);
       const result = await fault.run({ binary, postgres, injectionCount: INJECTIONS, random, load });
       results.push(result);
       console.log(lineOf(result));

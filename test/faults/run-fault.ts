@@ -17,6 +17,8 @@ export interface FaultSettings {
   readonly injectionCountMax?: number;
   /** Codes that must have been seen at the end, by an importer or in a coordinator's log. */
   readonly expected?: readonly string[];
+  /** False where little is left that the other importers use up before one in Python has started. Default: true. */
+  readonly hasPython?: boolean;
   /** Part of `npm test`, which has at least one for each guarantee. */
   readonly isShort?: boolean;
   /** Why it can't happen on this machine; undefined when it can. */
@@ -68,6 +70,7 @@ export function faultOf<W extends World>(
     name,
     injectionCountMax: settings.injectionCountMax ?? Number.POSITIVE_INFINITY,
     expected: settings.expected ?? [],
+    hasPython: settings.hasPython ?? true,
     isShort: settings.isShort ?? false,
     unavailable: settings.unavailable ?? (() => undefined),
     async run({ injectionCount: requested, workBefore = (world) => world.work(LEASES_BEFORE), ...options }) {

@@ -68,6 +68,7 @@ export const CLOCKS: readonly Fault[] = [
     {
       isShort: true,
       store: { firstRun: RUN_MAX - RUNS_LEFT },
+      hasPython: false,
       injectionCountMax: 1,
       expected: ["run_space_exhausted"],
     },
