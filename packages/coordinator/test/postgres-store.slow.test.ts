@@ -393,7 +393,7 @@ describe("with a synchronous standby", () => {
     const primary = await startPostgresServer({ settings: { wal_level: "logical" } });
     const { store, lease } = await newPostgresStoreAt(primary);
     await primary.run("SELECT pg_create_logical_replication_slot('copy', 'test_decoding')");
-    const words = ["--dbname=postgres", "--slot=copy", "--start", "--file=-"];
+    const words = ["--dbname=postgres", "--slot=copy", "--start", "--no-loop", "--file=-"];
     const copying = primary.program("pg_recvlogical", words).catch(() => {});
     await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
     expect((await lease()).firstRun).toBe(1);
