@@ -2,16 +2,18 @@
  * `callnumber conformance`: our clients and the one of docs/how-to/write-a-client.md keep its rules, and for each rule there is a client that
  * breaks it and is found out. Guarantees: G9 (docs/guarantees.md).
  */
-import { writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import { describe, expect, inject, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { run } from "../../packages/cli/dist/run.js";
+import { BrokenRule, DrivenClient } from "../../packages/cli/src/conformance/driven-client.js";
 import { LEASE_RULES } from "../../packages/cli/src/conformance/lease-rules.js";
 import { RESPONSE_RULES } from "../../packages/cli/src/conformance/response-rules.js";
-import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
+import { callnumber, folderForTest, REPOSITORY, startProcess } from "../processes/command.js";
 import { noPython, PYTHON, PYTHON_CLIENT, pythonEnv } from "../python/python.js";
 import { drawn } from "../size-of-run.js";
 import { BREAKS, brokenClient, exampleClient } from "./broken-clients.js";
@@ -172,3 +174,60 @@ describe("a program that is no client", () => {
     expect(other.code).toBe(2);
   });
 });
+
+describe("a program that does not end by itself", () => {
+  const driven = (script: string, hangMs?: number) => {
+    const client = new DrivenClient([process.execPath, "-e", script], process.env, hangMs);
+    onTestFinished(() => client.kill());
+    return client;
+  };
+  const broken = (reason: string) => new BrokenRule(reason);
+
+  test.each([
+    ["is silent", "process.stdin.resume()"],
+    ["closes its standard output", 'require("fs").closeSync(1); setInterval(() => {}, 1e6)'],
+    ["prints numbers slowly, without an answer", 'setInterval(() => console.log("2VznWE2i"), 300)'],
+  ])("one that %s has a limit for the whole of an answer", async (_, script) => {
+    await expect(driven(script, 1_000).ask("next 1")).rejects.toEqual(broken('no answer to "next 1" within 1 s'));
+  });
+
+  test("one that goes on after the end of its input has the same limit", async () => {
+    const client = driven("setInterval(() => {}, 1e6)", 1_000);
+    await expect(client.end()).rejects.toEqual(broken("did not end after its input within 1 s"));
+  });
+
+  test("a kill ends what it has started, too, even if it has ended itself", async () => {
+    const client = driven(
+      `const { pid } = require("child_process").spawn("sleep", ["600"], { stdio: "inherit" });
+       console.log("error " + process.pid + " " + pid);
+       setTimeout(() => process.exit(), 100)`,
+    );
+    const [pid, orphan] = String((await client.ask("next 1")).error)
+      .split(" ")
+      .map(Number) as [number, number];
+    await expect.poll(() => isRunning(pid)).toBe(false);
+    expect(isRunning(orphan)).toBe(true);
+    await client.kill();
+    await expect.poll(() => isRunning(orphan)).toBe(false);
+  });
+});
+
+test("a client that goes on when its input ends does not outlive a kit that is stopped", async () => {
+  const file = join(await folderForTest(), "pid");
+  const script = `require("fs").writeFileSync(${JSON.stringify(file)}, process.pid + "\\n"); setInterval(() => {}, 1e6)`;
+  const kit = startProcess(["conformance", "--", process.execPath, "-e", script]);
+  const pidIn = async () => Number(await readFile(file, "utf8").catch(() => ""));
+  await expect.poll(pidIn).toBeGreaterThan(0);
+  expect(await kit.stop("SIGINT")).toBe(130);
+  const pid = await pidIn();
+  await expect.poll(() => isRunning(pid)).toBe(false);
+});
+
+/** A zombie that no one has waited for yet has ended. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}

@@ -27,11 +27,15 @@ export class DrivenClient {
   readonly #lines: AsyncGenerator<readonly string[]>;
   /** Resolves to why it could not start, if it could not. */
   readonly #closed: Promise<unknown>;
+  readonly #hangMs: number;
   #errors = "";
+  #isKilled = false;
 
-  constructor([program = "", ...words]: readonly string[], env: NodeJS.ProcessEnv) {
-    this.#child = spawn(program, words, { env, stdio: "pipe" });
+  constructor([program = "", ...words]: readonly string[], env: NodeJS.ProcessEnv, hangMs = HANG_MS) {
+    // A process group of its own, so that what it has started ends with it.
+    this.#child = spawn(program, words, { env, stdio: "pipe", detached: process.platform !== "win32" });
     this.#closed = once(this.#child, "close").catch((error: unknown) => error);
+    this.#hangMs = hangMs;
     this.#child.stdin.on("error", () => {}); // It has ended: the missing answer says so.
     this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#errors = (this.#errors + text).slice(-ERROR_LENGTH_MAX);
@@ -39,9 +43,32 @@ export class DrivenClient {
     this.#lines = batchesOf(this.#child.stdout.setEncoding("utf8"), "the client's standard output");
   }
 
-  /** @throws BrokenRule when the process ends or hangs before it has answered, or prints something else. */
-  async ask(command: string): Promise<Answered> {
+  /**
+   * Sends `next N`, `fork N` or `close`.
+   * @throws BrokenRule when the process ends or hangs before it has answered, or prints something else.
+   */
+  ask(command: string): Promise<Answered> {
     this.#child.stdin.write(`${command}\n`);
+    return this.#inTime(this.#answerTo(command), `no answer to "${command}"`);
+  }
+
+  /** kill -9, also of what it has started in its process group. Does not wait for that. */
+  async kill(): Promise<void> {
+    if (!this.#isKilled) this.#killGroup();
+    this.#isKilled = true;
+    this.#child.stdout.destroy();
+    this.#child.stderr.destroy();
+    await this.#closed;
+  }
+
+  /** Ends its standard input, and waits until it has ended. @throws BrokenRule when it does not. */
+  async end(): Promise<void> {
+    this.#child.stdin.end();
+    this.#child.stdout.resume();
+    await this.#inTime(this.#closed, "did not end after its input");
+  }
+
+  async #answerTo(command: string): Promise<Answered> {
     const callNumbers: string[] = [];
     for (;;) {
       const lines = [...(await this.#nextLines(command))];
@@ -58,27 +85,8 @@ export class DrivenClient {
     }
   }
 
-  /** kill -9. Does not wait for what it has started. */
-  async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    this.#child.stdout.destroy();
-    this.#child.stderr.destroy();
-    await this.#closed;
-  }
-
-  /** Ends its standard input, and waits until it has ended. */
-  async end(): Promise<void> {
-    this.#child.stdin.end();
-    this.#child.stdout.resume();
-    await this.#closed;
-  }
-
   async #nextLines(command: string): Promise<readonly string[]> {
-    const hang = new AbortController();
-    const hung = delay(HANG_MS, undefined, { signal: hang.signal, ref: false }).catch(() => {});
-    const next = await Promise.race([this.#lines.next(), hung]);
-    hang.abort();
-    if (next === undefined) throw new BrokenRule(`no answer to "${command}" within ${HANG_MS / 60_000} min`);
+    const next = await this.#lines.next();
     if (next.done !== true) return next.value;
     const closed = await this.#closed;
     if (closed instanceof Error) throw new RangeError(`the client can't be started: ${closed.message}`);
@@ -86,5 +94,29 @@ export class DrivenClient {
     const errors = this.#errors.trim();
     const reason = `the client ended (${end}) instead of an answer to "${command}"`;
     throw new BrokenRule(errors === "" ? reason : `${reason}: ${errors}`);
+  }
+
+  /** One limit for all that it awaits. @throws BrokenRule after it, beginning with `failure`. */
+  async #inTime<Value>(awaited: Promise<Value>, failure: string): Promise<Value> {
+    const hang = new AbortController();
+    const hung = delay(this.#hangMs, undefined, { signal: hang.signal, ref: false }).then(() => {
+      throw new BrokenRule(`${failure} within ${this.#hangMs / 1_000} s`);
+    });
+    try {
+      return await Promise.race([awaited, hung]);
+    } finally {
+      hang.abort();
+    }
+  }
+
+  #killGroup(): void {
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch {
+      // None of the group is left, or the system has no groups.
+      this.#child.kill("SIGKILL");
+    }
   }
 }
