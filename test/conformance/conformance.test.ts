@@ -123,6 +123,15 @@ describe.skipIf(noPython)("clients in Python", () => {
     ]);
   });
 
+  test.each([["takes each error for the end", 'answer = "ok"', /^"next 16384" made \d+ numbers, then answered "ok"$/]])(
+    "a client that %s while it has no run breaks the rule at once",
+    async (_, instead, reason) => {
+      const wrong = exampleClient().replace('answer = f"error {error}"', instead);
+      const { rules } = await tried(["no-run"], ...(await written(wrong)));
+      expect(rules).toMatchObject([{ result: "broken", reason: expect.stringMatching(reason) }]);
+    },
+  );
+
   test("each rule has a client that breaks it", () => {
     expect(Object.keys(BREAKS).sort()).toEqual(RULES.toSorted());
   });
@@ -142,7 +151,7 @@ describe("a program that is no client", () => {
     ['console.error("no such module"); process.exit(1)', 'instead of an answer to "next 1": no such module\n'],
     ["process.stdin.pipe(process.stdout)", '"next 1" is no call number, ok, error or unsupported\n'],
     ['console.log("error no coordinator"); setInterval(() => {}, 1e6)', "gave up: no coordinator\n"],
-    ['console.log("ok"); setInterval(() => {}, 1e6)', '"next 1" made 0 numbers\n'],
+    ['console.log("ok"); setInterval(() => {}, 1e6)', '"next 1" made 0 numbers, then answered "ok"\n'],
   ])("%s is a misuse, with the command and the reason, before any rule", async (script, reason) => {
     const { code, stdout, stderr } = await conformance(process.execPath, "-e", script);
     expect(stdout).toBe("");
@@ -194,6 +203,11 @@ describe("a program that does not end by itself", () => {
   test("one that goes on after the end of its input has the same limit", async () => {
     const client = driven("setInterval(() => {}, 1e6)", 1_000);
     await expect(client.end()).rejects.toEqual(broken("did not end after its input within 1 s"));
+  });
+
+  test("one that prints numbers without end is stopped soon after those that it was asked for", async () => {
+    const client = driven('for (;;) require("fs").writeSync(1, "2VznWE2i\\n".repeat(1000))');
+    await expect(client.ask("fork 3")).rejects.toEqual(broken('"fork 3" made more than 6 numbers'));
   });
 
   test("a kill ends what it has started, too, even if it has ended itself", async () => {

@@ -21,6 +21,8 @@ export interface Answered {
 /** A program that has not answered by then hangs: no result depends on how fast it is. */
 const HANG_MS = 180_000;
 const ERROR_LENGTH_MAX = 300;
+/** So many numbers more than a command asked for show that a program does not count. Further ones would fill the memory. */
+const EXTRA_COUNT_MAX = 8;
 
 export class DrivenClient {
   readonly #child: ChildProcessWithoutNullStreams;
@@ -44,8 +46,8 @@ export class DrivenClient {
   }
 
   /**
-   * Sends `next N`, `fork N` or `close`.
-   * @throws BrokenRule when the process ends or hangs before it has answered, or prints something else.
+   * Sends `next N`, `fork N` or `close`. An "ok" to `next N` comes with N numbers.
+   * @throws BrokenRule when the process ends or hangs before it has answered, or prints something else, or more than it was asked for.
    */
   ask(command: string): Promise<Answered> {
     this.#child.stdin.write(`${command}\n`);
@@ -69,6 +71,8 @@ export class DrivenClient {
   }
 
   async #answerTo(command: string): Promise<Answered> {
+    const [name, count = "0"] = command.split(" ");
+    const wanted = Number(count) * (name === "fork" ? 2 : 1);
     const callNumbers: string[] = [];
     for (;;) {
       const lines = [...(await this.#nextLines(command))];
@@ -79,8 +83,14 @@ export class DrivenClient {
         throw new BrokenRule(`${JSON.stringify(other.slice(0, 80))} is no call number, ok, error or unsupported`);
       }
       callNumbers.push(...lines);
+      const { length } = callNumbers;
+      if (length > wanted + EXTRA_COUNT_MAX) throw new BrokenRule(`"${command}" made more than ${wanted} numbers`);
       if (answer === undefined) continue;
       if (answer === "error") return { callNumbers, error: String(reason) };
+      // Or a rule that takes numbers until a call fails would never end.
+      if (name === "next" && length !== wanted) {
+        throw new BrokenRule(`"${command}" made ${length} numbers, then answered "${answer}"`);
+      }
       return answer === "ok" ? { callNumbers } : { callNumbers, isUnsupported: true };
     }
   }

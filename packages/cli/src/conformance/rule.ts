@@ -85,24 +85,21 @@ export class Trial {
   /** Takes numbers, with a second call after one that failed. Returns their parts, each of them judged. */
   async take(client: DrivenClient, count: number): Promise<readonly CallNumberParts[]> {
     const parts: CallNumberParts[] = [];
-    let answered: Answered | undefined;
+    let error: string | undefined;
     for (let tries = 0; tries < TRIES && parts.length < count; tries++) {
-      answered = await client.ask(`next ${count - parts.length}`);
+      const answered = await client.ask(`next ${count - parts.length}`);
       parts.push(...this.judged(answered));
-      if (answered.error === undefined) break;
+      ({ error } = answered);
     }
     if (parts.length === count) return parts;
-    const { error, isUnsupported = false } = answered ?? {};
-    const last = isUnsupported ? '"unsupported"' : error === undefined ? '"ok"' : `"error ${error}"`;
-    throw new BrokenRule(`"next ${count}" made ${parts.length} numbers, then answered ${last}`);
+    throw new BrokenRule(`"next ${count}" made ${parts.length} numbers, then answered "error ${error}"`);
   }
 
   /** A number by a single call. */
   async takeAtOnce(client: DrivenClient): Promise<void> {
     const answered = await client.ask("next 1");
     if (answered.error !== undefined) throw new BrokenRule(`gave up: ${answered.error}`);
-    const { length } = this.judged(answered);
-    if (length !== 1) throw new BrokenRule(`"next 1" made ${length} numbers`);
+    this.judged(answered);
   }
 
   /** Returns the parts of what a client made. @throws BrokenRule when a number came twice, or is of a run that it must not use. */
