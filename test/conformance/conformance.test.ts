@@ -123,14 +123,14 @@ describe.skipIf(noPython)("clients in Python", () => {
     ]);
   });
 
-  test.each([["takes each error for the end", 'answer = "ok"', /^"next 16384" made \d+ numbers, then answered "ok"$/]])(
-    "a client that %s while it has no run breaks the rule at once",
-    async (_, instead, reason) => {
-      const wrong = exampleClient().replace('answer = f"error {error}"', instead);
-      const { rules } = await tried(["no-run"], ...(await written(wrong)));
-      expect(rules).toMatchObject([{ result: "broken", reason: expect.stringMatching(reason) }]);
-    },
-  );
+  test.each([
+    ["takes each error for the end", 'answer = "ok"', /^"next 16384" made \d+ numbers, then answered "ok"$/],
+    ["prints a line without end", 'answer = "A" * 2_000_000', /^line \d+ of the client's standard output has no end$/],
+  ])("a client that %s while it has no run breaks the rule at once", async (_, instead, reason) => {
+    const wrong = exampleClient().replace('answer = f"error {error}"', instead);
+    const { rules } = await tried(["no-run"], ...(await written(wrong)));
+    expect(rules).toMatchObject([{ result: "broken", reason: expect.stringMatching(reason) }]);
+  });
 
   test("each rule has a client that breaks it", () => {
     expect(Object.keys(BREAKS).sort()).toEqual(RULES.toSorted());

@@ -96,7 +96,9 @@ export class DrivenClient {
   }
 
   async #nextLines(command: string): Promise<readonly string[]> {
-    const next = await this.#lines.next();
+    const next = await this.#lines.next().catch((error: unknown) => {
+      throw error instanceof RangeError ? new BrokenRule(error.message) : error;
+    });
     if (next.done !== true) return next.value;
     const closed = await this.#closed;
     if (closed instanceof Error) throw new RangeError(`the client can't be started: ${closed.message}`);
