@@ -65,7 +65,8 @@ describe("the response", () => {
     expect((await numbers("?count=0", undefined, TEXT)).body).toMatchObject({ code: "invalid_request" });
   });
 
-  test.each(["0", "10001", "-1", "1.5", "x", "", "1&count=2", "1&more=1", "1?count=2"])(
+  const otherForms = ["0x10", "0b1", "1e4", "1.0", "1%20", "%2B1"];
+  test.each(["0", "10001", "-1", "1.5", "x", "", "1&count=2", "1&more=1", "1?count=2", ...otherForms])(
     "a count of %j is rejected, and leases nothing",
     async (count) => {
       const { numbers, store } = await served();
@@ -73,6 +74,18 @@ describe("the response", () => {
       expect(store.leaseCount).toBe(0);
     },
   );
+
+  test.each([
+    ["%", '"%"'],
+    ["1e4", '"1e4"'],
+    ["10001", "10001"],
+    ["99999999999999999999", '"99999999999999999999"'],
+    ["1&count=2", '["1","2"]'],
+  ])("the error of a count of %s says what was given, and what may be", async (count, given) => {
+    const { numbers } = await served();
+    const message = `querystring: count: ${given} is not a whole number from 1 to 10000`;
+    expect((await numbers(`?count=${count}`)).body.message).toBe(message);
+  });
 
   test("the greatest count is 10,000", async () => {
     const { made } = await served();

@@ -34,9 +34,16 @@ export function whole(unit: string, min: number, max = Number.MAX_SAFE_INTEGER) 
   return z.int().min(min).max(max).register(jsonKeywords, { "x-unit": unit });
 }
 
-/** The same in a query, where it arrives as text. */
+/** Of the greatest safe integer. A longer text stays one, so that messages have it as it was. */
+const DIGITS = /^\d{1,16}$/;
+
+/** The same in a query, where it arrives as text: in decimal digits, and in no other form. */
 export function wholeText(unit: string, min: number, max = Number.MAX_SAFE_INTEGER) {
-  return z.coerce.number().int().min(min).max(max).register(jsonKeywords, { "x-unit": unit });
+  const error = ({ input }: { readonly input?: unknown }) =>
+    `${JSON.stringify(input)} is not a whole number from ${min} to ${max}`;
+  const number = z.int({ error }).min(min, { error }).max(max, { error });
+  const numbered = (given: unknown) => (typeof given === "string" && DIGITS.test(given) ? Number(given) : given);
+  return z.preprocess(numbered, number).register(jsonKeywords, { "x-unit": unit });
 }
 
 export const text = z.string();
