@@ -40,7 +40,8 @@ describe("the response", () => {
     expect(decodeCallNumber(body.callNumbers[0])).toEqual({ version: 0, run: 1, sequence: 0 });
   });
 
-  test.each(["text/plain", "text/plain; charset=utf-8", "text/html, text/plain;q=0.9"])(
+  const textFirst = ["text/plain, application/json", "application/json;q=0.5, TEXT/PLAIN;q=.6", "text/plain, */*"];
+  test.each(["text/plain", "text/plain; charset=utf-8", "text/html, text/plain;q=0.9", ...textFirst])(
     "a request that accepts %s gets one number a line",
     async (accept) => {
       const { numbers } = await served();
@@ -52,7 +53,13 @@ describe("the response", () => {
     },
   );
 
-  test.each(["*/*", "application/json", "text/html", "x-text/plain"])(
+  const jsonFirst = [
+    "application/json, text/plain, */*",
+    "text/plain;q=0.5, application/json",
+    "text/plain;q=0.5, */*",
+  ];
+  const noText = ["text/plain;q=0", "text/plain; q=0.0, text/html"];
+  test.each(["*/*", "application/json", "text/html", "x-text/plain", ...jsonFirst, ...noText])(
     "a request that accepts %s gets JSON",
     async (accept) => {
       const { numbers } = await served();

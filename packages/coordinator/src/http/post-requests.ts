@@ -20,7 +20,6 @@ import type { Operation } from "./openapi.js";
 /** Larger than any request of ours. */
 const BODY_BYTES_MAX = 4096;
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
-const TEXT_TYPE = /(?:^|,)[ \t]*text\/plain[ \t]*(?:[;,]|$)/i;
 
 /** What a route takes and does. It needs the permission `lease`. */
 export interface PostRoute<Params, Body, Query = undefined, Result extends object = object> {
@@ -38,7 +37,7 @@ export interface PostRoute<Params, Body, Query = undefined, Result extends objec
   /** Of a success. */
   readonly status: number;
   readonly act: (call: PostCall, params: Params, body: Body, query: Query) => Promise<Result>;
-  /** Of a result, for a request whose `Accept` names `text/plain`. Default: the result is always JSON. */
+  /** Of a result, for a request whose `Accept` prefers `text/plain`. Default: the result is always JSON. */
   readonly text?: (result: Result) => string;
   /** The client left before the first byte of the response: the result reaches no client. */
   readonly undo?: (result: never) => void;
@@ -145,7 +144,7 @@ export class PostRequests {
         if (call.isAbandoned) {
           route.undo?.(result as never);
           response.destroy();
-        } else if (route.text && TEXT_TYPE.test(request.headers.accept ?? ""))
+        } else if (route.text && prefersText(request.headers.accept))
           send(response, route.status, route.text(result), "text");
         else send(response, route.status, JSON.stringify(result));
       } finally {
@@ -202,6 +201,21 @@ function bodyOf(request: IncomingMessage, response: ServerResponse, isEmptyAllow
     });
     request.on("error", () => reject(new CoordinatorError("invalid_request", "the request broke off")));
   });
+}
+
+/** Whether the header names `text/plain`, and accepts JSON no better. Where it names both alike, the first one is preferred. */
+function prefersText(accept = ""): boolean {
+  const ranges = accept.split(",").map((range, place) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const weight = Number(parameters.find((each) => each.startsWith("q="))?.slice(2) ?? 1);
+    return [type, { weight, place }] as const;
+  });
+  const of = new Map(ranges);
+  const [text, json] = [of.get("text/plain"), of.get("application/json")];
+  if (text === undefined || !(text.weight > 0)) return false;
+  // A range with a wildcard counts for JSON that is not named.
+  const { weight = 0 } = json ?? of.get("application/*") ?? of.get("*/*") ?? {};
+  return text.weight > weight || (text.weight === weight && (json === undefined || text.place < json.place));
 }
 
 /** A name that comes twice has an array, which no route accepts. */
