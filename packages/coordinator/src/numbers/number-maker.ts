@@ -9,7 +9,7 @@ import { CoordinatorError } from "../errors.js";
 import { type Log, msSince } from "../log.js";
 import { MadeNumbers, type Requester } from "./made-numbers.js";
 
-/** How long a request waits for a run. A lease takes milliseconds, a slow store a second. */
+/** How long a request waits for each run. A lease takes milliseconds, a slow store a second. */
 const WAIT_TIMEOUT_MS = 5_000;
 /** With fewer numbers left the next run is leased: a quarter of one, and no second spare run. */
 const AHEAD_COUNT = 4_096;
@@ -29,7 +29,7 @@ export interface NumberMakerOptions {
   /** Leases the runs: a `Coordinator`. */
   readonly source: LeaseSource;
   readonly log: Log;
-  /** How long a request waits for a run, 1 to 3,600,000 ms. Default 5,000. */
+  /** How long a request waits for each run, 1 to 3,600,000 ms. Default 5,000. */
   readonly waitTimeoutMs?: number;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
@@ -68,8 +68,8 @@ export class NumberMaker {
   /**
    * Makes `count` call numbers, 1 to 10,000; leases a run first where none is at hand. If this rejects, numbers may already be discarded; no
    * other request gets them.
-   * @throws CoordinatorError as `Coordinator.lease`, as soon as no retry helps or after `waitTimeoutMs`; `store_mismatch` for another store than
-   *   the expected one, and then no number is used; `shutting_down` after `close`.
+   * @throws CoordinatorError as `Coordinator.lease`, as soon as no retry helps or after `waitTimeoutMs` without the run that it waits for;
+   *   `store_mismatch` for another store than the expected one, and then no number is used; `shutting_down` after `close`.
    */
   async make(namespace: string, count: number, { expectedStoreId, requester, signal }: MakeOptions): Promise<Made> {
     const startedMs = performance.now();
