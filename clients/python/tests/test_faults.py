@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import sys
 import threading
 import time
 import unittest
+from types import FrameType
 from typing import Any, Dict, List
 from unittest import mock
 
-from callnumber import Client, ClientError
+from callnumber import Client, ClientError, buffer
 from callnumber.transport import _TimeLimit
 from scripted import Answer, created, raw, response
 from test_client import ClientCase, runs_of, until
@@ -115,6 +118,29 @@ class OtherResponses(ClientCase):
         self.addCleanup(listener.close)
         with self.refused("invalid_response", "does not speak TLS"):
             self.client(coordinator=f"https://127.0.0.1:{listener.getsockname()[1]}").next()
+
+
+class Interrupts(ClientCase):
+    """What a signal handler does at one chosen step of a call."""
+
+    def test_an_exception_where_a_call_enters_the_lock_does_not_keep_it(self) -> None:
+        client = self.client()
+
+        def interrupt(frame: FrameType, event: str, _: object) -> None:
+            caller = frame.f_back
+            is_entered = event == "return" and frame.f_code.co_name == "__enter__"
+            if is_entered and caller is not None and caller.f_code.co_filename == buffer.__file__:
+                raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                client.next()
+        finally:
+            sys.setprofile(None)
+        made: List[str] = []
+        threading.Thread(target=lambda: made.append(client.next()), daemon=True).start()
+        until(lambda: made)
 
 
 class Threads(ClientCase):

@@ -68,7 +68,10 @@ class LeaseBuffer:
         #: Encoded and not used yet: callers take from its left, with or without the lock.
         self.numbers: Deque[str] = deque()
         self.store_id: Optional[str] = parent.store_id if parent else settings.expected_store_id
-        self._lock = threading.Condition()
+        # Entered itself, not through the condition: an exception of a signal handler may come between any two steps of Python
+        # code, and that of a condition would then keep the lock.
+        self._mutex = threading.RLock()
+        self._changed = threading.Condition(self._mutex)
         self._settings = settings
         self._coordinator = coordinator
         self._demand = Demand(settings.spare_runs, settings.max_runs_per_lease)
@@ -102,7 +105,7 @@ class LeaseBuffer:
         Returns once there were `numbers`: another caller may have taken them. Waits for a run if none is buffered. `wanted`:
         how many numbers the caller needs. Raises ClientError.
         """
-        with self._lock:
+        with self._mutex:
             self._require_usable()
             while not self.numbers:
                 for held, block in self._blocks:
@@ -118,7 +121,7 @@ class LeaseBuffer:
 
     def request_for(self, count: int) -> None:
         """Requests the runs that `count` numbers miss, in the background: as many as are needed, not one after the other."""
-        with self._lock:
+        with self._mutex:
             self._require_usable()
             held_count = 0
             if self._held is not None:
@@ -132,7 +135,7 @@ class LeaseBuffer:
     def close(self) -> None:
         """Gives up all runs, reports how far they got, and returns when each report has arrived or failed."""
         reports: List[Report] = []
-        with self._lock:
+        with self._mutex:
             if self._ended_by is None:
                 if self._held is not None:
                     used = self._encoded_through - self._discarded_count()
@@ -160,7 +163,7 @@ class LeaseBuffer:
         self.numbers.clear()
         self._stock.clear()
         self._has_ended.set()
-        self._lock.notify_all()
+        self._changed.notify_all()
 
     def _discarded_count(self) -> int:
         """Discards the encoded numbers one by one: each is either counted here or taken by a caller that does not wait."""
@@ -202,7 +205,7 @@ class LeaseBuffer:
             self._missing[thread] = missing
             try:
                 self._refill()
-                self._lock.wait(min(left_s, left_s if self._has_warned else max(_WARNING_AFTER_S - waited_s, 0.001)))
+                self._changed.wait(min(left_s, left_s if self._has_warned else max(_WARNING_AFTER_S - waited_s, 0.001)))
             finally:
                 self._missing.pop(thread, None)
             self._require_usable()
@@ -247,7 +250,7 @@ class LeaseBuffer:
 
     def _lease_once(self, needed: int, attempt: int) -> Lease:
         settings = self._settings
-        with self._lock:
+        with self._mutex:
             self._require_usable()
             nonce = secrets.token_urlsafe(12)
             spare_run_count = len(self._stock)
@@ -269,13 +272,13 @@ class LeaseBuffer:
         path = f"/v1/namespaces/{settings.namespace}/leases"
         response = self._coordinator.post(path, request, time_limit_s(settings, attempt))
         lease = checked_lease(response, expected)
-        with self._lock:
+        with self._mutex:
             if report is not None and report in self._spent:
                 self._spent.remove(report)
         return lease
 
     def _accept(self, lease: Lease) -> None:
-        with self._lock:
+        with self._mutex:
             self._is_requesting = False
             if self._ended_by is not None:
                 if self._ended_by.code == "client_closed":
@@ -290,13 +293,13 @@ class LeaseBuffer:
                 _logger.info("runs come again")
             self._demand.leased(lease.run_count)
             self._missing.clear()
-            self._lock.notify_all()
+            self._changed.notify_all()
             if len(self._stock) < self._settings.spare_runs:
                 self._refill()
 
     def _failed(self, error: ClientError, attempt: int) -> Optional[float]:
         """Returns how long to wait before the next attempt, in seconds; None for no other one."""
-        with self._lock:
+        with self._mutex:
             if self._ended_by is None:
                 self._failure = error
                 if error.code in RETRIED_CODES:
@@ -307,13 +310,13 @@ class LeaseBuffer:
                     self._spent.clear()
                     self._end(error)
                 self._final_failure = error
-                self._lock.notify_all()
+                self._changed.notify_all()
             self._is_requesting = False
             return None
 
     def _taken_spent(self, kept: int) -> List[Report]:
         """Takes the lock itself."""
-        with self._lock:
+        with self._mutex:
             return [self._spent.popleft() for _ in range(len(self._spent) - kept)]
 
     def _send(self, report: Report, timeout_s: float) -> None:
