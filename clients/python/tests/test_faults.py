@@ -9,12 +9,13 @@ import threading
 import time
 import unittest
 from types import FrameType
-from typing import Any, Dict, List
+from typing import Any, Callable, ContextManager, Dict, List
 from unittest import mock
 
 from callnumber import Client, ClientError, buffer
+from callnumber.codec import SEQUENCE_COUNT
 from callnumber.transport import _TimeLimit
-from scripted import Answer, created, raw, response
+from scripted import Answer, created, raw, refusal, response
 from test_client import ClientCase, runs_of, until
 
 
@@ -141,6 +142,119 @@ class Interrupts(ClientCase):
         made: List[str] = []
         threading.Thread(target=lambda: made.append(client.next()), daemon=True).start()
         until(lambda: made)
+
+    def around_start(self, before: Callable[[], object], after: Callable[[], object]) -> ContextManager[object]:
+        """At the first start of a thread for a lease."""
+        real, steps = threading.Thread.start, [before, after]
+
+        def start(thread: threading.Thread) -> None:
+            own = steps[:] if thread.name == "callnumber-lease" else []
+            del steps[: len(own)]
+            for step in own[:1]:
+                step()
+            real(thread)
+            for step in own[1:]:
+                step()
+
+        return mock.patch.object(threading.Thread, "start", start)
+
+    def test_a_signal_handler_takes_a_number_while_its_thread_starts_a_request(self) -> None:
+        for index in range(2):
+            client = self.client()
+            steps: List[Callable[[], object]] = [lambda: None, lambda: None]
+            made: List[str] = []
+            steps[index] = lambda: made.append(client.next())
+            with self.subTest(index), self.around_start(*steps):
+                made += [client.next(), *client.take(20_000)]
+                self.assertEqual(len(set(made)), 20_002)
+                until(lambda: client._buffer._request is None)
+
+    def test_an_exception_while_a_request_starts_leaves_the_client_usable(self) -> None:
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        for index in range(2):
+            client = self.client()
+            steps: List[Callable[[], object]] = [lambda: None, lambda: None]
+            steps[index] = interrupt
+            with self.subTest(index), self.around_start(*steps):
+                with self.assertRaises(KeyboardInterrupt):
+                    client.next()
+                client.next()
+
+
+class Ends(ClientCase):
+    """Whatever ends the thread of a request: the caller gets an error, and the next call a number."""
+
+    def test_a_token_function_that_exits(self) -> None:
+        for error in (SystemExit("the vault is sealed"), GeneratorExit("the vault is sealed")):
+            errors: List[BaseException] = [error]
+
+            def token() -> str:
+                if errors:
+                    raise errors.pop()
+                return "token"
+
+            client = self.client(token=token)
+            with self.subTest(error), self.refused("internal_error", "the vault is sealed"):
+                client.next()
+            client.next()
+
+    def test_a_token_function_that_exits_does_not_end_close(self) -> None:
+        tokens = ["token"]
+
+        def token() -> str:
+            return tokens.pop() if tokens else sys.exit("the vault is sealed")
+
+        client = self.client(token=token)
+        client.next()
+        client.close()
+
+    def test_a_token_function_that_closes_the_client(self) -> None:
+        failures: List[BaseException] = []
+
+        def token() -> str:
+            try:
+                client.close()
+            except BaseException as error:
+                failures.append(error)
+            return "token"
+
+        client = self.client(token=token)
+        with self.refused("client_closed"):
+            client.next()
+        client._buffer._requester.join()  # type: ignore[union-attr]
+        self.assertEqual(failures, [])
+
+    def test_a_handler_of_the_log_that_fails(self) -> None:
+        self.coordinator.answers.append(refusal("store_recovering", 0))
+        client = self.client()
+        with mock.patch("callnumber.buffer._logger.info", side_effect=OSError("the disk is full")):
+            with self.refused("internal_error", "the disk is full"):
+                client.next()
+        client.next()
+
+    def test_where_no_thread_can_be_started(self) -> None:
+        client = self.client()
+        limit = mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread"))
+        with limit, self.refused("internal_error", "can't start new thread"):
+            client.next()
+        client.next()
+        with limit, self.refused("internal_error", "can't start new thread"):
+            client.take(3 * SEQUENCE_COUNT)
+        with limit, self.refused("internal_error", "can't start new thread"):
+            client.next()
+        client.next()
+        run = client._buffer._held.run  # type: ignore[union-attr]
+        client.close()
+        self.assertEqual([(report["run"], report["lastSequence"]) for report in self.coordinator.own_reports], [(run, 0)])
+
+    def test_close_where_no_thread_could_be_started(self) -> None:
+        client = self.client()
+        with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+            with self.refused("internal_error"):
+                client.next()
+            client.close()
 
 
 class Threads(ClientCase):

@@ -33,7 +33,7 @@ def delay_s(attempt: int, retry_after_s: float) -> float:
     return requested + random.random() * bound
 
 
-def as_client_error(error: Exception) -> ClientError:
+def as_client_error(error: BaseException) -> ClientError:
     """Of a bug, or of a function that returned an invalid token."""
     if isinstance(error, ClientError):
         return error

@@ -58,8 +58,17 @@ class HeldRun(NamedTuple):
     run: int
 
 
+class Request:
+    """A request for a lease, with its repeats. Another one takes its place only where it failed or has not started."""
+
+    def __init__(self, needed: int) -> None:
+        self.needed = needed
+        #: The thread that is about to start it.
+        self.starter: Optional[int] = threading.get_ident()
+
+
 class LeaseBuffer:
-    """Methods that begin with `_` need the lock, except those of a request: `_request` and what it calls."""
+    """Methods that begin with `_` need the lock, except those of a request: `_lease` and what it calls."""
 
     def __init__(self, settings: Settings, coordinator: Coordinator, parent: Optional[LeaseBuffer] = None) -> None:
         """`parent`: that of the process which this one was forked from. Its runs stay the parent's."""
@@ -81,7 +90,8 @@ class LeaseBuffer:
         #: Before this sequence of the run in use, all are encoded.
         self._encoded_through = 0
         self._refill_at = 0
-        self._is_requesting = False
+        #: The one in flight. Any other that still has a thread ends without a lease.
+        self._request: Optional[Request] = None
         #: Sends the request in flight, or sent the last one.
         self._requester: Optional[threading.Thread] = None
         #: Ledger id of the last run, and the proof of its lease. A child knows its parent's, and has no proof of its own.
@@ -145,8 +155,10 @@ class LeaseBuffer:
                         reports.append(_report_on(held, None, "closed"))
                 message = "this client is closed. Create a new client for more numbers"
                 self._end(ClientError("client_closed", message))
-        if self._requester is not None:
-            self._requester.join(_CLOSE_GRACE_S)
+        requester = self._requester
+        # A token function may close the client.
+        if requester is not None and requester is not threading.current_thread():
+            requester.join(_CLOSE_GRACE_S)
         # From here on no lease request takes one along.
         reports += self._taken_spent(0)
         end = time.monotonic() + self._settings.request_timeout_s
@@ -205,7 +217,8 @@ class LeaseBuffer:
             self._missing[thread] = missing
             try:
                 self._refill()
-                self._changed.wait(min(left_s, left_s if self._has_warned else max(_WARNING_AFTER_S - waited_s, 0.001)))
+                if self._request is not None:
+                    self._changed.wait(min(left_s, left_s if self._has_warned else max(_WARNING_AFTER_S - waited_s, 0.001)))
             finally:
                 self._missing.pop(thread, None)
             self._require_usable()
@@ -222,43 +235,74 @@ class LeaseBuffer:
         return ClientError(self._failure.code, message, retry_after_s=self._failure.retry_after_s)
 
     def _refill(self, needed: int = 0) -> None:
-        """Requests runs, unless a request is already in flight: the demand, or more that a call needs now."""
-        if self._is_requesting or self._ended_by is not None:
+        """
+        Requests runs, unless a request is already in flight: the demand, or more that a call needs now. Where no thread can
+        be started, callers that wait get an error.
+        """
+        # A signal handler may come while its own thread starts a request, which can then not go on before the handler ends.
+        is_in_flight = self._request is not None and self._request.starter != threading.get_ident()
+        if is_in_flight or self._ended_by is not None:
             return
         self._failure = None
-        self._requester = threading.Thread(target=self._request, args=(needed,), name="callnumber-lease", daemon=True)
-        # It waits for the lock that this thread has.
-        self._requester.start()
-        self._is_requesting = True
+        request = Request(needed)
+        try:
+            self._request = request
+            requester = threading.Thread(target=self._lease, args=(request,), name="callnumber-lease", daemon=True)
+            # It waits for the lock that this thread has.
+            requester.start()
+            request.starter = None
+        except (RuntimeError, MemoryError) as error:
+            self._give_up(request, as_client_error(error))
+        except BaseException:
+            # Of a signal handler. Another caller that waits requests again.
+            if self._request is request:
+                self._request = None
+                self._changed.notify_all()
+            raise
+        else:
+            if self._request is request:
+                self._requester = requester
 
-    def _request(self, needed: int) -> None:
+    def _give_up(self, request: Request, error: ClientError) -> None:
+        """Callers that wait get the error, and the next call requests again."""
+        if self._request is request:
+            self._request = None
+            self._failure = self._final_failure = error
+            self._changed.notify_all()
+
+    def _lease(self, request: Request) -> None:
         """In a thread of its own, without the lock: requests a lease until one comes, or no retry helps."""
-        for attempt in itertools.count(1):
-            try:
-                lease = self._lease_once(needed, attempt)
-            except Exception as error:
-                pause_s = self._failed(as_client_error(error), attempt)
-                if pause_s is None:
+        try:
+            for attempt in itertools.count(1):
+                try:
+                    lease = self._lease_once(request, attempt)
+                except Exception as error:
+                    pause_s = self._failed(request, as_client_error(error), attempt)
+                    if pause_s is None:
+                        return
+                    self._has_ended.wait(pause_s)
+                else:
+                    self._accept(request, lease)
+                    # More came together while no lease did: the next request has room for one.
+                    for report in self._taken_spent(1 if self._ended_by is None else 0):
+                        self._send(report, self._settings.request_timeout_s)
                     return
-                self._has_ended.wait(pause_s)
-            else:
-                self._accept(lease)
-                # More came together while no lease did: the next request has room for one.
-                for report in self._taken_spent(1 if self._ended_by is None else 0):
-                    self._send(report, self._settings.request_timeout_s)
-                return
+        except BaseException as error:
+            with self._mutex:
+                self._give_up(request, as_client_error(error))
 
-    def _lease_once(self, needed: int, attempt: int) -> Lease:
+    def _lease_once(self, request: Request, attempt: int) -> Lease:
         settings = self._settings
         with self._mutex:
             self._require_usable()
+            self._require_current(request)
             nonce = secrets.token_urlsafe(12)
             spare_run_count = len(self._stock)
-            missing = max(needed, max(self._missing.values(), default=0))
+            missing = max(request.needed, max(self._missing.values(), default=0))
             run_count = self._demand.run_count_to_request(missing, spare_run_count)
             report = self._spent[0] if self._spent else None
             expected = Expected(settings.namespace, nonce, run_count, self.store_id, self._last_run)
-            request: Dict[str, object] = {
+            body: Dict[str, object] = {
                 "runCount": run_count,
                 "nonce": nonce,
                 "holder": settings.holder_of_process(),
@@ -268,18 +312,23 @@ class LeaseBuffer:
                 "spareRunCount": spare_run_count,
             }
             if report is not None:
-                request["report"] = report
+                body["report"] = report
         path = f"/v1/namespaces/{settings.namespace}/leases"
-        response = self._coordinator.post(path, request, time_limit_s(settings, attempt))
+        response = self._coordinator.post(path, body, time_limit_s(settings, attempt))
         lease = checked_lease(response, expected)
         with self._mutex:
             if report is not None and report in self._spent:
                 self._spent.remove(report)
         return lease
 
-    def _accept(self, lease: Lease) -> None:
+    def _require_current(self, request: Request) -> None:
+        if self._request is not request:
+            raise ClientError("internal_error", "another request for a lease took the place of this one")
+
+    def _accept(self, request: Request, lease: Lease) -> None:
         with self._mutex:
-            self._is_requesting = False
+            if self._request is request:
+                self._request = None
             if self._ended_by is not None:
                 if self._ended_by.code == "client_closed":
                     self._spent.append(_report_on(HeldRun(lease, lease.first_run), None, "closed"))
@@ -297,9 +346,11 @@ class LeaseBuffer:
             if len(self._stock) < self._settings.spare_runs:
                 self._refill()
 
-    def _failed(self, error: ClientError, attempt: int) -> Optional[float]:
+    def _failed(self, request: Request, error: ClientError, attempt: int) -> Optional[float]:
         """Returns how long to wait before the next attempt, in seconds; None for no other one."""
         with self._mutex:
+            if self._request is not request:
+                return None
             if self._ended_by is None:
                 self._failure = error
                 if error.code in RETRIED_CODES:
@@ -309,9 +360,7 @@ class LeaseBuffer:
                     _logger.error("this client makes no more numbers: %s", error)
                     self._spent.clear()
                     self._end(error)
-                self._final_failure = error
-                self._changed.notify_all()
-            self._is_requesting = False
+            self._give_up(request, error)
             return None
 
     def _taken_spent(self, kept: int) -> List[Report]:

@@ -78,7 +78,7 @@ class Coordinator:
             return _authorization(self._token)
         try:
             token: Optional[str] = self._token()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             text = f"the token function failed ({type(error).__name__}: {error})"
             raise ClientError("internal_error", text) from error
         if token is None:
