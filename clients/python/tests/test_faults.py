@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import sys
 import threading
@@ -233,6 +234,53 @@ class Ends(ClientCase):
             with self.refused("internal_error", "the disk is full"):
                 client.next()
         client.next()
+
+    def test_every_record_is_logged_without_the_lock(self) -> None:
+        client = self.client()
+        texts: List[str] = []
+        enter = self.entered_by_another
+
+        class Handler(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                enter(client)
+                texts.append(record.getMessage())
+
+        def after_two(lease: Dict[str, Any], _: object) -> bytes:
+            until(lambda: len(texts) == 2)
+            return created(lease)
+
+        logger, handler = logging.getLogger("callnumber"), Handler()
+        self.addCleanup(logger.setLevel, logger.level)
+        self.addCleanup(logger.removeHandler, handler)
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        self.coordinator.answers.append(refusal("store_recovering", 0))
+        self.coordinator.answers.append(after_two)
+        self.coordinator.answers.append(refusal("store_forked"))
+        with mock.patch("callnumber.buffer._WARNING_AFTER_S", 0.0):
+            client.next()
+        with self.refused("store_forked"):
+            client.take(3 * SEQUENCE_COUNT)
+        until(lambda: len(texts) == 4)
+        self.assertEqual(len([text for text in texts if "keeps trying" in text or "come again" in text]), 2)
+        self.assertEqual(len([text for text in texts if "attempt 1" in text or "no more" in text]), 2)
+
+    def entered_by_another(self, client: Client) -> None:
+        entered = threading.Event()
+
+        def enter() -> None:
+            with client._buffer._mutex:
+                entered.set()
+
+        threading.Thread(target=enter, daemon=True).start()
+        until(entered.is_set)
+
+    def test_a_handler_of_the_log_that_fails_does_not_end_close(self) -> None:
+        client = self.client()
+        client.next()
+        self.coordinator.__exit__()
+        with mock.patch("callnumber.buffer._logger.warning", side_effect=OSError("the disk is full")):
+            client.close()
 
     def test_where_no_thread_can_be_started(self) -> None:
         client = self.client()

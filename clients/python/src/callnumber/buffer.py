@@ -7,6 +7,7 @@ the step of an iterator. So no thread, signal handler or exception in between ma
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import math
@@ -56,6 +57,14 @@ class HeldRun(NamedTuple):
 
     lease: Lease
     run: int
+
+
+class Wait(NamedTuple):
+    """Of a caller for a run."""
+
+    began: float
+    #: The last one before the wait.
+    final_failure: Optional[ClientError]
 
 
 class Request:
@@ -115,19 +124,19 @@ class LeaseBuffer:
         Returns once there were `numbers`: another caller may have taken them. Waits for a run if none is buffered. `wanted`:
         how many numbers the caller needs. Raises ClientError.
         """
-        with self._mutex:
-            self._require_usable()
-            while not self.numbers:
-                for held, block in self._blocks:
-                    self._encoded_through = (block + 1) * BLOCK_SIZE
-                    self.numbers.extend(numbers_of_block(held.lease.version, held.run, block))
-                    if self._encoded_through > self._refill_at:
-                        self._refill_at = SEQUENCE_COUNT
-                        self._refill()
+        wait = Wait(time.monotonic(), self._final_failure)
+        while True:
+            with self._mutex:
+                self._require_usable()
+                if self.numbers or self._encode_block():
                     return
                 self._finish_run()
-                self._wait_for_run(math.ceil(wanted / SEQUENCE_COUNT))
-                self._begin_run()
+                warning = self._wait_for_run(wait, math.ceil(wanted / SEQUENCE_COUNT))
+                if warning is None:
+                    self._begin_run()
+            # Here, a handler of the log may take long, and may take a number.
+            if warning is not None:
+                _logger.warning("%s", warning)
 
     def request_for(self, count: int) -> None:
         """Requests the runs that `count` numbers miss, in the background: as many as are needed, not one after the other."""
@@ -187,8 +196,27 @@ class LeaseBuffer:
         except IndexError:
             return count
 
+    def _encode_block(self) -> bool:
+        """The next one of the run in use; False for none. A signal handler may encode another one in between."""
+        for held, block in self._blocks:
+            through = (block + 1) * BLOCK_SIZE
+            if through > self._encoded_through:
+                self._encoded_through = through
+            self.numbers.extend(numbers_of_block(held.lease.version, held.run, block))
+            if self._ended_by is not None:
+                self.numbers.clear()
+                self._require_usable()
+            if self._encoded_through > self._refill_at:
+                self._refill_at = SEQUENCE_COUNT
+                self._refill()
+            return True
+        return False
+
     def _begin_run(self) -> None:
-        held = self._stock.popleft()
+        try:
+            held = self._stock.popleft()
+        except IndexError:
+            return  # A signal handler took it.
         self._held, self._blocks = held, zip(itertools.repeat(held), range(BLOCK_COUNT))
         self._encoded_through = 0
         self._demand.run_started()
@@ -200,18 +228,19 @@ class LeaseBuffer:
         if held is not None and held.run == held.lease.last_run:
             self._spent.append(_report_on(held, SEQUENCE_MAX, "exhausted"))
 
-    def _wait_for_run(self, missing: int) -> None:
-        """Raises ClientError: the coordinator's error when no retry fixes it, or after `wait_timeout_s` the last one."""
-        began = time.monotonic()
-        final_failure = self._final_failure
+    def _wait_for_run(self, wait: Wait, missing: int) -> Optional[str]:
+        """
+        Returns None once there was a run, or a warning to log before the wait goes on. Raises ClientError: the coordinator's
+        error when no retry fixes it, or after `wait_timeout_s` the last one.
+        """
         while not self._stock:
-            waited_s = time.monotonic() - began
+            waited_s = time.monotonic() - wait.began
             left_s = self._settings.wait_timeout_s - waited_s
             if left_s <= 0:
                 raise self._wait_error()
             if not self._has_warned and waited_s >= _WARNING_AFTER_S:
                 self._has_warned = True
-                _logger.warning("no run came within 2 s: %s; the client keeps trying", self._last_reason())
+                return f"no run came within 2 s: {self._last_reason()}; the client keeps trying"
             self._demand.starved()
             thread = threading.get_ident()
             self._missing[thread] = missing
@@ -222,8 +251,9 @@ class LeaseBuffer:
             finally:
                 self._missing.pop(thread, None)
             self._require_usable()
-            if self._final_failure is not None and self._final_failure is not final_failure:
+            if self._final_failure is not None and self._final_failure is not wait.final_failure:
                 raise self._final_failure.with_traceback(None)
+        return None
 
     def _last_reason(self) -> str:
         return "the coordinator has not answered yet" if self._failure is None else str(self._failure)
@@ -337,36 +367,44 @@ class LeaseBuffer:
             self.store_id, self._proof = lease.store_id, lease.proof
             self._last_run = lease.ledger_id(lease.last_run)
             self._failure = None
-            if self._has_warned:
-                self._has_warned = False
-                _logger.info("runs come again")
+            had_warned, self._has_warned = self._has_warned, False
             self._demand.leased(lease.run_count)
             self._missing.clear()
             self._changed.notify_all()
             if len(self._stock) < self._settings.spare_runs:
                 self._refill()
+        if had_warned:
+            _logger.info("runs come again")
 
     def _failed(self, request: Request, error: ClientError, attempt: int) -> Optional[float]:
         """Returns how long to wait before the next attempt, in seconds; None for no other one."""
         with self._mutex:
             if self._request is not request:
                 return None
-            if self._ended_by is None:
+            is_retried = self._ended_by is None and error.code in RETRIED_CODES
+            is_stopped = self._ended_by is None and error.code in STOPPING_CODES
+            if is_retried:
                 self._failure = error
-                if error.code in RETRIED_CODES:
-                    _logger.info("attempt %d to lease failed: %s", attempt, error)
-                    return delay_s(attempt, error.retry_after_s or 0.0)
-                if error.code in STOPPING_CODES:
-                    _logger.error("this client makes no more numbers: %s", error)
+            else:
+                if is_stopped:
                     self._spent.clear()
                     self._end(error)
-            self._give_up(request, error)
+                self._give_up(request, error)
+        # Without the lock: a handler of the log may take long, and may take a number.
+        if is_stopped:
+            _logger.error("this client makes no more numbers: %s", error)
+        if not is_retried:
             return None
+        _logger.info("attempt %d to lease failed: %s", attempt, error)
+        return delay_s(attempt, error.retry_after_s or 0.0)
 
     def _taken_spent(self, kept: int) -> List[Report]:
         """Takes the lock itself."""
-        with self._mutex:
-            return [self._spent.popleft() for _ in range(len(self._spent) - kept)]
+        taken: List[Report] = []
+        with self._mutex, contextlib.suppress(IndexError):
+            while len(self._spent) > kept:
+                taken.append(self._spent.popleft())
+        return taken
 
     def _send(self, report: Report, timeout_s: float) -> None:
         """By a request of its own, without the lock."""
@@ -375,7 +413,8 @@ class LeaseBuffer:
         try:
             self._coordinator.post(path, body, timeout_s)
         except Exception as error:
-            _logger.warning("a report did not arrive, which endangers no number: %s", error)
+            with contextlib.suppress(Exception):
+                _logger.warning("a report did not arrive, which endangers no number: %s", error)
 
 
 def _report_on(held: HeldRun, last_sequence: Optional[int], state: str) -> Report:
