@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List
 from unittest import mock
 
 from callnumber import Client, ClientError, decode
-from callnumber.buffer import Forks
+from callnumber.buffer import Forks, LeaseBuffer
 from callnumber.codec import SEQUENCE_COUNT
 from scripted import created
 from test_client import ClientCase, runs_of, until
@@ -100,6 +100,28 @@ class Copies(ClientCase):
         client = self.client()
         client.close()
         self.assertIn("closed.", in_child(lambda: [client.next()]))
+
+    def test_a_client_that_was_closed_in_a_child_stays_closed_where_another_thread_made_a_buffer(self) -> None:
+        client = self.client()
+        client.next()
+        real = LeaseBuffer.__init__
+
+        def close_first(*arguments: Any) -> None:
+            """Between the steps of one thread another one closes the client."""
+            with mock.patch.object(LeaseBuffer, "__init__", real):
+                closing = threading.Thread(target=client.close)
+                closing.start()
+                closing.join()
+            real(*arguments)
+
+        def work() -> List[str]:
+            with mock.patch.object(LeaseBuffer, "__init__", close_first):
+                try:
+                    return [client.next()]
+                except ClientError as error:
+                    return [error.code]
+
+        self.assertEqual(in_child(work), ["client_closed"])
 
     def test_a_child_forked_while_other_threads_wait_and_make_numbers_is_not_blocked(self) -> None:
         go_on = threading.Event()

@@ -57,6 +57,8 @@ class Client:
         )
         self._coordinator = coordinator_of(coordinator, token)
         self._buffer = LeaseBuffer(self._settings, self._coordinator)
+        #: That of each process which the client was in, by pid and count of forks. None is ever removed.
+        self._buffers = {(self._buffer.pid, self._buffer.fork_count): self._buffer}
 
     @property
     def store_id(self) -> Optional[str]:
@@ -120,8 +122,11 @@ class Client:
         raise TypeError("a Client can't be copied or sent to another process: create one there")
 
     def _own_buffer(self) -> LeaseBuffer:
-        """That of this process. Two threads of a child that come here at once may make two: a run more is leased."""
+        """That of this process: one for ever, also where two threads come here at once, so that a closed client stays so."""
         buffer = self._buffer
-        if buffer.pid != getpid() or buffer.fork_count != Forks.count:
-            buffer = self._buffer = LeaseBuffer(self._settings, self._coordinator, buffer)
+        process = (getpid(), Forks.count)
+        if (buffer.pid, buffer.fork_count) != process:
+            # One step, which needs no lock that a fork could copy while it is held.
+            buffer = self._buffers.setdefault(process, LeaseBuffer(self._settings, self._coordinator, buffer))
+            self._buffer = buffer
         return buffer
