@@ -82,6 +82,8 @@ class OtherResponses(ClientCase):
             ("coordinator_unreachable", 429, b"{}"),
             ("coordinator_unreachable", 503, b'{"code": "shutting_down", "message": "x", "retryAfterMs": "5"}'),
             ("coordinator_unreachable", 503, b'{"code": "shutting_down", "message": "x", "retryAfterMs": NaN}'),
+            ("coordinator_unreachable", 503, b'{"code": "shutting_down", "message": "x", "retryAfterMs": 1%s}' % (b"0" * 400)),
+            ("invalid_response", 400, b'{"code": "forbidden", "message": "x", "retryAfterMs": 1%s}' % (b"0" * 400)),
         ]:
             with self.subTest(body[:60]):
                 headers = ["location: /elsewhere"] if status == 302 else []

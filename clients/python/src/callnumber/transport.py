@@ -10,10 +10,10 @@ import encodings.idna  # noqa: F401
 import http.client
 import io
 import json
-import math
 import re
 import socket
 import ssl
+import sys
 import time
 from typing import Any, Callable, Dict, Optional, Tuple, Union, cast
 
@@ -105,7 +105,8 @@ class Coordinator:
         error: Dict[str, Any] = content if isinstance(content, dict) else {}
         code, message, reason = error.get("code"), error.get("message"), error.get("reason")
         wait_ms: Any = error.get("retryAfterMs")
-        is_wait = type(wait_ms) in (int, float) and 0 <= wait_ms < math.inf
+        # An int of JSON may be greater than any float.
+        is_wait = type(wait_ms) in (int, float) and 0 <= wait_ms <= sys.float_info.max
         retry_after_s = wait_ms / 1000 if is_wait else _header_s(response)
         is_rejection = isinstance(code, str) and isinstance(message, str) and (is_wait or wait_ms is None)
         if is_rejection and code in CODES:
