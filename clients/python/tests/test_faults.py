@@ -63,6 +63,41 @@ class SlowResponses(ClientCase):
             self.client().next()
 
 
+class Chunks(ClientCase):
+    HEAD = b"HTTP/1.1 201 x\r\ntransfer-encoding: chunked\r\n\r\n"
+
+    def test_a_lease_in_chunks_is_used(self) -> None:
+        def chunked(lease: Dict[str, Any], _: object) -> bytes:
+            body = created(lease).partition(b"\r\n\r\n")[2]
+            chunks = [b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:7], body[7:])]
+            return self.HEAD + b"".join(chunks) + b"0\r\n\r\n"
+
+        self.coordinator.answers.append(chunked)
+        self.client().next()
+
+    def test_a_chunk_of_a_negative_size_fails_the_call(self) -> None:
+        for size in (b"-5", b"-2", b"-1", b"-ffffffffffffffffffff"):
+            self.coordinator.answers.append(raw(self.HEAD + size + b"\r\nhello"))
+            with self.subTest(size), self.refused("invalid_response"):
+                self.client().next()
+
+    def test_chunks_without_end_are_cut(self) -> None:
+        for start, repeated, words in [
+            (b"-1\r\n", b"x" * 4_096, "does not speak HTTP"),
+            (b"", b"1\r\nx\r\n" * 500, "longer than a coordinator does"),
+            (b"ffffffffff\r\n", b"x" * 4_096, "longer than a coordinator does"),
+        ]:
+
+            def endless(_: object, connection: socket.socket) -> None:
+                connection.sendall(self.HEAD + start)
+                while True:
+                    connection.sendall(repeated)
+
+            self.coordinator.answers.append(endless)
+            with self.subTest(start), self.refused("invalid_response", words):
+                self.client().next()
+
+
 class OtherResponses(ClientCase):
     def test_what_is_no_http_fails_the_call(self) -> None:
         self.coordinator.answers.append(raw(b"SSH-2.0-OpenSSH_9.2\r\n"))

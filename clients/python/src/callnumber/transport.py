@@ -170,10 +170,20 @@ class _Reader(io.RawIOBase):
         return io.BufferedReader(self)
 
 
+class _Response(http.client.HTTPResponse):
+    """http.client takes a chunk size of -1 for a body that goes on to the end of the connection."""
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size < 0:
+            raise http.client.HTTPException(f"a chunk has the size {size}")
+        return size
+
+
 def _read(connection: http.client.HTTPConnection, limit: _TimeLimit) -> Tuple[http.client.HTTPResponse, bytes]:
     """Returns the response and its body, of which at most one byte more than allowed is read. Half a response raises."""
     reader = _Reader(connection.sock, limit)
-    response = http.client.HTTPResponse(cast(socket.socket, reader), method="POST")
+    response = _Response(cast(socket.socket, reader), method="POST")
     try:
         response.begin()
     except http.client.BadStatusLine as error:
