@@ -540,6 +540,11 @@ class Options(unittest.TestCase):
             ("http://h:0", "port from 1 to 65535, not 0"),
             ("http://h:65536", "port from 1 to 65535, not 65536"),
             ("http://h:7300\n", r'not a value with "\n"'),
+            ("http://h/ä", "not a value with a character outside of ASCII"),
+            ("http://h/\0", "not shown, as it may be secret"),
+            ("http://a..b:7300", 'not "http://a..b:7300"'),
+            (f"http://{'a' * 64}.b", 'not "http://aaa'),
+            ("http://[a..b]", 'not "http://[a..b]"'),
             ("cn_S3CRET", "not shown, as it may be secret"),
         ]:
             with self.subTest(url), self.assertRaises(ValueError) as caught:
@@ -547,8 +552,13 @@ class Options(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
             self.assertLess(len(str(caught.exception)), 200)
 
-    def test_a_scheme_in_capitals_and_the_first_and_last_port_are_valid(self) -> None:
-        for url, base in [("HTTP://h:1", "http://h:1"), ("Https://h:65535", "https://h:65535")]:
+    def test_the_limits_of_a_url_are_valid(self) -> None:
+        for url, base in [
+            ("HTTP://h:1", "http://h:1"),
+            ("Https://h:65535", "https://h:65535"),
+            ("http://a.b./x!\"$>A~/", 'http://a.b./x!"$>A~'),
+            ("http://[::1]:7300", "http://[::1]:7300"),
+        ]:
             self.assertEqual(Client(holder="x", coordinator=url)._coordinator.base, base)
 
     def test_an_invalid_token_is_rejected_and_not_shown(self) -> None:

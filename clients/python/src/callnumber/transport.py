@@ -26,7 +26,7 @@ Token = Union[str, Callable[[], str]]
 #: A lease and a report have less than 1 kB, the longest error a few.
 _RESPONSE_BYTES_MAX = 65_536
 _TOKEN = re.compile(r"[A-Za-z0-9_.~+/-]+=*")
-_URL = re.compile(r"((?i:https?))://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?((?:/[^\s?#@]*)?)", re.ASCII)
+_URL = re.compile(r'((?i:https?))://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?((?:/[!"$->A-~]*)?)', re.ASCII)
 _PORT_MAX = 65_535
 #: Without the characters of a token or a password, and so shown in messages: a host, or a URL of one.
 _HOST = re.compile(r"[a-z\d.:\[\]-]+", re.ASCII)
@@ -217,7 +217,7 @@ def _failure(base: str, error: Exception, timeout_s: float) -> ClientError:
 def _parsed(url: object, name: str) -> Tuple[str, str, Optional[int], str]:
     """The base, host, port and path of a URL. Messages show no URL that may contain a password."""
     match = _URL.fullmatch(url) if isinstance(url, str) else None
-    if match is not None:
+    if match is not None and _is_name(match[2]):
         scheme, host, port, path = match.groups(default="")
         if port and not 1 <= int(port) <= _PORT_MAX:
             raise ValueError(f"{name} must have a port from 1 to {_PORT_MAX}, not {port}")
@@ -233,7 +233,18 @@ def _parsed(url: object, name: str) -> Tuple[str, str, Optional[int], str]:
         raise ValueError(f"{rule}, not {quoted(url)}")
     found = next((character for character in "@?# \t\r\n" if character in url), None)
     hidden = "a value that is not shown, as it may be secret" if found is None else f"a value with {quoted(found)}"
+    if found is None and not url.isascii():
+        hidden = "a value with a character outside of ASCII"
     raise ValueError(f"{rule}, without user, password, query or fragment, not {hidden}")
+
+
+def _is_name(host: str) -> bool:
+    """As a socket requires it, which converts each name: without an empty part or one of more than 63 characters."""
+    try:
+        host.strip("[]").encode("idna")
+        return True
+    except UnicodeError:
+        return False
 
 
 def _authorization(token: Optional[str]) -> Dict[str, str]:
