@@ -251,6 +251,18 @@ class Requests(ClientCase):
                 call(self.client())
             self.assertIsNone(caught.exception.__context__)
 
+    def test_take_gets_an_error_that_came_before_it_waited(self) -> None:
+        self.coordinator.answers.append(refusal("forbidden"))
+        client = self.client()
+        encode_more = client._buffer.encode_more
+
+        def late(wanted: int) -> None:
+            until(lambda: client._buffer._request is None)
+            encode_more(wanted)
+
+        with mock.patch.object(client._buffer, "encode_more", late), self.refused("forbidden"):
+            client.take(1)
+
     def test_the_wait_ends_where_no_response_came_at_all(self) -> None:
         self.coordinator.always = lambda *_: time.sleep(60)
         with self.refused("wait_timeout", "has not answered yet"):

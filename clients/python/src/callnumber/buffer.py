@@ -147,6 +147,8 @@ class LeaseBuffer:
                 held_count = SEQUENCE_COUNT - self._encoded_through + len(self.numbers)
             if held_count == 0:
                 self._finish_run()
+                if not self._stock:
+                    return  # The call waits and requests them itself. It would not get an error from before its wait.
             missing = math.ceil((count - held_count) / SEQUENCE_COUNT) - len(self._stock)
             if missing > 0:
                 self._refill(missing)
