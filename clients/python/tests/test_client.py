@@ -117,6 +117,8 @@ class Demand(ClientCase):
     def used(self, use: Callable[[Client], object], **options: Any) -> List[int]:
         client = self.client(**options)
         use(client)
+        # A lease that is not requested yet would not be when the client closes.
+        until(lambda: client._buffer._request is None)
         client.close()
         self.assertEqual(len(self.coordinator.reports), len(self.coordinator.requests))
         return self.coordinator.run_counts
@@ -133,6 +135,8 @@ class Demand(ClientCase):
     def test_take_requests_what_is_missing_before_the_numbers_at_hand_are_used(self) -> None:
         def use(client: Client) -> None:
             client.take(5_000)
+            client._buffer.request_for(80_000)
+            until(lambda: client._buffer._request is None)
             client.take(80_000)
             self.assertEqual(runs_of(client.take(1)), [6])
 

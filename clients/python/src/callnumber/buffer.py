@@ -371,6 +371,8 @@ class LeaseBuffer:
             self._failure = None
             had_warned, self._has_warned = self._has_warned, False
             self._demand.leased(lease.run_count)
+            # Those that came for a call may do for the rest of the run in use, too.
+            self._refill_at = max(self._refill_at, self._demand.refill_at(len(self._stock)))
             self._missing.clear()
             self._changed.notify_all()
             if len(self._stock) < self._settings.spare_runs:
