@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any, Callable, ContextManager, Dict, List
 from unittest import mock
 
-from callnumber import Client, ClientError, buffer
-from callnumber.codec import SEQUENCE_COUNT
+from callnumber import Client, ClientError, buffer, decode
+from callnumber.codec import SEQUENCE_COUNT, numbers_of_block
 from callnumber.transport import _TimeLimit
 from scripted import Answer, created, raw, refusal, response
 from test_client import ClientCase, runs_of, until
@@ -206,6 +206,26 @@ class Interrupts(ClientCase):
                 made += [client.next(), *client.take(20_000)]
                 self.assertEqual(len(set(made)), 20_002)
                 until(lambda: client._buffer._request is None)
+
+    def test_a_signal_handler_takes_numbers_while_its_thread_encodes(self) -> None:
+        for count in (1, 200, 20_000):
+            client = self.client()
+            client.take(100)
+            made: List[str] = []
+
+            def interrupted(*arguments: int) -> List[str]:
+                if not made:
+                    with mock.patch("callnumber.buffer.numbers_of_block", numbers_of_block):
+                        made.extend(client.take(count))
+                return numbers_of_block(*arguments)
+
+            with self.subTest(count), mock.patch("callnumber.buffer.numbers_of_block", interrupted):
+                made += client.take(29)
+                run = decode(made[-1]).run
+                client.close()
+                self.assertEqual(len(set(made)), count + 29)
+                reported = [report["lastSequence"] for report in self.coordinator.own_reports if report["run"] == run]
+                self.assertEqual(reported, [max(decode(number).sequence for number in made if decode(number).run == run)])
 
     def test_an_exception_while_a_request_starts_leaves_the_client_usable(self) -> None:
         def interrupt() -> None:

@@ -199,20 +199,28 @@ class LeaseBuffer:
             return count
 
     def _encode_block(self) -> bool:
-        """The next one of the run in use; False for none. A signal handler may encode another one in between."""
-        for held, block in self._blocks:
+        """
+        The next one of the run in use; False for none. Where a signal handler encoded a later one in between, this one is
+        discarded: what is encoded stays in order, as a report needs it.
+        """
+        while True:
+            # Not a loop over it: the handler may have begun another run.
+            held, block = next(self._blocks, (None, 0))
+            if held is None:
+                return False
             through = (block + 1) * BLOCK_SIZE
-            if through > self._encoded_through:
-                self._encoded_through = through
-            self.numbers.extend(numbers_of_block(held.lease.version, held.run, block))
+            encoded = numbers_of_block(held.lease.version, held.run, block)
+            if self._held is not held or through <= self._encoded_through:
+                continue
+            self._encoded_through = through
+            self.numbers.extend(encoded)
             if self._ended_by is not None:
                 self.numbers.clear()
                 self._require_usable()
-            if self._encoded_through > self._refill_at:
+            if through > self._refill_at:
                 self._refill_at = SEQUENCE_COUNT
                 self._refill()
             return True
-        return False
 
     def _begin_run(self) -> None:
         try:
