@@ -412,7 +412,8 @@ class Reports(ClientCase):
         waiting.start()
         # Before that only two would wait.
         until(lambda: len(client._buffer._spent) == 3)
-        self.coordinator.always = lambda lease, _: created(lease)
+        # One: a second lease would take along another report.
+        self.coordinator.answers.append(lambda lease, _: created(lease))
         waiting.join(60)
         until(lambda: len(self.coordinator.own_reports) == 1)
         client.close()

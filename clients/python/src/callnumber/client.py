@@ -122,7 +122,7 @@ class Client:
         raise TypeError("a Client can't be copied or sent to another process: create one there")
 
     def _own_buffer(self) -> LeaseBuffer:
-        """That of this process: one for ever, also where two threads come here at once, so that a closed client stays so."""
+        """That of this process: one permanently, also where two threads come here at once, so that a closed client stays so."""
         buffer = self._buffer
         process = (getpid(), Forks.count)
         if (buffer.pid, buffer.fork_count) != process:
