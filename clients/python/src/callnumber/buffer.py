@@ -83,6 +83,8 @@ class LeaseBuffer:
         """`parent`: that of the process which this one was forked from. Its runs stay the parent's."""
         self.pid = os.getpid()
         self.fork_count = Forks.count
+        #: Those that take its place after a fork, by pid and count of forks.
+        self.of_children: Dict[Tuple[int, int], LeaseBuffer] = {}
         #: Encoded and not used yet: callers take from its left, with or without the lock.
         self.numbers: Deque[str] = deque()
         self.store_id: Optional[str] = parent.store_id if parent else settings.expected_store_id

@@ -57,8 +57,6 @@ class Client:
         )
         self._coordinator = coordinator_of(coordinator, token)
         self._buffer = LeaseBuffer(self._settings, self._coordinator)
-        #: That of each process which the client was in, by pid and count of forks. None is ever removed.
-        self._buffers = {(self._buffer.pid, self._buffer.fork_count): self._buffer}
 
     @property
     def store_id(self) -> Optional[str]:
@@ -126,7 +124,7 @@ class Client:
         buffer = self._buffer
         process = (getpid(), Forks.count)
         if (buffer.pid, buffer.fork_count) != process:
-            # One step, which needs no lock that a fork could copy while it is held.
-            buffer = self._buffers.setdefault(process, LeaseBuffer(self._settings, self._coordinator, buffer))
-            self._buffer = buffer
+            # One step, which needs no lock that a fork could copy while it is held. Never one from before the parent: its pid may come again.
+            own = buffer.of_children.setdefault(process, LeaseBuffer(self._settings, self._coordinator, buffer))
+            self._buffer = buffer = own
         return buffer
