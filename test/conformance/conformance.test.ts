@@ -2,8 +2,8 @@
  * `callnumber conformance`: our clients and the one of docs/how-to/write-a-client.md keep its rules, and for each rule there is a client that
  * breaks it and is found out. Guarantees: G9 (docs/guarantees.md).
  */
-import { readFileSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -13,7 +13,7 @@ import { run } from "../../packages/cli/dist/run.js";
 import { BrokenRule, DrivenClient } from "../../packages/cli/src/conformance/driven-client.js";
 import { LEASE_RULES } from "../../packages/cli/src/conformance/lease-rules.js";
 import { RESPONSE_RULES } from "../../packages/cli/src/conformance/response-rules.js";
-import { callnumber, folderForTest, REPOSITORY, startProcess } from "../processes/command.js";
+import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
 import { noPython, PYTHON, PYTHON_CLIENT, pythonEnv } from "../python/python.js";
 import { drawn } from "../size-of-run.js";
 import { BREAKS, brokenClient, exampleClient } from "./broken-clients.js";
@@ -209,39 +209,4 @@ describe("a program that does not end by itself", () => {
     const client = driven('for (;;) require("fs").writeSync(1, "2VznWE2i\\n".repeat(1000))');
     await expect(client.ask("fork 3")).rejects.toEqual(broken('"fork 3" made more than 6 numbers'));
   });
-
-  test("a kill ends what it has started, too, even if it has ended itself", async () => {
-    const client = driven(
-      `const { pid } = require("child_process").spawn("sleep", ["600"], { stdio: "inherit" });
-       console.log("error " + process.pid + " " + pid);
-       setTimeout(() => process.exit(), 100)`,
-    );
-    const [pid, orphan] = String((await client.ask("next 1")).error)
-      .split(" ")
-      .map(Number) as [number, number];
-    await expect.poll(() => isRunning(pid)).toBe(false);
-    expect(isRunning(orphan)).toBe(true);
-    await client.kill();
-    await expect.poll(() => isRunning(orphan)).toBe(false);
-  });
 });
-
-test("a client that goes on when its input ends does not outlive a kit that is stopped", async () => {
-  const file = join(await folderForTest(), "pid");
-  const script = `require("fs").writeFileSync(${JSON.stringify(file)}, process.pid + "\\n"); setInterval(() => {}, 1e6)`;
-  const kit = startProcess(["conformance", "--", process.execPath, "-e", script]);
-  const pidIn = async () => Number(await readFile(file, "utf8").catch(() => ""));
-  await expect.poll(pidIn).toBeGreaterThan(0);
-  expect(await kit.stop("SIGINT")).toBe(130);
-  const pid = await pidIn();
-  await expect.poll(() => isRunning(pid)).toBe(false);
-});
-
-/** A zombie that no one has waited for yet has ended. */
-function isRunning(pid: number): boolean {
-  try {
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-}

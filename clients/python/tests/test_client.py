@@ -52,7 +52,7 @@ class ClientCase(unittest.TestCase):
         return client
 
     def without_prefetch(self, **options: Any) -> Client:
-        patched = mock.patch("callnumber.buffer.Demand.refill_at", return_value=SEQUENCE_COUNT)
+        patched = mock.patch("callnumber.leasing.Demand.refill_at", return_value=SEQUENCE_COUNT)
         patched.start()
         self.addCleanup(patched.stop)
         return self.client(**options)

@@ -287,7 +287,7 @@ class Ends(ClientCase):
     def test_a_handler_of_the_log_that_fails(self) -> None:
         self.coordinator.answers.append(refusal("store_recovering", 0))
         client = self.client()
-        with mock.patch("callnumber.buffer._logger.info", side_effect=OSError("the disk is full")):
+        with mock.patch("callnumber.leasing.logger.info", side_effect=OSError("the disk is full")):
             with self.refused("internal_error", "the disk is full"):
                 client.next()
         client.next()
@@ -336,7 +336,7 @@ class Ends(ClientCase):
         client = self.client()
         client.next()
         self.coordinator.__exit__()
-        with mock.patch("callnumber.buffer._logger.warning", side_effect=OSError("the disk is full")):
+        with mock.patch("callnumber.leasing.logger.warning", side_effect=OSError("the disk is full")):
             client.close()
 
     def test_where_no_thread_can_be_started(self) -> None:

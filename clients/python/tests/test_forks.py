@@ -14,7 +14,8 @@ from typing import Any, Callable, Dict, List
 from unittest import mock
 
 from callnumber import Client, ClientError, decode
-from callnumber.buffer import Forks, LeaseBuffer
+from callnumber.buffer import LeaseBuffer
+from callnumber.leasing import Forks
 from callnumber.codec import SEQUENCE_COUNT
 from scripted import created
 from test_client import ClientCase, runs_of, until
@@ -178,7 +179,7 @@ print(*(set(sys.modules) - before))
         client = self.client()
         made = client.take(2)
         with mock.patch("callnumber.client.getpid", return_value=os.getpid() + 1), mock.patch(
-            "callnumber.buffer.os.getpid", return_value=os.getpid() + 1
+            "callnumber.leasing.os.getpid", return_value=os.getpid() + 1
         ):
             made.append(client.next())
             made += client.take(2)
@@ -187,7 +188,7 @@ print(*(set(sys.modules) - before))
     def test_a_copy_that_has_the_pid_of_the_original_is_known_by_the_count_of_forks(self) -> None:
         client = self.client()
         made = client.take(2)
-        with mock.patch("callnumber.buffer.Forks.count", 99):
+        with mock.patch("callnumber.leasing.Forks.count", 99):
             made += [client.next(), *client.take(2)]
         self.assertEqual([decode(number).run for number in made], [1, 1, 2, 2, 2])
 

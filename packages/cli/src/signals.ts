@@ -4,7 +4,7 @@ import { isatty } from "node:tty";
 import type { Log } from "@callnumber/coordinator";
 import { invocation } from "./invocation.js";
 
-export const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** Resolves to the first signal that asks to stop. The second one ends the process at once. */
 export function untilStopped(): Promise<string> {

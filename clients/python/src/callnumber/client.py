@@ -8,8 +8,9 @@ from __future__ import annotations
 from os import getpid
 from typing import List, Mapping, NoReturn, Optional
 
-from .buffer import Forks, LeaseBuffer
+from .buffer import LeaseBuffer
 from .codec import SEQUENCE_COUNT, require_within
+from .leasing import Forks
 from .settings import LEASE_RUN_COUNT_MAX, Settings, coordinator_of
 from .transport import Token
 

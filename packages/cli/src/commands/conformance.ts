@@ -10,7 +10,6 @@ import { type Rule, Trial, Unsupported } from "../conformance/rule.js";
 import { invocation, redactSecrets } from "../invocation.js";
 import { addOptions, checkedOption } from "../options.js";
 import { print, printJson, type Style } from "../output.js";
-import { EXIT_CODES } from "../signals.js";
 import { terminalTable } from "../table.js";
 
 type Result = "kept" | "broken" | "not tried";
@@ -56,11 +55,6 @@ async function conformance(
   words: readonly string[],
   { rules = RULES, json }: { readonly rules?: readonly Rule[]; readonly json?: boolean },
 ): Promise<void> {
-  // Without a listener the process would end before it has killed its clients.
-  for (const [signal, exitCode] of Object.entries(EXIT_CODES)) {
-    const command = invocation();
-    command.onSignal(signal, () => command.leave(exitCode));
-  }
   if (json !== true) invocation().io.stderr.write(`tries ${rules.length} rules: about half a second each\n`);
   const onRule = ({ name, result }: Tried) => {
     const { stderr } = invocation().io;

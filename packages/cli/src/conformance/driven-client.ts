@@ -31,11 +31,9 @@ export class DrivenClient {
   readonly #closed: Promise<unknown>;
   readonly #hangMs: number;
   #errors = "";
-  #isKilled = false;
 
   constructor([program = "", ...words]: readonly string[], env: NodeJS.ProcessEnv, hangMs = HANG_MS) {
-    // A process group of its own, so that what it has started ends with it.
-    this.#child = spawn(program, words, { env, stdio: "pipe", detached: process.platform !== "win32" });
+    this.#child = spawn(program, words, { env, stdio: "pipe" });
     this.#closed = once(this.#child, "close").catch((error: unknown) => error);
     this.#hangMs = hangMs;
     this.#child.stdin.on("error", () => {}); // It has ended: the missing answer says so.
@@ -54,10 +52,9 @@ export class DrivenClient {
     return this.#inTime(this.#answerTo(command), `no answer to "${command}"`);
   }
 
-  /** kill -9, also of what it has started in its process group. Does not wait for that. */
+  /** kill -9. Does not wait for what it has started. */
   async kill(): Promise<void> {
-    if (!this.#isKilled) this.#killGroup();
-    this.#isKilled = true;
+    this.#child.kill("SIGKILL");
     this.#child.stdout.destroy();
     this.#child.stderr.destroy();
     await this.#closed;
@@ -118,17 +115,6 @@ export class DrivenClient {
       return await Promise.race([awaited, hung]);
     } finally {
       hang.abort();
-    }
-  }
-
-  #killGroup(): void {
-    const { pid } = this.#child;
-    if (pid === undefined) return;
-    try {
-      process.kill(-pid, "SIGKILL");
-    } catch {
-      // None of the group is left, or the system has no groups.
-      this.#child.kill("SIGKILL");
     }
   }
 }

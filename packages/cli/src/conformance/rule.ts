@@ -1,7 +1,6 @@
 /** What a rule of a client is, and the trial of one: a scripted coordinator, and processes of the client. */
 import { ledgerIdOf, runName } from "@callnumber/protocol/api";
 import { type CallNumberParts, decodeCallNumber, encodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { invocation } from "../invocation.js";
 import { type Answered, BrokenRule, DrivenClient, WrongNumber } from "./driven-client.js";
 import { type Answer, granted, ScriptedCoordinator } from "./scripted-coordinator.js";
 
@@ -77,8 +76,6 @@ export class Trial {
     };
     const client = new DrivenClient(this.command, { ...this.env, ...settings });
     this.#clients.push(client);
-    // Ctrl-C reaches the process group of the terminal alone.
-    invocation().onEnd(() => void client.kill());
     return client;
   }
 

@@ -54,13 +54,6 @@ export function synchronousCountIn(setting: string): number {
   return wholeIn(count) ?? 0;
 }
 
-export const namesFor = (count: number) =>
-  `synchronous_standby_names = 'ANY ${count} (…)' with the names of the standbys`;
-
-export function whatIsMissing(waited: number, needed: number): string {
-  return `a commit waits for ${waited} standbys, and a lease needs ${needed}: a promoted one could lack it`;
-}
-
 function* whatStopsLeasing(row: Row, { namespaces }: PostgresUse): Generator<Finding> {
   if (row["is_replica"] === true) {
     yield { code: "store_is_replica", what: "it is a replica", remedy: "--store with the primary's address" };
@@ -96,8 +89,8 @@ function* whatStopsLeasing(row: Row, { namespaces }: PostgresUse): Generator<Fin
     const needed = Math.max(...unwaited.map(({ nodeCount }) => quorumOf(nodeCount)));
     yield {
       code: "quorum_missing",
-      what: whatIsMissing(waited, needed),
-      remedy: namesFor(needed),
+      what: `a commit waits for ${waited} standbys, and a lease needs ${needed}: a promoted one could lack it`,
+      remedy: `synchronous_standby_names = 'ANY ${needed} (…)' with the names of the standbys`,
       namespaces: unwaited.map(({ namespace }) => namespace),
     };
   }

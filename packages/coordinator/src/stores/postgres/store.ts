@@ -6,7 +6,6 @@
 import { hash } from "node:crypto";
 import { LEDGER_ID_MAX, ledgerIdOf, type Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
-import { CoordinatorError } from "../../errors.js";
 import { namespaceRecordIn } from "../../guard/checks.js";
 import {
   checksumOf,
@@ -30,7 +29,7 @@ import {
 } from "../stored-shapes.js";
 import type { PostgresAddress } from "./address.js";
 import { PostgresConnections, type Row, type Send } from "./connection.js";
-import { namesFor, postgresFindings, synchronousCountIn, whatIsMissing } from "./findings.js";
+import { postgresFindings, synchronousCountIn } from "./findings.js";
 import { prepareSchema, type SchemaOptions } from "./schema.js";
 import { type Ask, RECORD_COLUMNS, type Statements, statementsIn, stillFieldsOf } from "./statements.js";
 
@@ -86,7 +85,6 @@ export class PostgresStore implements Store {
     const ask = askOf(namespace, expected, change);
     const { applyRising, applyExactly } = this.#statements;
     const parameters = [JSON.stringify(ask)];
-    if (expected.rising === undefined) await this.#requireSynchronous(namespace, quorumOf(change.record.nodeCount));
     const { value, warnings } =
       expected.rising === undefined
         ? await this.#locked(namespace, (send) => send(applyExactly, parameters))
@@ -210,13 +208,6 @@ export class PostgresStore implements Store {
       server: { timeMs, role, epoch, connectedReplicas },
     };
     return { observed, row, synchronousCount: synchronousCountIn(String(synchronous)) };
-  }
-
-  /** Rare steps say first what each lease would be refused for later. */
-  async #requireSynchronous(namespace: string, quorum: number): Promise<void> {
-    const { synchronousCount: waited } = await this.#look(namespace);
-    if (waited >= quorum) return;
-    throw new CoordinatorError("quorum_missing", `${whatIsMissing(waited, quorum)}. Set ${namesFor(quorum)}`);
   }
 
   /** In a transaction that begins when all others of the namespace have ended. */
