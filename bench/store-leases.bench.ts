@@ -1,8 +1,9 @@
 /** What a lease takes on each store, next to `nextval` of PostgreSQL through the same driver. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, onTestFinished, test } from "vitest";
@@ -125,11 +126,16 @@ async function onSqlite(): Promise<Way> {
   const folder = await mkdtemp(join(tmpdir(), "callnumber-bench-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "store.db");
-  return {
-    name: "SQLite: lease",
-    once: await leaseOn(`sqlite:${path}`, true),
-    bytes: async () => (await stat(path)).size,
+  // With what is still in the log of the file.
+  const bytes = async () => {
+    const database = new DatabaseSync(path, { readOnly: true });
+    const { pages } = database
+      .prepare("SELECT page_count * page_size AS pages FROM pragma_page_count, pragma_page_size")
+      .get() as { pages: number };
+    database.close();
+    return pages;
   };
+  return { name: "SQLite: lease", once: await leaseOn(`sqlite:${path}`, true), bytes };
 }
 
 async function leaseOn(url: string, create = false): Promise<Way["once"]> {
