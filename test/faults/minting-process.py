@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-import callnumber.buffer
+import callnumber.leasing
 from callnumber import Client, ClientError
 
 #: In one write, which a pipe takes as a whole: those of two processes do not mix.
@@ -17,7 +17,7 @@ NUMBERS_PER_WRITE = 512
 
 settings = json.loads(sys.argv[1])
 stop = threading.Event()
-checked_lease = callnumber.buffer.checked_lease
+checked_lease = callnumber.leasing.checked_lease
 
 
 def report(event, **fields):
@@ -47,7 +47,7 @@ def await_stop():
     stop.set()
 
 
-callnumber.buffer.checked_lease = noted_lease
+callnumber.leasing.checked_lease = noted_lease
 logging.getLogger("callnumber").addHandler(Noted())
 logging.getLogger("callnumber").setLevel(logging.INFO)
 threading.Thread(target=await_stop, daemon=True).start()
