@@ -263,6 +263,15 @@ describe("the schema", () => {
     await (await server()).run("DROP SCHEMA missing CASCADE");
   });
 
+  test("behind a Unix socket, the command that makes it is one that reaches it", async () => {
+    const { directory, port } = await server();
+    const place = `postgres://:${port}/postgres?host=${directory}&schema=missing`;
+    await expect(postgresStoreAt(place.replace("://", "://postgres@"))).rejects.toMatchObject({
+      code: "store_not_found",
+      message: expect.stringContaining(`callnumber init --store '${place}'`),
+    });
+  });
+
   test("tables of another version are rejected, and nothing is written", async () => {
     const { schema, url } = await newPostgresStoreAt(await server());
     await (await server()).run(`UPDATE ${schema}.store SET schema_version = 2`);

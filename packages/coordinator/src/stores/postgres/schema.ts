@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { shellWord } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../../errors.js";
+import { commandUrlOf } from "../store-url.js";
 import { type PostgresAddress, serverOf } from "./address.js";
 import type { PostgresConnections } from "./connection.js";
 
@@ -53,10 +54,9 @@ export async function prepareSchema(
 
 function missing(address: PostgresAddress): CoordinatorError {
   const { database, schema } = address;
-  const place = shellWord(`postgres://${serverOf(address)}/${database}?schema=${schema}`);
   return new CoordinatorError(
     "store_not_found",
     `there is no store in the schema "${schema}" of ${database} at ${serverOf(address)}. If an archive has call numbers, restore its schema. ` +
-      `To begin a new one: callnumber init --store ${place}`,
+      `To begin a new one: callnumber init --store ${shellWord(commandUrlOf(address))}`,
   );
 }
