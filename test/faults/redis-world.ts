@@ -179,8 +179,7 @@ export class RedisWorld extends World {
     await this.server.start();
   }
 
-  async untilReplicated(master: Address = this.server): Promise<void> {
-    const replicaCount = this.#options.nodeCount - 1;
+  async untilReplicated(master: Address = this.server, replicaCount = this.#options.nodeCount - 1): Promise<void> {
     if (replicaCount === 0) return;
     await this.on(master, async (redis) => {
       await this.until("all replicas have all", async () => (await redis.wait(replicaCount, 1_000)) >= replicaCount);

@@ -29,7 +29,7 @@ import { type Bounds, DEFAULT_BOUNDS } from "./guard/clocks.js";
 import { moveUnfinished, namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards, type ServedLedger, servedLedger } from "./guard/namespace-guards.js";
 import { doStep } from "./guard/namespace-steps.js";
-import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
+import { assertFitFor, PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { type NamespaceRecord, NODE_COUNT_MAX } from "./guard/record.js";
 import type { Finding } from "./guard/step-store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
@@ -159,7 +159,8 @@ export class Coordinator {
   /**
    * Makes a namespace: once, before its first lease.
    * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_exists`;
-   *   `namespace_lost` when the namespace has a checkpoint here; everything that a lease fails with.
+   *   `namespace_lost` when the namespace has a checkpoint here; `quorum_missing` when fewer replicas are connected, or waited for, than
+   *   `nodeCount` needs; everything that a lease fails with.
    */
   async initNamespace(
     namespace: string,
@@ -175,6 +176,7 @@ export class Coordinator {
     const lost =
       checkpoint === undefined ? moveUnfinished(namespace, checkpointFile) : namespaceLost(namespace, checkpoint);
     if (lost !== undefined) throw lost;
+    await assertFitFor(this.#store, { namespace, nodeCount });
     const storeId = newStoreId({ firstRun, initializedAtMs: this.#clock.now(), rate });
     const proofKey = randomBytes(32).toString("hex");
     const init = { step: "init", storeId, isSilenceAccepted: false, nodeCount, proofKey } as const;

@@ -280,7 +280,6 @@ describe("a recovery", () => {
   test("a recovery keeps the store's record, at the run ceiling, claimed, in a generation above all known", () => {
     const recovered = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
     expect(written(commands.recover())).toEqual(recovered);
-    expect(written(commands.recover({ nodeCount: 3 })).nodeCount).toBe(3);
     expect(written(commands.recover({ generationMin: NOW_MS })).generation).toBe(NOW_MS + 1);
     expect(written(commands.recover(), { record: { generation: NOW_MS + 5 } }).generation).toBe(NOW_MS + 6);
     expect(decided(commands.recover({ generationMin: GENERATION_MAX }))).toMatch(/^CORRUPT the generation/);
@@ -294,7 +293,17 @@ describe("a recovery", () => {
     for (const keys of [{ record: "none" }, { record: "other" }, { fields: { v: "2", a: "b" } }] as const) {
       expect(written(commands.recover(), { keys }), JSON.stringify(keys)).toEqual(made);
     }
-    expect(written(commands.recover({ nodeCount: 2 }), { keys: { record: "none" } }).nodeCount).toBe(2);
+    const server = { connectedReplicas: 1 };
+    expect(written(commands.recover({ nodeCount: 2 }), { keys: { record: "none" }, server }).nodeCount).toBe(2);
+  });
+
+  test("a recovery counts more nodes only where a majority of them is connected, and as many as before in any case", () => {
+    const raised = commands.recover({ nodeCount: 3 });
+    expect(decided(raised)).toBe("QUORUM 0 of 1");
+    expect(decided(raised, { keys: { record: "none" } })).toBe("QUORUM 0 of 1");
+    expect(decided(raised, { record: { nodeCount: 2 } })).toBe("QUORUM 0 of 1");
+    expect(written(raised, { record: { nodeCount: 3 } }).nodeCount).toBe(3);
+    expect(written(raised, { server: { connectedReplicas: 1 } }).nodeCount).toBe(3);
   });
 
   test("a recovery moves fields aside that name no store, and keys of another type", () => {
@@ -374,11 +383,26 @@ describe("a first record", () => {
   const none = { record: "none", ledger: "none" } as const;
 
   test("a first record is right below the first run, open, in the server's epoch", () => {
-    const server = { timeMs: NOW_MS + 3 };
+    const server = { timeMs: NOW_MS + 3, connectedReplicas: 1 };
     expect(decided(commands.init({ nodeCount: 2 }), { keys: none, server })).toEqual({
       record: { ...record, highWaterMark: 0, generation: 0, nodeCount: 2, changedAtMs: NOW_MS + 3 },
       runCount: 0,
     });
+  });
+
+  test.each([
+    [1, 0, 0],
+    [2, 1, 1],
+    [3, 1, 2],
+    [4, 2, 3],
+    [5, 2, 4],
+  ])("a first record of %i nodes needs %i replicas and takes %i", (nodeCount, least, most) => {
+    const answer = (connectedReplicas: number) =>
+      decided(commands.init({ nodeCount }), { keys: none, server: { connectedReplicas } });
+    expect(answer(least)).toBeTypeOf("object");
+    expect(answer(most)).toBeTypeOf("object");
+    if (least > 0) expect(answer(least - 1)).toBe(`QUORUM ${least - 1} of ${least}`);
+    expect(answer(most + 1)).toBe(`NODES ${most + 1}`);
   });
 
   test("a first record is rejected over a record or a ledger, on an unfit server, or with an invalid store id", () => {

@@ -19,6 +19,10 @@ class AlteringStore extends MemoryStore {
   gate: Promise<unknown> = Promise.resolve();
   isReporting = true;
   readonly reports: Progress[] = [];
+  override async read(namespace: string): Promise<Observed> {
+    const { keys, server } = await super.read(namespace);
+    return { keys, server: { ...server, connectedReplicas: 1 } };
+  }
   override async apply(namespace: string, expected: Expected, change: Change): Promise<Applied | Observed> {
     const isLease = change.leases.length > 0;
     if (isLease) await this.gate;

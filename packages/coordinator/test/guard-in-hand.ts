@@ -33,6 +33,7 @@ export async function newWorld({ nodeCount = 1, firstRun = 1 } = {}): Promise<Wo
   const clock = new Clock();
   const store = new SettableStore(clock);
   store.acknowledgedCount = nodeCount - 1;
+  Object.assign(store.server, { connectedReplicas: nodeCount - 1 });
   const storeId = storeIdFrom(firstRun, { initializedAtMs: clock.timeMs, rate: 16 });
   await stepOn(store, NAMESPACE, commandsFor(storeId).init({ nodeCount }));
   store.steps.length = 0;

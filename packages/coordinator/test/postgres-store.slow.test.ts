@@ -22,6 +22,9 @@ import {
 import { folderForTest, REPOSITORY } from "../../../test/processes/command.js";
 import { smallDisk, smallDiskUnavailable } from "../../../test/small-disk.js";
 import { type CertificateAndKey, newAuthority } from "../../../test/tls/certificates.js";
+import { Coordinator } from "../src/coordinator.js";
+import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { needsOwnPostgres, newPostgresStoreAt, newSchemaAt, postgresStoreAt } from "./postgres-for-test.js";
 import { inHand, withNamespace } from "./store-in-hand.js";
@@ -389,6 +392,62 @@ describe("with a synchronous standby", () => {
     const { store: single, lease } = await newPostgresStoreAt(await server());
     expect((await single.preflight()).filter(({ code }) => code !== undefined)).toEqual([]);
     await lease();
+  });
+
+  test("nothing is written for two nodes before a standby is connected and waited for", async () => {
+    const primary = await startPostgresServer();
+    const store = await postgresStoreAt(await newSchemaAt(primary));
+    const coordinator = new Coordinator({ store, name: "test" });
+    const tried = () => coordinator.initNamespace(NAMESPACE, { nodeCount: 2 });
+    const isMissing = () =>
+      expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
+    const refused = {
+      code: "quorum_missing",
+      message: expect.stringContaining("synchronous_standby_names = 'ANY 1 (…)'"),
+    };
+    await expect(tried()).rejects.toMatchObject(refused);
+    // Its name is there before the standby is: a step alone sees that none is connected.
+    await primary.configure({ synchronous_standby_names: "ANY 1 (standby)" });
+    await expect.poll(() => primary.run("SHOW synchronous_standby_names")).toEqual([["ANY 1 (standby)"]]);
+    await expect(tried()).rejects.toMatchObject({ code: "quorum_missing" });
+    await isMissing();
+    await primary.configure({ synchronous_standby_names: "" });
+    await startPostgresServer({
+      fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
+    });
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["async"]]);
+    await expect(tried()).rejects.toMatchObject(refused);
+    await isMissing();
+    await primary.configure({ synchronous_standby_names: "ANY 1 (standby)" });
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["quorum"]]);
+    await expect(tried()).resolves.toMatchObject({ nodeCount: 2 });
+  });
+
+  test("a recovery counts no second node, and changes nothing, before commits wait for it", async () => {
+    const primary = await startPostgresServer();
+    const { store } = await newPostgresStoreAt(primary);
+    await startPostgresServer({
+      fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
+    });
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["async"]]);
+    const before = await store.readNamespace(NAMESPACE);
+    const options = {
+      store,
+      namespace: NAMESPACE,
+      checkpointFile: NO_CHECKPOINT_FILE,
+      storeId: undefined,
+      floors: [],
+      nodeCount: 2,
+      isClockChecked: false,
+      watchMs: 0,
+      pause: async () => {},
+    };
+    const recovered = async () => await recoverNamespace(options, await planRecovery(options));
+    await expect(recovered()).rejects.toMatchObject({ code: "quorum_missing" });
+    expect(await store.readNamespace(NAMESPACE)).toEqual(before);
+    await primary.configure({ synchronous_standby_names: "ANY 1 (standby)" });
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["quorum"]]);
+    expect((await recovered()).after.nodeCount).toBe(2);
   });
 
   test("a logical subscriber is named, and no standby: it is another cluster", async () => {

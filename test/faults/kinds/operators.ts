@@ -72,6 +72,7 @@ export const OPERATORS: readonly Fault[] = [
   redisFault("a replica counted by recover, and no more", { expected: ["quorum_missing"] }, async (world) => {
     await world.killCoordinators();
     const replica = await world.addServer({ replicaof: `127.0.0.1 ${world.server.port}` });
+    await world.untilReplicated(world.server, 1);
     await recover(world, { nodeCount: 2 });
     await world.startCoordinators();
     await world.untilLeasing();

@@ -9,7 +9,14 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ceilingAt } from "./ceiling.js";
 import { type Bounds, checkClockOfMove, checkClocks, checkHeartbeat, clocksOf, SILENCE_MAX_MS } from "./clocks.js";
 import type { StepCommand } from "./commands.js";
-import { type NamespaceRecord, type NamespaceState, type ObservedFields, PHASES, readRecord } from "./record.js";
+import {
+  type NamespaceRecord,
+  type NamespaceState,
+  type ObservedFields,
+  PHASES,
+  quorumOf,
+  readRecord,
+} from "./record.js";
 import { isRefusal, type Refusal, refusal, refused } from "./refusals.js";
 import { isMovedSeal, textOfMove } from "./store-id.js";
 
@@ -189,6 +196,12 @@ export function checkServer({ server }: StepContext, nodeCount: number): Refusal
   if (server.role !== "master") return refusal("REPLICA", server.role);
   if (server.connectedReplicas > nodeCount - 1) return refusal("NODES", server.connectedReplicas);
   return undefined;
+}
+
+/** For a count of nodes that an operator sets: what no majority of them could have is not begun. */
+export function checkQuorum({ server }: StepContext, nodeCount: number): Refusal | undefined {
+  const [connected, quorum] = [server.connectedReplicas, quorumOf(nodeCount)];
+  return connected < quorum ? refusal("QUORUM", `${connected} of ${quorum}`) : undefined;
 }
 
 function refuseSealed({ seal }: NamespaceState): Refusal {

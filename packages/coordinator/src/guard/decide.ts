@@ -11,6 +11,7 @@ import {
   checkHealthy,
   checkMovable,
   checkOwned,
+  checkQuorum,
   checkServer,
   KEY_NAMES,
   type KeyName,
@@ -146,7 +147,10 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   if (kept !== undefined && isRefusal(kept)) return kept;
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const movesAside = foreignKeys(keys, kept);
-  const unfit = checkServer(context, nodeCount) ?? checkClocks(context);
+  // Of a store that lost its replicas the record stays as it counts them: they may come back.
+  const isRaised = nodeCount > (kept?.nodeCount ?? 1);
+  const unfit =
+    checkServer(context, nodeCount) ?? (isRaised ? checkQuorum(context, nodeCount) : undefined) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   if (kept !== undefined && isMovedSeal(kept.seal)) {
     // It stays moved. Only what every other step refuses goes: a time to live, and keys of another program.
@@ -234,7 +238,7 @@ function decideInit(context: StepContext, step: InitStep): Written | Refusal {
   const { keys, server } = context;
   if (keys.record !== "none") return refusal("ALREADY", "the record exists");
   if (keys.ledger !== "none") return refusal("CORRUPT", "there is a ledger, but no record");
-  const unfit = checkServer(context, step.nodeCount) ?? checkClocks(context);
+  const unfit = checkServer(context, step.nodeCount) ?? checkQuorum(context, step.nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   return {
     record: {

@@ -7,7 +7,7 @@ import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import { type Store } from "../stores/store.js";
 import { activeSince, type GuardState, nextState } from "./guard-state.js";
-import type { Finding } from "./step-store.js";
+import type { CountedNodes, Finding } from "./step-store.js";
 
 export const PREFLIGHT_EVERY_MS = 60_000;
 
@@ -115,6 +115,17 @@ export class PreflightWatch {
     for (const [what, { finding }] of before) {
       if (!this.#seen.has(what)) log.info({ code: finding.code, what }, "preflight_finding_resolved");
     }
+  }
+}
+
+/**
+ * Before a namespace is made with more nodes than one, or counts more: checks whether the servers are configured for it.
+ * @throws CoordinatorError with the code of a finding: nothing was changed.
+ */
+export async function assertFitFor(store: Pick<Store, "preflight">, planned: CountedNodes): Promise<void> {
+  if (planned.nodeCount === 1) return;
+  for (const { code, ...finding } of await store.preflight({ planned })) {
+    if (code !== undefined && finding.namespaces?.includes(planned.namespace)) throw errorFor({ ...finding, code });
   }
 }
 

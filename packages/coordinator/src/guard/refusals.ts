@@ -18,6 +18,7 @@ export type RefusalCode =
   | "NOEPOCH"
   | "REPLICA"
   | "NODES"
+  | "QUORUM"
   | "CLOCK"
   | "MOVED"
   | "FORKED"
@@ -123,6 +124,12 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     message: (namespace, count) =>
       `namespace "${namespace}" counts fewer data nodes than the ${Number(count) + 1} that are connected. Detach the others, ` +
       `or count them: \`${commandLine("recover", namespace, { nodes: Number(count) + 1, apply: true })}\``,
+  },
+  QUORUM: {
+    code: "quorum_missing",
+    message: (_, detail) =>
+      `${detail} other nodes that must have each lease are connected. Nothing was changed. Connect the replicas, or count fewer ` +
+      "nodes (--nodes)",
   },
   CLOCK: {
     code: "clock_skew",

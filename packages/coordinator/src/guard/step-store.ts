@@ -52,6 +52,16 @@ export interface Applied extends Pick<NamespaceState, "highWaterMark" | "changed
   readonly movedAside: readonly string[];
 }
 
+export interface CountedNodes {
+  readonly namespace: string;
+  readonly nodeCount: number;
+}
+
+export interface PreflightScope {
+  readonly asOperator?: boolean;
+  readonly planned?: CountedNodes | undefined;
+}
+
 /** The port to what leases. Nothing is ever sent twice. */
 export interface StepStore {
   /** As in `status`: `memory`, `sqlite`, `redis`. */
@@ -82,10 +92,10 @@ export interface StepStore {
 
   /**
    * Inspects the servers of the store, as far as the user's rights reach: could they lose or repeat what they hold? Changes nothing.
-   * `asOperator`: also reads what only an operator's user may.
+   * `asOperator`: also reads what only an operator's user may. `planned`: what would be found once this namespace counts so many nodes.
    * @throws CoordinatorError `store_unavailable`.
    */
-  preflight(options?: { readonly asOperator?: boolean }): Promise<readonly Finding[]>;
+  preflight(options?: PreflightScope): Promise<readonly Finding[]>;
 
   /** Finishes what is queued and closes files and connections. May be called twice. */
   close(): Promise<void>;

@@ -27,6 +27,7 @@ import type { RecoverStep, SealStep } from "../guard/commands.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
+import { assertFitFor } from "../guard/preflight.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import {
@@ -253,7 +254,8 @@ async function assertFit(
   storeId: string,
   isDone: boolean,
 ): Promise<void> {
-  const { store, namespace, target } = options;
+  const { store, namespace, target, nodeCount } = options;
+  if (!isDone) await ofTarget(target.place, assertFitFor(target.store, { namespace, nodeCount }));
   const refusals = [
     isDone && source.phase === PHASES.sealed
       ? undefined

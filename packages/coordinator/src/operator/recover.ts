@@ -23,6 +23,7 @@ import type { Outcome } from "../guard/commands.js";
 import { moveUnfinished } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
+import { assertFitFor } from "../guard/preflight.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { isMovedSeal, movedSeal, movedToIn, parseStoreId, textOfMove } from "../guard/store-id.js";
@@ -181,11 +182,12 @@ function ledgerIdOfMinRun(minRun: NamedRun, evidence: object | undefined, floors
 }
 
 /**
- * Does what was planned.
- * @throws CoordinatorError as a confirm step; `namespace_moved`, `store_id_mismatch`, `quorum_missing`.
+ * Does what was planned. More nodes than before are counted only where the servers are configured for them.
+ * @throws CoordinatorError as a confirm step; `namespace_moved`, `store_id_mismatch`, `quorum_missing`, `unexpected_replicas`.
  */
 export async function recoverNamespace(options: RecoverOptions, plan: RecoverPlan): Promise<Outcome> {
   const { store, namespace, checkpointFile, isClockChecked } = options;
+  if (plan.nodeCount > (plan.found?.nodeCount ?? 1)) await assertFitFor(store, plan);
   const command = {
     step: "recover",
     storeId: plan.storeId,

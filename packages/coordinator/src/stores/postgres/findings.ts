@@ -1,7 +1,7 @@
 /** What a server reports of itself, and what is wrong with it or the way to it: first what prevents leasing, then what an operator should know of. */
 import { commandLine } from "@callnumber/protocol/api";
 import { quorumOf } from "../../guard/record.js";
-import type { Finding } from "../../guard/step-store.js";
+import type { CountedNodes, Finding } from "../../guard/step-store.js";
 import { isLoopback } from "../../platform/index.js";
 import { wholeIn } from "../stored-shapes.js";
 import { type PostgresAddress, serverOf } from "./address.js";
@@ -19,7 +19,7 @@ const REPORT = `SELECT current_setting('server_version_num')::integer / 10000 AS
 
 export interface PostgresUse {
   readonly address: PostgresAddress;
-  readonly namespaces: readonly { readonly namespace: string; readonly nodeCount: number }[];
+  readonly namespaces: readonly CountedNodes[];
 }
 
 interface Standby {

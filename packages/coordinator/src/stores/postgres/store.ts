@@ -15,7 +15,15 @@ import {
   quorumOf,
   RECORD_FIELDS,
 } from "../../guard/record.js";
-import type { Applied, Change, Expected, Finding, Observed } from "../../guard/step-store.js";
+import type {
+  Applied,
+  Change,
+  CountedNodes,
+  Expected,
+  Finding,
+  Observed,
+  PreflightScope,
+} from "../../guard/step-store.js";
 import { freshNonce } from "../../guard/verify-outcome.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import { type LeaseQuery, type LedgerTrim, NO_RETENTION, type Retention, type Store } from "../store.js";
@@ -140,9 +148,10 @@ export class PostgresStore implements Store {
     return value.rowCount === 1;
   }
 
-  async preflight(): Promise<readonly Finding[]> {
-    const namespaces: { namespace: string; nodeCount: number }[] = [];
+  async preflight({ planned }: PreflightScope = {}): Promise<readonly Finding[]> {
+    const namespaces: CountedNodes[] = planned === undefined ? [] : [planned];
     for (const namespace of await this.listNamespaces()) {
+      if (namespace === planned?.namespace) continue;
       const nodeCount = wholeIn((await this.read(namespace)).keys.fields["n"]);
       // Of a record that can't be read its own steps report why.
       if (nodeCount !== undefined) namespaces.push({ namespace, nodeCount });

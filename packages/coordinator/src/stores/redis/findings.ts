@@ -4,7 +4,7 @@
  */
 import { commandLine } from "@callnumber/protocol/api";
 import type { CoordinatorError } from "../../errors.js";
-import type { Finding } from "../../guard/step-store.js";
+import type { CountedNodes, Finding } from "../../guard/step-store.js";
 import { isLoopback } from "../../platform/index.js";
 import { escapeAndShorten } from "../../text.js";
 import type { RedisLogin, SentinelPlace } from "./address.js";
@@ -29,7 +29,7 @@ export interface ServerUse {
   /** For messages. */
   readonly server: string;
   readonly tls: boolean;
-  readonly namespaces: readonly { readonly namespace: string; readonly nodeCount: number }[];
+  readonly namespaces: readonly CountedNodes[];
   /** The namespaces concerned by what is wrong with this server; undefined for all. */
   readonly concerns: readonly string[] | undefined;
 }

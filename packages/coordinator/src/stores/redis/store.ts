@@ -8,7 +8,7 @@ import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../../errors.js";
 import { KEY_NAMES, namespaceRecordIn } from "../../guard/checks.js";
 import { type NamespaceRecord, quorumOf } from "../../guard/record.js";
-import type { Applied, Change, Expected, Finding, Observed } from "../../guard/step-store.js";
+import type { Applied, Change, Expected, Finding, Observed, PreflightScope } from "../../guard/step-store.js";
 import { freshNonce } from "../../guard/verify-outcome.js";
 import type { LeaseQuery, LedgerTrim, Retention, Store } from "../store.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./address.js";
@@ -177,13 +177,14 @@ export class RedisStore implements Store {
   }
 
   /** Inspects every server that holds a namespace, and the path to a master that Sentinels name. */
-  async preflight({ asOperator = false }: { readonly asOperator?: boolean } = {}): Promise<readonly Finding[]> {
+  async preflight({ asOperator = false, planned }: PreflightScope = {}): Promise<readonly Finding[]> {
     const servers = new Map<RedisConnection, ServerUse["namespaces"]>();
     servers.set(await this.#connections.connectionFor(this.#namesKey, "reads"), []);
-    for (const namespace of await this.listNamespaces()) {
+    for (const namespace of new Set([...(await this.listNamespaces()), ...(planned ? [planned.namespace] : [])])) {
       const connection = await this.#connections.connectionFor(this.#keys(namespace).record, "reads");
-      const stored = { namespace, nodeCount: await this.#nodeCountOf(namespace) };
-      servers.set(connection, [...(servers.get(connection) ?? []), stored]);
+      const isPlanned = namespace === planned?.namespace;
+      const counted = isPlanned ? planned : { namespace, nodeCount: await this.#nodeCountOf(namespace) };
+      servers.set(connection, [...(servers.get(connection) ?? []), counted]);
     }
     const findings = this.#options.kind === "redis-sentinel" ? [...sentinelFindings(this.#options)] : [];
     for (const [connection, namespaces] of servers) {
