@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
+import { MintingProcess } from "../faults/minting-process.js";
 import { folderForTest, REPOSITORY, serve } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
@@ -41,6 +42,24 @@ describe.skipIf(noPython)("an importer in Python", () => {
     }
     const states = new Set(leases.map(({ progress }) => progress?.state));
     expect(states).toEqual(new Set(["exhausted", "closed"]));
+  });
+
+  test("the importer of the fault suite notes its leases and forks, and both of its processes make numbers", async () => {
+    const { url } = await serve("memory:");
+    const settings = { coordinator: url, namespace: "main", holder: { name: "faults" }, waitTimeoutMs: 30_000 };
+    let written = "";
+    const importer = new MintingProcess(
+      { ...settings, takeCount: 512, pauseMs: 100, isInPython: true },
+      { onWritten: (piece) => void (written += piece), onEvent: () => {} },
+    );
+    const numbers = () => written.match(/.{8}/g) ?? [];
+    const runCount = () => new Set(numbers().map((number) => decodeCallNumber(number).run)).size;
+    await expect.poll(() => importer.failure ?? runCount()).not.toBeOneOf([0, 1]);
+    expect(importer.failure).toBeUndefined();
+    await importer.stop();
+    expect(new Set(numbers()).size).toBe(numbers().length);
+    expect(new Set(importer.events.map(({ event, pid }) => `${event} of ${pid}`)).size).toBe(2);
+    expect(importer.leaseCount).toBe(importer.events.length);
   });
 
   test("the example of the README runs as it is printed", async () => {
