@@ -10,6 +10,7 @@ const SECRET = [
   ".env.production",
   "importer-1.token",
   "me.token",
+  "coordinator.url",
   "tokens",
   "tokens/tokens",
   "tokens.lock",
