@@ -1,6 +1,6 @@
 /**
- * Plain words, in documents, comments, messages and names. Also the length of lines and sentences in documents, of summaries of
- * commands and of subjects of commits.
+ * Plain words, in documents, comments, messages and names. Also the length of lines and sentences in documents and in comments of
+ * deployment files, of summaries of commands and of subjects of commits.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -11,7 +11,9 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const OWN_PATH = "scripts/prose.mjs";
 /** Generated, or the list of the words itself. */
 const SKIPPED = new Set(["pnpm-lock.yaml", OWN_PATH]);
-const TEXTS = /\.(md|tsx?|lua|mjs|py|c|ya?ml|sh)$/;
+const TEXTS = /\.(md|tsx?|lua|mjs|py|c|ya?ml|sh|conf|service|sql)$|(^|\/)Dockerfile$/;
+/** Operators copy these files, and read their comments as they read a document. */
+const DEPLOYED = /^deploy\/|^Dockerfile$|^docker-compose\.yml$/;
 const LINE_LENGTH_MAX = 100;
 const SENTENCE_WORDS_MAX = 30;
 const SUMMARY_LENGTH_MAX = 60;
@@ -54,6 +56,8 @@ const EXCEPTIONS = [
   ["packages/console/src/pages/inspect.tsx", "spelling", "a class of the style sheet"],
   ["test/console/console.slow.test.ts", "spelling", "selects by that class"],
   ["test/postgres/postgres-programs.ts", "nobody", "a user of Unix, which the system names"],
+  ["deploy/sql/call-numbers.mariadb.sql", "spelling", "names in functions, which databases have"],
+  ["deploy/sql/call-numbers.postgres.sql", "spelling", "a name of parameters, which CREATE OR REPLACE can't change"],
 ].map(([file, text]) => ({ file, text, isUsed: false }));
 
 const breaches = [];
@@ -64,6 +68,7 @@ for (const file of files) {
   const isDocument = file.endsWith(".md");
   checkWords(file, isDocument ? withoutCode(text) : text);
   if (isDocument) checkDocument(file, withoutCode(text));
+  if (DEPLOYED.test(file)) checkDocument(file, commentsIn(text));
   for (const { 1: summary, index } of text.matchAll(/\.summary\(\s*"([^"]*)"/g))
     if (summary.length > SUMMARY_LENGTH_MAX)
       report(file, lineAt(text, index), summary, `at most ${SUMMARY_LENGTH_MAX} characters`);
@@ -128,6 +133,17 @@ function withoutCode(text) {
   const INDENTED = /(?<=\n\n)(?: {4}[^\n]*\n|\n(?= {4}))+/g;
   const emptied = (code) => code.replace(/[^\n]/g, "");
   return text.replace(FENCED, emptied).replace(INDENTED, emptied);
+}
+
+/**
+ * The lines that are comments (`#`, `--`), with spaces in place of the mark; all others empty, so that the numbers of lines stay. An
+ * example is indented by three spaces or more behind the mark.
+ */
+function commentsIn(text) {
+  const COMMENT = /^(\s*)(#|--)(?= {0,2}[^\s!])/;
+  const commentIn = (line) =>
+    COMMENT.test(line) ? line.replace(COMMENT, (_, indent, mark) => indent + " ".repeat(mark.length)) : "";
+  return text.split("\n").map(commentIn).join("\n");
 }
 
 function report(file, line, what, use) {

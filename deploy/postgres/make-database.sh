@@ -1,6 +1,7 @@
 #!/bin/sh
-# Run once by the PostgreSQL image of docker-compose.yml: a user without special rights, and the database that it owns,
-# so that `callnumber init` can make its schema there.
+# The PostgreSQL image of docker-compose.yml runs this once, when its data directory is empty. It
+# makes a user without special rights and the database that this user owns, so that
+# `callnumber init` can make its schema there.
 set -eu
 psql --username "$POSTGRES_USER" --dbname postgres --set ON_ERROR_STOP=1 --set password="$CALLNUMBER_POSTGRES_PASSWORD" <<'SQL'
 CREATE ROLE callnumber LOGIN PASSWORD :'password';

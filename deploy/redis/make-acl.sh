@@ -1,12 +1,18 @@
 #!/bin/sh
-# Prints Redis's ACL file. It is made and not shipped, since a shipped one would carry a publicly known password;
-# Redis keeps the SHA-256 of each password only. For a Redis without compose:
-#   CALLNUMBER_REDIS_PASSWORD=... CALLNUMBER_REDIS_OPERATOR_PASSWORD=... sh make-acl.sh > /etc/redis/users.acl
-# For a server that others follow, that Sentinels watch, or that is to be in a Cluster also CALLNUMBER_REDIS_REPLICA_PASSWORD,
-# CALLNUMBER_REDIS_SENTINEL_PASSWORD and CALLNUMBER_REDIS_CLUSTER_PASSWORD.
+# Prints the ACL file of your Redis: a user for coordinators, one for the operator, and no other.
+# You make the file yourself, because a shipped one would have a publicly known password. It has the
+# SHA-256 of each password only.
+#
+#     export CALLNUMBER_REDIS_PASSWORD="$(openssl rand -hex 32)"
+#     export CALLNUMBER_REDIS_OPERATOR_PASSWORD="$(openssl rand -hex 32)"
+#     sh make-acl.sh > /etc/redis/users.acl
+#
+# If the server has replicas, Sentinels or is part of a Cluster, set
+# CALLNUMBER_REDIS_REPLICA_PASSWORD, CALLNUMBER_REDIS_SENTINEL_PASSWORD and
+# CALLNUMBER_REDIS_CLUSTER_PASSWORD, too. docs/how-to/secure.md has an example.
 set -eu
 
-# The passwords are part of URLs, too, so they are letters, digits, dashes and underscores: openssl rand -hex 32 makes one.
+# Passwords have only letters, digits, dashes and underscores, because they are part of URLs, too.
 hash_of() {
   eval "password=\${$1:-}"
   case $password in *[!A-Za-z0-9_-]*) refuse "$1 has characters that a URL would change" ;; esac
@@ -17,7 +23,7 @@ hash_of() {
   echo "$hash"
 }
 
-# macOS has shasum, and a small system perhaps openssl alone.
+# macOS has shasum instead of sha256sum, and a small system may have openssl only.
 sha256() {
   if command -v sha256sum > /dev/null; then sha256sum
   elif command -v shasum > /dev/null; then shasum -a 256
@@ -26,7 +32,7 @@ sha256() {
   fi
 }
 
-# Nothing for a user that is not wanted.
+# Prints nothing without a password, so that the user is not created.
 hash_if_given() {
   eval "given=\${$1:-}"
   [ -z "$given" ] || hash_of "$1"
@@ -36,7 +42,7 @@ refuse() {
   fail "$1. Make one with: openssl rand -hex 32"
 }
 
-# Nothing is printed yet: all hashes are made before the first line.
+# Ends before the first line is printed, so that no file is made in part.
 fail() {
   echo "make-acl: $1" >&2
   exit 1
@@ -48,48 +54,57 @@ replica_hash=$(hash_if_given CALLNUMBER_REDIS_REPLICA_PASSWORD)
 sentinel_hash=$(hash_if_given CALLNUMBER_REDIS_SENTINEL_PASSWORD)
 cluster_hash=$(hash_if_given CALLNUMBER_REDIS_CLUSTER_PASSWORD)
 
-# What the scripts, the ledger and the look before leasing need, and on our keys alone; test/deploy tries that nothing is missing
-# and nothing too much. Nothing here deletes, renames or sets a key aside; leases are trimmed off a ledger (XDEL, HDEL), but never its
-# newest. For a database other than 0, +select is needed too.
+# What a coordinator needs: its scripts, the ledger and the check of the server before leasing. No
+# command here deletes or renames a key. XDEL and HDEL trim old leases from a ledger. If your URL
+# names another database than 0, add +select.
 coordinator="+ping +hello +info +time +wait
   +eval +evalsha +script|load
   +type +ttl +hget +hmget +hset +hsetnx +hkeys +hlen
   +xadd +xrange +xrevrange +xdel +hdel
   +cluster|info +cluster|slots"
 
-# To read everything, recover a record (PERSIST, and RENAMENX for a key of another type in its place) or move a store here, take backups
-# and shut down. It cannot flush, delete or change the configuration either, nor make this server a copy of another: a lost counter is the
-# one thing that must not happen by a slip. Nor can it hold up or cut off other clients: of what concerns connections it has the list alone. CONFIG GET shows it the password of the replicas
-# (masterauth), since Redis knows no right to one line of it: its password is worth as much as theirs, which is all that the server holds.
+# What you need to read everything, to recover or move a store, to back up and to shut down. PERSIST
+# and RENAMENX repair a record, for example if a key of another type is in its place.
+#
+# This user cannot flush, delete, change the configuration or make this server a replica of another
+# one, because no slip may lose the last run. It can list connections, but not pause or close them.
+# It sees the password of the replicas (masterauth), because Redis cannot grant single lines of
+# CONFIG GET. So protect its password as you protect all data of the server.
 operator="$coordinator
   +@read +client|list +config|get +acl|whoami +acl|list +acl|getuser +role +slowlog +latency +memory|usage
   +persist +renamenx +bgsave +bgrewriteaof +lastsave +shutdown"
 
-# Every client is the default user until it logs in, and none can log in as it: it is off and has no password. Its rights are those of
-# the append-only file: Redis 7.0 replays it as this user, and drops without a word every transaction in it that the user may not do.
+# No client can log in as the default user, because it is off and has no password. It keeps all
+# rights, because Redis 7.0 replays the append-only file as this user. It would silently drop each
+# transaction for which the user lacks a right.
 echo "user default off resetpass ~* &* +@all"
-# Unquoted, so that line breaks become spaces: an ACL file has one line for each user.
+# Unquoted, so that line breaks become spaces, because an ACL file has one line for each user.
 echo user callnumber on resetpass "#$coordinator_hash" resetkeys "~callnumber:*" resetchannels -@all $coordinator
 echo user operator on resetpass "#$operator_hash" resetkeys "~callnumber:*" resetchannels -@all $operator
 
-# Who follows: reads all there is, and asks for nothing else. As masteruser and masterauth in each server's redis.conf.
+# The user of replicas: copies all data, and may do nothing else. Name it as masteruser and
+# masterauth in redis.conf of each server.
 if [ -n "$replica_hash" ]; then
   echo user replica on resetpass "#$replica_hash" resetkeys resetchannels -@all +ping +replconf +psync
 fi
 
-# Who watches, and makes another server the master: what the documentation of Sentinel names, on its own channel and less what only
-# clients ask (ROLE). As auth-user and auth-pass in sentinel.conf. It can make this server a copy of any other one: its password is worth
-# as much as the operator's. Without CONFIG REWRITE or CLIENT KILL, which are part of the transaction of a promotion, there is none; without CLIENT SETNAME
-# the servers refuse something each time that a Sentinel connects. SCRIPT KILL is sent only to a server that answers BUSY for longer than
-# down-after-milliseconds: it ends a script that has written nothing yet, and may save a fail-over.
+# The user of Sentinels, with the rights that their documentation names, on their own channel only.
+# ROLE is left out, because only clients send it. Name it as auth-user and auth-pass in
+# sentinel.conf. It can make this server a replica of any other one, so protect its password like
+# the operator's.
+#
+# CONFIG REWRITE and CLIENT KILL are needed, because they are part of the transaction of a
+# promotion. CLIENT SETNAME is needed, because each Sentinel sends it when it connects. SCRIPT KILL
+# goes only to a server that answers BUSY for longer than down-after-milliseconds. It ends a script
+# that has written nothing yet, and can save a failover.
 if [ -n "$sentinel_hash" ]; then
   echo user sentinel on resetpass "#$sentinel_hash" resetkeys resetchannels "&__sentinel__:hello" -@all +ping +info +publish \
     +subscribe +multi +exec +slaveof "+config|rewrite" "+client|setname" "+client|kill" "+script|kill"
 fi
 
-# Who makes a Cluster of servers, gives a master one more replica and has a replica take over: what redis-cli --cluster sends for that, and
-# nothing that moves slots or makes servers forget each other. It can join this Cluster and a foreign one: its password is worth
-# as much as the operator's.
+# The user who sets up a Cluster, adds replicas and fails over. It has what `redis-cli --cluster`
+# sends for that, but cannot move slots or remove nodes. It can join this Cluster with another one,
+# so protect its password like the operator's.
 if [ -n "$cluster_hash" ]; then
   echo user cluster on resetpass "#$cluster_hash" resetkeys resetchannels -@all +info "+cluster|info" "+cluster|nodes" \
     "+cluster|addslots" "+cluster|set-config-epoch" "+cluster|meet" "+cluster|replicate" "+cluster|failover"

@@ -1,27 +1,33 @@
--- Call numbers in SQL, for MariaDB 10.11 and MySQL 8: to read them, to write them, and to check what stands in a column.
+-- Call numbers in SQL, for MariaDB 10.11 and MySQL 8: functions that decode, encode and check them.
 --
---   mariadb archive < call-numbers.mariadb.sql
+--     mariadb archive < call-numbers.mariadb.sql
 --
--- Run again it replaces its own functions and touches nothing else. No function reads or writes a table; each is one expression, so that
--- every client can send this file, with DELIMITER or without. NULL gives NULL, and so does whatever is no call number: a wrong length, a
--- wrong character, a number beyond dxlGgaI3, a run of 1.5. Case counts, and spaces at the end do, whatever the connection's collation is.
+-- You can run this file again, because it replaces its own functions only. No function reads or
+-- writes a table. Each is one expression, so that every client can send this file, with DELIMITER
+-- or without. docs/how-to/store-call-numbers.md shows which column to use.
 --
--- Inside the functions, that is. What they answer is compared as the other side wants it: exactly with a column of ascii_bin, but with a
--- literal by the connection's collation, which may take 2vznwe2i for 2VznWE2i. Write BINARY before the literal.
+-- NULL gives NULL, and so does a text that is not a call number. For example, it has a wrong length
+-- or a wrong character, is beyond dxlGgaI3, or its run is 1.5. Inside the functions case counts,
+-- and so do spaces at the end, whatever the collation of the connection is.
 --
--- None of these makes a NEW call number: its version, run and sequence come from a client that leased the run from a coordinator. The
--- functions at the end are other people's numbering schemes, which can repeat; each says by how much.
+-- If you compare a result with a literal, write BINARY before the literal. Otherwise the collation
+-- of the connection applies, which may take 2vznwe2i for 2VznWE2i. A column of ascii_bin is
+-- compared exactly.
 --
--- docs/how-to/store-call-numbers.md tells which column to keep call numbers in.
+-- No function here makes a NEW call number. Its version, run and sequence come from a client that
+-- leased the run from a coordinator. The functions at the end are of other numbering schemes, which
+-- can repeat numbers. Each comment has the odds.
 
--- Arguments are text throughout, numbers too. The server makes them fit what is declared by the mode of the caller's session, and in a lax
--- one would make 2VznWE2i of 2VznWE2ii, 2 of 1.5 and 0 of any word. Text takes them as they are, and the functions look for themselves.
+-- All arguments are text, also those that are numbers, because in a lax mode the server changes a
+-- number before the function sees it. For example, it makes 2 of 1.5, 0 of any word, and 2VznWE2i
+-- of 2VznWE2ii. The functions check the text themselves.
 
--- A function keeps the mode it was made in: nothing in it is to be read otherwise because of the session that installed it.
+-- A function keeps the mode in which it was made, so this mode does not depend on your session.
 SET @callnumber_sql_mode = @@sql_mode;
 SET sql_mode = 'STRICT_ALL_TABLES';
 
--- The number, 0 to 2^47 - 1, that a call number writes in base62; the compact form for a BIGINT column. Numbers and spellings sort alike.
+-- The number, 0 to 2^47 - 1, that a call number encodes in base62. Use it for a BIGINT column. It
+-- sorts like the call number.
 DROP FUNCTION IF EXISTS call_number_to_number;
 CREATE FUNCTION call_number_to_number(spelling LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
   RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
@@ -36,7 +42,7 @@ CREATE FUNCTION call_number_to_number(spelling LONGTEXT CHARACTER SET utf8mb4 CO
       + (NULLIF(LOCATE(SUBSTRING(spelling, 8, 1), _utf8mb4'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz' COLLATE utf8mb4_bin), 0) - 1),
     NULL));
 
--- The eight characters of such a number.
+-- The eight characters of a number from call_number_to_number.
 DROP FUNCTION IF EXISTS call_number_from_number;
 CREATE FUNCTION call_number_from_number(number LONGTEXT CHARACTER SET utf8mb4)
   RETURNS CHAR(8) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
@@ -66,20 +72,21 @@ CREATE FUNCTION call_number_sequence(spelling LONGTEXT CHARACTER SET utf8mb4 COL
   RETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN call_number_unshuffle(call_number_to_number(spelling)) & 16383;
 
--- 1 where the text is written like a call number, 0 where it is not; it says nothing about whether that number was ever made.
+-- 1 if the text has the form of a call number, else 0. It does not show whether that number was
+-- ever issued.
 DROP FUNCTION IF EXISTS call_number_is_valid;
 CREATE FUNCTION call_number_is_valid(spelling LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
   RETURNS TINYINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN IF(spelling IS NULL, NULL, call_number_to_number(spelling) IS NOT NULL);
 
--- Parts of the functions above, of no use by themselves.
+-- Parts of the functions above. You need not call them yourself.
 
 DROP FUNCTION IF EXISTS call_number_in_range;
 CREATE FUNCTION call_number_in_range(number BIGINT UNSIGNED)
   RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN IF(number <= 140737488355327, number, NULL);
 
--- A whole number from 0 to 10^18 - 1 that is written in digits alone, and NULL for anything else.
+-- A whole number from 0 to 10^18 - 1 that is written in digits only. NULL for anything else.
 DROP FUNCTION IF EXISTS call_number_whole;
 CREATE FUNCTION call_number_whole(number LONGTEXT CHARACTER SET utf8mb4)
   RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
@@ -98,8 +105,11 @@ CREATE FUNCTION call_number_spelling(number BIGINT UNSIGNED)
     SUBSTRING('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (number DIV 62) MOD 62 + 1, 1),
     SUBSTRING('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', number MOD 62 + 1, 1));
 
--- Bit i of the shuffled number is bit T[i] of version, run and sequence, both counted from the most significant of 47:
--- T = 3 15 20 26 6 25 23 0 16 41 18 46 42 32 31 34 1 12 7 38 33 24 2 10 14 37 5 43 13 29 27 35 21 8 44 4 9 30 36 19 39 45 40 17 22 11 28
+-- Bit i of the shuffled number is bit T[i] of version, run and sequence, both counted from the most
+-- significant of 47. This is T:
+--
+--     3 15 20 26 6 25 23 0 16 41 18 46 42 32 31 34 1 12 7 38 33 24 2 10
+--     14 37 5 43 13 29 27 35 21 8 44 4 9 30 36 19 39 45 40 17 22 11 28
 DROP FUNCTION IF EXISTS call_number_shuffle;
 CREATE FUNCTION call_number_shuffle(value BIGINT UNSIGNED)
   RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
@@ -134,12 +144,15 @@ CREATE FUNCTION call_number_unshuffle(value BIGINT UNSIGNED)
     | (((value >> 6) & 1) << 7) | (((value >> 5) & 1) << 1) | (((value >> 4) & 1) << 6) | (((value >> 3) & 1) << 29)
     | (((value >> 2) & 1) << 24) | (((value >> 1) & 1) << 35) | (((value >> 0) & 1) << 18);
 
--- ---------------------------------------------------------------------------------------------------------------------------------
--- Two schemes whose numbers SQL can make by itself, kept to read what archives hold and to compare. Both CAN REPEAT.
+-- Two other schemes, whose numbers SQL can make by itself. Use them to read numbers that an archive
+-- has, and to compare. Both CAN REPEAT.
 --
--- Each comes as its number (BIGINT UNSIGNED; NULL where it would not fit), as twenty digits (`_padded`, which is what to store if it
--- must be text), and as it was first published (`_as_written`), without the zeros, which is why those of the second can be written alike.
--- ---------------------------------------------------------------------------------------------------------------------------------
+-- Each scheme has three forms:
+--
+-- - A number (BIGINT UNSIGNED), or NULL if it does not fit.
+-- - Twenty digits (`_padded`). Store this form if you need text.
+-- - The form in which it was first published (`_as_written`), without the zeros. Two numbers of the
+--   second scheme can be equal in this form.
 
 -- 13 digits of milliseconds since 2011-01-01 00:00:00 UTC, 6 random digits, 1 digit for the server.
 DROP FUNCTION IF EXISTS mysql_bigint_13_6_1;
@@ -154,26 +167,29 @@ CREATE FUNCTION mysql_bigint_13_6_1_padded(
   RETURNS CHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN CONCAT(mysql_scheme_digits(time_ms, 13), mysql_scheme_digits(random, 6), mysql_scheme_digits(server, 1));
 
--- As the published code writes it: the milliseconds without zeros in front.
+-- In the form of the published code: the milliseconds without zeros in front.
 DROP FUNCTION IF EXISTS mysql_bigint_13_6_1_as_written;
 CREATE FUNCTION mysql_bigint_13_6_1_as_written(
     time_ms LONGTEXT CHARACTER SET utf8mb4, random LONGTEXT CHARACTER SET utf8mb4, server LONGTEXT CHARACTER SET utf8mb4)
   RETURNS VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN CONCAT(CAST(mysql_scheme_digits(time_ms, 13) AS UNSIGNED), mysql_scheme_digits(random, 6), mysql_scheme_digits(server, 1));
 
--- One of this moment. Repeats: two of the same millisecond and server digit are equal once in 1,000,000, and the moment is that at which
--- the statement began, so all rows of one statement have the same: of 1,000 rows two are equal in 39 of 100 statements, and of more
--- than 1,000,000 rows always. A clock set back gives the milliseconds of before again, and servers beyond ten share digits.
+-- A number of the current time. It repeats: two numbers of the same millisecond and server digit
+-- are equal once in 1,000,000. All rows of one statement have the same millisecond, because the
+-- time is that at which the statement began. For example, with 1,000 rows a statement, 39 of 100
+-- statements have two equal numbers. With more than 1,000,000 rows, each statement has. A clock
+-- that is set back gives earlier milliseconds again. With more than ten servers, some share a
+-- digit.
 DROP FUNCTION IF EXISTS mysql_bigint_13_6_1_now;
 CREATE FUNCTION mysql_bigint_13_6_1_now(server LONGTEXT CHARACTER SET utf8mb4)
   RETURNS BIGINT UNSIGNED NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN mysql_bigint_13_6_1(
-    -- In UTC throughout: the hour that a local clock shows twice would be numbered twice.
+    -- In UTC, because a local clock shows one hour of the year twice.
     TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'2011-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000,
     FLOOR(RAND() * 1000000), server);
 
--- 11 digits of seconds since 2011-01-01 05:00:00 UTC (midnight in New York), then the right 9 of the decimal digits of the first eight
--- hexadecimal digits of a UUID, padded with zeros.
+-- 11 digits of seconds since 2011-01-01 05:00:00 UTC (midnight in New York), then 9 digits of a
+-- UUID. They are the last decimal digits of its first eight hexadecimal digits, padded with zeros.
 DROP FUNCTION IF EXISTS mysql_sql_11_9;
 CREATE FUNCTION mysql_sql_11_9(
     seconds LONGTEXT CHARACTER SET utf8mb4, uuid_first_8 LONGTEXT CHARACTER SET utf8mb4)
@@ -186,27 +202,32 @@ CREATE FUNCTION mysql_sql_11_9_padded(
   RETURNS CHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN CONCAT(mysql_scheme_digits(seconds, 11), LPAD(mysql_scheme_right_9_of_hex(uuid_first_8), 9, '0'));
 
--- As published, without LPAD: ids whose right part has fewer than nine digits come out shorter, and sort and compare wrongly. Second 1 with
--- 110000000 and second 11 with 10000000 are both written 1110000000.
+-- As published, without LPAD. If the right part has fewer than nine digits, the id is shorter, and
+-- sorts and compares wrongly. For example, second 1 with 110000000 and second 11 with 10000000 both
+-- give 1110000000.
 DROP FUNCTION IF EXISTS mysql_sql_11_9_as_written;
 CREATE FUNCTION mysql_sql_11_9_as_written(
     seconds LONGTEXT CHARACTER SET utf8mb4, uuid_first_8 LONGTEXT CHARACTER SET utf8mb4)
   RETURNS VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN CONCAT(CAST(mysql_scheme_digits(seconds, 11) AS UNSIGNED), mysql_scheme_right_9_of_hex(uuid_first_8));
 
--- One of this moment. Repeats: the eight digits count 100 ns of the clock and forget which server it was. One server alone repeats none within
--- a second; two servers that make r each in the same second make r * r / 10,000,000 equal ones in the mean: 1,000 each, one in ten
--- seconds. All rows of one statement have the second at which it began, and the nine digits come round every 100 seconds: one that takes
--- longer can repeat. A clock set back gives the seconds of before again.
+-- A number of the current time. It repeats, because the eight hexadecimal digits count 100 ns of
+-- the clock, and do not contain the server. One server alone repeats none within a second. Two
+-- servers that make r numbers each in the same second make r * r / 10,000,000 equal ones on
+-- average. For example, with 1,000 each, they make one in ten seconds.
+--
+-- All rows of one statement have the second at which it began, and the nine digits repeat every 100
+-- seconds. So a statement that takes longer can repeat numbers. A clock that is set back gives
+-- earlier seconds again.
 DROP FUNCTION IF EXISTS mysql_sql_11_9_now;
 CREATE FUNCTION mysql_sql_11_9_now()
   RETURNS BIGINT UNSIGNED NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN mysql_sql_11_9(
     TIMESTAMPDIFF(SECOND, TIMESTAMP'2011-01-01 05:00:00', UTC_TIMESTAMP()), LEFT(UUID(), 8));
 
--- Parts of the functions above, of no use by themselves.
+-- Parts of the functions above. You need not call them yourself.
 
--- The number in as many digits; NULL where it is not whole, or too great for them.
+-- The number in as many digits. NULL if it is not whole, or has more digits.
 DROP FUNCTION IF EXISTS mysql_scheme_digits;
 CREATE FUNCTION mysql_scheme_digits(number LONGTEXT CHARACTER SET utf8mb4, digit_count TINYINT UNSIGNED)
   RETURNS VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER

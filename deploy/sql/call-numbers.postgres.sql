@@ -1,19 +1,24 @@
--- Call numbers in SQL, for PostgreSQL 14 or later: to read them, to write them, and a type that takes nothing else.
+-- Call numbers in SQL, for PostgreSQL 14 or later: functions that decode and encode them, and a
+-- type for your columns.
 --
---   psql -d archive -f call-numbers.postgres.sql
+--     psql -d archive -f call-numbers.postgres.sql
 --
--- You can run it again: it replaces its own functions and touches nothing else. No function reads or writes a table. NULL
--- gives NULL, and so does what is no call number, because a query over old data must not end at the first bad row: a wrong
--- length, a wrong character, a number beyond dxlGgaI3. Case counts, whatever the collation of the column is.
+-- For example, with the number 2VznWE2i of version 0, run 99 and sequence 345:
 --
--- None of these makes a NEW call number: its version, run and sequence come from a client that leased the run from a
--- coordinator. A lease inside your own transaction would repeat when that is rolled back.
+--     CREATE TABLE messages (call_number callnumber PRIMARY KEY, message text NOT NULL);
+--     SELECT callnumber_encode(0, 99, 345);            -- 2VznWE2i
+--     SELECT * FROM callnumber_decode('2VznWE2i');     -- 0 | 99 | 345
 --
---   CREATE TABLE messages (call_number callnumber PRIMARY KEY, message text NOT NULL);
---   SELECT callnumber_encode(0, 99, 345);            -- 2VznWE2i
---   SELECT * FROM callnumber_decode('2VznWE2i');     -- 0 | 99 | 345
+-- You can run this file again, because it replaces its own functions only. No function reads or
+-- writes a table. NULL gives NULL, and so does a text that is not a call number, because a query
+-- over old data must not end at the first bad row. That is a text of a wrong length, with a wrong
+-- character, or beyond dxlGgaI3. Case counts, whatever the collation of the column is.
+--
+-- No function here makes a NEW call number. Its version, run and sequence come from a client that
+-- leased the run from a coordinator. A lease inside your own transaction would repeat numbers when
+-- you roll back.
 
--- The number, 0 to 2^47 - 1, that a call number writes in base62; the compact form for a bigint column.
+-- The number, 0 to 2^47 - 1, that a call number encodes in base62. Use it for a bigint column.
 CREATE OR REPLACE FUNCTION callnumber_to_number(spelling text) RETURNS bigint
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN (
@@ -24,15 +29,16 @@ CREATE OR REPLACE FUNCTION callnumber_to_number(spelling text) RETURNS bigint
       FROM unnest('{3521614606208,56800235584,916132832,14776336,238328,3844,62,1}'::bigint[]) WITH ORDINALITY AS places(place, at)
     ) AS digits(digit, place));
 
--- The eight characters of such a number.
+-- The eight characters of a number from callnumber_to_number.
 CREATE OR REPLACE FUNCTION callnumber_from_number(number bigint) RETURNS text
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN CASE WHEN number >= 0 AND number < 1::bigint << 47 THEN (
     SELECT string_agg(substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (number / place % 62)::integer + 1, 1), '' ORDER BY at)
     FROM unnest('{3521614606208,56800235584,916132832,14776336,238328,3844,62,1}'::bigint[]) WITH ORDINALITY AS places(place, at)) END;
 
--- Version (0 to 7), run (0 to 2^30 - 1) and sequence (0 to 2^14 - 1) of a call number. Bit i of its number is bit T[i] of
--- the three, both counted from the most significant of 47; the list below is T.
+-- Version (0 to 7), run (0 to 2^30 - 1) and sequence (0 to 2^14 - 1) of a call number. Bit i of its
+-- number is bit T[i] of the three, both counted from the most significant of 47. The list below is
+-- T.
 CREATE OR REPLACE FUNCTION callnumber_decode(spelling text, OUT version integer, OUT run integer, OUT sequence integer)
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
@@ -52,7 +58,7 @@ CREATE OR REPLACE FUNCTION callnumber_encode(version integer, run integer, seque
     FROM unnest('{3,15,20,26,6,25,23,0,16,41,18,46,42,32,31,34,1,12,7,38,33,24,2,10,14,37,5,43,13,29,27,35,21,8,44,4,9,30,36,19,39,45,40,17,22,11,28}'::integer[])
       WITH ORDINALITY AS bits_of(bit, at)) END;
 
--- A type for columns: text that is written like a call number, compared byte by byte.
+-- A type for columns: text that has the form of a call number, compared byte by byte.
 DO $$ BEGIN
   CREATE DOMAIN callnumber AS text COLLATE "C"
     CONSTRAINT written_like_a_call_number CHECK (VALUE IS NULL OR callnumber_to_number(VALUE) IS NOT NULL);

@@ -1,43 +1,52 @@
--- Log rotation for MariaDB 10.11: on a schedule, an event replaces a log table by an empty one and drops the oldest rotated tables.
+-- Log rotation for MariaDB 10.11. On a schedule, an event replaces a log table by an empty one and
+-- drops the oldest rotated tables. First edit the event at the end of this file: the log table, the
+-- schedule, and how many rotated tables to keep. If you have several logs, make one event for each.
 --
 --   mariadb archive < rotate-log.mariadb.sql
 --
--- First edit the event at the end of this file: the log table, the schedule, and how many rotated tables to keep. Several logs need one
--- event each. Run again, the file replaces its procedure and its event; it keeps the tables.
+-- You can run this file again. It then replaces its procedure and its event, and keeps the tables.
 --
--- The server runs events only with `event_scheduler = ON` in the section [mariadbd] of its configuration: SET GLOBAL is lost at a restart.
--- `mariadb-dump --events --routines archive` includes everything; the definer must exist on the other server. A replica replicates the
--- rotations and does not run the event: after you promote it, enable the event there, with the ALTER below.
---
--- To see that it runs, in UTC:
+-- Set `event_scheduler = ON` in the section [mariadbd] of the configuration, because the server
+-- runs no event otherwise, and SET GLOBAL is lost at a restart. To see that the event runs, in UTC:
 --
 --   SELECT event_name, status, last_executed FROM information_schema.events;
 --   SELECT * FROM log_rotations;
 --
--- The event runs as its definer, the user who ran this file or altered the event last. A definer that can do only this and cannot log in:
+-- The event runs as its definer, the user who ran this file or altered the event last. A definer
+-- that can do only this and cannot log in:
 --
 --   CREATE USER log_rotation@localhost ACCOUNT LOCK;
 --   GRANT SELECT, INSERT, UPDATE, CREATE, ALTER, DROP, TRIGGER, EVENT, EXECUTE ON archive.* TO log_rotation@localhost;
 --   ALTER DEFINER = log_rotation@localhost EVENT rotate_import_log ENABLE;
 --
--- TRIGGER is there because the procedure checks for triggers. It cannot see a foreign key of another database that references the log: after
--- a rotation, that key references the rotated table.
+-- The definer needs TRIGGER, because the procedure checks for triggers. The procedure cannot see a
+-- foreign key of another database that references the log. After a rotation, that key references
+-- the rotated table.
 --
--- An id of a log is never issued twice: the new table starts 1,000,000,000 above the counter of the old one. No server inserts that many
--- rows before the rename, which waits at most 2 seconds for transactions that use the log. An id that a writer chooses itself can be further
--- ahead; the procedure then reports it and continues above it. Nine million rotations fit 2^53.
+-- `mariadb-dump --events --routines archive` includes everything. The definer must exist on the
+-- other server. A replica replicates the rotations and does not run the event. After you promote
+-- it, enable the event there, with the ALTER above.
 --
--- During this wait, new writers wait, too. After it, the log stays as it is until the next run, so a transaction that stays open prevents
--- each rotation. A transaction that began before a rotation and reads the log after it fails with error 1412; this includes
--- `mariadb-dump --single-transaction`. Schedule the event at another time than the backup.
+-- An id of a log is never issued twice, because the new table starts 1,000,000,000 above the
+-- counter of the old one. For example, after the id 5,000 the new table continues at 1,000,005,001.
+-- No server inserts that many rows before the rename, which waits at most 2 seconds for
+-- transactions that use the log. If a writer chose an id that is further ahead, the procedure
+-- reports it and continues above it. Nine million rotations fit 2^53.
+--
+-- New writers wait during these 2 seconds, too. If a transaction stays open, the log stays as it is
+-- until the next run. A transaction that began before a rotation and reads the log after it fails
+-- with error 1412. This includes `mariadb-dump --single-transaction`, so schedule the event at
+-- another time than the backup.
 --
 -- Not tested: Galera, and MySQL 8, which has neither EXECUTE IMMEDIATE nor WAIT.
 
--- A procedure keeps the mode in which it was created, an event also the time zone of its schedule.
+-- Set here, because a procedure keeps the mode in which it was created, and an event also the time
+-- zone of its schedule.
 SET @rotate_log_sql_mode = @@sql_mode, @rotate_log_time_zone = @@time_zone;
 SET sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00';
 
--- A row for each log with its last rotation and its last failure, in UTC. The server's error log has all failures of the event.
+-- A row for each log with its last rotation and its last failure, in UTC. The error log of the
+-- server has all failures of the event.
 CREATE TABLE IF NOT EXISTS log_rotations (
   log_name VARCHAR(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin NOT NULL PRIMARY KEY,
   rotated_at DATETIME,
@@ -48,14 +57,15 @@ CREATE TABLE IF NOT EXISTS log_rotations (
 
 DELIMITER //
 
--- Rotates a log of this database unless it is empty: `import_log` becomes `import_log_2026_11_25_030000`, the time in UTC. Then drops all
--- rotated tables but the last `keep_count`; 0 or NULL keeps all. Does nothing while another session rotates the same log. After an error,
--- the log is either as before or completely rotated.
+-- Rotates a log of this database unless it is empty. For example, `import_log` becomes
+-- `import_log_2026_11_25_030000`, the time in UTC. Then drops all rotated tables but the last
+-- `keep_count`. 0 or NULL keeps all. Does nothing while another session rotates the same log. After
+-- an error, the log is either as before or completely rotated.
 CREATE OR REPLACE PROCEDURE rotate_log(log_name VARCHAR(46) CHARACTER SET utf8mb3, keep_count INT UNSIGNED)
   MODIFIES SQL DATA SQL SECURITY INVOKER
 rotation: BEGIN
   DECLARE ids_ahead BIGINT UNSIGNED DEFAULT 1000000000;
-  -- Of a signed BIGINT: half of an unsigned one is enough.
+  -- That of a signed BIGINT, because half of an unsigned one is enough.
   DECLARE id_max BIGINT UNSIGNED DEFAULT 9223372036854775807;
   DECLARE lock_name VARCHAR(150) CHARACTER SET utf8mb3 DEFAULT CONCAT('rotate_log ', DATABASE(), '.', log_name);
   DECLARE next_name VARCHAR(64) CHARACTER SET utf8mb3 DEFAULT CONCAT(log_name, '_next');
@@ -72,7 +82,7 @@ rotation: BEGIN
     DO RELEASE_LOCK(lock_name);
     INSERT INTO log_rotations (log_name, failed_at, failure) VALUES (log_name, UTC_TIMESTAMP(), cause)
       ON DUPLICATE KEY UPDATE failed_at = VALUES(failed_at), failure = cause;
-    -- To the caller; of an event, to the server's error log.
+    -- The caller gets the error. For an event, the error log gets it.
     RESIGNAL;
   END;
 
@@ -80,8 +90,9 @@ rotation: BEGIN
     LEAVE rotation;
   END IF;
 
-  -- CREATE TABLE … LIKE copies no trigger and no foreign key, and RENAME TABLE takes them and the references to the log along. A partition
-  -- may end below the new ids. A table that another session alters has no engine and no counter here.
+  -- Rejected, because CREATE TABLE … LIKE copies no trigger and no foreign key, and RENAME TABLE
+  -- takes them and the references to the log along. A partition may end below the new ids. A table
+  -- that another session alters has no engine and no counter here.
   SELECT CASE
       WHEN table_type <> 'BASE TABLE' THEN CONCAT('it is a ', table_type, '. Use a plain table')
       WHEN engine <> 'InnoDB' THEN CONCAT('its engine is ', engine, '. Convert it to InnoDB')
@@ -107,7 +118,8 @@ rotation: BEGIN
 
   EXECUTE IMMEDIATE CONCAT('SELECT EXISTS (SELECT 1 FROM `', log_name, '`) INTO @rotate_log_has_rows');
   IF @rotate_log_has_rows THEN
-    -- With the clock set back, a rotation now would order the rotated tables wrongly, and drop a newer one.
+    -- If the clock was set back, a rotation would order the rotated tables wrongly, and drop a
+    -- newer one.
     SELECT MAX(table_name) INTO cause FROM information_schema.tables
       WHERE table_schema = DATABASE() AND table_name REGEXP rotated_pattern AND table_name >= rotated_name;
     IF cause IS NOT NULL THEN
@@ -115,7 +127,8 @@ rotation: BEGIN
       SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = cause;
     END IF;
 
-    -- A run that failed leaves an empty one, whose counter may be too low by now. One with rows is not ours.
+    -- A run that failed leaves an empty table, whose counter may be too low now. A table with rows
+    -- is not ours.
     IF EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = next_name) THEN
       EXECUTE IMMEDIATE CONCAT('SELECT EXISTS (SELECT 1 FROM `', next_name, '`) INTO @rotate_log_has_rows');
       IF @rotate_log_has_rows THEN
@@ -126,7 +139,8 @@ rotation: BEGIN
     END IF;
     EXECUTE IMMEDIATE CONCAT('CREATE TABLE `', next_name, '` LIKE `', log_name, '`');
 
-    -- The counter and not the greatest id: rows at the end may be deleted, or not committed yet.
+    -- The counter and not the greatest id, because rows at the end may be deleted, or not committed
+    -- yet.
     SELECT auto_increment + ids_ahead INTO first_id
       FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = log_name;
     EXECUTE IMMEDIATE CONCAT('ALTER TABLE `', next_name, '` AUTO_INCREMENT = ', first_id);
@@ -158,7 +172,7 @@ END//
 
 DELIMITER ;
 
--- Every night at 3 o'clock UTC; keeps 30 rotated tables.
+-- Rotates every night at 3:00 UTC, and keeps 30 rotated tables.
 CREATE OR REPLACE EVENT rotate_import_log
   ON SCHEDULE EVERY 1 DAY STARTS '2026-01-01 03:00:00'
   DO CALL rotate_log('import_log', 30);
