@@ -20,8 +20,8 @@ export type StoreVerb = (typeof STORE_VERBS)[number];
 type OtherVerb = "status" | "runs" | "token create";
 
 const TARGET_TO_FILL = new RegExp(`--to ${STORE_URL}\\b`, "g");
-/** Of a store that a message names. */
-const NAMED = /callnumber recover --store (?!STORE_URL\b)(?:'(?:[^']|'\\'')*'|\S+)/g;
+/** Of a store that a message names. One that a coordinator has filled in has its checkpoint directory. */
+const NAMED = /callnumber recover --store (?!STORE_URL\b)(?:'(?:[^']|'\\'')*'|[^'\s]\S*)(?!\S| --checkpoint-dir)/g;
 const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
 
 /** Options of a command by their names; `true` is an option without a value, undefined and `false` are none. */

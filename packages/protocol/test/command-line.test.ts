@@ -34,6 +34,14 @@ test("filledCommands adds the checkpoint option to a recovery of a store that th
   }
 });
 
+test("filledCommands leaves a command alone that another process has filled in, such as the coordinator for a doctor", () => {
+  const context = { storeOption: "--store redis://h:1/0", checkpointOption: "--checkpoint-dir /own" };
+  for (const storeOption of ["--store redis://h:1/0", "--store 'sqlite:/my store.db'"]) {
+    const text = filledCommands(`\`${commandLine("recover", "lists")}\``, { ...context, storeOption });
+    expect(filledCommands(text, { ...context, checkpointOption: "--checkpoint-dir /other" })).toBe(text);
+  }
+});
+
 test("filledCommands fills in the store that a move goes to", () => {
   const text = commandLine("move", "lists", { store: "redis://a:1/0", to: "STORE_URL", apply: true });
   const filled = (storeOption: string, checkpointOption = "") =>

@@ -220,7 +220,7 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
   const done =
     leaseCount === undefined
       ? `Namespace ${namespace} was moved before.`
-      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the high-water mark is run ${runName(version, highWaterMark)}.`;
+      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} ${leaseCount === 1 ? "lease is" : "leases are"} there, the high-water mark is run ${runName(version, highWaterMark)}.`;
   return `${done}\n  new store id       ${storeId}`;
 }
 
