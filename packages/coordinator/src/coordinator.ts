@@ -159,8 +159,7 @@ export class Coordinator {
   /**
    * Makes a namespace: once, before its first lease.
    * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_exists`;
-   *   `namespace_lost` when the namespace has a checkpoint here; `quorum_missing` when fewer replicas are connected, or waited for, than
-   *   `nodeCount` needs; everything that a lease fails with.
+   *   `namespace_lost` when the namespace has a checkpoint here; `quorum_missing` with too few replicas; all that a lease fails with.
    */
   async initNamespace(
     namespace: string,
