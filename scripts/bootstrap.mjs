@@ -1,5 +1,5 @@
 /**
- * Makes a fresh clone ready to run: dependencies installed, TypeScript built, the console built. The npm scripts demo, test and check begin here.
+ * Makes a fresh clone ready to run: dependencies installed, TypeScript built, the console built. `npm install` and the npm scripts begin here.
  * Uses Node alone, since nothing is installed yet, and knows nothing of what is run afterwards.
  * A second run touches no network: npx would ask the registry even for a version it has, so a stamp decides.
  */
@@ -28,6 +28,19 @@ const NPM_SETTINGS_KEPT =
 
 const SIGNALS_PASSED_ON = ["SIGINT", "SIGTERM", "SIGHUP"];
 
+/** The npm script that was typed, where it names this one: a script that goes on with something else runs `npm run -s bootstrap`. */
+const TYPED = process.env.npm_config_loglevel === "silent" ? undefined : process.env.npm_lifecycle_event;
+
+const IS_TERMINAL = process.stdout.isTTY === true && process.env.TERM !== "dumb";
+const PACKAGES = /^Packages: \+(\d+)/m;
+const PROGRESS = /^Progress: resolved \d+, reused \d+, downloaded \d+, added \d+/gm;
+const REDRAW_MS = 200;
+/** In a log each wait is twice as long as the one before, so that an hour is a dozen lines. */
+const FIRST_LINE_MS = 3_000;
+
+// For npx, npm links the root into its cache, and runs `prepare` unseen: there it would install for minutes without a word.
+if (TYPED === "prepare" && process.env.npm_command === "exec") process.exit();
+
 const manifest = JSON.parse(read("package.json"));
 
 refuseOldNode();
@@ -36,6 +49,9 @@ await build();
 placeContract();
 copyErrorReference();
 await buildConsole();
+if (["prepare", "bootstrap", "build"].includes(TYPED)) {
+  console.log("Ready: npm start runs a coordinator, npm run demo shows an archive.");
+}
 
 function refuseOldNode() {
   const [floorMajor, floorMinor] = manifest.engines.node.match(/\d+/g).map(Number);
@@ -55,7 +71,9 @@ async function install() {
   rmSync(STAMP, { force: true });
   const locked = read("pnpm-lock.yaml");
   // pnpm keeps the lock file frozen where CI is set. Elsewhere it adds what is missing, such as a new package under examples.
-  await run("npx", ["--yes", pnpm, "install", "--prefer-offline"], {
+  const start = Date.now();
+  const output = await run("npx", ["--yes", pnpm, "install", "--prefer-offline", "--ignore-scripts"], {
+    progress: installed,
     env: environmentWithoutNpm(),
     // On Windows npx is a .cmd file, which only a shell can start.
     shell: process.platform === "win32",
@@ -69,10 +87,22 @@ async function install() {
     console.log("pnpm-lock.yaml was out of date. It is updated: commit it with the package.json that changed.");
   }
   writeFileSync(STAMP, hashOfInstallInputs());
+  const [, count = "the"] = PACKAGES.exec(output) ?? [];
+  console.log(`Installed ${count} ${count === "1" ? "package" : "packages"} in ${secondsSince(start)} s.`);
+}
+
+/** How far pnpm has come. */
+function installed(output) {
+  const [, total] = PACKAGES.exec(output) ?? [];
+  const [, reused, downloaded, added] = output.match(PROGRESS)?.at(-1)?.match(/\d+/g) ?? [];
+  if (total === undefined || added === undefined) return "Starting pnpm";
+  const fetched = Number(reused) + Number(downloaded);
+  return fetched < Number(total) ? `Fetched ${fetched} of ${total} packages` : `Linked ${added} of ${total} packages`;
 }
 
 async function build() {
   const output = await run(process.execPath, [TSC, "--build", "--listEmittedFiles", ".", CONTRACT], {
+    progress: () => "Building the TypeScript",
     advice: ["The TypeScript did not compile. The output above names each file and line."],
   });
   const written = output.match(/^TSFILE: .*\.js$/gm);
@@ -101,6 +131,7 @@ async function buildConsole() {
   rmSync(CONSOLE_STAMP, { force: true });
   const vite = join(ROOT, CONSOLE, "node_modules", "vite", "bin", "vite.js");
   await run(process.execPath, [vite, "build", "--logLevel", "warn", join(ROOT, CONSOLE)], {
+    progress: () => "Building the console",
     advice: ["The console was not built. The output above has the reason."],
   });
   writeFileSync(CONSOLE_STAMP, inputs);
@@ -152,15 +183,22 @@ function foldersIn(folder) {
 function environmentWithoutNpm() {
   const entries = Object.entries(process.env);
   return Object.fromEntries(
-    entries.filter(([name]) => !/^npm_/i.test(name) || NPM_SETTINGS_KEPT.test(name.toLowerCase().replaceAll("-", "_"))),
+    // With NODE_ENV=production, which npm sets for --omit=dev, pnpm would leave out the compiler.
+    entries.filter(
+      ([name]) => !/^(npm_|NODE_ENV$)/i.test(name) || NPM_SETTINGS_KEPT.test(name.toLowerCase().replaceAll("-", "_")),
+    ),
   );
 }
 
-/** Runs one step quietly and resolves to its output. When it fails: shows all of it, then the advice, and exits as the step did. */
-function run(command, args, { env = process.env, shell = false, advice }) {
+/**
+ * Runs one step and resolves to its output. Shows only how far it has come, in the words of `progress`. When it fails: shows the whole
+ * output, then the advice, and exits as the step did.
+ */
+function run(command, args, { env = process.env, shell = false, progress, advice }) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: ROOT, env, shell, stdio: ["ignore", "pipe", "pipe"] });
     const chunks = [];
+    const endProgress = showProgress(() => progress(Buffer.concat(chunks).toString()));
     child.stdout.on("data", (chunk) => chunks.push(chunk));
     child.stderr.on("data", (chunk) => chunks.push(chunk));
 
@@ -171,8 +209,12 @@ function run(command, args, { env = process.env, shell = false, advice }) {
     };
     for (const signal of SIGNALS_PASSED_ON) process.on(signal, passOn);
 
-    child.on("error", (error) => fail(`${command} could not be started: ${error.message}`, ...advice));
+    child.on("error", (error) => {
+      endProgress();
+      fail(`${command} could not be started: ${error.message}`, ...advice);
+    });
     child.on("close", (code, signal) => {
+      endProgress();
       for (const name of SIGNALS_PASSED_ON) process.off(name, passOn);
       const output = Buffer.concat(chunks).toString();
       if (code === 0) return resolve(output);
@@ -183,6 +225,34 @@ function run(command, args, { env = process.env, shell = false, advice }) {
       process.exit(code ?? 128 + constants.signals[signal]);
     });
   });
+}
+
+/** On a terminal, one line that changes; in a log, a line now and then. Returns what ends it. */
+function showProgress(words) {
+  const start = Date.now();
+  const line = () => `${words()}: ${secondsSince(start)} s`;
+  if (IS_TERMINAL) {
+    const draw = () => process.stdout.write(`\r\x1b[K${line().slice(0, (process.stdout.columns || 80) - 1)}`);
+    draw();
+    const timer = setInterval(draw, REDRAW_MS);
+    return () => {
+      clearInterval(timer);
+      process.stdout.write("\r\x1b[K");
+    };
+  }
+  let timer;
+  const showAfter = (waitMs) => {
+    timer = setTimeout(() => {
+      console.log(`  ${line()}`);
+      showAfter(2 * waitMs);
+    }, waitMs);
+  };
+  showAfter(FIRST_LINE_MS);
+  return () => clearTimeout(timer);
+}
+
+function secondsSince(start) {
+  return Math.round((Date.now() - start) / 1_000);
 }
 
 function fail(...lines) {
