@@ -50,22 +50,35 @@ test("images leave out what git ignores", () => {
 const HOOKS = ["preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"];
 const STORE = join(REPOSITORY, "node_modules", ".pnpm");
 
-interface Manifest {
+interface Manifest extends Readonly<Record<string, unknown>> {
   readonly name: string;
   readonly scripts?: Readonly<Record<string, string>>;
 }
 
-test("our own packages have no install scripts", () => {
+test("our own packages have no install scripts, and the workspace only the bootstrap", () => {
   const folders = ["packages", "examples"].flatMap((kind) =>
     readdirSync(join(REPOSITORY, kind)).map((name) => join(kind, name)),
   );
-  const manifests = [".", ...folders].map((folder) => join(REPOSITORY, folder, "package.json")).filter(existsSync);
+  const manifests = folders.map((folder) => join(REPOSITORY, folder, "package.json")).filter(existsSync);
   expect(manifests.length).toBeGreaterThan(4);
   expect(manifests.filter((path) => hooksOf(manifestAt(path), HOOKS).length > 0)).toEqual([]);
+  const workspace = manifestAt(join(REPOSITORY, "package.json"));
+  expect(hooksOf(workspace, HOOKS)).toEqual(["prepare"]);
+  expect(workspace.scripts?.["prepare"]).toBe("node scripts/bootstrap.mjs");
 });
 
-test("npm runs no install scripts, and pnpm denies each by name, and new ones", () => {
-  expect(readFileSync(join(REPOSITORY, ".npmrc"), "utf8")).toMatch(/^ignore-scripts=true$/m);
+test("npm finds nothing to install in the workspace, so it runs no other package's script", () => {
+  expect(readFileSync(join(REPOSITORY, ".npmrc"), "utf8")).toMatch(/^legacy-peer-deps=true$/m);
+  const { name, license, bin, engines, peerDependencies, ...others } = manifestAt(join(REPOSITORY, "package.json"));
+  for (const kind of ["dependencies", "devDependencies", "optionalDependencies", "workspaces"]) {
+    expect(others, `${kind}: what is installed belongs to the peers (ADR 0005)`).not.toHaveProperty(kind);
+  }
+  // Else `npm install` changes it: run that to repair it.
+  const { packages } = JSON.parse(readFileSync(join(REPOSITORY, "package-lock.json"), "utf8"));
+  expect(packages).toEqual({ "": { name, license, bin, engines, peerDependencies } });
+});
+
+test("pnpm denies each package's install scripts by name, and new ones", () => {
   const settings = readFileSync(join(REPOSITORY, "pnpm-workspace.yaml"), "utf8");
   expect(settings).toMatch(/^strictDepBuilds: true$/m);
   expect(settings).not.toMatch(/dangerouslyAllowAllBuilds|onlyBuiltDependencies/);
