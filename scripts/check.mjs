@@ -19,6 +19,7 @@ const STEPS = [
   ["dead code", "knip", []],
   ["names and lengths", process.execPath, ["scripts/style.mjs"]],
   ["plain words", process.execPath, ["scripts/prose.mjs"]],
+  ["picture of the README", process.execPath, ["scripts/diagram.mjs", "--check"]],
   ["weight of codec, client and console", process.execPath, ["scripts/size.mjs"]],
   ["types of the Python client", process.execPath, ["scripts/python-types.mjs"]],
   // Through npm: publint would ask for a pnpm on PATH, which a fresh machine has not.
