@@ -60,6 +60,16 @@ const EXCEPTIONS = [
   ["deploy/sql/call-numbers.postgres.sql", "spelling", "a name of parameters, which CREATE OR REPLACE can't change"],
 ].map(([file, text]) => ({ file, text, isUsed: false }));
 
+const CONTRIBUTOR_PAGE = /^(?:docs\/(?:adr|internals)\/|ARCHITECTURE|CHANGELOG|CONTRIBUTING|test\/|bench\/)/;
+/** Of all other pages: how often they give a reason or an example, speak to the reader, or join two sentences. Per 1,000 words. */
+const RATES = [
+  { name: "because, so that", pattern: /\b(?:because|so that)\b/gi, min: 1 },
+  { name: "for example", pattern: /\bfor example\b/gi, min: 0.7 },
+  { name: "you", pattern: /\byou(?:r|rs|rself)?\b/gi, min: 10 },
+  { name: "semicolons", pattern: /;/g, max: 2 },
+].map((rate) => ({ min: 0, max: Number.POSITIVE_INFINITY, ...rate, count: 0 }));
+let userWordCount = 0;
+
 const breaches = [];
 const files = git("ls-files").filter((name) => TEXTS.test(name) && !SKIPPED.has(name) && existsSync(join(ROOT, name)));
 if (files.length === 0) throw new Error("no file was found: this check would see nothing");
@@ -72,6 +82,11 @@ for (const file of files) {
   for (const { 1: summary, index } of text.matchAll(/\.summary\(\s*"([^"]*)"/g))
     if (summary.length > SUMMARY_LENGTH_MAX)
       report(file, lineAt(text, index), summary, `at most ${SUMMARY_LENGTH_MAX} characters`);
+}
+for (const { name, min, max, count } of RATES) {
+  const rate = ((1_000 * count) / userWordCount).toFixed(1);
+  console.log(`${rate.padStart(5)} ${name} in 1,000 words of pages for users`);
+  if (!(rate >= min && rate <= max)) report("all pages for users", 1, `${name}: ${rate}`, `${min} to ${max}`);
 }
 // A shallow clone shows the commits that it has.
 const subjects = git("log", "--format=%h %s", `--since=${SUBJECTS_SINCE}`);
@@ -99,6 +114,7 @@ function checkWords(file, text) {
 }
 
 function checkDocument(file, text) {
+  if (!CONTRIBUTOR_PAGE.test(file)) countRates(text);
   const lines = text.split("\n");
   for (const [index, line] of lines.entries()) {
     const isUnbreakable = line.startsWith("|") || /^\s*(?:[-*]\s+|\d+\.\s+)?\S*\[[^\]]*\]\([^)]*\)\S*$/.test(line);
@@ -125,6 +141,13 @@ function checkSentences(file, line, lines) {
     if (words.length > SENTENCE_WORDS_MAX)
       report(file, line, `${words.length} words "${words.slice(0, 6).join(" ")} …"`, `at most ${SENTENCE_WORDS_MAX}`);
   }
+}
+
+/** Tables count, too. */
+function countRates(text) {
+  const prose = text.replace(/`[^`]*`/g, "CODE").replace(/\]\([^)]*\)/g, "]");
+  userWordCount += prose.split(/\s+/).filter((word) => /\w/.test(word)).length;
+  for (const rate of RATES) rate.count += prose.match(rate.pattern)?.length ?? 0;
 }
 
 /** Empty lines in place of fenced and indented code, so that the numbers of lines stay. */
