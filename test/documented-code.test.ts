@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { createClient } from "@callnumber/client";
 import { Coordinator, createServer, openStore } from "@callnumber/coordinator";
-import { encodeCallNumber } from "@callnumber/protocol/codec";
+import { encodeCallNumber, isCallNumber } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
 import { folderForTest, REPOSITORY, serve } from "./processes/command.js";
 
@@ -107,9 +107,10 @@ test.each(["SIGINT", "SIGTERM"] as const)(
 /** The page for missing messages, as docs/how-to/show-missing-messages.md gives it to archives: copied out of the document. */
 function whyMissingAt(coordinator: string): (callNumber: string) => Promise<string> {
   const document = readFileSync(join(REPOSITORY, "docs", "how-to", "show-missing-messages.md"), "utf8");
-  const [, example = ""] = /```js\n(const COORDINATOR.*?)```/s.exec(document) ?? [];
+  const [, example = ""] = /```js\n[^`]*?(const COORDINATOR.*?)```/s.exec(document) ?? [];
   expect(example).toContain("http://127.0.0.1:7300");
-  return new Function(`${example.replace("http://127.0.0.1:7300", coordinator)}; return whyMissing;`)();
+  const body = `${example.replace("http://127.0.0.1:7300", coordinator)}; return whyMissing;`;
+  return new Function("isCallNumber", body)(isCallNumber);
 }
 
 test("an archive's page denies a message only when there never was one, and is shown without a coordinator, too", async () => {
@@ -122,5 +123,6 @@ test("an archive's page denies a message only when there never was one, and is s
   expect(await whyMissing(encodeCallNumber({ version: 0, run: 1, sequence: 1 }))).toMatch(/There never was/);
   for (const never of ["2VznWE2i", "nonsense!", "a/b?c#d"]) expect(await whyMissing(never)).toMatch(/There never was/);
   await stop();
+  expect(await whyMissing("zzzzzzzz")).toMatch(/There never was/);
   expect(await whyMissing("2VznWE2i")).toMatch(/may have been removed/);
 });

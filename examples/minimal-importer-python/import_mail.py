@@ -15,7 +15,8 @@ SCHEMA = """
   pragma synchronous = full; -- A commit is on the disk before its numbers count as used.
   create table if not exists facts (name text primary key, value text not null);
   create table if not exists messages (
-    call_number text collate binary primary key, -- Byte for byte: a and A are different digits.
+    call_number text not null collate binary primary key check ( -- Byte for byte: a and A are different digits.
+      length(cast(call_number as blob)) = 8 and call_number not glob '*[^0-9A-Za-z]*' and call_number <= 'dxlGgaI3'),
     content_hash blob not null unique, -- Which message it is. A number can't say that.
     content blob not null
   );
@@ -27,8 +28,9 @@ def main() -> int:
     # Each transaction begins and ends where this program says.
     database = sqlite3.connect(archive, timeout=60, isolation_level=None)
     database.executescript(SCHEMA)
-    # After a signal, too, `with` closes the client.
+    # After a signal, too, `with` closes the client. The next import goes on from there.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
     try:
         # Numbers of any other store than the pinned one are rejected.
         with Client(holder="minimal-importer", expected_store_id=pinned_id(database)) as client:

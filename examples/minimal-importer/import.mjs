@@ -14,7 +14,8 @@ database.exec(`
   pragma synchronous = full; -- A commit is on the disk before its numbers count as used.
   create table if not exists facts (name text primary key, value text not null) strict;
   create table if not exists messages (
-    call_number text collate binary primary key, -- Byte for byte: a and A are different digits.
+    call_number text not null collate binary primary key check ( -- Byte for byte: a and A are different digits.
+      length(cast(call_number as blob)) = 8 and call_number not glob '*[^0-9A-Za-z]*' and call_number <= 'dxlGgaI3'),
     content_hash blob not null unique, -- Which message it is. A number can't say that.
     content blob not null
   ) strict;
@@ -39,8 +40,9 @@ try {
   }
 } catch (error) {
   if (!(error instanceof ClientError)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
+  const isStopped = error.code === "client_closed";
+  console.error(isStopped ? "Stopped by a signal. The next import goes on from here." : error.message);
+  process.exitCode = isStopped ? 0 : 1;
 } finally {
   // The rest of the run is given up. No run is kept for the next time: there are a billion.
   await client.close();

@@ -14,7 +14,7 @@ const pool = new pg.Pool();
 await pool.query(`
   CREATE TABLE IF NOT EXISTS facts (name text PRIMARY KEY, value text NOT NULL);
   CREATE TABLE IF NOT EXISTS messages (
-    call_number text COLLATE "C" PRIMARY KEY CHECK (call_number ~ '^[0-9A-Za-z]{8}$'),
+    call_number text COLLATE "C" PRIMARY KEY CHECK (call_number ~ '^[0-9A-Za-z]{8}$' AND call_number <= 'dxlGgaI3'),
     content_hash bytea NOT NULL UNIQUE,
     content bytea NOT NULL
   );

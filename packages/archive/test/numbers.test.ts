@@ -256,6 +256,23 @@ test("lines that are no entries, and a number that another message has, are name
   expect(problems).toEqual([[0, expect.stringContaining(numberOf(7))]]);
 });
 
+test("a message that was numbered again by an import without the file is named, and one that a kill left is not", async () => {
+  {
+    using archive = archiveOf("lost.db");
+    store(archive, [LETTER], 7);
+  }
+  using archive = archiveOf("new.db");
+  // Appended before a kill, and never stored.
+  appendFileSync(file, entryLine(numberOf(8), OTHER));
+  archive.store([LETTER, OTHER], [numberOf(9), numberOf(9, 1)], ORIGIN);
+  appendFileSync(file, entryLine(numberOf(9, 1), OTHER));
+  await sync(archive);
+  expect(problems).toEqual([[0, expect.stringMatching(`${numberOf(9)} has the number ${numberOf(7)} in it`)]]);
+  problems = [];
+  await sync(archive);
+  expect(problems).toEqual([]);
+});
+
 test("an entry of a usual message has less than 190 bytes", () => {
   const usual = message("Message-ID: <CAF5XHRf8Z6Zp-1qf=g@mail.example.com>\nList-Id: <garden.example.org>\n\nx\n");
   expect(entryLine(numberOf(7), usual).length).toBeLessThan(190);

@@ -6,6 +6,7 @@ const SUMMARY: Summary = {
   outcome: "complete",
   error: null,
   archive: "/a/archive.db",
+  numbersFile: null,
   coordinator: "http://127.0.0.1:7300",
   namespace: "main",
   sameContent: "skip",
@@ -29,6 +30,8 @@ test("the summary shows what was stored, the sources, and whether the import cam
     expect(text).toContain(part);
   }
   expect(text).toMatch(/^Imported into/);
+  expect(text).toContain("file of numbers     none: see --numbers");
+  expect(summaryText({ ...SUMMARY, numbersFile: "/a/n.ndjson" })).toContain("file of numbers     /a/n.ndjson");
   expect(summaryText({ ...SUMMARY, outcome: "stopped" })).toMatch(/^Stopped before the end/);
   expect(summaryText({ ...SUMMARY, outcome: "failed" })).toMatch(/^Failed before the end/);
 });

@@ -5,6 +5,7 @@ import { Archive } from "../archive/archive.js";
 import { ArchiveError } from "../errors.js";
 import { assertWritable, headerLine } from "../numbers/numbers-file.js";
 import { appendMissing, entriesIn } from "../numbers/sync-numbers.js";
+import { printable, quantity } from "../terminal.js";
 import { archivePath, badUsage, type Command, check, parse } from "./command.js";
 
 const HELP = `Writes which message has which number, one JSON object a line.
@@ -56,6 +57,7 @@ export const command: Command = {
     rmSync(written, { force: true });
     appendMissing(archive, written, origin);
     renameSync(written, to);
+    process.stderr.write(`Wrote the numbers of ${quantity(archive.count(), "message")} to ${printable(to)}\n`);
   },
 };
 

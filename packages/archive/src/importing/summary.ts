@@ -14,6 +14,8 @@ export interface Summary {
   outcome: Outcome;
   error: ErrorDetails | null;
   archive: string;
+  /** The file of numbers that was kept; null without one. */
+  numbersFile: string | null;
   coordinator: string;
   namespace: string;
   /**
@@ -47,13 +49,16 @@ const SHOWN_PROBLEM_COUNT_MAX = 20;
 
 /** Returns the summary of an import that has done nothing yet. */
 export function emptySummary(
-  settings: Pick<Summary, "archive" | "coordinator" | "namespace" | "sameContent">,
+  settings: Pick<Summary, "archive" | "coordinator" | "namespace" | "sameContent"> & {
+    readonly numbersFile?: string | undefined;
+  },
 ): Summary {
-  const { archive, coordinator, namespace, sameContent } = settings;
+  const { archive, numbersFile = null, coordinator, namespace, sameContent } = settings;
   return {
     outcome: "complete",
     error: null,
     archive,
+    numbersFile,
     coordinator,
     namespace,
     messages: { stored: 0, alreadyThere: 0, sameContent: 0, notStored: 0 },
@@ -80,7 +85,7 @@ const HEADINGS: Readonly<Record<Outcome, string>> = {
 
 /** Formats the summary for a terminal. */
 export function summaryText(summary: Summary): string {
-  const { outcome, archive, messages, sources } = summary;
+  const { outcome, archive, numbersFile, messages, sources } = summary;
   const { runsLeased, processes, seconds, archiveHolds, storeId, namespace } = summary;
   const rows: [name: string, value: string][] = [
     ["stored now", quantity(messages.stored, "message")],
@@ -96,6 +101,10 @@ export function summaryText(summary: Summary): string {
   // The time of a failure is that of its cause.
   if (outcome !== "failed" && read > 0) rows.push(["read a second", rateText(read / seconds)]);
   rows.push(["archive holds", quantity(archiveHolds ?? 0, "message")]);
+  rows.push([
+    "file of numbers",
+    numbersFile === null ? "none: see --numbers, without it a lost archive ends all links" : printable(numbersFile),
+  ]);
   if (messages.notStored > 0) rows.push(["NOT stored", `${quantity(messages.notStored, "part")}: see the problems`]);
   if (storeId !== null) rows.push(["numbered by", printable(`store ${storeId}, namespace ${namespace}`)]);
   return [

@@ -118,6 +118,19 @@ export class KnownNumbers {
   }
 
   /**
+   * Yields messages that were numbered without the file, although it has a number of theirs. A kill leaves an unused number in the file, too,
+   * but then the file has the one that the message got.
+   */
+  *renumbered(): Generator<{ readonly here: string; readonly inFile: string }, void> {
+    const query = `select messages.call_number as here, max(seen.call_number) as inFile from messages
+      cross join seen on seen.bytes = substr(messages.content_hash, 1, 16)
+        and (seen.is_list_given = 0 or messages.is_list_given = 0 or seen.list is messages.list)
+      where messages.call_number not in (select call_number from seen) and seen.${IS_HERE.replace(" in ", " not in ")}
+      group by here order by messages.rowid`;
+    yield* this.#database.prepare(query).iterate() as Iterable<{ readonly here: string; readonly inFile: string }>;
+  }
+
+  /**
    * Yields the lines that the file lacks, or whose old links it lacks; all, if no file was read. First those of messages that have not come back
    * yet, so that a number that another one has replaced stays in front of it.
    */
