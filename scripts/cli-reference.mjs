@@ -29,7 +29,9 @@ if (after !== before) {
   const isWriting = process.argv.includes("--write");
   if (isWriting) writeFileSync(PAGE, after);
   else process.exitCode = 1;
-  console.log(`${isWriting ? "written" : "differs from the program"}: docs/reference/cli.md`);
+  console.log(
+    `${isWriting ? "written" : "differs from the program (npm run shown -- --write updates it)"}: docs/reference/cli.md`,
+  );
 }
 
 function leavesOf(commands) {

@@ -67,7 +67,7 @@ const RATES = [
   { name: "for example", pattern: /\bfor example\b/gi, min: 0.7 },
   { name: "you", pattern: /\byou(?:r|rs|rself)?\b/gi, min: 10 },
   { name: "semicolons", pattern: /;/g, max: 2 },
-].map((rate) => ({ min: 0, max: Number.POSITIVE_INFINITY, ...rate, count: 0 }));
+].map((rate) => Object.assign(rate, { count: 0 }));
 let userWordCount = 0;
 
 const breaches = [];
@@ -83,7 +83,7 @@ for (const file of files) {
     if (summary.length > SUMMARY_LENGTH_MAX)
       report(file, lineAt(text, index), summary, `at most ${SUMMARY_LENGTH_MAX} characters`);
 }
-for (const { name, min, max, count } of RATES) {
+for (const { name, min = 0, max = Number.POSITIVE_INFINITY, count } of RATES) {
   const rate = ((1_000 * count) / userWordCount).toFixed(1);
   console.log(`${rate.padStart(5)} ${name} in 1,000 words of pages for users`);
   if (!(rate >= min && rate <= max)) report("all pages for users", 1, `${name}: ${rate}`, `${min} to ${max}`);

@@ -68,7 +68,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, what a step compares, the store id, errors, safe texts, paths and private files, and no rule of a step",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(clocks|checks|record|refusals|restart-decision|step-store|store-id|verify-outcome))|@callnumber\/protocol\/(codec|api|schemas)|node:.*|ioredis|pg|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(clocks|checks|record|refusals|restart-decision|step-store|store-id|verify-outcome))|@callnumber\/protocol\/(codec|api|schemas)|node:.*|ioredis|pg|pgpass|@photostructure\/sqlite)$/,
   },
   {
     because:
@@ -103,7 +103,7 @@ const RULES: readonly Rule[] = [
   {
     because: "only the PostgreSQL adapter knows its driver",
     files: /^packages\/(?!coordinator\/src\/stores\/postgres\/connection\.)/,
-    forbidden: /^(pg|postgres)$/,
+    forbidden: /^(pg|pgpass|postgres)$/,
   },
   {
     because: "only the embedded store and the archive know SQLite",

@@ -1,8 +1,8 @@
--- The rights of a coordinator on a store in PostgreSQL, and no more. Run this file as the owner of
--- the schema, after `callnumber init` has made the tables:
+-- The rights of a coordinator on a store in PostgreSQL, and no more. Run this file as a superuser,
+-- because the last line needs one, after `callnumber init` has made the tables:
 --
 --     createuser callnumber --pwprompt
---     psql -d archive -f coordinator.sql
+--     psql -d archive -v ON_ERROR_STOP=1 -f coordinator.sql
 --
 -- If your schema or user has another name, for example numbers and importer, add:
 --

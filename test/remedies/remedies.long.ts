@@ -21,6 +21,7 @@ test("every printed command, run as printed, leads to leasing within three steps
   const { programs } = inject("postgres");
   if (programs === undefined) console.log(`not walked: situations on PostgreSQL: ${ownPostgresUnavailable()}`);
   const wanted = SITUATIONS.filter(({ name }) => name.includes(env["CALLNUMBER_TARGET"] ?? ""));
+  expect(wanted, "no situation has that text in its name").not.toEqual([]);
   const possible = wanted.filter(({ store }) => store !== "postgres" || programs !== undefined);
   const walked = await walkAll(possible, { binary, programs });
   console.log(summaryOf(walked));

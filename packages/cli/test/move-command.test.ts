@@ -97,7 +97,11 @@ describe("move", () => {
     await done("init", "--store", from);
     await done("init", "--store", other);
     const moveTo = (place: string) => ["move", "--store", from, "--to", place, "--apply"];
-    await expectFailure(moveTo(other), 1, /it holds store .*another file or "\?prefix=".*namespace_exists/s);
+    await expectFailure(
+      moveTo(other),
+      1,
+      /it holds store .*another file, "\?prefix=" or "\?schema=".*namespace_exists/s,
+    );
     await done(...moveTo(to));
     const { stderr } = await expectFailure(moveTo(redisPlace()), 1, "namespace_moved");
     expect(stderr).toContain(new URL(to).searchParams.get("prefix"));

@@ -174,7 +174,7 @@ export class Coordinator {
     checkpointFile.close();
     const lost =
       checkpoint === undefined ? moveUnfinished(namespace, checkpointFile) : namespaceLost(namespace, checkpoint);
-    if (lost !== undefined) throw lost;
+    if (lost !== undefined && (await this.#store.read(namespace)).keys.record === "none") throw lost;
     await assertFitFor(this.#store, { namespace, nodeCount });
     const storeId = newStoreId({ firstRun, initializedAtMs: this.#clock.now(), rate });
     const proofKey = randomBytes(32).toString("hex");

@@ -1,6 +1,6 @@
 /**
  * Why a step is rejected where no store in this process can cause it: odd servers, keys of other programs, damaged records,
- * and each limit from both sides. scripts-and-decisions.test.ts compares the same rules with the scripts of Redis.
+ * and each limit from both sides. apply*.test.ts compare what each store writes.
  * Guarantees: G1, G3, G5, G6 (docs/guarantees.md).
  */
 
@@ -301,6 +301,7 @@ describe("a recovery", () => {
     const raised = commands.recover({ nodeCount: 3 });
     expect(decided(raised)).toBe("QUORUM 0 of 1");
     expect(decided(raised, { keys: { record: "none" } })).toBe("QUORUM 0 of 1");
+    expect(decided(raised, { keys: { record: "none" }, server: { connectedReplicas: 3 } })).toBe("UNCOUNTED 3");
     expect(decided(raised, { record: { nodeCount: 2 } })).toBe("QUORUM 0 of 1");
     expect(written(raised, { record: { nodeCount: 3 } }).nodeCount).toBe(3);
     expect(written(raised, { server: { connectedReplicas: 1 } }).nodeCount).toBe(3);
@@ -402,7 +403,7 @@ describe("a first record", () => {
     expect(answer(least)).toBeTypeOf("object");
     expect(answer(most)).toBeTypeOf("object");
     if (least > 0) expect(answer(least - 1)).toBe(`QUORUM ${least - 1} of ${least}`);
-    expect(answer(most + 1)).toBe(`NODES ${most + 1}`);
+    expect(answer(most + 1)).toBe(`UNCOUNTED ${most + 1}`);
   });
 
   test("a first record is rejected over a record or a ledger, on an unfit server, or with an invalid store id", () => {

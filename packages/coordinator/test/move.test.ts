@@ -247,7 +247,7 @@ describe("a move is rejected, with both stores as they were,", () => {
       code: "namespace_exists",
       message: expect.stringMatching(
         new RegExp(
-          `it holds store ${storeId}, which was moved away. Move to an empty place: another file or "\\?prefix="`,
+          `it holds store ${storeId}, which was moved away. Move to an empty place: another file, "\\?prefix=" or "\\?schema="`,
         ),
       ),
     });

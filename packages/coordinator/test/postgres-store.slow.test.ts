@@ -3,7 +3,8 @@
  * Guarantees: G4, G5 (docs/guarantees.md).
  */
 import { execFile } from "node:child_process";
-import { chownSync, readFileSync, writeFileSync } from "node:fs";
+import { chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
@@ -324,8 +325,8 @@ test("a store works through PgBouncer in transaction mode, whose sessions change
 });
 
 describe("with a synchronous standby", () => {
-  async function pair() {
-    const primary = await startPostgresServer();
+  async function pair(settings: Readonly<Record<string, string>> = {}) {
+    const primary = await startPostgresServer({ settings });
     const standby = await startPostgresServer({
       fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
     });
@@ -356,6 +357,8 @@ describe("with a synchronous standby", () => {
     ["pg_terminate_backend", "store_unavailable"],
   ])("a lease whose wait for the standby ends by %s is not acknowledged (%s)", async (end, code) => {
     const { primary, standby } = await pair();
+    // The warning is all that shows it.
+    await primary.run("ALTER DATABASE postgres SET client_min_messages = 'error'");
     const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
     await one.lease();
     const [[pid = ""] = []] = await standby.run("SELECT pid FROM pg_stat_wal_receiver");
@@ -379,6 +382,63 @@ describe("with a synchronous standby", () => {
     process.kill(Number(pid), "SIGSTOP");
     await expect(limited.lease()).rejects.toEqual(unavailable);
     process.kill(Number(pid), "SIGCONT");
+  });
+
+  test("a standby that comes back changes the epoch: it may have followed another server", async () => {
+    const { primary, standby } = await pair();
+    const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    await one.lease();
+    await primary.run("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["quorum"]]);
+    await expect(one.lease()).rejects.toMatchObject({ reason: "epoch_changed" });
+    expect(await one.skipAhead()).toBeGreaterThan(1);
+    await standby.kill("SIGQUIT");
+  });
+
+  test("a lease that only a program other than a standby has received is not acknowledged", async () => {
+    const { primary, standby } = await pair({ wal_level: "logical" });
+    await primary.configure({ synchronous_standby_names: "ANY 1 (*)" });
+    const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    await one.lease();
+    await primary.run("SELECT pg_create_logical_replication_slot('copy', 'test_decoding')");
+    // Only one that writes a file acknowledges what it has received.
+    const file = join(tmpdir(), `received-${primary.port}`);
+    onTestFinished(() => rmSync(file, { force: true }));
+    const words = [
+      "--dbname=postgres",
+      "--slot=copy",
+      "--start",
+      "--no-loop",
+      `--file=${file}`,
+      "--fsync-interval=1",
+      "--status-interval=1",
+    ];
+    const copying = primary.program("pg_recvlogical", words).catch(() => {});
+    const waitedFor = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'";
+    await expect.poll(() => primary.run(waitedFor)).toEqual([["2"]]);
+    const [[pid = ""] = []] = await standby.run("SELECT pid FROM pg_stat_wal_receiver");
+    process.kill(Number(pid), "SIGSTOP");
+    const acknowledged = () => one.step(one.commands.lease()).then(({ acknowledgedCount }) => acknowledgedCount);
+    expect(await acknowledged().catch(({ code }: { code: string }) => code)).toBeOneOf([0, "store_unavailable"]);
+    expect(await one.store.preflight()).toContainEqual(expect.objectContaining({ code: "quorum_missing" }));
+    process.kill(Number(pid), "SIGCONT");
+    await primary.run("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
+    await primary.kill("SIGQUIT");
+    await copying;
+  });
+
+  test("a lease is not taken for granted where a trigger of another program has written another mark", async () => {
+    const server = await startPostgresServer();
+    const one = await newPostgresStoreAt(server);
+    const other = inHand(await postgresStoreAt(one.url), { storeId: one.storeId });
+    await one.lease();
+    await other.lease();
+    await server.run("CREATE FUNCTION old() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'");
+    await server.run(
+      `CREATE TRIGGER old BEFORE UPDATE ON ${one.schema}.namespaces FOR EACH ROW EXECUTE FUNCTION old()`,
+    );
+    await expect(one.lease()).rejects.toEqual(unavailable);
+    await expect(other.lease()).rejects.toMatchObject({ reason: "rolled_back" });
   });
 
   test("findings name standbys that no commit waits for, too few of them, and those that are not counted", async () => {

@@ -109,6 +109,8 @@ async function move(options: Options): Promise<void> {
 interface Stores extends FromTo<StoreAddress> {
   readonly source: Store;
   readonly target: Store;
+  /** In its place is an empty store in memory. */
+  readonly isTargetMissing: boolean;
 }
 
 type StoppingFinding = Finding & { readonly code: NonNullable<Finding["code"]> };
@@ -132,14 +134,19 @@ async function planned(options: Options, stores: Stores) {
 
 async function withMove<T>(
   { nodes, checkpointDir, confirmClock = false }: Options,
-  { source, target, from, to }: Stores,
+  { source, target, isTargetMissing, from, to }: Stores,
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
 ): Promise<T> {
   const checkpointFile = checkpointsOf(from, checkpointDir).checkpointFileOf(namespace);
   const targetCheckpointFile = checkpointsOf(to, checkpointDir).checkpointFileOf(namespace);
   try {
-    const newPlace = { store: target, place: placeOf(to).url, checkpointFile: targetCheckpointFile };
+    const newPlace = {
+      store: target,
+      isMissing: isTargetMissing,
+      place: placeOf(to).url,
+      checkpointFile: targetCheckpointFile,
+    };
     const request = { store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes };
     return await act({ ...request, isClockChecked: confirmClock });
   } finally {
@@ -159,8 +166,9 @@ async function withStores<T>(
   const { store: source } = await openStore(from, { create: false, acceptCopy: true, mustNotBeLost });
   let target: Store | undefined;
   try {
-    target = await openTarget(to, create);
-    return await act({ from, to, source, target });
+    const opened = await openTarget(to, create);
+    target = opened.store;
+    return await act({ from, to, source, target, isTargetMissing: opened.isMissing });
   } finally {
     await target?.close();
     await source.close();
@@ -168,12 +176,12 @@ async function withStores<T>(
 }
 
 /** A store that does not exist yet is an empty one. */
-async function openTarget(address: StoreAddress, create: boolean): Promise<Store> {
+async function openTarget(address: StoreAddress, create: boolean) {
   try {
-    return (await openStore(address, { create })).store;
+    return { store: (await openStore(address, { create })).store, isMissing: false };
   } catch (error) {
     if (!(error instanceof CoordinatorError) || error.code !== "store_not_found") throw error;
-    return (await openStore({ kind: "memory" }, { create })).store;
+    return { store: (await openStore({ kind: "memory" }, { create })).store, isMissing: true };
   }
 }
 

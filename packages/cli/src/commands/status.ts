@@ -262,7 +262,7 @@ const ALARM_STATES: Readonly<Record<Alarm["severity"], CheckState>> = {
 
 /** `alarms`: the most severe first, as the coordinator returns them; none where they are not known. */
 export function verdictOf(
-  { namespace, guard, runsUsed, runsLeft, highWaterMark }: StatusResponse,
+  { namespace, guard, runsUsed, runsLeft, version, highWaterMark }: StatusResponse,
   alarms: readonly Alarm[],
 ): Verdict {
   const { headroomRuns } = guard;
@@ -285,7 +285,7 @@ export function verdictOf(
   }
   return {
     state: "ok",
-    explanation: `namespace ${namespace} leases: mark ${formatCount(highWaterMark)}, ${left}`,
+    explanation: `namespace ${namespace} leases: mark ${runName(version, highWaterMark)}, ${left}`,
     figures,
   };
 }

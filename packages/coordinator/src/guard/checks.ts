@@ -198,7 +198,14 @@ export function checkServer({ server }: StepContext, nodeCount: number): Refusal
   return undefined;
 }
 
-/** For a count of nodes that an operator sets: what no majority of them could have is not begun. */
+/** As `checkServer`, before a record is made: what no majority of its nodes could have is not begun. */
+export function checkNewServer(context: StepContext, nodeCount: number): Refusal | undefined {
+  const unfit = checkServer(context, nodeCount);
+  // There is no record that could be recovered with more nodes.
+  return unfit?.code === "NODES" ? refusal("UNCOUNTED", unfit.detail) : (unfit ?? checkQuorum(context, nodeCount));
+}
+
+/** For a count of nodes that an operator sets. */
 export function checkQuorum({ server }: StepContext, nodeCount: number): Refusal | undefined {
   const [connected, quorum] = [server.connectedReplicas, quorumOf(nodeCount)];
   return connected < quorum ? refusal("QUORUM", `${connected} of ${quorum}`) : undefined;

@@ -10,6 +10,7 @@ import {
   checkCheckpoint,
   checkHealthy,
   checkMovable,
+  checkNewServer,
   checkOwned,
   checkQuorum,
   checkServer,
@@ -147,10 +148,7 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   if (kept !== undefined && isRefusal(kept)) return kept;
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const movesAside = foreignKeys(keys, kept);
-  // Of a store that lost its replicas the record stays as it counts them: they may come back.
-  const isRaised = nodeCount > (kept?.nodeCount ?? 1);
-  const unfit =
-    checkServer(context, nodeCount) ?? (isRaised ? checkQuorum(context, nodeCount) : undefined) ?? checkClocks(context);
+  const unfit = checkServerOf(context, kept, nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   if (kept !== undefined && isMovedSeal(kept.seal)) {
     // It stays moved. Only what every other step refuses goes: a time to live, and keys of another program.
@@ -180,6 +178,13 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
     persists: true,
     acceptsCopy: true,
   };
+}
+
+/** A record stays as it counts its nodes, also where its replicas are away: they may come back. */
+function checkServerOf(context: StepContext, kept: NamespaceState | undefined, nodeCount: number): Refusal | undefined {
+  if (kept === undefined) return checkNewServer(context, nodeCount);
+  const isRaised = nodeCount > kept.nodeCount;
+  return checkServer(context, nodeCount) ?? (isRaised ? checkQuorum(context, nodeCount) : undefined);
 }
 
 /** Keys of another type are another program's, and so are fields that name no store. */
@@ -238,7 +243,7 @@ function decideInit(context: StepContext, step: InitStep): Written | Refusal {
   const { keys, server } = context;
   if (keys.record !== "none") return refusal("ALREADY", "the record exists");
   if (keys.ledger !== "none") return refusal("CORRUPT", "there is a ledger, but no record");
-  const unfit = checkServer(context, step.nodeCount) ?? checkQuorum(context, step.nodeCount) ?? checkClocks(context);
+  const unfit = checkNewServer(context, step.nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   return {
     record: {

@@ -18,6 +18,7 @@ export type RefusalCode =
   | "NOEPOCH"
   | "REPLICA"
   | "NODES"
+  | "UNCOUNTED"
   | "QUORUM"
   | "CLOCK"
   | "MOVED"
@@ -124,6 +125,12 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     message: (namespace, count) =>
       `namespace "${namespace}" counts fewer data nodes than the ${Number(count) + 1} that are connected. Detach the others, ` +
       `or count them: \`${commandLine("recover", namespace, { nodes: Number(count) + 1, apply: true })}\``,
+  },
+  UNCOUNTED: {
+    code: "unexpected_replicas",
+    message: (namespace, count) =>
+      `namespace "${namespace}" would count fewer data nodes than the ${Number(count) + 1} that are connected. Nothing was changed. ` +
+      `Detach the others, or pass --nodes ${Number(count) + 1}`,
   },
   QUORUM: {
     code: "quorum_missing",

@@ -56,7 +56,7 @@ async function assertNotTrimmedBefore({ namespace, source, target }: LedgerPair,
   throw new CoordinatorError(
     "store_id_mismatch",
     `the new store notes that leases of another ledger of namespace "${namespace}" were trimmed, and has no record of it. ` +
-      "Move to an empty place (another ?prefix=)",
+      "Move to an empty place (another ?prefix= or ?schema=)",
   );
 }
 
@@ -108,7 +108,7 @@ async function* pagesOf(
 }
 
 function otherLease(namespace: string, lease: LedgerEntry, begun: boolean): CoordinatorError {
-  const way = begun ? COPY_MOVED : "Move to an empty place (another ?prefix=)";
+  const way = begun ? COPY_MOVED : "Move to an empty place (another ?prefix= or ?schema=)";
   return new CoordinatorError(
     "store_id_mismatch",
     `the new store has a lease of namespace "${namespace}" that the old one lacks (run ${runsName(lease)}, leased at ` +

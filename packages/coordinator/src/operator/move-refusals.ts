@@ -39,7 +39,7 @@ export function assertFree({ namespace, storeId, place, found, checkpoint, begun
       : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
   const way =
     begun === undefined
-      ? 'Move to an empty place: another file or "?prefix="'
+      ? 'Move to an empty place: another file, "?prefix=" or "?schema="'
       : `The move has begun, and goes nowhere else. If no archive has numbers of that store, remove it there (${STRAY_HELP}), then run the same again`;
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
 }

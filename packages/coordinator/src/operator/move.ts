@@ -50,6 +50,8 @@ interface MoveTarget {
   /** Where it is, without secrets: the same text at every try, and short enough for a seal. */
   readonly place: string;
   readonly checkpointFile: CheckpointFile;
+  /** It is not made yet, and `store` is an empty one in its place: nothing is known of its servers. Default false. */
+  readonly isMissing?: boolean;
 }
 
 /** `store` and `checkpointFile` are those of the old store. */
@@ -255,12 +257,13 @@ async function assertFit(
   isDone: boolean,
 ): Promise<void> {
   const { store, namespace, target, nodeCount } = options;
-  if (!isDone) await ofTarget(target.place, assertFitFor(target.store, { namespace, nodeCount }));
+  const isTargetKnown = !isDone && target.isMissing !== true;
+  if (isTargetKnown) await ofTarget(target.place, assertFitFor(target.store, { namespace, nodeCount }));
   const refusals = [
     isDone && source.phase === PHASES.sealed
       ? undefined
       : refusalOfStep(store, namespace, sealing(options, source, storeId), options),
-    isDone ? undefined : refusalOfStep(target.store, namespace, recovery(options, storeId), options),
+    isTargetKnown ? refusalOfStep(target.store, namespace, recovery(options, storeId), options) : undefined,
   ];
   for (const refusal of refusals) {
     const error = await refusal;

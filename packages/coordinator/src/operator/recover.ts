@@ -90,7 +90,8 @@ export interface RecoverOptions extends NamespaceGuardOptions {
 }
 
 /**
- * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing.
+ * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing. More nodes than before are counted only where the
+ * servers are configured for them (`quorum_missing`, `unexpected_replicas`).
  * @throws CoordinatorError `coordinator_still_running`; `namespace_moved` by a checkpoint, and where only a version of the new store is left; `store_id_mismatch` when record, checkpoint
  *   and the given store id differ; `namespace_not_found` when none of them has the store id. RangeError for a `minRun` that lacks its version.
  */
@@ -132,9 +133,13 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   // Only the store that opened a file knows whether it is a copy.
   const findings = store.isExclusive ? await store.preflight() : [];
   const isSilent = record !== undefined && nowMs - record.changedAtMs > SILENCE_MAX_MS;
+  const countedBefore = record?.nodeCount ?? checkpoint?.nodeCount ?? 1;
+  const nodeCount = options.nodeCount ?? countedBefore;
+  if (nodeCount > countedBefore) await assertFitFor(store, { namespace, nodeCount });
   const isSound =
     record?.phase === PHASES.open &&
     !isSilent &&
+    nodeCount === record.nodeCount &&
     greatest === ledgerIdOf(record.version, record.highWaterMark) &&
     findings.every((finding) => finding.code === undefined);
   const target = ceilingAt(id, version, nowMs + 2 * bounds.epsMs);
@@ -156,7 +161,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     possibleAtMs: run <= target ? null : whenCeilingReaches(id, version, run) - 2 * bounds.epsMs,
     isClockUnchecked: isSilent && !options.isClockChecked,
     movedTo,
-    nodeCount: options.nodeCount ?? record?.nodeCount ?? checkpoint?.nodeCount ?? 1,
+    nodeCount,
     again,
   };
 }
@@ -182,12 +187,11 @@ function ledgerIdOfMinRun(minRun: NamedRun, evidence: object | undefined, floors
 }
 
 /**
- * Does what was planned. More nodes than before are counted only where the servers are configured for them.
- * @throws CoordinatorError as a confirm step; `namespace_moved`, `store_id_mismatch`, `quorum_missing`, `unexpected_replicas`.
+ * Does what was planned.
+ * @throws CoordinatorError as a confirm step; `namespace_moved`, `store_id_mismatch`, `quorum_missing`.
  */
 export async function recoverNamespace(options: RecoverOptions, plan: RecoverPlan): Promise<Outcome> {
   const { store, namespace, checkpointFile, isClockChecked } = options;
-  if (plan.nodeCount > (plan.found?.nodeCount ?? 1)) await assertFitFor(store, plan);
   const command = {
     step: "recover",
     storeId: plan.storeId,

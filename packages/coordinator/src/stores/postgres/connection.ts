@@ -3,6 +3,8 @@
  * Invariant: a statement is sent at most once. No connection has a state of its own, so that a pooler may stand between.
  */
 import pg from "pg";
+// @ts-expect-error: it has no types.
+import passwordFromFile from "pgpass";
 import { CoordinatorError } from "../../errors.js";
 import { tlsOptionsOf } from "../endpoint.js";
 import { type PostgresAddress, serverOf } from "./address.js";
@@ -120,7 +122,8 @@ export class PostgresConnections {
       port,
       database,
       user,
-      password,
+      // The driver reads the file by itself, and warns that it will not for long.
+      password: password ?? (() => ownPasswordOf(this.#address) as Promise<string>),
       ssl: tls && tlsOptionsOf("PostgreSQL", tlsFiles),
       connectionTimeoutMillis: this.#timeoutMs,
       application_name: "callnumber",
@@ -133,4 +136,14 @@ export class PostgresConnections {
     const ignore = () => {};
     return pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
   }
+}
+
+/** From `~/.pgpass`; undefined where it has none. */
+function ownPasswordOf({ host, port, database, username: user }: PostgresAddress): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    (passwordFromFile as (of: object, found: (password?: string) => void) => void)(
+      { host, port, database, user },
+      resolve,
+    );
+  });
 }

@@ -12,7 +12,8 @@ const HINTS: Readonly<Record<string, string>> = {
   "3D000": "it has no such database: create it",
   "42501":
     "its rights do not let this user do that. What a coordinator needs is in deploy/postgres/coordinator.sql; init, recover and move need the owner's user",
-  "25006": "it is a replica: point the store's URL at the primary",
+  "25006":
+    "it takes no writes: it is a replica, or default_transaction_read_only is on. Point the store's URL at the primary",
   "53100": "its disk is full. Free space there",
   "53300": "it has no connection left (max_connections)",
   "55P03": "another transaction holds the record: perhaps one that waits for a standby that is away",

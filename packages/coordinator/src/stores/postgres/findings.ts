@@ -6,7 +6,7 @@ import { isLoopback } from "../../platform/index.js";
 import { wholeIn } from "../stored-shapes.js";
 import { type PostgresAddress, serverOf } from "./address.js";
 import type { PostgresConnections, Row } from "./connection.js";
-import { STANDBYS } from "./statements.js";
+import { SENDERS } from "./statements.js";
 
 /** Older versions get no fixes, and are not tested. */
 const VERSION_MIN = 14;
@@ -15,10 +15,13 @@ const REPORT = `SELECT current_setting('server_version_num')::integer / 10000 AS
   current_setting('full_page_writes') AS full_page_writes, current_setting('synchronous_standby_names') AS synchronous, pg_is_in_recovery() AS is_replica,
   (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
   (SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'logical' AND active)::integer AS logical,
-  (SELECT json_agg(json_build_object('name', application_name, 'state', sync_state)) FROM ${STANDBYS}) AS standbys`;
+  (SELECT count(*) FILTER (WHERE NOT is_standby AND is_waited_for) FROM ${SENDERS} AS sender)::integer AS others_waited_for,
+  (SELECT json_agg(json_build_object('name', application_name, 'state', sync_state)) FROM ${SENDERS} AS sender WHERE is_standby) AS standbys`;
 
 export interface PostgresUse {
   readonly address: PostgresAddress;
+  /** Also whether the standbys are there now: not for a coordinator, whose commits wait for them, and go on when they come back. */
+  readonly asOperator: boolean;
   readonly namespaces: readonly CountedNodes[];
 }
 
@@ -48,15 +51,22 @@ export async function postgresFindings(
  * How many standbys a commit waits for: `s1, s2`, `2 (s1, s2)`, `FIRST 2 (…)`, `ANY 2 (…)`, as
  * https://www.postgresql.org/docs/current/runtime-config-replication.html describes `synchronous_standby_names`.
  */
-export function synchronousCountIn(setting: string): number {
+function synchronousCountIn(setting: string): number {
   if (setting.trim() === "") return 0;
   const [, count = "1"] = /^\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(/i.exec(setting) ?? [];
   return wholeIn(count) ?? 0;
 }
 
-function* whatStopsLeasing(row: Row, { namespaces }: PostgresUse): Generator<Finding> {
+/** Of the standbys, how many surely have what a commit has waited for. An archiver or a logical subscriber may have been one of those. */
+export function acknowledgingCountOf(row: Row): number {
+  const { synchronous, waited_for: standbys, others_waited_for: others } = row;
+  return Math.min(synchronousCountIn(String(synchronous ?? "")) - Number(others), Number(standbys));
+}
+
+function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): Generator<Finding> {
   if (row["is_replica"] === true) {
     yield { code: "store_is_replica", what: "it is a replica", remedy: "--store with the primary's address" };
+    return;
   }
   const version = Number(row["version"]);
   if (version < VERSION_MIN) {
@@ -83,15 +93,22 @@ function* whatStopsLeasing(row: Row, { namespaces }: PostgresUse): Generator<Fin
       namespaces: uncounted,
     };
   }
-  const waited = synchronousCountIn(String(row["synchronous"] ?? ""));
+  const waited = synchronousCountIn(String(row["synchronous"] ?? "")) - Number(row["others_waited_for"] ?? 0);
   const unwaited = namespaces.filter(({ nodeCount }) => waited < quorumOf(nodeCount));
   if (unwaited.length > 0) {
     const needed = Math.max(...unwaited.map(({ nodeCount }) => quorumOf(nodeCount)));
+    const names = unwaited.map(({ namespace }) => namespace);
     yield {
       code: "quorum_missing",
-      what: `a commit waits for ${waited} standbys, and a lease needs ${needed}: a promoted one could lack it`,
-      remedy: `synchronous_standby_names = 'ANY ${needed} (…)' with the names of the standbys`,
-      namespaces: unwaited.map(({ namespace }) => namespace),
+      what: `a commit waits for ${waited} standbys, and a lease of ${names.join(", ")} needs ${needed}: a promoted one could lack it`,
+      remedy: `connect the standbys first, then synchronous_standby_names = 'ANY ${needed} (…)' with their names`,
+      namespaces: names,
+    };
+  } else if (asOperator && standbys.length < Math.max(0, ...namespaces.map(({ nodeCount }) => quorumOf(nodeCount)))) {
+    yield {
+      code: "quorum_missing",
+      what: `commits wait for ${waited} standbys, and ${standbys.length} are connected: each waits until they come`,
+      remedy: "connect the standbys that synchronous_standby_names has, by their application_name",
     };
   }
   const several = namespaces.filter(({ nodeCount }) => nodeCount > 1).map(({ namespace }) => namespace);
@@ -100,7 +117,7 @@ function* whatStopsLeasing(row: Row, { namespaces }: PostgresUse): Generator<Fin
     yield {
       code: "store_epoch_unreadable",
       what: "the user may not see whether its standbys are synchronous",
-      remedy: "GRANT pg_read_all_stats TO the coordinator's user",
+      remedy: "as a superuser, GRANT pg_read_all_stats TO the user of --store",
       namespaces: several,
     };
   }
@@ -117,7 +134,17 @@ function* whatStopsLeasing(row: Row, { namespaces }: PostgresUse): Generator<Fin
   }
 }
 
-function* warnings(row: Row, { address }: PostgresUse): Generator<Finding> {
+function* warnings(row: Row, { address, namespaces }: PostgresUse): Generator<Finding> {
+  const waited = synchronousCountIn(String(row["synchronous"] ?? ""));
+  const majority = namespaces.filter(({ nodeCount }) => nodeCount > 2 && waited < nodeCount - 1);
+  if (majority.length > 0) {
+    yield {
+      what: "commits wait for a majority: a promoted standby may lack the newest leases, and skips their runs",
+      remedy: "ANY with the number of all standbys, or promote the one that has received the most",
+      override: "majority",
+      namespaces: majority.map(({ namespace }) => namespace),
+    };
+  }
   for (const name of ["fsync", "full_page_writes"]) {
     if (row[name] === "off") {
       yield {

@@ -21,22 +21,30 @@ const wholeOf = (column: string) => `CASE WHEN ${column} ~ '^[0-9]{1,15}$' THEN 
 /** How long a step waits for another one to end. Not longer than the coordinator waits for the answer. */
 const LOCK_TIMEOUT = "2s";
 
-/** Standbys that could be promoted. A backup could not, and a logical subscriber is another cluster. */
-export const STANDBYS = `pg_stat_replication AS sender
-  WHERE coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND NOT EXISTS (
-    SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical')`;
+/** Who receives the log. A backup could not be promoted, and a logical subscriber is another cluster: no standby, also where a commit waits for it. */
+export const SENDERS = `(SELECT sender.*, sender.sync_state IN ('sync', 'quorum') AS is_waited_for,
+    coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND NOT EXISTS (
+      SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical') AS is_standby
+  FROM pg_stat_replication AS sender)`;
+
+/** How many standbys there are, how many of them a commit may wait for, how many others it may take for one, and when the last one came. */
+const STANDBYS = `(SELECT count(*) FILTER (WHERE is_standby) AS standbys,
+    count(*) FILTER (WHERE is_standby AND is_waited_for) AS waited_for,
+    count(*) FILTER (WHERE NOT is_standby AND is_waited_for) AS others_waited_for,
+    coalesce((extract(epoch FROM max(backend_start) FILTER (WHERE is_standby)) * 1000000)::bigint, 0) AS connected_at
+  FROM ${SENDERS} AS sender) AS senders`;
 
 /**
- * The server at this moment. Its epoch: when its process began, which cluster it is, and the timeline that it writes. A checkpoint would show a
- * promotion late.
+ * The server at this moment. Its epoch: when its process began, which cluster it is, the timeline that it writes (a checkpoint would show a
+ * promotion late), and when the last standby connected, which may have followed another server meanwhile.
  */
 const SERVER = `
   CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'master' END AS role,
   concat_ws(':', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
     (SELECT system_identifier FROM pg_control_system()),
-    CASE WHEN pg_is_in_recovery() THEN '-' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END) AS epoch,
-  (SELECT count(*) FROM ${STANDBYS}) AS standbys,
-  current_setting('synchronous_standby_names') AS synchronous`;
+    CASE WHEN pg_is_in_recovery() THEN '-' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END,
+    senders.connected_at) AS epoch,
+  senders.standbys, senders.waited_for, senders.others_waited_for, current_setting('synchronous_standby_names') AS synchronous`;
 
 /** What is asked of `read` and `apply`: `Ask` names the same fields. */
 const ASK = `ask AS MATERIALIZED (
@@ -87,13 +95,14 @@ export function statementsIn(schema: string) {
   const asked = "FROM ask JOIN ".concat(own("namespaces"), " AS n ON n.name = ask.namespace");
   // The row is locked before anything else is looked at: a step that waited for another one sees what that has left.
   const locked = `found AS MATERIALIZED (SELECT n.* ${asked} CROSS JOIN (
-    SELECT set_config('lock_timeout', '${LOCK_TIMEOUT}', true), set_config('synchronous_commit', 'on', true)) AS own FOR UPDATE OF n)`;
+    SELECT set_config('lock_timeout', '${LOCK_TIMEOUT}', true), set_config('synchronous_commit', 'on', true),
+      set_config('client_min_messages', 'warning', true)) AS own FOR UPDATE OF n)`;
   const seen = `seen AS MATERIALIZED (
     SELECT found.*, ask.nonce, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
       coalesce((SELECT max(last_ledger_id) FROM ${own("leases")} WHERE namespace = ask.namespace), 0) AS ledger_mark,
       ${sha256Of(`ARRAY[${listOf(RECORD_COLUMNS, "found")}]::text`)} AS fingerprint,
       ${checksumOf(`ARRAY[${listOf(RECORD_FIELDS, "found")}]`)} = found.k AS is_whole, ${SERVER}
-    FROM ask LEFT JOIN found ON true)`;
+    FROM ask LEFT JOIN found ON true CROSS JOIN ${STANDBYS})`;
   const sameServer = `seen.role || ' ' || seen.epoch = ask.server AND seen.standbys <= ask.standbys_max
       AND seen.now_ms BETWEEN ask.time_min_ms AND ask.time_max_ms AND ask.place = concat_ws(' ',
         CASE WHEN num_nonnulls(${listOf(RECORD_COLUMNS, "seen")}) > 0 THEN 'hash' ELSE 'none' END,
@@ -115,18 +124,19 @@ export function statementsIn(schema: string) {
       AND seen.mark + seen.runs <= ask.mark_max)`;
   const written = `written AS (
     UPDATE ${own("namespaces")} AS n SET ${RECORD_FIELDS.map((name, at) => `${name} = fit.after[${at + 1}]`).join(", ")},
-      k = ${checksumOf("fit.after")} FROM fit WHERE n.name = fit.name RETURNING n.c, n.t
+      k = ${checksumOf("fit.after")} FROM fit WHERE n.name = fit.name
+      RETURNING n.c, n.t, n.c = fit.after[${MARK_AT}] AND n.t = fit.after[${TIME_AT}] AS is_as_asked
   ), holders AS (
     INSERT INTO ${own("holders")} SELECT holder.id, holder.name, holder.json
-      FROM fit, ask, jsonb_to_recordset(ask.holders) AS holder(id uuid, name text, json text) ORDER BY holder.id ON CONFLICT DO NOTHING
+      FROM written, ask, jsonb_to_recordset(ask.holders) AS holder(id uuid, name text, json text) ORDER BY holder.id ON CONFLICT DO NOTHING
   ), leases AS (
     INSERT INTO ${own("leases")} (namespace, last_ledger_id, run_count, leased_at_ms, holder_id, nonce)
       SELECT fit.name, fit.base + fit.mark + sum(lease.runs) OVER (ORDER BY lease.at), lease.runs, fit.time_ms, lease.holder, lease.nonce
-      FROM fit, ask, ROWS FROM (jsonb_to_recordset(ask.leases) AS (runs integer, nonce text, holder uuid))
+      FROM written, fit, ask, ROWS FROM (jsonb_to_recordset(ask.leases) AS (runs integer, nonce text, holder uuid))
         WITH ORDINALITY AS lease(runs, nonce, holder, at))`;
-  const answer = `SELECT seen.nonce, now_ms, ledger_mark, fingerprint, is_whole, role, epoch, standbys, synchronous, ${listOf(RECORD_COLUMNS, "seen")}`;
+  const answer = `SELECT seen.nonce, now_ms, ledger_mark, fingerprint, is_whole, role, epoch, standbys, synchronous, waited_for, others_waited_for, ${listOf(RECORD_COLUMNS, "seen")}`;
   const apply = (fit: string) =>
-    `WITH ${ASK}, ${locked}, ${seen}, ${fit}, ${written} ${answer}, written.c::bigint AS written_mark, written.t::bigint AS written_time
+    `WITH ${ASK}, ${locked}, ${seen}, ${fit}, ${written} ${answer}, written.c::bigint AS written_mark, written.t::bigint AS written_time, written.is_as_asked
      FROM seen LEFT JOIN written ON true`;
   const leases = (where: string, order: string) =>
     `SELECT ${LEASE} FROM ${own("leases")} AS lease LEFT JOIN ${own("holders")} AS holder ON holder.id = lease.holder_id

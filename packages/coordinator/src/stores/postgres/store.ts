@@ -37,7 +37,7 @@ import {
 } from "../stored-shapes.js";
 import type { PostgresAddress } from "./address.js";
 import { PostgresConnections, type Row, type Send } from "./connection.js";
-import { postgresFindings, synchronousCountIn } from "./findings.js";
+import { acknowledgingCountOf, postgresFindings } from "./findings.js";
 import { prepareSchema, type SchemaOptions } from "./schema.js";
 import { type Ask, RECORD_COLUMNS, type Statements, statementsIn, stillFieldsOf } from "./statements.js";
 
@@ -107,15 +107,17 @@ export class PostgresStore implements Store {
     { record }: Change,
     warnings: readonly string[],
   ): Promise<Applied | Observed> {
-    const { observed, row, synchronousCount } = this.#foundIn(rows, nonce);
+    const { observed, row, acknowledgingCount } = this.#foundIn(rows, nonce);
     if (row["written_mark"] === null) return observed;
     const { written_mark: highWaterMark, written_time: changedAtMs } = row;
-    if (!isWhole(highWaterMark) || !isWhole(changedAtMs)) throw this.#connections.unexpectedAnswer();
+    // A trigger of another program may have written something else.
+    const isWritten = isWhole(highWaterMark) && isWhole(changedAtMs) && row["is_as_asked"] === true;
+    if (!isWritten) throw this.#connections.unexpectedAnswer();
     const applied = { highWaterMark, changedAtMs, movedAside: [] };
     if (quorumOf(record.nodeCount) === 0) return { ...applied, acknowledgedCount: 0, check: undefined };
     const now = await this.#look(record.namespace);
     // A wait that was canceled reports success, and this warning.
-    const acknowledgedCount = warnings.length > 0 ? 0 : Math.min(synchronousCount, now.synchronousCount);
+    const acknowledgedCount = warnings.length > 0 ? 0 : Math.min(acknowledgingCount, now.acknowledgingCount);
     const { role, epoch = "-" } = now.observed.server;
     const generation = Number(now.observed.keys.fields["g"] ?? Number.NaN);
     return { ...applied, acknowledgedCount, check: { role, epoch, generation } };
@@ -148,7 +150,7 @@ export class PostgresStore implements Store {
     return value.rowCount === 1;
   }
 
-  async preflight({ planned }: PreflightScope = {}): Promise<readonly Finding[]> {
+  async preflight({ asOperator = false, planned }: PreflightScope = {}): Promise<readonly Finding[]> {
     const namespaces: CountedNodes[] = planned === undefined ? [] : [planned];
     for (const namespace of await this.listNamespaces()) {
       if (namespace === planned?.namespace) continue;
@@ -156,7 +158,7 @@ export class PostgresStore implements Store {
       // Of a record that can't be read its own steps report why.
       if (nodeCount !== undefined) namespaces.push({ namespace, nodeCount });
     }
-    return await postgresFindings(this.#connections, { address: this.#address, namespaces });
+    return await postgresFindings(this.#connections, { address: this.#address, asOperator, namespaces });
   }
 
   async appendLeases(namespace: string, newestLedgerId: number, leases: readonly LedgerEntry[]): Promise<boolean> {
@@ -206,7 +208,7 @@ export class PostgresStore implements Store {
 
   #foundIn(rows: readonly Row[], nonce: string) {
     const [row = {}] = rows;
-    const { role, epoch, synchronous, now_ms: timeMs, ledger_mark: ledgerMark, standbys: connectedReplicas } = row;
+    const { role, epoch, now_ms: timeMs, ledger_mark: ledgerMark, standbys: connectedReplicas } = row;
     const isOurs = row["nonce"] === nonce && typeof role === "string" && typeof epoch === "string";
     if (!isOurs || !isWhole(timeMs) || !isWhole(ledgerMark) || !isWhole(connectedReplicas)) {
       throw this.#connections.unexpectedAnswer();
@@ -216,7 +218,7 @@ export class PostgresStore implements Store {
       keys: { ...keys, fingerprint: String(row["fingerprint"]) },
       server: { timeMs, role, epoch, connectedReplicas },
     };
-    return { observed, row, synchronousCount: synchronousCountIn(String(synchronous)) };
+    return { observed, row, acknowledgingCount: acknowledgingCountOf(row) };
   }
 
   /** In a transaction that begins when all others of the namespace have ended. */
