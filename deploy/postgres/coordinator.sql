@@ -20,3 +20,6 @@ GRANT SELECT, INSERT ON :"schema".holders TO :"coordinator";
 GRANT SELECT, INSERT, UPDATE, DELETE ON :"schema".leases TO :"coordinator";
 -- To see whether standbys are synchronous. Needed with `init --nodes 2` or more.
 GRANT pg_read_all_stats TO :"coordinator";
+-- So that requests do not pile up behind a program that locks a table for long: each would keep a
+-- connection, until your other programs get none.
+ALTER ROLE :"coordinator" SET lock_timeout = '4s';

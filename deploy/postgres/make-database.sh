@@ -7,4 +7,5 @@ psql --username "$POSTGRES_USER" --dbname postgres --set ON_ERROR_STOP=1 --set p
 CREATE ROLE callnumber LOGIN PASSWORD :'password';
 CREATE DATABASE callnumber OWNER callnumber ENCODING 'UTF8' TEMPLATE template0;
 GRANT pg_read_all_stats TO callnumber;
+ALTER ROLE callnumber SET lock_timeout = '4s';
 SQL

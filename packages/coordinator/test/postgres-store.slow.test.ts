@@ -324,6 +324,30 @@ test("a store works through PgBouncer in transaction mode, whose sessions change
   expect((await one.read()).highWaterMark).toBe(200);
 });
 
+test("steps fail while another program locks a table, and leave no connection that goes on waiting", async () => {
+  const own = await startPostgresServer();
+  const one = await newPostgresStoreAt(own);
+  await one.lease();
+  const locked = own.run(`BEGIN; LOCK TABLE ${one.schema}.namespaces; SELECT pg_sleep(14); COMMIT`);
+  const held = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted";
+  await expect.poll(async () => Number((await own.run(held))[0]?.[0])).toBeGreaterThan(0);
+  let isLocked = true;
+  void locked.finally(() => {
+    isLocked = false;
+  });
+  const counts: number[] = [];
+  while (isLocked) {
+    const leases = await Promise.allSettled([one, one, one].map(({ lease }) => lease()));
+    if (isLocked) expect(leases.map(({ status }) => status)).toContain("rejected");
+    const waiting =
+      "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'callnumber' AND wait_event_type = 'Lock'";
+    counts.push(Number((await own.run(waiting))[0]?.[0]));
+  }
+  await locked;
+  expect(Math.max(...counts)).toBe(0);
+  expect((await one.lease()).runCount).toBe(1);
+});
+
 describe("with a synchronous standby", () => {
   async function pair(settings: Readonly<Record<string, string>> = {}) {
     const primary = await startPostgresServer({ settings });

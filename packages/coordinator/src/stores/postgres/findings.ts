@@ -12,7 +12,7 @@ import { SENDERS } from "./statements.js";
 const VERSION_MIN = 14;
 
 const REPORT = `SELECT current_setting('server_version_num')::integer / 10000 AS version, current_setting('fsync') AS fsync,
-  current_setting('full_page_writes') AS full_page_writes, current_setting('synchronous_standby_names') AS synchronous, pg_is_in_recovery() AS is_replica,
+  current_setting('full_page_writes') AS full_page_writes, current_setting('lock_timeout') AS lock_timeout, current_setting('synchronous_standby_names') AS synchronous, pg_is_in_recovery() AS is_replica,
   (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
   (SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'logical' AND active)::integer AS logical,
   (SELECT count(*) FILTER (WHERE NOT is_standby AND is_waited_for) FROM ${SENDERS} AS sender)::integer AS others_waited_for,
@@ -153,6 +153,14 @@ function* warnings(row: Row, { address, namespaces }: PostgresUse): Generator<Fi
         override: name,
       };
     }
+  }
+  if (row["lock_timeout"] === "0" && row["is_superuser"] !== true) {
+    yield {
+      what: "requests wait without end for a program that locks a table, and keep their connections",
+      remedy:
+        "ALTER ROLE … SET lock_timeout = '4s' for the coordinator's user, as deploy/postgres/coordinator.sql does",
+      override: "lock-timeout",
+    };
   }
   if (Number(row["logical"]) > 0) {
     yield {
