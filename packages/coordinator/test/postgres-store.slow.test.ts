@@ -331,14 +331,12 @@ test("steps fail while another program locks a table, and leave no connection th
   const locked = own.run(`BEGIN; LOCK TABLE ${one.schema}.namespaces; SELECT pg_sleep(14); COMMIT`);
   const held = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted";
   await expect.poll(async () => Number((await own.run(held))[0]?.[0])).toBeGreaterThan(0);
-  let isLocked = true;
-  void locked.finally(() => {
-    isLocked = false;
-  });
+  const ended = locked.then(() => "ended");
+  const now = () => Promise.race([ended, "locked"]);
   const counts: number[] = [];
-  while (isLocked) {
+  while ((await now()) === "locked") {
     const leases = await Promise.allSettled([one, one, one].map(({ lease }) => lease()));
-    if (isLocked) expect(leases.map(({ status }) => status)).toContain("rejected");
+    if ((await now()) === "locked") expect(leases.map(({ status }) => status)).toContain("rejected");
     const waiting =
       "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'callnumber' AND wait_event_type = 'Lock'";
     counts.push(Number((await own.run(waiting))[0]?.[0]));

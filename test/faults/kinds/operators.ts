@@ -48,7 +48,7 @@ export const OPERATORS: readonly Fault[] = [
     { expected: ["namespace_exists", "namespace_lost"] },
     async (world) => {
       await expectRejection(world, "namespace_exists", "init on a used store", init(world, false));
-      await expectRejection(world, "namespace_lost", "init against a checkpoint", init(world, true));
+      await expectRejection(world, "namespace_exists", "init where a checkpoint has it, too", init(world, true));
       await world.on(world.server, (redis) => redis.del(world.key("record")));
       await expectRejection(world, "namespace_lost", "init in place of a lost record", init(world, true));
       await world.withoutCoordinators(() => recover(world));
