@@ -112,7 +112,7 @@ export function ignoreFindingsOption(): Option {
     .regex(/^[a-z-]+(,[a-z-]+)*$/, "must be names of findings, with commas between them")
     .transform((text) => text.split(","));
   const description = "names of accepted findings of callnumber doctor, with commas";
-  return checkedOption("--ignore-findings <names>", description, names).default([], "none");
+  return checkedOption("--ignore-findings <names>", description, names).default([], "none").helpGroup(STORE_GROUP);
 }
 
 /**

@@ -29,7 +29,7 @@ import { type Bounds, DEFAULT_BOUNDS } from "./guard/clocks.js";
 import { moveUnfinished, namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards, type ServedLedger, servedLedger } from "./guard/namespace-guards.js";
 import { doStep } from "./guard/namespace-steps.js";
-import { assertFitFor, PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
+import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { type NamespaceRecord, NODE_COUNT_MAX } from "./guard/record.js";
 import type { Finding } from "./guard/step-store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
@@ -175,7 +175,7 @@ export class Coordinator {
     const lost =
       checkpoint === undefined ? moveUnfinished(namespace, checkpointFile) : namespaceLost(namespace, checkpoint);
     if (lost !== undefined && (await this.#store.read(namespace)).keys.record === "none") throw lost;
-    await assertFitFor(this.#store, { namespace, nodeCount });
+    await this.#preflight.assertFitFor({ namespace, nodeCount });
     const storeId = newStoreId({ firstRun, initializedAtMs: this.#clock.now(), rate });
     const proofKey = randomBytes(32).toString("hex");
     const init = { step: "init", storeId, isSilenceAccepted: false, nodeCount, proofKey } as const;

@@ -3,13 +3,13 @@
  * Guarantees: G4, G5 (docs/guarantees.md).
  */
 import { execFile } from "node:child_process";
-import { chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import pg from "pg";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
 import { type Direction, startCuttingProxy } from "../../../test/postgres/cutting-proxy.js";
 import { findPgbouncer, startPgbouncer } from "../../../test/postgres/pgbouncer.js";
 import { OTHER_USER } from "../../../test/postgres/postgres-programs.js";
@@ -26,6 +26,7 @@ import { type CertificateAndKey, newAuthority } from "../../../test/tls/certific
 import { Coordinator } from "../src/coordinator.js";
 import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
+import type { Store } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { needsOwnPostgres, newPostgresStoreAt, newSchemaAt, postgresStoreAt } from "./postgres-for-test.js";
 import { inHand, withNamespace } from "./store-in-hand.js";
@@ -64,8 +65,9 @@ test.each<[Direction, number]>([
   expect(stepBytes).toBeGreaterThan(100);
   const granted = new Set<number>();
   let lostCount = 0;
-  // Of the many bytes of the statement each tenth; of the answer each one.
-  for (let byteCount = 1; byteCount <= stepBytes; byteCount += direction === "to_client" ? 1 : 10) {
+  // Of the answer each byte; of the long statement each tenth, from one on that the seed draws.
+  const every = direction === "to_client" ? 1 : 10;
+  for (let byteCount = 1 + (inject("seed") % every); byteCount <= stepBytes; byteCount += every) {
     void proxy.cutAfter(direction, byteCount);
     const outcome = await lease().catch((error: Error) => error);
     if (outcome instanceof Error) {
@@ -359,6 +361,22 @@ describe("with a synchronous standby", () => {
 
   const sessions = "FROM pg_stat_activity WHERE application_name = 'callnumber' AND wait_event = 'SyncRep'";
 
+  async function recoverFor(store: Store, nodeCount: number, overrides: readonly string[] = []) {
+    const options = {
+      store,
+      namespace: NAMESPACE,
+      checkpointFile: NO_CHECKPOINT_FILE,
+      storeId: undefined,
+      floors: [],
+      nodeCount,
+      overrides,
+      isClockChecked: false,
+      watchMs: 0,
+      pause: async () => {},
+    };
+    return await recoverNamespace(options, await planRecovery(options));
+  }
+
   test("a lease counts when the standby has it, and the epoch of a promoted one is another", async () => {
     const { primary, standby } = await pair();
     const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
@@ -476,6 +494,46 @@ describe("with a synchronous standby", () => {
     await lease();
   });
 
+  test("a majority of the standbys is enough only where the operator accepts it, and an archiver is none of them", async () => {
+    const { primary } = await pair();
+    const { store } = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    await startPostgresServer({
+      fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
+    });
+    const states = () => primary.run("SELECT sync_state FROM pg_stat_replication");
+    const inSync = (count: number) => expect.poll(states).toEqual(Array.from({ length: count }, () => ["quorum"]));
+    await primary.configure({ synchronous_standby_names: "ANY 1 (*)" });
+    await inSync(2);
+    const refused = { code: "quorum_missing", message: expect.stringMatching(/ANY 2 .*--ignore-findings majority/) };
+    await expect(recoverFor(store, 3)).rejects.toMatchObject(refused);
+    expect((await recoverFor(store, 3, ["majority"])).after.nodeCount).toBe(3);
+    const init = (overrides: readonly string[]) =>
+      new Coordinator({ store, name: "test", overrides }).initNamespace("other", { nodeCount: 3 });
+    await expect(init([])).rejects.toMatchObject(refused);
+    await expect(init(["majority"])).resolves.toMatchObject({ nodeCount: 3 });
+    const stopping = async () => {
+      const found = (await store.preflight({ asOperator: true })).filter(({ code }) => code !== undefined);
+      return found.map(({ code, override }) => `${code} ${override}`);
+    };
+    expect(await stopping()).toEqual(["quorum_missing majority"]);
+    await primary.configure({ synchronous_standby_names: "ANY 2 (*)" });
+    await expect.poll(stopping).toEqual([]);
+    await primary.configure({ synchronous_standby_names: "ANY 3 (*)" });
+    // Doctor says that each commit waits for one that is not there.
+    await expect.poll(stopping).toEqual(["quorum_missing undefined"]);
+    await primary.configure({ synchronous_standby_names: "ANY 2 (*)" });
+    const folder = mkdtempSync(join(tmpdir(), "received-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    if (OTHER_USER !== undefined) chownSync(folder, OTHER_USER.uid, OTHER_USER.gid);
+    const archiving = primary
+      .program("pg_receivewal", [`--directory=${folder}`, "--no-loop", "--synchronous"])
+      .catch(() => {});
+    await inSync(3);
+    expect(await stopping()).toEqual(["quorum_missing majority"]);
+    await primary.kill("SIGQUIT");
+    await archiving;
+  });
+
   test("nothing is written for two nodes before a standby is connected and waited for", async () => {
     const primary = await startPostgresServer();
     const store = await postgresStoreAt(await newSchemaAt(primary));
@@ -513,18 +571,7 @@ describe("with a synchronous standby", () => {
     });
     await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["async"]]);
     const before = await store.readNamespace(NAMESPACE);
-    const options = {
-      store,
-      namespace: NAMESPACE,
-      checkpointFile: NO_CHECKPOINT_FILE,
-      storeId: undefined,
-      floors: [],
-      nodeCount: 2,
-      isClockChecked: false,
-      watchMs: 0,
-      pause: async () => {},
-    };
-    const recovered = async () => await recoverNamespace(options, await planRecovery(options));
+    const recovered = () => recoverFor(store, 2);
     await expect(recovered()).rejects.toMatchObject({ code: "quorum_missing" });
     expect(await store.readNamespace(NAMESPACE)).toEqual(before);
     await primary.configure({ synchronous_standby_names: "ANY 1 (standby)" });

@@ -9,6 +9,7 @@ import { print, printJson } from "../output.js";
 import {
   addActingOptions,
   checkpointDirOption,
+  ignoreFindingsOption,
   nodesOption,
   openStoreWithCheckpoints,
   persistentAddress,
@@ -19,6 +20,7 @@ interface Options extends StoreNamespaceOptions {
   readonly firstRun: number;
   readonly rate: number;
   readonly nodes: number;
+  readonly ignoreFindings: readonly string[];
   readonly create?: boolean;
 }
 
@@ -45,6 +47,7 @@ export function makeCommand(): Command {
     checkedOption("--first-run <run>", "the first run to lease", firstRunSchema).default(1),
     checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),
     nodesOption("data nodes that could be promoted: the master and its replicas").default(1),
+    ignoreFindingsOption(),
     namespaceOption(STORE_GROUP),
     checkpointDirOption(),
   ]);
@@ -52,14 +55,14 @@ export function makeCommand(): Command {
 
 /** @throws TypeError for a memory store. CoordinatorError as `Coordinator.initNamespace`. */
 async function init(options: Options, command: Command): Promise<void> {
-  const { namespace, firstRun, rate, nodes, checkpointDir } = options;
+  const { namespace, firstRun, rate, nodes, ignoreFindings: overrides, checkpointDir } = options;
   const address = persistentAddress(options.store, "there is nothing to init");
   const checkpoints = checkpointsOf(address, checkpointDir);
   const create = options.create ?? command.getOptionValueSource("store") !== "default";
   const { store } = await openStoreWithCheckpoints(address, checkpoints, { create });
   try {
     const { checkpointFileOf } = checkpoints;
-    const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf });
+    const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf, overrides });
     const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
     // The key of the lease proofs is secret.
     const { proofKey: _, ...rest } = record;

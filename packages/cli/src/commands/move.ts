@@ -133,7 +133,7 @@ async function planned(options: Options, stores: Stores) {
 }
 
 async function withMove<T>(
-  { nodes, checkpointDir, confirmClock = false }: Options,
+  { nodes, ignoreFindings, checkpointDir, confirmClock = false }: Options,
   { source, target, isTargetMissing, from, to }: Stores,
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
@@ -148,7 +148,7 @@ async function withMove<T>(
       checkpointFile: targetCheckpointFile,
     };
     const request = { store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes };
-    return await act({ ...request, isClockChecked: confirmClock });
+    return await act({ ...request, overrides: ignoreFindings, isClockChecked: confirmClock });
   } finally {
     checkpointFile.close();
     targetCheckpointFile.close();

@@ -38,6 +38,7 @@ import {
   checkpointDirOption,
   commandAgain,
   confirmClockOption,
+  ignoreFindingsOption,
   nodesOption,
   persistentAddress,
   type StoreNamespaceOptions,
@@ -48,6 +49,7 @@ interface Options extends StoreNamespaceOptions {
   readonly minRun?: NamedRun;
   readonly numbers?: string;
   readonly nodes?: number;
+  readonly ignoreFindings: readonly string[];
   readonly confirmClock?: boolean;
   readonly apply?: boolean;
 }
@@ -75,6 +77,7 @@ export function makeCommand(): Command {
     checkedOption("--min-run <run>", "a run that is known to be leased, such as 1/65556 (version/run)", runNameSchema),
     checkedOption("--numbers <file>", numbers),
     nodesOption("number of data nodes (default: that of the record or the checkpoint)"),
+    ignoreFindingsOption(),
     confirmClockOption(),
     switchOption("apply", "recover the namespace"),
     namespaceOption(STORE_GROUP),
@@ -83,7 +86,8 @@ export function makeCommand(): Command {
 }
 
 async function recover(options: Options, command: Command): Promise<void> {
-  const { namespace, storeId, minRun, numbers, nodes, checkpointDir, confirmClock = false, apply, json } = options;
+  const { namespace, storeId, minRun, numbers, nodes, ignoreFindings, checkpointDir, confirmClock = false } = options;
+  const { apply, json } = options;
   const { stderr } = invocation().io;
   const printProgress = (text: string) => void (json || stderr.write(`${text}\n`));
   const address = persistentAddress(options.store, "there is nothing to recover");
@@ -100,6 +104,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     floors: list === undefined ? [] : [floorOf(list)],
     minRun,
     nodeCount: nodes,
+    overrides: ignoreFindings,
     isClockChecked: confirmClock,
     // No other process can have an embedded store open.
     watchMs: address.kind === "sqlite" ? 0 : WATCH_MS,

@@ -63,6 +63,11 @@ export class PreflightWatch {
     if (seen !== undefined) throw errorFor(seen.finding);
   }
 
+  /** As the function below, with what this coordinator accepts. */
+  assertFitFor(planned: CountedNodes): Promise<void> {
+    return assertFitFor(this.#options, planned);
+  }
+
   /** Returns what stops leasing, or is unwise, as far as the store's user may see it. Never rejects for an unreachable store. */
   async findings(): Promise<readonly Finding[]> {
     try {
@@ -103,7 +108,7 @@ export class PreflightWatch {
       } else log.error({ err: error }, "preflight_failed");
       return;
     }
-    const counted = findings.filter(({ override }) => override === undefined || !overrides.includes(override));
+    const counted = unaccepted(findings, overrides);
     const before = this.#seen;
     this.#seen = new Map(
       counted.map((finding) => [finding.what, { finding, sinceMs: before.get(finding.what)?.sinceMs ?? now() }]),
@@ -120,13 +125,20 @@ export class PreflightWatch {
 
 /**
  * Before a namespace is made with more nodes than one, or counts more: checks whether the servers are configured for it.
- * @throws CoordinatorError with the code of a finding: nothing was changed.
+ * @throws CoordinatorError with the code of a finding that is not accepted: nothing was changed.
  */
-export async function assertFitFor(store: Pick<Store, "preflight">, planned: CountedNodes): Promise<void> {
+export async function assertFitFor(
+  { store, overrides }: Pick<PreflightOptions, "store" | "overrides">,
+  planned: CountedNodes,
+): Promise<void> {
   if (planned.nodeCount === 1) return;
-  for (const { code, ...finding } of await store.preflight({ planned })) {
+  for (const { code, ...finding } of unaccepted(await store.preflight({ planned }), overrides)) {
     if (code !== undefined && finding.namespaces?.includes(planned.namespace)) throw errorFor({ ...finding, code });
   }
+}
+
+function unaccepted(findings: readonly Finding[], overrides: readonly string[]): readonly Finding[] {
+  return findings.filter(({ override }) => override === undefined || !overrides.includes(override));
 }
 
 function errorFor({ code, what, remedy, override }: Refusal): CoordinatorError {

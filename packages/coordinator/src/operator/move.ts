@@ -59,6 +59,8 @@ export interface MoveOptions extends NamespaceGuardOptions {
   readonly target: MoveTarget;
   /** How many data nodes the target has. */
   readonly nodeCount: number;
+  /** Names of findings of the target that the operator accepts. Default: none. */
+  readonly overrides?: readonly string[];
   /** The operator has checked the clocks: a long heartbeat gap was only that. Default false. */
   readonly isClockChecked?: boolean;
   /** Leases in one read and write. Default 500. */
@@ -256,9 +258,12 @@ async function assertFit(
   storeId: string,
   isDone: boolean,
 ): Promise<void> {
-  const { store, namespace, target, nodeCount } = options;
+  const { store, namespace, target, nodeCount, overrides = [] } = options;
   const isTargetKnown = !isDone && target.isMissing !== true;
-  if (isTargetKnown) await ofTarget(target.place, assertFitFor(target.store, { namespace, nodeCount }));
+  if (isTargetKnown) {
+    const fit = assertFitFor({ store: target.store, overrides }, { namespace, nodeCount });
+    await ofTarget(target.place, fit);
+  }
   const refusals = [
     isDone && source.phase === PHASES.sealed
       ? undefined

@@ -80,6 +80,8 @@ export interface RecoverOptions extends NamespaceGuardOptions {
   /** The same, as the operator named it. */
   readonly minRun?: NamedRun | undefined;
   readonly nodeCount: number | undefined;
+  /** Names of findings that the operator accepts. Default: none. */
+  readonly overrides?: readonly string[];
   /** The operator has checked the clocks: a long heartbeat gap was only that. */
   readonly isClockChecked: boolean;
   /** How long to watch whether a coordinator still leases, ms: more than twice `heartbeatEveryMs`. */
@@ -97,7 +99,7 @@ export interface RecoverOptions extends NamespaceGuardOptions {
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, checkpointFile, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
-  const { again = (more) => commandLine("recover", namespace, more) } = options;
+  const { again = (more) => commandLine("recover", namespace, more), overrides = [] } = options;
   const first = await readIfReadable(store, namespace);
   await pause(watchMs);
   const second = await readIfReadable(store, namespace);
@@ -135,7 +137,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const isSilent = record !== undefined && nowMs - record.changedAtMs > SILENCE_MAX_MS;
   const countedBefore = record?.nodeCount ?? checkpoint?.nodeCount ?? 1;
   const nodeCount = options.nodeCount ?? countedBefore;
-  if (nodeCount > countedBefore) await assertFitFor(store, { namespace, nodeCount });
+  if (nodeCount > countedBefore) await assertFitFor({ store, overrides }, { namespace, nodeCount });
   const isSound =
     record?.phase === PHASES.open &&
     !isSilent &&

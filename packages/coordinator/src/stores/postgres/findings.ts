@@ -57,10 +57,14 @@ function synchronousCountIn(setting: string): number {
   return wholeIn(count) ?? 0;
 }
 
-/** Of the standbys, how many surely have what a commit has waited for. An archiver or a logical subscriber may have been one of those. */
+/** How many standbys a commit surely waits for: an archiver or a logical subscriber may be one of those that are named. */
+function waitedCountOf({ synchronous, others_waited_for: others }: Row): number {
+  return synchronousCountIn(String(synchronous ?? "")) - Number(others ?? 0);
+}
+
+/** Of the standbys, how many surely have what a commit has waited for. */
 export function acknowledgingCountOf(row: Row): number {
-  const { synchronous, waited_for: standbys, others_waited_for: others } = row;
-  return Math.min(synchronousCountIn(String(synchronous ?? "")) - Number(others), Number(standbys));
+  return Math.min(waitedCountOf(row), Number(row["waited_for"]));
 }
 
 function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): Generator<Finding> {
@@ -93,18 +97,23 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
       namespaces: uncounted,
     };
   }
-  const waited = synchronousCountIn(String(row["synchronous"] ?? "")) - Number(row["others_waited_for"] ?? 0);
-  const unwaited = namespaces.filter(({ nodeCount }) => waited < quorumOf(nodeCount));
-  if (unwaited.length > 0) {
-    const needed = Math.max(...unwaited.map(({ nodeCount }) => quorumOf(nodeCount)));
-    const names = unwaited.map(({ namespace }) => namespace);
+  const waited = waitedCountOf(row);
+  for (const [missing, override] of [
+    [namespaces.filter(({ nodeCount }) => waited < quorumOf(nodeCount)), undefined],
+    [namespaces.filter(({ nodeCount }) => waited >= quorumOf(nodeCount) && waited < nodeCount - 1), "majority"],
+  ] as const) {
+    if (missing.length === 0) continue;
+    const needed = Math.max(...missing.map(({ nodeCount }) => nodeCount - 1));
+    const names = missing.map(({ namespace }) => namespace);
     yield {
       code: "quorum_missing",
-      what: `a commit waits for ${waited} standbys, and a lease of ${names.join(", ")} needs ${needed}: a promoted one could lack it`,
+      what: `a commit waits for ${waited} of the ${needed} standbys of ${names.join(", ")}: a promoted one could lack a lease`,
       remedy: `connect the standbys first, then synchronous_standby_names = 'ANY ${needed} (…)' with their names`,
+      override,
       namespaces: names,
     };
-  } else if (asOperator && standbys.length < Math.max(0, ...namespaces.map(({ nodeCount }) => quorumOf(nodeCount)))) {
+  }
+  if (asOperator && standbys.length < waited) {
     yield {
       code: "quorum_missing",
       what: `commits wait for ${waited} standbys, and ${standbys.length} are connected: each waits until they come`,
@@ -134,17 +143,7 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
   }
 }
 
-function* warnings(row: Row, { address, namespaces }: PostgresUse): Generator<Finding> {
-  const waited = synchronousCountIn(String(row["synchronous"] ?? ""));
-  const majority = namespaces.filter(({ nodeCount }) => nodeCount > 2 && waited < nodeCount - 1);
-  if (majority.length > 0) {
-    yield {
-      what: "commits wait for a majority: a promoted standby may lack the newest leases, and skips their runs",
-      remedy: "ANY with the number of all standbys, or promote the one that has received the most",
-      override: "majority",
-      namespaces: majority.map(({ namespace }) => namespace),
-    };
-  }
+function* warnings(row: Row, { address }: PostgresUse): Generator<Finding> {
   for (const name of ["fsync", "full_page_writes"]) {
     if (row[name] === "off") {
       yield {
