@@ -29,17 +29,21 @@ export function smallDiskUnavailable(): string | undefined {
 }
 
 /**
- * Mounts a disk of so many KiB at a folder that is there. It is gone when the test ends.
+ * Mounts a disk of so many KiB at a folder that is there. It is gone when the test ends, or when what `defer` was given is called.
  * @throws Error when `smallDiskUnavailable()` gives a reason.
  */
-export async function smallDisk(folder: string, sizeKib: number): Promise<SmallDisk> {
+export async function smallDisk(
+  folder: string,
+  sizeKib: number,
+  defer: (end: () => Promise<void>) => void = onTestFinished,
+): Promise<SmallDisk> {
   const way = wayToMount();
   if (typeof way === "string") throw new Error(way);
   const script = 'mount -t tmpfs -o "size=$1k" none "$0" && echo mounted && exec cat';
   const holder = spawn("unshare", [...way, "sh", "-c", script, folder, `${sizeKib}`]);
   // The end of its input ends it, too: that comes with the end of this process.
   const [closed, mounted] = [once(holder, "close"), once(holder.stdout, "data")];
-  onTestFinished(async () => {
+  defer(async () => {
     holder.kill("SIGKILL");
     await closed;
   });

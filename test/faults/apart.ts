@@ -1,8 +1,7 @@
 /** A coordinator that the importers of the suite do not ask: what it knows of its store, it knows from when it was last asked here. */
 import type { CoordinatorProcess } from "./coordinator-process.js";
 import { Importer } from "./load.js";
-import type { Address, RedisWorld } from "./redis-world.js";
-import { NAMESPACE } from "./world.js";
+import { NAMESPACE, type World } from "./world.js";
 
 const LEASES = 3;
 
@@ -10,13 +9,12 @@ export class Apart {
   #importers = 0;
 
   private constructor(
-    readonly world: RedisWorld,
+    readonly world: World,
     readonly coordinator: CoordinatorProcess,
   ) {}
 
   /** It ends with the world, at the latest. */
-  static async start(world: RedisWorld, at: Address): Promise<Apart> {
-    const coordinator = await world.addCoordinatorAt(at);
+  static start(world: World, coordinator: CoordinatorProcess): Apart {
     world.coordinators.splice(world.coordinators.indexOf(coordinator), 1);
     world.defer(() => coordinator.kill());
     return new Apart(world, coordinator);

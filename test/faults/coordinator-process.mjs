@@ -9,9 +9,9 @@ import { openCheckpointFile } from "../../packages/coordinator/dist/guard/checkp
 import { SqliteStore } from "../../packages/coordinator/dist/stores/sqlite/store.js";
 import { placeOf } from "../../packages/coordinator/dist/stores/store-url.js";
 
-const { storeUrl, name, bounds, checkpointDir, markerFolder, preflightEveryMs, port, clockOffsetMs } = JSON.parse(
-  process.argv[2],
-);
+const settings = JSON.parse(process.argv[2]);
+const { storeUrl, name, bounds, checkpointDir, markerFolder, preflightEveryMs, overrides, port, clockOffsetMs } =
+  settings;
 
 let offsetMs = clockOffsetMs;
 let leaseFor;
@@ -74,6 +74,7 @@ async function serve() {
     now,
     bounds,
     preflightEveryMs,
+    overrides,
     ...(checkpointDir === null ? {} : { checkpointFileOf }),
   });
   leaseFor = (ms) => leaseInALoop(coordinator, counts, ms);

@@ -44,6 +44,8 @@ export interface CoordinatorSettings {
   /** Where an embedded store marks that nothing was forgotten: a folder in memory; null for a store that has none. */
   readonly markerFolder: string | null;
   readonly preflightEveryMs: number;
+  /** Names of findings that are accepted. Default: none. */
+  readonly overrides?: readonly string[];
 }
 
 interface LogMessage {

@@ -1,26 +1,42 @@
 /** A world on a real PostgreSQL, alone or with a synchronous standby, and the faults that happen there. */
-import { chmod, chown, mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, chown, copyFile, mkdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type pg from "pg";
 import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";
 import { initBackdated } from "../backdated.js";
 import { OTHER_USER, type PostgresPrograms } from "../postgres/postgres-programs.js";
-import { copyData, launchPostgres, type PostgresServer } from "../postgres/postgres-server.js";
+import {
+  copyData,
+  launchPostgres,
+  type PostgresServer,
+  type PostgresServerOptions,
+} from "../postgres/postgres-server.js";
 import { baseBackup, followed } from "../postgres/standby.js";
 import { asCoordinator, ownPostgresUnavailable, shippedRights, storeUrlAt } from "../postgres/test-postgres.js";
+import { type ControlledMachine, newControlledMachine } from "../redis/controlled-machine.js";
+import { type SmallDisk, smallDisk } from "../small-disk.js";
 import { Control, connectedTo, postgresCounter } from "./control.js";
+import type { CoordinatorProcess } from "./coordinator-process.js";
 import { type Fault, type FaultOptions, type FaultSettings, faultOf } from "./run-fault.js";
 import { NAMESPACE, World } from "./world.js";
 
 export const SCHEMA = "callnumber";
+const HOUR_MS = 3_600_000;
 
 /** Default: a single server that archives its WAL, and two coordinators with a checkpoint. */
 interface PostgresSettings {
-  readonly nodeCount?: 1 | 2;
+  /** The others are synchronous standbys, of which a commit waits for one. */
+  readonly nodeCount?: 1 | 2 | 3;
   readonly coordinatorCount?: number;
   readonly settings?: Readonly<Record<string, string>>;
+  /** Findings that coordinators accept. */
+  readonly overrides?: readonly string[];
+  /** The disk of the server has no more than this. */
+  readonly diskKib?: number;
+  /** The clock of the server can be moved. */
+  readonly isClockControlled?: boolean;
 }
 
 export class PostgresWorld extends World {
@@ -28,6 +44,8 @@ export class PostgresWorld extends World {
   readonly #programs: PostgresPrograms;
   readonly #settings: PostgresSettings;
   #copies = 0;
+  #disk: SmallDisk | undefined;
+  #clock: ControlledMachine["clock"] | undefined;
   #client: Promise<pg.Client> | undefined;
 
   constructor(options: FaultOptions & PostgresSettings) {
@@ -37,19 +55,21 @@ export class PostgresWorld extends World {
   }
 
   async begin(): Promise<void> {
-    const { nodeCount = 1, coordinatorCount = 2, settings } = this.#settings;
+    const { nodeCount = 1, coordinatorCount = 2, settings, diskKib, isClockControlled = false } = this.#settings;
     const archive = await this.folderFor("archive");
-    const server = await this.addServer({
-      archive_mode: "on",
-      archive_command: `cp %p ${join(archive, "%f")}`,
-      ...settings,
-    });
+    if (diskKib !== undefined)
+      this.#disk = await smallDisk(await this.folderFor("disk"), diskKib, (end) => this.defer(end));
+    const environment = isClockControlled ? await this.#movedClock() : {};
+    const server = await this.addServer(
+      { archive_mode: "on", archive_command: `cp %p ${join(archive, "%f")}`, ...settings },
+      { environment, ...(this.#disk && { disk: this.#disk }) },
+    );
     for (const sql of ["CREATE SEQUENCE control_sequence START 1000000000", "CREATE TABLE control AS SELECT 0 AS last"])
       await server.run(sql);
-    if (nodeCount === 2) await this.addStandby(server);
+    for (let standby = 1; standby < nodeCount; standby++) await this.addStandby(server);
     const storeId = await this.onStore((store) => initBackdated(store, NAMESPACE, { nodeCount }));
     await this.grantRights();
-    for (let index = 0; index < coordinatorCount; index++) await this.addCoordinator({ storeUrl: this.storeUrl });
+    for (let index = 0; index < coordinatorCount; index++) await this.addCoordinatorAt(server);
     await this.startLoad(
       storeId,
       new Control(...(["sequence", "row"] as const).map((way) => postgresCounter(this.servers, way))),
@@ -68,6 +88,36 @@ export class PostgresWorld extends World {
 
   get storeUrl(): string {
     return this.storeUrlAt(this.server.port);
+  }
+
+  get disk(): SmallDisk {
+    return this.#disk as SmallDisk;
+  }
+
+  /** Moves the clock of the server. Resolves when it shows it. */
+  async moveClock(offsetMs: number): Promise<void> {
+    await this.#clock?.move(offsetMs);
+    await this.until("the server's clock is moved", async () => {
+      const [[timeMs = ""] = []] = await this.server.run("SELECT extract(epoch FROM clock_timestamp()) * 1000");
+      return Math.abs(Number(timeMs) - Date.now() - offsetMs) < HOUR_MS / 2;
+    });
+  }
+
+  /** Variables for a server whose clock can be moved. Its user reads what they name. */
+  async #movedClock(): Promise<NodeJS.ProcessEnv> {
+    const { preload, clock } = newControlledMachine();
+    this.#clock = clock;
+    const library = join(await this.folderFor("preload"), "library.so");
+    await copyFile(preload.library, library);
+    const files = Object.values(preload.environment);
+    for (const path of [...files, dirname(files[0] as string), library])
+      if (OTHER_USER !== undefined) await chown(path, OTHER_USER.uid, OTHER_USER.gid);
+    return { LD_PRELOAD: library, ...preload.environment };
+  }
+
+  addCoordinatorAt({ port }: { readonly port: number }): Promise<CoordinatorProcess> {
+    const { overrides = [] } = this.#settings;
+    return this.addCoordinator({ storeUrl: this.storeUrlAt(port), overrides });
   }
 
   storeUrlAt(port: number): string {
@@ -90,9 +140,9 @@ export class PostgresWorld extends World {
 
   async addServer(
     settings: Readonly<Record<string, string>>,
-    fill?: (data: string) => Promise<unknown>,
+    options: Omit<PostgresServerOptions, "settings"> = {},
   ): Promise<PostgresServer> {
-    const server = await launchPostgres(this.#programs, { settings, ...(fill && { fill }) });
+    const server = await launchPostgres(this.#programs, { settings, ...options });
     this.defer(() => server.dispose());
     this.servers.push(server);
     return server;
@@ -100,15 +150,17 @@ export class PostgresWorld extends World {
 
   /** A standby that commits of the server wait for from now on. */
   async addStandby(primary: PostgresServer): Promise<PostgresServer> {
-    const standby = await this.addServer({}, (data) =>
-      baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
-    );
+    const standby = await this.addServer({}, { fill: (data) => this.#backupForStandby(primary, data) });
     await primary.configure({ synchronous_standby_names: "ANY 1 (*)" });
     await this.until("the standby is synchronous", async () => {
       const rows = await primary.run("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'");
-      return rows[0]?.[0] === "1";
+      return Number(rows[0]?.[0]) === this.servers.length - 1;
     });
     return standby;
+  }
+
+  #backupForStandby(primary: PostgresServer, data: string): Promise<void> {
+    return baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`);
   }
 
   /** Runs a statement as the superuser, over a connection that is kept: for what is done often. */
@@ -157,10 +209,11 @@ export class PostgresWorld extends World {
     });
   }
 
-  /** Makes a server whose process has ended the standby of another one, which is the world's server from now on. */
+  /** Ends a server, and makes it the standby of another one: those two are the world's from now on. */
   async resync(old: PostgresServer, primary: PostgresServer): Promise<void> {
+    await old.kill("SIGQUIT");
     await rm(old.data, { recursive: true });
-    await baseBackup(primary, old.data, `primary_conninfo = '${followed(primary)}'\n`);
+    await this.#backupForStandby(primary, old.data);
     await old.configure({ synchronous_standby_names: "", archive_mode: "off" });
     await old.start();
     this.servers.splice(0, this.servers.length, primary, old);

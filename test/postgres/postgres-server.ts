@@ -19,6 +19,8 @@ export interface PostgresServerOptions {
   readonly fill?: (data: string) => Promise<unknown>;
   /** Where its directory is. Default: a new folder of the machine's. */
   readonly disk?: Pick<SmallDisk, "runIn" | "folder" | "seenFolder">;
+  /** Variables of its processes, such as those of a library that is loaded before its own. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 export interface PostgresServer {
@@ -101,15 +103,17 @@ class PostgresProcess implements PostgresServer {
   #process: RunningServer | undefined;
   #settings: Readonly<Record<string, string>>;
   readonly #disk: PostgresServerOptions["disk"];
+  readonly #environment: NodeJS.ProcessEnv;
 
   constructor(
     private readonly programs: PostgresPrograms,
-    { settings = {}, disk }: PostgresServerOptions,
+    { settings = {}, disk, environment = {} }: PostgresServerOptions,
     readonly port: number,
     readonly directory: string,
   ) {
     this.#settings = settings;
     this.#disk = disk;
+    this.#environment = environment;
     this.data = join(directory, "data");
     this.url = `postgres://postgres@${HOST}:${port}/postgres`;
   }
@@ -148,7 +152,9 @@ class PostgresProcess implements PostgresServer {
     for (;;) {
       try {
         const words = ["-D", join(this.#disk?.folder ?? this.directory, "data")];
-        this.#process = await launch(on(this.#disk, postgresCommand(this.programs, "postgres", words)), (started) => {
+        const command = postgresCommand(this.programs, "postgres", words);
+        const environment = { ...command.environment, ...this.#environment };
+        this.#process = await launch(on(this.#disk, { ...command, environment }), (started) => {
           this.#process = started;
           return this.run("SELECT 1");
         });

@@ -80,7 +80,7 @@ const LOST_OF_A_RECOVERY = 4;
 async function loseReplies(world: RedisWorld): Promise<void> {
   const proxy = await startFaultyProxy(world.server);
   world.defer(() => proxy.close());
-  const apart = await Apart.start(world, proxy);
+  const apart = Apart.start(world, await world.addCoordinatorAt(proxy));
   const lost: string[] = [];
   for (let times = 0; times < LOST_LEASES; times++) {
     const { struck } = proxy.strikeNext("cut", new RegExp(`^${STEP}.*\\{"holder"`, "s"));

@@ -5,8 +5,12 @@
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { type CuttingProxy, startCuttingProxy } from "../../postgres/cutting-proxy.js";
+import { OTHER_USER } from "../../postgres/postgres-programs.js";
 import type { PostgresServer } from "../../postgres/postgres-server.js";
 import { baseBackup } from "../../postgres/standby.js";
+import { controlledMachineUnavailable } from "../../redis/controlled-machine.js";
+import { smallDiskUnavailable } from "../../small-disk.js";
+import { Apart } from "../apart.js";
 import { recover } from "../commands.js";
 import { type PostgresWorld, postgresFault, SCHEMA } from "../postgres-world.js";
 import type { Fault } from "../run-fault.js";
@@ -119,16 +123,34 @@ export const POSTGRES: readonly Fault[] = [
     { nodeCount: 2, injectionCountMax: 1, expected: ["store_unavailable", "epoch_changed"] },
     async (world) => {
       const [old, standby] = world.servers as [PostgresServer, PostgresServer];
-      const other = await world.addCoordinator({ storeUrl: world.storeUrlAt(standby.port) });
+      const other = await world.addCoordinatorAt(standby);
       await standby.run("SELECT pg_promote()");
       await standby.configure({ synchronous_standby_names: "ANY 1 (*)" });
       await world.untilSeen("store_unavailable");
       // Both wait for a standby. The old one becomes the standby of the new one.
-      await old.kill("SIGQUIT");
       await world.resync(old, standby);
       await world.untilSeen("epoch_changed");
       for (const coordinator of world.coordinators.filter((one) => one !== other))
         await world.removeCoordinator(coordinator);
+    },
+  ),
+  postgresFault(
+    "a standby made again from the old primary, after it had followed a promoted one",
+    { nodeCount: 3, injectionCountMax: 1, overrides: ["majority"], expected: ["epoch_changed"] },
+    async (world) => {
+      const [old, promoted, follower] = world.servers as [PostgresServer, PostgresServer, PostgresServer];
+      // After a recovery it leases at the ceiling, as the promoted one will.
+      await old.run("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
+      await world.untilSeen("epoch_changed");
+      await world.untilLeasing();
+      await promoted.run("SELECT pg_promote()");
+      await promoted.configure({ synchronous_standby_names: "ANY 1 (*)" });
+      await world.resync(follower, promoted);
+      await Apart.start(world, await world.addCoordinatorAt(promoted)).lease();
+      await promoted.kill("SIGKILL");
+      world.beginInjection();
+      await world.resync(follower, old);
+      await world.untilSeen("epoch_changed");
     },
   ),
   postgresFault(
@@ -210,6 +232,31 @@ export const POSTGRES: readonly Fault[] = [
       coordinator?.moveClock(0);
     },
   ),
+  postgresFault(
+    "the clock of the server moved by an hour or a year, back and forth",
+    { isClockControlled: true, expected: ["clock_skew"], unavailable: controlledMachineUnavailable },
+    async (world) => {
+      await world.moveClock(oneOf(world.random, MOVES_MS));
+      await world.untilSeen("clock_skew");
+      await world.moveClock(0);
+    },
+  ),
+  postgresFault(
+    "a disk that is full, until there is room again",
+    {
+      diskKib: 96 * 1_024,
+      settings: { archive_mode: "off", max_wal_size: "2MB", min_wal_size: "2MB" },
+      expected: ["store_unavailable"],
+      unavailable: noSmallDisk,
+    },
+    async (world) => {
+      world.disk.fill();
+      await world.untilSeen("store_unavailable");
+      world.disk.free();
+      // What could not write may have ended the server.
+      await world.crash("SIGQUIT");
+    },
+  ),
   postgresFault("the processes of connections ended, at many moments", { expected: ["store_unavailable"] }, (world) =>
     atManyMoments(world, `SELECT pg_terminate_backend(pid) ${SESSIONS}`),
   ),
@@ -230,6 +277,10 @@ export const POSTGRES: readonly Fault[] = [
   ),
 ];
 
+function noSmallDisk(): string | undefined {
+  return OTHER_USER === undefined ? "only root can start it on a disk of its own" : smallDiskUnavailable();
+}
+
 async function atManyMoments(world: PostgresWorld, sql: string): Promise<number> {
   for (let time = 0; time < MANY; time++) {
     await delay(world.random() * PAUSE_MS_MAX);
@@ -240,7 +291,7 @@ async function atManyMoments(world: PostgresWorld, sql: string): Promise<number>
 
 async function cloned(world: PostgresWorld): Promise<PostgresServer> {
   const copy = await world.snapshot();
-  return await world.addServer({}, async (data) => await world.copyTo(copy, data));
+  return await world.addServer({}, { fill: (data) => world.copyTo(copy, data) });
 }
 
 /** Coordinators at another server, with the checkpoints of those before. */
@@ -249,7 +300,7 @@ async function replaceServer(world: PostgresWorld, server: PostgresServer): Prom
   world.servers.splice(0, world.servers.length, server);
   const before = [...world.coordinators];
   for (const coordinator of before) {
-    await world.addCoordinator({ storeUrl: world.storeUrl });
+    await world.addCoordinatorAt(server);
     await world.removeCoordinator(coordinator);
   }
 }
@@ -281,6 +332,6 @@ async function proxyOf(world: PostgresWorld): Promise<CuttingProxy> {
   const proxy = await startCuttingProxy(world.server);
   proxies.set(world, proxy);
   world.defer(() => proxy.close());
-  await world.addCoordinator({ storeUrl: world.storeUrlAt(proxy.port) });
+  await world.addCoordinatorAt(proxy);
   return proxy;
 }

@@ -72,10 +72,10 @@ function stale(awayMs: number, gapMs: number): Fault {
       expected: ["epoch_changed", "rolled_back"],
     },
     async (world) => {
-      const frozen = await Apart.start(world, world.server);
+      const frozen = Apart.start(world, await world.addCoordinatorAt(world.server));
       const proxy = await startFaultyProxy(world.server);
       world.defer(() => proxy.close());
-      const cutOff = await Apart.start(world, proxy);
+      const cutOff = Apart.start(world, await world.addCoordinatorAt(proxy));
       const whileAway = async (act: () => Promise<unknown>) => {
         await Promise.all([frozen.lease(), cutOff.lease()]);
         frozen.coordinator.freeze();
