@@ -61,7 +61,7 @@ test("a crowd of importers", async () => {
   publish("crowd", {
     heading: "A crowd of importers",
     sentences: [
-      `${describeMachine()} ${CLIENT_COUNT} clients in ${PROCESS_COUNT} processes start within ${START_MS / 1000} s and want one number each, next to programs that only loop; or ${STALLED_CLIENT_COUNT} clients while \`callnumber serve\` is stopped. A client counts if it has a number after ${END_MS / 1000} s; percentiles of those that have. A run is wasted when no client makes a number of it. One run of each.`,
+      `${describeMachine()} ${CLIENT_COUNT} clients in ${PROCESS_COUNT} processes start within ${START_MS / 1000} s and want one number each, next to programs that only loop; or ${STALLED_CLIENT_COUNT} clients while \`callnumber serve\` is stopped. A client counts if it has a number after ${END_MS / 1000} s; percentiles of those that have. A run is wasted when no client generates a number of it. One run of each.`,
     ],
     table: { columns: COLUMNS, rows },
   });

@@ -1,4 +1,4 @@
-/** What an importer loses by waiting for runs when it makes ten million numbers a second and its coordinator is slow. */
+/** What an importer loses by waiting for runs when it generates ten million numbers a second and its coordinator is slow. */
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { type ClientOptions, createClient } from "@callnumber/client";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";

@@ -20,7 +20,7 @@ export async function manPage() {
   return [
     `.TH CALLNUMBER 1 "" "callnumber ${RELEASE}" "User commands"`,
     ".SH NAME",
-    `callnumber \\- ${text("make short, permanent numbers for messages")}`,
+    `callnumber \\- ${text("generate short, permanent numbers for messages")}`,
     ".SH SYNOPSIS",
     ".B callnumber",
     ".I command",

@@ -45,6 +45,8 @@ const PATTERNS = [
   ["look-?alikes?|bystanders?|bears", "similar character, other client, includes"],
   ["\\w*(?:colour|neighbour|behaviour|favour|honour)\\w*", "American spelling: -or"],
   ["\\w*(?:initiali|recogni|seriali|normali|organi|optimi|minimi|authori|synchroni|summari)s(?!m|t)\\w+", "-ize"],
+  ["mints?|minted|minting|minters?", "generate"],
+  ["(?<!there )is no (?:call number|file|command|option|text)", "is not a"],
   ["licence|defence|catalogue|grey|cancelled|labelled|modelled|travell\\w+|judgement", "American spelling"],
 ].map(([words, use]) => ({
   pattern: new RegExp(`(?<![a-z])(?:${words.replaceAll(" ", "\\s[\\s*/#-]*")})(?![a-z])`, "gim"),
@@ -53,6 +55,7 @@ const PATTERNS = [
 
 /** What stays although it is a hit: the file, text of the hit, and the reason. */
 const EXCEPTIONS = [
+  ["packages/cli/src/typing-mistakes.ts", "mint", "what people type for another command"],
   ["packages/console/src/pages/inspect.tsx", "spelling", "a class of the style sheet"],
   ["test/console/console.slow.test.ts", "spelling", "selects by that class"],
   ["test/postgres/postgres-programs.ts", "nobody", "a user of Unix, which the system names"],

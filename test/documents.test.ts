@@ -30,7 +30,7 @@ const OF_THE_COMMAND: ReadonlySet<string> = new Set([
   "tokens_file_invalid",
   "token_unknown",
   "token_invalid",
-  "mint_state_unusable",
+  "generator_state_unusable",
   "number_space_exhausted",
 ]);
 

@@ -46,7 +46,7 @@ const read: Section = {
 const rows: string[][] = [];
 for (const result of results) {
   const texts = await sampled(result);
-  // Those that fill an array make the numbers of take().
+  // Those that fill an array generate the numbers of take().
   if (texts === undefined) continue;
   const repeatCount = texts.length - new Set(texts).size;
   const repeats = `${repeatCount.toLocaleString("en-US")} of ${texts.length.toLocaleString("en-US")}`;

@@ -15,8 +15,8 @@ set -eu
 # Passwords have only letters, digits, dashes and underscores, because they are part of URLs, too.
 hash_of() {
   eval "password=\${$1:-}"
-  case $password in *[!A-Za-z0-9_-]*) refuse "$1 has characters that a URL would change" ;; esac
-  [ "${#password}" -ge 32 ] || refuse "$1 is unset or shorter than 32 characters"
+  case $password in *[!A-Za-z0-9_-]*) reject "$1 has characters that a URL would change" ;; esac
+  [ "${#password}" -ge 32 ] || reject "$1 is unset or shorter than 32 characters"
   hash=$(printf %s "$password" | sha256) || exit 1
   hash=${hash%% *}
   [ "${#hash}" -eq 64 ] || fail "no SHA-256 could be made of $1"

@@ -100,7 +100,7 @@ describe.skipIf(noPython)("clients in Python", () => {
     const right = encodeCallNumber({ version: 0, run: 1_000, sequence: 0 });
     expect(rules.map(({ reason }) => reason)).toEqual([
       expect.stringMatching(
-        `^made \\w{8} of run 500, which was .*: the first number of its lease, of run 1000, is ${right}$`,
+        `^generated \\w{8} of run 500, which was .*: the first number of its lease, of run 1000, is ${right}$`,
       ),
       "fix encoding first",
       "fix encoding first",
@@ -124,7 +124,7 @@ describe.skipIf(noPython)("clients in Python", () => {
   });
 
   test.each([
-    ["takes each error for the end", 'answer = "ok"', /^"next 16384" made \d+ numbers, then answered "ok"$/],
+    ["takes each error for the end", 'answer = "ok"', /^"next 16384" generated \d+ numbers, then answered "ok"$/],
     ["prints a line without end", 'answer = "A" * 2_000_000', /^line \d+ of the client's standard output has no end$/],
   ])("a client that %s while it has no run breaks the rule at once", async (_, instead, reason) => {
     const wrong = exampleClient().replace('answer = f"error {error}"', instead);
@@ -142,31 +142,31 @@ describe.skipIf(noPython)("clients in Python", () => {
   });
 });
 
-describe("a program that is no client", () => {
+describe("a program that is not a client", () => {
   const conformance = (...words: readonly string[]) =>
     callnumber(["conformance", "--rules", "token", "--", ...words], { env: process.env });
 
   test.each([
     ["process.exit(3)", 'the client ended (3) instead of an answer to "next 1"\n'],
     ['console.error("no such module"); process.exit(1)', 'instead of an answer to "next 1": no such module\n'],
-    ["process.stdin.pipe(process.stdout)", '"next 1" is no call number, ok, error or unsupported\n'],
+    ["process.stdin.pipe(process.stdout)", '"next 1" is not a call number, ok, error or unsupported\n'],
     ['console.log("error no coordinator"); setInterval(() => {}, 1e6)', "gave up: no coordinator\n"],
-    ['console.log("ok"); setInterval(() => {}, 1e6)', '"next 1" made 0 numbers, then answered "ok"\n'],
+    ['console.log("ok"); setInterval(() => {}, 1e6)', '"next 1" generated 0 numbers, then answered "ok"\n'],
   ])("%s is a misuse, with the command and the reason, before any rule", async (script, reason) => {
     const { code, stdout, stderr } = await conformance(process.execPath, "-e", script);
     expect(stdout).toBe("");
-    expect(stderr).toMatch(/^tries 1 rules.*\ncallnumber: no client: ".* -e .*" makes no first number: /s);
+    expect(stderr).toMatch(/^tries 1 rules.*\ncallnumber: no client: ".* -e .*" generates no first number: /s);
     expect(stderr).toContain(reason);
     expect(code).toBe(2);
   });
 
-  test("one that makes numbers of no run of its own breaks encoding, and no other rule is tried", async () => {
+  test("one that generates numbers of no run of its own breaks encoding, and no other rule is tried", async () => {
     const script = 'console.log("2VznWE2i\\nok"); setInterval(() => {}, 1e6)';
     const { code, stdout } = await conformance(process.execPath, "-e", script);
     expect(stdout.split("\n").slice(1)).toEqual([
-      expect.stringMatching(/^encoding +broken +makes/),
+      expect.stringMatching(/^encoding +broken +generates/),
       expect.stringMatching(/^token +not tried +sends/),
-      "encoding: made 2VznWE2i of run 99, which was not leased to it: it leased none",
+      "encoding: generated 2VznWE2i of run 99, which was not leased to it: it leased none",
       "not tried: fix encoding first",
       "0 kept, 1 broken, 1 not tried",
       "",
@@ -207,6 +207,6 @@ describe("a program that does not end by itself", () => {
 
   test("one that prints numbers without end is stopped soon after those that it was asked for", async () => {
     const client = driven('for (;;) require("fs").writeSync(1, "2VznWE2i\\n".repeat(1000))');
-    await expect(client.ask("fork 3")).rejects.toEqual(broken('"fork 3" made more than 6 numbers'));
+    await expect(client.ask("fork 3")).rejects.toEqual(broken('"fork 3" generated more than 6 numbers'));
   });
 });

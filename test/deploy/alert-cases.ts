@@ -80,7 +80,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
   of("CallnumberCertificateEnds", certificateEnd, "_ 600x40", "_ 600x20 7776000x20"),
   of("CallnumberHeartbeatsFail", 'callnumber_heartbeat_failures_total{instance="one"}', "0x10 1+10x30", "0 3x40"),
   [
-    "CallnumberRefusals",
+    "CallnumberRejections",
     { [rejections("holder_mismatch")]: "_x5 1+10x40" },
     {
       [rejections("holder_mismatch")]: "_x5 1+1x40",
@@ -129,14 +129,14 @@ export const ALERT_CASES: readonly AlertCase[] = [
     { [discarded("requester_gone")]: "0+1x40", [discarded("skipped")]: "0+70000x40" },
   ],
   [
-    "CallnumberPreflightRefuses",
-    { [findings("refuses")]: "0x20 1x20" },
-    { [findings("refuses")]: "0x40", [findings("warns")]: "2x40" },
+    "CallnumberPreflightRejects",
+    { [findings("rejects")]: "0x20 1x20" },
+    { [findings("rejects")]: "0x40", [findings("warns")]: "2x40" },
   ],
   [
     "CallnumberPreflightWarns",
     { [findings("warns")]: "1x100" },
-    { [findings("warns")]: "0x50 1x50", [findings("refuses")]: "1x100" },
+    { [findings("warns")]: "0x50 1x50", [findings("rejects")]: "1x100" },
     90,
   ],
   of("CallnumberPreflightBlind", 'callnumber_preflight_failures_total{instance="one"}', "0+1x60", "0x10 1x50", 45),

@@ -27,7 +27,7 @@ test.for([
   ["Bun", BUN, (modules: string) => [join(modules, "@oven", "bun-linux-x64", "bin", "bun")]],
   ["Deno", DENO, (modules: string) => [join(modules, "@deno", "linux-x64-glibc", "deno"), "run", "--allow-all"]],
 ] as const)(
-  "the client makes numbers in %s, and is one module for import and require",
+  "the client generates numbers in %s, and is one module for import and require",
   async ([, packageName, command], { skip }) => {
     const directory = await programFolder({ "program.mjs": PROGRAM }, packageName ? [packageName] : [], skip);
     const [program = "", ...words] = command(join(directory, "node_modules"));
@@ -54,7 +54,7 @@ test("a program in TypeScript loads the client and the codec with moduleResoluti
   expect(await runFor(url, directory, process.execPath, "program.js")).toBe("0 client_closed\n");
 });
 
-test("the client makes numbers in Cloudflare's workerd", async ({ skip }) => {
+test("the client generates numbers in Cloudflare's workerd", async ({ skip }) => {
   const directory = await programFolder({ "worker.mjs": WORKER }, [WORKERD], skip);
   const { url } = await serve("memory:");
   const port = await freePort();
@@ -70,7 +70,7 @@ test("the client makes numbers in Cloudflare's workerd", async ({ skip }) => {
 test.for([
   ["bundled", "{}"],
   ["external", '{ serverExternalPackages: ["@callnumber/client"] }'],
-] as const)("the client makes numbers in a standalone server of Next, %s", async ([, options], { skip }) => {
+] as const)("the client generates numbers in a standalone server of Next, %s", async ([, options], { skip }) => {
   const config = `export default { output: "standalone", ...${options} };\n`;
   const directory = await programFolder({ ...NEXT_FILES, "next.config.mjs": config }, NEXT, skip);
   const { url } = await serve("memory:");
@@ -151,7 +151,7 @@ console.log(
 const JEST_TEST = `const { ClientError, createClient } = require("@callnumber/client");
 const { CallNumberError, decodeCallNumber } = require("@callnumber/protocol/codec");
 
-test("the client makes numbers", async () => {
+test("the client generates numbers", async () => {
   const client = createClient({ coordinator: process.env.COORDINATOR, holder: { name: "jest" } });
   expect(decodeCallNumber(await client.next())).toMatchObject({ run: 1, sequence: 0 });
   await client.close();

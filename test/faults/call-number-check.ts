@@ -81,7 +81,7 @@ export class CallNumberCheck {
         last.ofSequences[sequence >> 3] = before | bit;
       } catch (error) {
         this.#malformedCount++;
-        this.#note(`${importer} wrote what is no call number: ${(error as Error).message}`);
+        this.#note(`${importer} wrote what is not a call number: ${(error as Error).message}`);
       }
     }
   }

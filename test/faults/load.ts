@@ -1,6 +1,6 @@
 /**
  * The importers that work in a world while faults happen to it. The usual ones live in this process: two that only take runs, and one that
- * makes call numbers.
+ * generates call numbers.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -40,7 +40,7 @@ export interface Load {
 
 export class UsualLoad implements Load {
   #importers: readonly Importer[] = [];
-  #minting: MintingImporter | undefined;
+  #generating: GeneratingImporter | undefined;
   #inPython: ProcessImporter | undefined;
 
   /**
@@ -53,11 +53,11 @@ export class UsualLoad implements Load {
   ) {}
 
   get callNumberCount(): number {
-    return this.#minting?.check.count ?? 0;
+    return this.#generating?.check.count ?? 0;
   }
 
   get problems(): readonly string[] {
-    return [...(this.#minting?.check.findings ?? []), ...(this.#inPython?.failures ?? [])];
+    return [...(this.#generating?.check.findings ?? []), ...(this.#inPython?.failures ?? [])];
   }
 
   get leaseCounts(): readonly number[] {
@@ -74,14 +74,18 @@ export class UsualLoad implements Load {
       // Meets every coordinator in turn, and so whatever one of them would do differently.
       new Importer({ ...taking, name: "b", changesCoordinators: true }),
     ];
-    this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.pauseMs + MINTING_PAUSE_MS });
+    this.#generating = new GeneratingImporter({
+      ...workplace,
+      name: "generating",
+      pauseMs: this.pauseMs + GENERATING_PAUSE_MS,
+    });
     if (!this.hasPython) return;
-    const { check } = this.#minting;
+    const { check } = this.#generating;
     this.#inPython = new ProcessImporter(workplace, {
       index: 0,
       isInPython: true,
       takeCount: TAKE_COUNT,
-      pauseMs: this.pauseMs + MINTING_PAUSE_MS,
+      pauseMs: this.pauseMs + GENERATING_PAUSE_MS,
       killEveryLeases: KILL_EVERY_LEASES,
       readerFor: (name) => check.reader("", `${name} in Python`),
     });
@@ -93,7 +97,7 @@ export class UsualLoad implements Load {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#importers, this.#minting, this.#inPython].map((one) => one?.stop()));
+    await Promise.all([...this.#importers, this.#generating, this.#inPython].map((one) => one?.stop()));
   }
 }
 
@@ -165,7 +169,7 @@ export class Importer {
 }
 
 /** Otherwise the control and the other importers would get no processor time. */
-const MINTING_PAUSE_MS = 5;
+const GENERATING_PAUSE_MS = 5;
 const TAKE_COUNT = 4_096;
 const LEASES_AT_START = 2;
 /** Of the importer in Python. */
@@ -173,10 +177,10 @@ const KILL_EVERY_LEASES = 8;
 const WAIT_TIMEOUT_MS = 500;
 
 /**
- * An importer as users write it: the real client, making every number of every run. When a call fails, a new client is made, as a person
+ * An importer as users write it: the real client, generating every number of every run. When a call fails, a new client is made, as a person
  * would start the importer again.
  */
-class MintingImporter {
+class GeneratingImporter {
   /** Of all its numbers: of two stores, too, as after a move. */
   readonly check = new CallNumberCheck();
   readonly #write: (piece: Buffer) => void;

@@ -1,12 +1,13 @@
 /** An importer that is a process of its own, and is started again as a person would. */
+
+import { type GeneratingEvent, GeneratingProcess, type GeneratingSettings, noteEvent } from "./generating-process.js";
 import type { Workplace } from "./load.js";
-import { type MintingEvent, MintingProcess, type MintingSettings, noteEvent } from "./minting-process.js";
 
 const WAIT_TIMEOUT_MS = 1_000;
 /** Every process waits at the run ceiling. */
 const WORTH_WAITING = "run_ceiling_reached";
 
-export interface ProcessImporterOptions extends Pick<MintingSettings, "takeCount" | "pauseMs"> {
+export interface ProcessImporterOptions extends Pick<GeneratingSettings, "takeCount" | "pauseMs"> {
   /** From 0: which of the coordinators its first process uses. */
   readonly index: number;
   readonly isInPython: boolean;
@@ -20,7 +21,7 @@ export interface ProcessImporterOptions extends Pick<MintingSettings, "takeCount
 export class ProcessImporter {
   leaseCount = 0;
   readonly #failures: string[] = [];
-  #process: MintingProcess;
+  #process: GeneratingProcess;
   #processCount = 0;
   #isStopped = false;
   #replacing: Promise<void> = Promise.resolve();
@@ -60,7 +61,7 @@ export class ProcessImporter {
     await this.#process.kill();
   }
 
-  #newProcess(): MintingProcess {
+  #newProcess(): GeneratingProcess {
     const { coordinators, namespace } = this.workplace;
     const addresses = coordinators();
     const { index, isInPython, takeCount, pauseMs, readerFor } = this.options;
@@ -68,13 +69,13 @@ export class ProcessImporter {
     const name = `importer ${index + 1}, process ${this.#processCount}`;
     const coordinator = addresses[turn % addresses.length] as string;
     const given = { coordinator, namespace, holder: { name }, waitTimeoutMs: WAIT_TIMEOUT_MS, maxRunsPerLease: 8 };
-    return new MintingProcess(
+    return new GeneratingProcess(
       { ...given, takeCount, pauseMs, isInPython },
       { onWritten: readerFor(name), onEvent: (event) => this.#note(name, event) },
     );
   }
 
-  #note(name: string, event: MintingEvent): void {
+  #note(name: string, event: GeneratingEvent): void {
     noteEvent(this.workplace, name, event);
     const { killEveryLeases = Number.POSITIVE_INFINITY } = this.options;
     if (event.event === "lease") {

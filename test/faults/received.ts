@@ -1,6 +1,6 @@
 /**
  * What importers received, and whether any of it came twice. Exact: every run of every lease is kept. Not what a store shows as leased,
- * but what reached an importer that would have made numbers from it.
+ * but what reached an importer that would have generated numbers from it.
  * Guarantees: G2 (docs/guarantees.md).
  */
 import { ledgerIdOf } from "@callnumber/protocol/api";

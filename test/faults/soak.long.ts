@@ -63,7 +63,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
     [
       `call numbers made and checked one by one: ${check.count} (of ${check.runCount} runs), seed ${seed}`,
       `made more than once: ${check.repeatCount}; malformed: ${check.malformedCount}`,
-      `importer processes killed while they minted: ${killCount}`,
+      `importer processes killed while they generated: ${killCount}`,
       `the control, a plain counter through the same check: ${controlCheck.count} call numbers, ${controlCheck.repeatCount} repeats`,
     ].join("\n"),
   );
@@ -74,7 +74,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
 });
 
 /**
- * Importers that are processes of their own and mint as fast as they can, the last one in Python, where there is one, with a fork; every call
+ * Importers that are processes of their own and generate as fast as they can, the last one in Python, where there is one, with a fork; every call
  * number of theirs is checked.
  */
 class ProcessLoad implements Load {
@@ -118,7 +118,7 @@ class ProcessLoad implements Load {
     this.#checkControl(Buffer.from(encodeCallNumber(parts), "latin1"));
   }
 
-  /** kill -9 of one of the importers while it mints; another process takes its place. */
+  /** kill -9 of one of the importers while it generates; another process takes its place. */
   async killOne(random: () => number): Promise<void> {
     await this.#importers[Math.floor(random() * this.#importers.length)]?.replace();
   }

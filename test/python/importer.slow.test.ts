@@ -8,7 +8,7 @@ import { IMPORTER, imported, leasesAt, numbersIn } from "./importers.js";
 import { noPython, startPython } from "./python.js";
 
 describe.skipIf(noPython)("an importer in Python", () => {
-  test("goes on after kill -9 of its coordinator, and makes no number twice", async () => {
+  test("goes on after kill -9 of its coordinator, and generates no number twice", async () => {
     const store = `sqlite:${join(await folderForTest(), "store.db")}`;
     const first = await serveProcess(store, "--create");
     const { port } = new URL(first.url);

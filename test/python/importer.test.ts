@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
-import { MintingProcess } from "../faults/minting-process.js";
+import { GeneratingProcess } from "../faults/generating-process.js";
 import { folderForTest, REPOSITORY, serve } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
@@ -44,11 +44,11 @@ describe.skipIf(noPython)("an importer in Python", () => {
     expect(states).toEqual(new Set(["exhausted", "closed"]));
   });
 
-  test("the importer of the fault suite notes its leases and forks, and both of its processes make numbers", async () => {
+  test("the importer of the fault suite notes its leases and forks, and both of its processes generate numbers", async () => {
     const { url } = await serve("memory:");
     const settings = { coordinator: url, namespace: "main", holder: { name: "faults" }, waitTimeoutMs: 30_000 };
     let written = "";
-    const importer = new MintingProcess(
+    const importer = new GeneratingProcess(
       { ...settings, takeCount: 512, pauseMs: 100, isInPython: true },
       { onWritten: (piece) => void (written += piece), onEvent: () => {} },
     );

@@ -108,7 +108,7 @@ export function testArchive({
     expect(await run(ALL_MESSAGES)).toEqual(all.toSorted());
   });
 
-  test("the table rejects what is no call number", async () => {
+  test("the table rejects what is not a call number", async () => {
     await run(examples.sql("table"));
     for (const text of [...MALFORMED.map(literal), ...alsoMalformed]) {
       await expect(run(`INSERT INTO messages VALUES (${text}, 'm')`), text).rejects.toThrow(malformed);

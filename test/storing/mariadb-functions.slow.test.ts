@@ -1,4 +1,4 @@
-/** deploy/sql/call-numbers.mariadb.sql on a real MariaDB: every vector, whatever is no call number, and whatever the connection is like. */
+/** deploy/sql/call-numbers.mariadb.sql on a real MariaDB: every vector, whatever is not a call number, and whatever the connection is like. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { encodeCallNumber, NUMBER_MAX, toNumber } from "@callnumber/protocol/codec";
@@ -85,7 +85,7 @@ test("the functions decode and encode both ends of each field, and return NULL b
   ]);
 });
 
-test("the functions return NULL for what is no call number, and call_number_is_valid returns 0", async () => {
+test("the functions return NULL for what is not a call number, and call_number_is_valid returns 0", async () => {
   const texts = [
     ...SCHEMES.chibrary_3_30_14_final.notCallNumbers,
     "2VznWE2i ",

@@ -1,4 +1,4 @@
-/** deploy/sql/call-numbers.postgres.sql on a real PostgreSQL: every vector, whatever is no call number, and a dump that is restored. */
+/** deploy/sql/call-numbers.postgres.sql on a real PostgreSQL: every vector, whatever is not a call number, and a dump that is restored. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { encodeCallNumber, NUMBER_MAX, toNumber } from "@callnumber/protocol/codec";
@@ -77,7 +77,7 @@ test("the functions decode and encode both ends of each field, and return NULL b
   ]);
 });
 
-test("the functions return NULL for what is no call number, and the type rejects it by the name of its check", async () => {
+test("the functions return NULL for what is not a call number, and the type rejects it by the name of its check", async () => {
   // A text of this server holds no NUL.
   const known = schemes.chibrary_3_30_14_final.notCallNumbers.filter((text) => !text.includes("\0"));
   const texts = [...known, "2VznWE2i ", "2VznWE2i\n", "2VznWE2i".padEnd(70_000), "２VznWE2i"];

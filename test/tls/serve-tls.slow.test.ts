@@ -70,7 +70,7 @@ test("a coordinator with a client CA rejects a client without a certificate of i
     code: 1,
     stdout: "",
   });
-  expect(output().stdout).toContain('"handshake_refused"');
+  expect(output().stdout).toContain('"handshake_failed"');
   expect(output().stdout).not.toContain('"msg":"lease"');
 });
 

@@ -64,7 +64,7 @@ class Codec(unittest.TestCase):
             with self.assertRaises(ValueError):
                 from_number(number)
 
-    def test_a_text_that_is_no_call_number_is_rejected_with_the_reason(self) -> None:
+    def test_a_text_that_is_not_a_call_number_is_rejected_with_the_reason(self) -> None:
         for text, code, position, message in [
             ("", "wrong_length", None, '"" has 0 characters; a call number has 8'),
             ("2", "wrong_length", None, '"2" has 1 character; a call number has 8'),
@@ -72,7 +72,7 @@ class Codec(unittest.TestCase):
             ("2VznWE2_", "wrong_character", 7, '"2VznWE2_" has "_" as character 8; a call number has only 0-9, A-Z and a-z'),
             ("\x1bVznWE2i", "wrong_character", 0, '"\\u001bVznWE2i" has "\\u001b" as character 1'),
             ("２VznWE2i", "wrong_character", 0, '"２VznWE2i" has "２" as character 1'),
-            ("zzzzzzzz", "beyond_greatest", None, '"zzzzzzzz" is no call number: the greatest call number is dxlGgaI3'),
+            ("zzzzzzzz", "beyond_greatest", None, '"zzzzzzzz" is not a call number: the greatest call number is dxlGgaI3'),
         ]:
             with self.assertRaises(CallNumberError) as caught:
                 decode(text)

@@ -1,4 +1,4 @@
-"""Copies of a process: a child leases runs of its own and never makes a number of its parent's, and the parent notices nothing."""
+"""Copies of a process: a child leases runs of its own and never generates a number of its parent's, and the parent notices nothing."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ export async function main(args = process.argv.slice(2)): Promise<void> {
       if (name === "") process.exitCode = 2;
       return;
     }
-    if (!Object.hasOwn(COMMANDS, name)) throw badUsage(`"${name}" is no command`);
+    if (!Object.hasOwn(COMMANDS, name)) throw badUsage(`"${name}" is not a command`);
     const { command } = await (COMMANDS[name] as (typeof COMMANDS)[string]).load();
     if (rest.some((arg) => arg === "-h" || arg === "--help")) writeText(process.stdout, command.help.trimEnd());
     else await command.run(rest, process.env);

@@ -45,7 +45,7 @@ test.each([
   );
 });
 
-test("the importer takes coordinator, namespace and token from the environment where there is no option", () => {
+test("the importer takes coordinator, namespace and token from the environment where there is not an option", () => {
   const environment = {
     CALLNUMBER_COORDINATOR: "http://127.0.0.1:7471",
     CALLNUMBER_NAMESPACE: "lists",

@@ -63,7 +63,7 @@ test.each([
   [["hyperkitty", "--url", "/hk/", "--list", "typo"], "source_unusable", "found nothing to link. Check --list"],
   [["public-inbox", "--url", "garden/"], "bad_usage", '--url "garden/" must be a path that begins with a slash'],
   [["--archive", "mail.db"], "bad_usage", "links needs a word before its options"],
-  [["pipermale"], "bad_usage", 'links "pipermale" is no command'],
+  [["pipermale"], "bad_usage", 'links "pipermale" is not a command'],
 ])("links %j is refused", async (args, code, text) => {
   storeFirst();
   const archive = args.includes("--archive") ? [] : ["--archive", path];

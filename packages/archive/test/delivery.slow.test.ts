@@ -56,7 +56,7 @@ test("many messages on standard input share a run, also those of processes that 
   expect(numbers).toHaveLength(5);
   expect(new Set(numbers.map(({ run }) => run)).size).toBe(1);
   await stop();
-  // Another store's coordinator, at another address: refused before it makes a number.
+  // Another store's coordinator, at another address: refused before it generates a number.
   const other = await startCoordinator(`sqlite:${join(directory, "other.db")}`);
   const refused = await deliver("Subject: 6\n\n6\n", "--coordinator", other.url);
   expect(refused).toEqual([75, "", expect.stringContaining("store_mismatch")]);

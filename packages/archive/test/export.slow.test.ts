@@ -59,7 +59,7 @@ test("an export has a list, or numbers in the order given, and refuses what is n
   await expect(exported(archive)).rejects.toThrow("--base-url is missing");
   await expect(exported(archive, "--base-url", "lists")).rejects.toThrow('"lists" must be a URL');
   await expect(exported(archive, "--base-url", BASE, "dxlGgaI3")).rejects.toThrow("message_missing");
-  await expect(exported(archive, "--base-url", BASE, "zzzzzzzz")).rejects.toThrow("is no call number");
+  await expect(exported(archive, "--base-url", BASE, "zzzzzzzz")).rejects.toThrow("is not a call number");
   await expect(exported(join(await temporaryDirectory(), "x.db"), "--base-url", BASE)).rejects.toThrow(
     "archive_unusable",
   );

@@ -72,22 +72,22 @@ test("a link is added once, and never changed", () => {
   expect(add({ url: "/x/1.html", callNumber: A }, { url: "/X/1.html", callNumber: B })).toEqual({
     added: 2,
     alreadyThere: 0,
-    refused: 0,
+    rejected: 0,
   });
   expect(add({ url: "https://old.example.org/x/%31.html/", callNumber: A })).toEqual({
     added: 0,
     alreadyThere: 1,
-    refused: 0,
+    rejected: 0,
   });
   expect(add({ url: "/x/1.html", callNumber: B }, { url: "/x/2.html", callNumber: B })).toEqual({
     added: 1,
     alreadyThere: 0,
-    refused: 1,
+    rejected: 1,
   });
-  expect(add({ url: "/x/a%0d%0ab", callNumber: B })).toMatchObject({ refused: 1 });
+  expect(add({ url: "/x/a%0d%0ab", callNumber: B })).toMatchObject({ rejected: 1 });
   expect(lines).toEqual([
-    `refused: /x/1.html leads to ${A} already, not to ${B}`,
-    `refused: /x/a%0d%0ab of ${B} can't be a link`,
+    `rejected: /x/1.html leads to ${A} already, not to ${B}`,
+    `rejected: /x/a%0d%0ab of ${B} can't be a link`,
   ]);
   expect([...storedLinks(database)].map(({ url, callNumber }) => [url, callNumber])).toEqual([
     ["/X/1.html", B],
@@ -190,7 +190,7 @@ test.each([
     /or twice because the file has changed/,
   ],
   ["no message", pages("", "", ""), [], /no message of its file: import it first/],
-])("a month with %s is refused whole, and what is wrong is named", async (_, files, given, problem) => {
+])("a month with %s is rejected whole, and what is wrong is named", async (_, files, given, problem) => {
   const directory = await filesOf(files);
   const found = [
     ...pipermailLinks(archiveOf(month(join(directory, "m.txt"), given)), { archive, path: directory, url: URL }),
@@ -307,7 +307,7 @@ test.each([
   expect(resolveOldLink(database, link ?? "")).toBe(A);
 });
 
-test("a CSV names a message by its call number or Message-ID; what it can't name is refused by line", async () => {
+test("a CSV names a message by its call number or Message-ID; what it can't name is rejected by line", async () => {
   const text = [
     "\ufeffold,new\r",
     `https://old.example.org/?id=5,${A}\r`,

@@ -166,7 +166,7 @@ test("the parts of an mbox name text before the first separator, and text withou
 test.each([
   [`${FROM_}S: 1\n`, "message", "S: 1\n"],
   ["S: 1\n", "unseparated", "S: 1\n"],
-])("a byte order mark before %j is no part of a message", async (text, kind, content) => {
+])("a byte order mark before %j is not a part of a message", async (text, kind, content) => {
   const mark = "\xef\xbb\xbf";
   expect(await contentsOf(mark + text)).toEqual([
     ["blank", mark],

@@ -228,7 +228,7 @@ test.each([
   ["a text", "Dear Ada,\n"],
   ["entries without their first line", entryLine(numberOf(7), LETTER)],
   ["a directory", undefined],
-])("%s is no file of numbers, and stays as it is", async (_, text) => {
+])("%s is not a file of numbers, and stays as it is", async (_, text) => {
   if (text === undefined) file = directory;
   else writeFileSync(file, text);
   using archive = archiveOf("new.db");

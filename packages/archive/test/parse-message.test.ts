@@ -79,9 +79,9 @@ test.each([
 test.each([
   ["", "the message is empty"],
   ["\nbody only\n", "the message has no header"],
-  ["this is not a header\nSubject: x\n\nx\n", 'line 1 of the header is no header field: "this is not a header"'],
-  [" leading\nSubject: x\n\nx\n", 'line 1 of the header is no header field: " leading"'],
-  ["Subject: x\n: empty\n\nx\n", 'line 2 of the header is no header field: ": empty"'],
+  ["this is not a header\nSubject: x\n\nx\n", 'line 1 of the header is not a header field: "this is not a header"'],
+  [" leading\nSubject: x\n\nx\n", 'line 1 of the header is not a header field: " leading"'],
+  ["Subject: x\n: empty\n\nx\n", 'line 2 of the header is not a header field: ": empty"'],
   ["Date: Mon, 32 Jan 2015 10:00:00 +0000\n\nx\n", `its date can't be read: "Mon, 32 Jan 2015 10:00:00 +0000"`],
   ["Date: Fri, 5 Mar 1993 14:20:00 0480\n\nx\n", `its date can't be read: "Fri, 5 Mar 1993 14:20:00 0480"`],
   ["Date: Fri, 5 Mar 93 14:20 +0480\n\nx\n", `its date can't be read: "Fri, 5 Mar 93 14:20 +0480"`],

@@ -11,7 +11,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
   "Run:": {
     serve: ["Run a coordinator", () => import("./commands/serve.js")],
     init: ["Make a namespace in a store", () => import("./commands/init.js")],
-    next: ["Make call numbers", () => import("./commands/next.js")],
+    next: ["Generate call numbers", () => import("./commands/next.js")],
   },
   [LOOK_UP]: {
     inspect: ["Show what a call number is and who made it", () => import("./commands/inspect.js")],
@@ -37,7 +37,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
     ],
   },
   "Other schemes:": {
-    schemes: ["Compare, parse and mint other schemes' numbers (offline)", () => import("./commands/schemes.js")],
+    schemes: ["Compare, parse and generate other schemes' numbers (offline)", () => import("./commands/schemes.js")],
   },
 };
 

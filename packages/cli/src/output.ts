@@ -39,7 +39,7 @@ const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ["unauthorized", "Pass --token-file FILE, or set CALLNUMBER_TOKEN_FILE"],
   [
     "forbidden",
-    "Pass a token of role lease to make call numbers, of role read or operator to read (--token-file), or a --namespace of the token",
+    "Pass a token of role lease to generate call numbers, of role read or operator to read (--token-file), or a --namespace of the token",
   ],
 ]);
 
@@ -76,8 +76,8 @@ export function failureText(error: unknown, asJson: boolean): string {
 /** Formats a message of the option parser, which repeats values. With `--json` in the form of other failures. */
 export function misuseText(text: string, asJson: boolean): string {
   const safe = redactSecrets(text);
-  if (!asJson) return escapeLines(safe);
-  return `${jsonLine({ code: "misuse", message: safe.replace(/^error: /, "").trim() })}\n`;
+  if (!asJson) return `callnumber: ${escapeLines(safe)}\n`;
+  return `${jsonLine({ code: "misuse", message: safe })}\n`;
 }
 
 /** Escapes every text of a response, for people: each on one line. Names of fields are ours. */

@@ -75,7 +75,7 @@ export async function runProgram(words: readonly string[]): Promise<void> {
     // Help and version also end here, with code 0.
     if (error instanceof CommanderError) {
       command.exitCode = error.exitCode === 0 ? 0 : EXIT_MISUSED;
-      if (error instanceof Misuse) stderr.write(misuseText(`${withAdvice(error, error.command, words)}\n`, asJson));
+      if (error instanceof Misuse) stderr.write(misuseText(withAdvice(error, error.command, words), asJson));
     } else {
       stderr.write(failureText(error, asJson));
       command.exitCode = error instanceof TypeError || error instanceof RangeError ? EXIT_MISUSED : EXIT_FAILED;
@@ -130,7 +130,7 @@ export async function programFor(names: readonly string[]): Promise<Command> {
       `
 To try it:
   $ callnumber serve               starts a coordinator on an embedded store
-  $ callnumber next -n 3           in another terminal: makes three call numbers
+  $ callnumber next -n 3           in another terminal: three call numbers
   $ callnumber inspect 2VznWE2i    shows what this number is and who made it
 
 Settings can also be in the environment: --store is CALLNUMBER_STORE. The help

@@ -81,10 +81,42 @@ const NAMESPACE: Meaning = [/^(?!ap*l?y$)[a-z][a-z0-9-]*$/, "--namespace"];
 /** What a text processor makes of one or two hyphens. */
 const DASH = /^[\u2010-\u2015\u2212]+(?=\w)/;
 
-/** Returns the message with what was meant in place of the parser's own guess. `command`: where it failed; `words`: the command line. */
+/** Returns the message in our words, with what was meant in place of the parser's own guess. `command`: where it failed; `words`: the command line. */
 export function withAdvice({ code, message }: CommanderError, command: Command, words: readonly string[]): string {
-  const advice = adviceFor(code, message, command, words);
-  return advice === undefined ? message : `${message.replace(/\n\(Did you mean .*\?\)$/s, "")}\n${advice}`;
+  const [, guess] = /\n(\(Did you mean .*\?\))$/s.exec(message) ?? [];
+  const advice = adviceFor(code, message, command, words) ?? guess;
+  const fault = inOurWords(code, message, command);
+  return advice === undefined ? fault : `${fault}\n${advice}`;
+}
+
+/** The option's value, or that of its variable, and what is wrong with it. */
+const INVALID_OPTION =
+  /^error: option '(?:-\w, )?(--[\w-]+).*?' (?:argument|value) '(.*?)'(?: from env '(\w+)')? is invalid\. (.*)$/s;
+
+function inOurWords(code: string, message: string, command: Command): string {
+  const quoted = quotedIn(message);
+  const option = /--[\w-]+/.exec(quoted)?.[0] ?? quoted;
+  const name = nameOf(command) || "callnumber";
+  switch (code) {
+    case "commander.unknownCommand":
+      return `there is no command "${quoted}"`;
+    case "commander.unknownOption":
+      return `${name} has no option ${quoted}`;
+    case "commander.missingArgument":
+      return `${name} needs the argument ${quoted.toUpperCase()}`;
+    case "commander.optionMissingArgument":
+      return `${option} needs a value`;
+    case "commander.missingMandatoryOptionValue":
+      return `${name} needs ${option}`;
+    case "commander.excessArguments":
+      // Not which: it may be a URL with a password.
+      return `${name} takes ${command.registeredArguments.length || "no"} arguments, not ${command.args.length}`;
+    default: {
+      const [, flag, value = "", variable = flag, fault = ""] = INVALID_OPTION.exec(message) ?? [];
+      if (flag === undefined) return message.replace(/^error: /, "");
+      return `${variable} ${JSON.stringify(value)}${fault.startsWith("must ") ? "" : ":"} ${fault}`;
+    }
+  }
 }
 
 function adviceFor(code: string, message: string, command: Command, words: readonly string[]): string | undefined {

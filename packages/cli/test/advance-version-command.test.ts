@@ -1,12 +1,12 @@
 /**
  * `callnumber advance-version` and `status`, run as an operator does, at the real end of a run space: with a running coordinator and
- * importers that make numbers.
+ * importers that generate numbers.
  * Guarantees: G12 (docs/guarantees.md).
  */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { expect, onTestFinished, test } from "vitest";
 import { CallNumberCheck } from "../../../test/faults/call-number-check.js";
-import { type MintingEvent, MintingProcess } from "../../../test/faults/minting-process.js";
+import { type GeneratingEvent, GeneratingProcess } from "../../../test/faults/generating-process.js";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { done, embeddedStore, expectFailure, jsonOf } from "./commands-for-test.js";
@@ -20,8 +20,8 @@ async function until(isSo: () => boolean): Promise<void> {
 
 /** What an importer process wrote and reported. */
 function importerAt(coordinator: string, name: string, check: CallNumberCheck) {
-  const events: MintingEvent[] = [];
-  const importer = new MintingProcess(
+  const events: GeneratingEvent[] = [];
+  const importer = new GeneratingProcess(
     { coordinator, namespace: "main", holder: { name }, takeCount: 4_096, pauseMs: 1, spareRuns: 1 },
     { onWritten: check.reader("main", name), onEvent: (event) => void events.push(event) },
   );

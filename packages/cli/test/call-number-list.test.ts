@@ -50,7 +50,7 @@ test.each([
 ])("a list with %s in a line is rejected with the line and its text", async (_, line, why) => {
   const list = listed(`${RUN_99}\n\n${line}\n${RUN_8452}\n`);
   await expect(list).rejects.toMatchObject({ code: "numbers_invalid" });
-  await expect(list).rejects.toThrow(/^line 3 of \S+ is no call number: /);
+  await expect(list).rejects.toThrow(/^line 3 of \S+ is not a call number: /);
   await expect(list).rejects.toThrow(why);
 });
 

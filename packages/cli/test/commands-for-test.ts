@@ -63,7 +63,7 @@ export async function expectFailure(
   return finished;
 }
 
-/** Makes call numbers as an importer that then closes: with a run of its own. */
+/** Generates call numbers as an importer that then closes: with a run of its own. */
 export async function imported(url: string, count = 1, token?: string): Promise<readonly string[]> {
   const holder = { name: "importer" };
   // On a busy machine a store that was moved is claimed late.

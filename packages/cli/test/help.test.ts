@@ -165,7 +165,7 @@ test.each([
   [["help", "runs"], "callnumber runs"],
   [["help", "--json", "runs"], "callnumber runs"],
   [["runs", "--help"], "callnumber runs"],
-  [["help", "schemes", "mint"], "callnumber schemes mint"],
+  [["help", "schemes", "generate"], "callnumber schemes generate"],
 ])("with --json the help of %j is JSON", async (words, name) => {
   const { code, stdout, stderr } = await callnumber([...words, "--json"]);
   expect([code, stderr]).toEqual([0, ""]);
@@ -180,7 +180,7 @@ test("the help as JSON has the options with defaults and variables, the argument
     expect.objectContaining({ flags: "--namespace <name>", default: "main", variable: "CALLNUMBER_NAMESPACE" }),
   );
   const { commands } = await inJson("schemes");
-  expect(commands.map((one: { name: string }) => one.name)).toContain("mint");
+  expect(commands.map((one: { name: string }) => one.name)).toContain("generate");
 });
 
 test("a value, and a command that does not exist, ask for no help", async () => {

@@ -81,7 +81,7 @@ test("every command prints the JSON that the page describes", async () => {
   await run("version");
   await run("schemes list");
   await run("schemes parse", "no number");
-  await run("schemes mint", "--scheme", "uuid");
+  await run("schemes generate", "--scheme", "uuid");
   await run("schemes odds");
   await run("schemes odds --space 9");
   await run("schemes plan", "--messages", "1e9");

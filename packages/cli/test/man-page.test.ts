@@ -42,6 +42,6 @@ test.skipIf(!isThere("man", "--version"))("man prints the manual page without a 
   const env = { ...process.env, MANWIDTH: "100", MANPAGER: "cat", LC_ALL: "C.UTF-8" };
   const { stdout, stderr } = spawnSync("man", ["--warnings", "-l", file], { encoding: "utf8", env });
   expect(stderr).toBe("");
-  expect(stdout).toMatch(/callnumber - make short, permanent numbers for messages/);
+  expect(stdout).toMatch(/callnumber - generate short, permanent numbers for messages/);
   expect(stdout).toContain("$ callnumber explain store_locked");
 });

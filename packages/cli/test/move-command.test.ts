@@ -11,7 +11,7 @@ import { done, embeddedStore, expectFailure, imported, jsonOf } from "./commands
 
 const redisPlace = () => sharedRedis().operatorUrl;
 
-/** Makes call numbers with so many importers. Returns the ledger ids of their runs. */
+/** Generates call numbers with so many importers. Returns the ledger ids of their runs. */
 async function runsBy(url: string, count: number): Promise<readonly number[]> {
   const runs: number[] = [];
   for (let importer = 0; importer < count; importer++) {
@@ -107,7 +107,7 @@ describe("move", () => {
     expect(stderr).toContain(new URL(to).searchParams.get("prefix"));
   });
 
-  test("move prints and exits for a target that would not be leased from as --apply does, and changes nothing", async ({
+  test("move prints and exits for a target that would lease nothing as --apply does, and changes nothing", async ({
     skip,
   }) => {
     const reason = ownServerUnavailable();
@@ -119,11 +119,7 @@ describe("move", () => {
     const look = await callnumber(words);
     expect(look).toMatchObject({ code: 1, stdout: expect.stringMatching(/the move +not begun/) });
     expect(look.stdout).not.toContain("--apply");
-    const { stderr } = await expectFailure(
-      [...words, "--apply"],
-      1,
-      /would not be leased from.*store_eviction_enabled/s,
-    );
+    const { stderr } = await expectFailure([...words, "--apply"], 1, /would lease nothing.*store_eviction_enabled/s);
     expect(look.stderr).toBe(stderr);
   });
 

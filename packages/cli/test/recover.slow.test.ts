@@ -76,7 +76,7 @@ test("recover --numbers - rejects a bad line before it opens the store, also wit
   expect(await callnumber([...recover, "--apply"], { input })).toMatchObject({
     code: 1,
     stdout: "",
-    stderr: expect.stringMatching(/line 3 of standard input is no call number: .*\(numbers_invalid\)/s),
+    stderr: expect.stringMatching(/line 3 of standard input is not a call number: .*\(numbers_invalid\)/s),
   });
   const { stderr } = await callnumber([...recover, "--json"], { input });
   expect(JSON.parse(stderr)).toMatchObject({ code: "numbers_invalid" });

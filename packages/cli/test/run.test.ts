@@ -69,12 +69,12 @@ test("concurrent commands keep their output, environment and exit codes apart", 
 });
 
 test("a command that is stopped writes nothing after run has resolved", async () => {
-  const minting = startCommand(["schemes", "mint", "--scheme", "uuid", "-n", "100000000"]);
-  await expect.poll(() => minting.output().stdout).not.toBe("");
-  expect(await minting.stop("SIGINT")).toBe(130);
-  const { length } = minting.output().stdout;
+  const generating = startCommand(["schemes", "generate", "--scheme", "uuid", "-n", "100000000"]);
+  await expect.poll(() => generating.output().stdout).not.toBe("");
+  expect(await generating.stop("SIGINT")).toBe(130);
+  const { length } = generating.output().stdout;
   await delay(100);
-  expect(minting.output().stdout).toHaveLength(length);
+  expect(generating.output().stdout).toHaveLength(length);
 });
 
 test("a command ends with 0 when its reader leaves and with 1 when the disk is full, although its input continues", async () => {

@@ -38,7 +38,7 @@ async function onTerminal(columns: number, ...parameters: readonly string[]): Pr
 test("schemes without a known sub-command lists them and exits with 2", async () => {
   const bare = await callnumber(["schemes"]);
   expect(bare).toMatchObject({ code: 2, stdout: "" });
-  for (const name of ["list", "parse", "mint", "odds", "plan", "simulate"])
+  for (const name of ["list", "parse", "generate", "odds", "plan", "simulate"])
     expect(bare.stderr).toContain(`\n  ${name} `);
   expect(await schemes("simulat")).toMatchObject({ code: 2, stderr: expect.stringContaining("mean simulate?") });
 });
@@ -60,12 +60,12 @@ test.each([
   ["list --rate -5/s", "must be above zero and up to 1e15/s, such as 1000/s"],
   ["list --for 10", "must be above zero and up to 1e9y, such as 10y"],
   ["list --nodes 0", "must be a whole number from 1"],
-  ["list uuid tickets", "too many arguments"],
+  ["list uuid tickets", "list takes 1 arguments, not 2"],
   ["odds --drawn 0", "must be at least 1"],
   ["odds --space -5", "such as 62^5"],
   ["odds --space 10 --chance 1", "above 0 and below 1"],
   ["odds --space 10 --drawn three", "such as 62^5"],
-  ["plan", "--messages <n>' not specified"],
+  ["plan", "plan needs --messages"],
   ["plan --messages 1e9 --years 0", "must be a whole number from 1"],
   ["plan --messages 1e9 --characters 11", "must be a whole number from 4 to 10"],
 ])("schemes %s is rejected with a message that helps", async (words, message) => {
@@ -89,7 +89,7 @@ describe("callnumber schemes list", () => {
       At 1,000 a second from 10 nodes, for 10 years
         size      29.77 bits: 916 million numbers, in 5 characters
         order     numbers are in the order in which they were drawn
-        asks for  nothing: every process mints alone
+        asks for  nothing: every process generates alone
         speed     no bound
         lasts     at 1,000 a second its numbers are used up after 10.6 days
         a repeat  certain among 3.16e11 numbers
@@ -161,15 +161,15 @@ describe("callnumber schemes parse", () => {
     expect(await parse("--scheme", "uuid", "2VznWE2i")).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: expect.stringMatching(/^"2VznWE2i" is no number of uuid: it is none of: 32 hex digits.*\n$/),
+      stderr: expect.stringMatching(/^"2VznWE2i" is not a number of uuid: it is none of: 32 hex digits.*\n$/),
     });
   });
 
-  test("shows in one line why a text is no number, parses the others, and exits with 1; --json has the reason of each scheme", async () => {
+  test("shows in one line why a text is not a number, parses the others, and exits with 1; --json has the reason of each scheme", async () => {
     const { code, stdout, stderr } = await parse("2VznWE2", "2VznWE2i");
     expect(code).toBe(1);
     expect(stdout).toMatch(/^\n?2VznWE2i {2}is/);
-    expect(stderr).toBe('"2VznWE2" is no number of any scheme: no scheme writes 7 characters such as these\n');
+    expect(stderr).toBe('"2VznWE2" is not a number of any scheme: no scheme writes 7 characters such as these\n');
     const asJson = await parse("2VznWE2", "--json");
     expect(asJson).toMatchObject({ code: 1, stderr: "" });
     const answer = JSON.parse(asJson.stdout) as { schemes: unknown[]; reasons: Record<string, string> };
@@ -179,7 +179,7 @@ describe("callnumber schemes parse", () => {
 
   test("escapes what acts on a terminal, and cuts a long text", async () => {
     const { stderr } = await parse(`\u001b[31m\u202e${"0".repeat(100_000)}`);
-    expect(stderr).toMatch(/^"\\u001b\[31m\\u\{202e\}0{30,40}…" is no number of any scheme: .*\n$/);
+    expect(stderr).toMatch(/^"\\u001b\[31m\\u\{202e\}0{30,40}…" is not a number of any scheme: .*\n$/);
     expect(stderr.length).toBeLessThan(200);
   });
 
@@ -191,7 +191,7 @@ describe("callnumber schemes parse", () => {
         "2VznWE2i\tcall-number\tversion=0 run=99 sequence=345\t\tchibrary-3-32-8-4\n" +
         "454947766275222906\tsnowflake-2015\tsign=0 time=108468000000 node=786 sequence=3450\t2018-06-09T10:00:00.000Z\t" +
         "twitter-snowflake mysql-13-6-1\n",
-      stderr: 'line 2: "no number" is no number of any scheme: no scheme writes the character " "\n',
+      stderr: 'line 2: "no number" is not a number of any scheme: no scheme writes the character " "\n',
     });
     const asJson = await schemes("parse - --json", { input });
     expect(asJson).toMatchObject({ code: 1, stderr: "" });
@@ -199,7 +199,7 @@ describe("callnumber schemes parse", () => {
     const isNumber = lines.map((line) => (JSON.parse(line) as { schemes: unknown[] }).schemes.length > 0);
     expect(isNumber).toEqual([true, false, true]);
     const { stderr } = await schemes("parse - --scheme call-number", { input: "2VznWE2i\n2VznWE2\n" });
-    expect(stderr).toMatch(/^line 2: "2VznWE2" is no number of call-number: it is none of/);
+    expect(stderr).toMatch(/^line 2: "2VznWE2" is not a number of call-number: it is none of/);
   });
 });
 

@@ -27,7 +27,7 @@ describe("callnumber schemes simulate", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n").filter((line) => line.length > COLUMNS)).toEqual([]);
     expect(stdout).not.toMatch(/undefined|NaN|Infinity|\[object|…/);
-    const [tables = "", summary = ""] = stdout.split("\nMinted ");
+    const [tables = "", summary = ""] = stdout.split("\nGenerated ");
     expect(summary.replace(/\s+/g, " ")).toMatch(
       new RegExp(
         `^[\\d,]+ numbers: schemes ${SCHEMES.length}, scenarios ${SCENARIOS.length}\\. .*: [1-9]\\d*\\. Every count is as`,
@@ -69,12 +69,12 @@ describe("callnumber schemes simulate", () => {
     }
     expect(scenarios[1]?.outcomes[0]).toEqual({
       scheme: "call-number",
-      minted: 1_000,
+      generated: 1_000,
       repeats: 250,
       expected: 250,
       theory: "overlap",
       waited: 0,
-      refused: { clock_moved_backward: 0, number_space_exhausted: 0 },
+      rejected: { clock_moved_backward: 0, number_space_exhausted: 0 },
       plausible: true,
     });
     const uuid = scenarios[2]?.outcomes.find(({ scheme }) => scheme === "uuid");

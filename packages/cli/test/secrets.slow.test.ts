@@ -228,7 +228,7 @@ describe("a file with a secret", () => {
       "a store's URL",
       () => replaceFile(join(folder, "store"), "neither:this"),
       (file) => ["doctor", "--store-file", file],
-      /is no kind of store/,
+      /is not a kind of store/,
     ],
     [
       "a TLS key",

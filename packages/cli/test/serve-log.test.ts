@@ -132,7 +132,7 @@ function linesOf(level: "info" | "warn" | "error", fields: object, event: string
 }
 
 test.each<[what: string, level: "info" | "warn" | "error", fields: object, event: string, expected: string[]]>([
-  ["nothing of an event that is no warning", "info", { namespace: "main", runCount: 1 }, "lease", []],
+  ["nothing of an event that is not a warning", "info", { namespace: "main", runCount: 1 }, "lease", []],
   [
     "nothing of a state that a recovery ends at once",
     "warn",

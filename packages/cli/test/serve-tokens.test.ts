@@ -118,7 +118,7 @@ describe("with a tokens file", () => {
     expect(await hangUp(coordinator, "tokens_reload_failed")).toMatchObject({ ...expected, reason: modeReason });
     await chmod(tokensFile, 0o600);
     await appendFile(tokensFile, `${token}\n`);
-    const lineReason = expect.stringMatching(/line 2: it is no JSON$/);
+    const lineReason = expect.stringMatching(/line 2: it is not JSON$/);
     expect(await hangUp(coordinator, "tokens_reload_failed")).toMatchObject({ ...expected, reason: lineReason });
     expect(await statusOf(coordinator, token)).toBe(200);
     expect(coordinator.output().stdout + coordinator.output().stderr).not.toContain(token);

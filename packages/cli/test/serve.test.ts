@@ -161,7 +161,7 @@ test("serve reports a misuse and not the port when the port is in use too", asyn
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;
   for (const [words, code, reported] of [
-    [["--store", "mysql://x"], 2, "is no kind of store"],
+    [["--store", "mysql://x"], 2, "is not a kind of store"],
     [["--store", "sqlite:store.db", "--create", "--checkpoint-dir", "."], 2, "the store's own folder"],
     [["--store", "memory:", "--tls-certificate", "/none", "--tls-key", "/none"], 2, "ENOENT"],
     [["--store", "memory:", "--tokens-file", "/none"], 1, "tokens_file_invalid"],

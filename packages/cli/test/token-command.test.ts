@@ -123,14 +123,14 @@ test.each<[words: string[], code: number, message: RegExp]>([
   [["create", "--tokens-file", "FILE", ...ONLY_LEASE], 2, /--namespace NAME, or --all-namespaces/],
   [["create", "--tokens-file", "FILE", ...ONLY_LEASE, "--namespace", "Main"], 2, /1 to 63 characters a-z/],
   [["create", "--tokens-file", "FILE", ...LEASE, "--all-namespaces"], 2, /cannot be used with option/],
-  [["create", TOKEN, "--tokens-file", "FILE", ...ONLY_LEASE, "--all-namespaces"], 2, /too many arguments/],
+  [["create", TOKEN, "--tokens-file", "FILE", ...ONLY_LEASE, "--all-namespaces"], 2, /takes no arguments, not 1/],
   [["create", "--tokens-file", "FILE", ...LEASE, "--note", "\u001b[2J"], 2, /unprintable/],
-  [["list", "--tokens-file", "FILE", ...ONLY_LEASE], 2, /unknown option '--role'/],
+  [["list", "--tokens-file", "FILE", ...ONLY_LEASE], 2, /token list has no option --role/],
   [["list", "--tokens-file", "FILE"], 1, /is not there/],
-  [["revoke", "--tokens-file", "FILE"], 2, /missing required argument/],
+  [["revoke", "--tokens-file", "FILE"], 2, /token revoke needs the argument ID/],
   [["revoke", TOKEN, "--tokens-file", "FILE"], 2, /which token/],
   [["revoke", "01234567", "--tokens-file", "FILE"], 1, /is not there/],
-  [[TOKEN, "--tokens-file", "FILE"], 2, /too many arguments/],
+  [[TOKEN, "--tokens-file", "FILE"], 2, /takes no arguments, not 1/],
 ])("token %j fails with %i, prints no token and makes no file", async (words, code, message) => {
   const { stderr } = await expectFailure(
     ["token", ...words.map((word) => (word === "FILE" ? file : word))],

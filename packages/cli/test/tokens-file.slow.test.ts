@@ -33,11 +33,11 @@ test("token revoke changes nothing on a full disk, and leaves no lock behind", a
   expect(before.endsWith(`\n${await readFile(file, "utf8")}`)).toBe(true);
 });
 
-test("schemes mint changes nothing on a full disk, and leaves no lock behind", async () => {
-  const mint = ["schemes", "mint", "--scheme", "tickets", "--server", "1", "--state", file];
-  await done(...mint, "--create");
-  await expectNoRoom(mint, "can't be used (EFBIG)");
-  await done(...mint);
+test("schemes generate changes nothing on a full disk, and leaves no lock behind", async () => {
+  const generate = ["schemes", "generate", "--scheme", "tickets", "--server", "1", "--state", file];
+  await done(...generate, "--create");
+  await expectNoRoom(generate, "can't be used (EFBIG)");
+  await done(...generate);
 });
 
 test("a change of the tokens file that finds a lock waits, and then reports what to do", async () => {

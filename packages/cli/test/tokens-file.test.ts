@@ -45,23 +45,23 @@ describe("a line", () => {
 
   const { record, token } = made("x");
   test.each<[what: string, line: string | object, reason: string]>([
-    ["no JSON", "{", "it is no JSON"],
-    ["a token", token, "it is no JSON"],
-    ["a token as JSON", JSON.stringify(token), "it is no JSON object"],
-    ["a list", [record], "it is no JSON object"],
-    ["null", "null", "it is no JSON object"],
+    ["no JSON", "{", "it is not JSON"],
+    ["a token", token, "it is not JSON"],
+    ["a token as JSON", JSON.stringify(token), "it is not a JSON object"],
+    ["a list", [record], "it is not a JSON object"],
+    ["null", "null", "it is not a JSON object"],
     ["empty", " ", "it is empty"],
     ["with the token in it", { ...record, token }, "it has a field that no token has"],
     ["with the token as the name of a field", { ...record, [token]: 1 }, "it has a field that no token has"],
-    ["with the token for its hash", { ...record, sha256: token }, "sha256: is not 64 hex digits"],
-    ["with a hash in capitals", { ...record, sha256: record.sha256.toUpperCase() }, "sha256: is not 64"],
-    ["with the id of another", { ...record, id: "00000000" }, "id: is not the beginning of sha256"],
-    ["without an id", { ...record, id: undefined }, "id: "],
-    ["with another role", { ...record, role: token }, "role: is not one of lease, read, operator"],
-    ["with no namespaces", { ...record, namespaces: [] }, "namespaces: "],
+    ["with the token for its hash", { ...record, sha256: token }, "sha256 is not 64 hex digits"],
+    ["with a hash in capitals", { ...record, sha256: record.sha256.toUpperCase() }, "sha256 is not 64"],
+    ["with the id of another", { ...record, id: "00000000" }, "id is not the beginning of sha256"],
+    ["without an id", { ...record, id: undefined }, "id is missing"],
+    ["with another role", { ...record, role: token }, "role is not one of lease, read, operator"],
+    ["with no namespaces", { ...record, namespaces: [] }, "namespaces must have at least 1 entries"],
     ["with all in a list", { ...record, namespaces: ["*"] }, "namespaces: "],
-    ["with a namespace for a list", { ...record, namespaces: "main" }, "namespaces: is neither"],
-    ["with a negative time", { ...record, createdAtMs: -1 }, "createdAtMs: "],
+    ["with a namespace for a list", { ...record, namespaces: "main" }, "namespaces is neither"],
+    ["with a negative time", { ...record, createdAtMs: -1 }, "createdAtMs must be at least 0"],
     ["with a note that acts on a terminal", { ...record, note: "\u001b[2J" }, "note: "],
   ])("a line that is %s is rejected by its number, without its text", (_, line, reason) => {
     const text = typeof line === "string" ? line : JSON.stringify(line);
@@ -127,8 +127,8 @@ describe("the rights to the file", () => {
 });
 
 test.each([
-  ["a directory", () => mkdir(file), "is no file"],
-  ["text of another encoding", () => writeFile(file, Buffer.from([0xff, 0x0a]), { mode: 0o600 }), "no text in UTF-8"],
+  ["a directory", () => mkdir(file), "is not a file"],
+  ["text of another encoding", () => writeFile(file, Buffer.from([0xff, 0x0a]), { mode: 0o600 }), "not text in UTF-8"],
   ["a file of 4 MiB", () => writeFile(file, "x".repeat(4 * 1024 * 1024 + 1), { mode: 0o600 }), "at most 4194304"],
   ["a missing file", async () => {}, "is not there.*callnumber token create"],
 ])("%s is rejected", async (_, make, reason) => {
@@ -144,7 +144,7 @@ test("a mutated file is read, or rejected without any of its digests", async () 
     try {
       expect(readTokensFile(file).records.length).toBeLessThanOrEqual(records.length);
     } catch (error) {
-      expect(error).toEqual(invalid(/, line \d+: |is no text in UTF-8/));
+      expect(error).toEqual(invalid(/, line \d+: |is not text in UTF-8/));
       for (const { sha256 } of records) expect((error as Error).message).not.toContain(sha256);
     }
   });
@@ -231,7 +231,7 @@ describe("a change", () => {
 
   test("a change of a file with a wrong line is rejected: nothing of it is lost", async () => {
     await writeFile(file, `${newToken()}\n`, { mode: 0o600 });
-    await expect(addOne()).rejects.toEqual(invalid("line 1: it is no JSON"));
+    await expect(addOne()).rejects.toEqual(invalid("line 1: it is not JSON"));
     expect(await readFile(file, "utf8")).toMatch(/^cn_/);
   });
 

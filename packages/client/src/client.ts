@@ -1,10 +1,10 @@
 /**
- * Makes call numbers: the sequences of a leased run, one after the other, without a network call. Nothing is persisted: a new process takes a
+ * Generates call numbers: the sequences of a leased run, one after the other, without a network call. Nothing is persisted: a new process takes a
  * new run. Numbers are encoded ahead as one text, and a call cuts eight characters from it. Between two texts the client checks whether it is
  * time to refill, the run is used up, or the client is closed or stopped.
  *
  * Invariant: a (run, sequence) leaves this object at most once. `#encodedThrough` and `#position` only rise within a run, stop at its end,
- * and a run is only ever started at 0. A copy of the process that created this object makes no number at all.
+ * and a run is only ever started at 0. A copy of the process that created this object generates no number at all.
  * Guarantees: G9 (docs/guarantees.md).
  */
 import process from "node:process";
@@ -59,7 +59,7 @@ export class Client {
   /** Use `createClient`. */
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.#buffer = new LeaseBuffer(settings, () => this.#stopMinting());
+    this.#buffer = new LeaseBuffer(settings, () => this.#stopGenerating());
     beforeSnapshot(() => this.#buffer.stop(copiedError()));
   }
 
@@ -72,7 +72,7 @@ export class Client {
    * Returns a call number from a buffered run, without waiting. No number is ever returned twice.
    * A loop that never yields blocks the responses of the coordinator: use `next()` or `take()` in long loops.
    * @throws ClientError `no_run_available` when no run is buffered (one is then requested in the background);
-   *   `sequence_exhausted` under `onExhausted: "stop"`; `client_closed`; or why this client makes no more numbers at all
+   *   `sequence_exhausted` under `onExhausted: "stop"`; `client_closed`; or why this client generates no more numbers at all
    *   (`store_mismatch`, `run_not_increasing`, `run_above_high_water_mark`, `store_id_mismatch`, `store_forked`, `process_cloned`).
    */
   nextSync(): CallNumber {
@@ -168,7 +168,7 @@ export class Client {
       const used = this.#usedCount();
       const lastSequence = used === 0 ? null : used - 1;
       // First of all no more numbers; then the rest of the close.
-      this.#stopMinting();
+      this.#stopGenerating();
       this.#closing = this.#buffer.close(held, lastSequence);
     }
     return this.#closing;
@@ -297,7 +297,7 @@ export class Client {
   #finishRun(held: HeldRun): void {
     this.#buffer.finish(held);
     this.#hasSpentRun = true;
-    this.#stopMinting();
+    this.#stopGenerating();
   }
 
   #startRun(): boolean {
@@ -326,7 +326,7 @@ export class Client {
     return process.pid !== this.#pid;
   }
 
-  #stopMinting(): void {
+  #stopGenerating(): void {
     this.#position = TEXT_END;
     this.#text = "";
     this.#encodedThrough = 0;

@@ -1,5 +1,5 @@
 /**
- * Buffers leased runs, so that minting does not wait for the network. Knows nothing of sequences and call numbers.
+ * Buffers leased runs, so that generating does not wait for the network. Knows nothing of sequences and call numbers.
  *
  *   idle ── a run is wanted ──▶ requesting ── lease ──▶ idle
  *                               │    ▲
@@ -274,7 +274,7 @@ export class LeaseBuffer {
     const isAnswered = code !== undefined && code !== "coordinator_unreachable";
     if (warned.once || isAnswered || this.#settings.hooks.onRetry !== undefined) return;
     warned.once = true;
-    const text = `no run came within ${WARNING_AFTER_MS} ms: ${message ?? NO_RESPONSE}; the client keeps trying`;
+    const text = `no run came within ${WARNING_AFTER_MS / 1000} s: ${message ?? NO_RESPONSE}; the client keeps trying`;
     // Not every platform that has `fetch` has it.
     process.emitWarning?.(text, "CallnumberWarning");
   }
@@ -314,7 +314,7 @@ export class LeaseBuffer {
   #waitTimeoutError(): ClientError {
     const { waitTimeoutMs } = this.#settings;
     const last = this.#lastFailure;
-    const message = `no run came within ${waitTimeoutMs} ms: ${last?.message ?? NO_RESPONSE}`;
+    const message = `no run came within ${waitTimeoutMs / 1000} s: ${last?.message ?? NO_RESPONSE}`;
     return new ClientError(last?.code ?? "wait_timeout", message, { cause: last, retryAfterMs: last?.retryAfterMs });
   }
 

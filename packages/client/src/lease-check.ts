@@ -24,7 +24,7 @@ export interface Expected {
 /**
  * Returns the lease, if the response is the one that was requested.
  * @throws ClientError `invalid_response` (no response to this request), `store_mismatch` or `run_not_increasing` (the
- *   store is not the one, or not in the state, that this client knows: minting on would risk a number twice).
+ *   store is not the one, or not in the state, that this client knows: generating on would risk a number twice).
  */
 export function checkedLease(response: unknown, expected: Expected): Lease {
   // A copy that no other code holds: what was checked is what will be used.
@@ -46,7 +46,7 @@ export function checkedLease(response: unknown, expected: Expected): Lease {
     throw new ClientError(
       "run_not_increasing",
       `the coordinator leased run ${lease.version}/${lease.firstRun}, which is not above the last run that this client got: ` +
-        "its store has rolled back. This client makes no more numbers. Inform the operator",
+        "its store has rolled back. This client generates no more numbers. Inform the operator",
     );
   }
   return lease;
@@ -58,7 +58,7 @@ function otherStore(lease: Lease, expected: string, lastRun: number | null): Cli
   return new ClientError(
     "store_mismatch",
     `the coordinator leases from store ${lease.storeId}, but ${source} ${expected}: ` +
-      "point this client at its own store. Change the expected store id only if the store was replaced on purpose, above all its numbers",
+      "use the coordinator of that store. Change the expected store id only if it was replaced on purpose, above all its numbers",
   );
 }
 

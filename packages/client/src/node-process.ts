@@ -11,7 +11,7 @@ export const timers = { clearTimeout, setImmediate, setTimeout };
 /**
  * Calls `callback` just before this process is written into a startup snapshot, if it ever is.
  *
- * A client belongs to the process that created it: a copy of that process has the same run, and would make the same numbers again.
+ * A client belongs to the process that created it: a copy of that process has the same run, and would generate the same numbers again.
  * The ways in which a running Node process can be copied:
  *
  * - A V8 startup snapshot with a client inside can be started any number of times. `beforeSnapshot` is called while it is taken, so that the

@@ -35,7 +35,7 @@ export async function withTimeout<T>(
   controller = new AbortController(),
 ): Promise<T> {
   const { signal } = controller;
-  const message = `the coordinator did not answer within ${timeoutMs} ms`;
+  const message = `the coordinator did not answer within ${timeoutMs / 1000} s`;
   let timer: NodeJS.Timeout | undefined;
   const limit = () => {
     const lateMs = performance.now() + 1.5 * timeoutMs;

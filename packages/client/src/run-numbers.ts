@@ -82,7 +82,7 @@ export class RunNumbers {
 
   /**
    * A text of `TEXT_COUNT_MAX` · 8 characters that ends with the call numbers from sequence `from` to before `to`, at most
-   * `TEXT_COUNT_MAX` of them. What is before them is no call number.
+   * `TEXT_COUNT_MAX` of them. What is before them is not a call number.
    */
   textUpTo(from: number, to: number): string {
     const first = this.#encode(from, to);

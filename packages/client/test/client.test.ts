@@ -173,7 +173,7 @@ test.each([
   expect(waiting).toEqual(waitingRuns);
 });
 
-test("the client keeps spare runs, and mints from them while the coordinator is away", async () => {
+test("the client keeps spare runs, and generates from them while the coordinator is away", async () => {
   const source = new ScriptedSource();
   const away = vi.fn();
   const client = clientOn(source, { spareRuns: 4, hooks: { onRetry: away } });
@@ -380,7 +380,7 @@ test("close() reports leases that were never begun", async () => {
   ]);
 });
 
-test("a closed client makes no number in any form, and requests nothing", async () => {
+test("a closed client generates no number in any form, and requests nothing", async () => {
   const source = new ScriptedSource();
   const client = clientOn(source);
   await client.next();
@@ -519,7 +519,7 @@ describe("options", () => {
     ["labels that are none", { holder: { name: "x", labels: null } }, 'such as { shard: "3" }, not null'],
     ["labels that are a text", { holder: { name: "x", labels: "shard" } }, 'such as { shard: "3" }, not "shard"'],
     ["an unknown hook", { hooks: { onleased: () => {} } }, 'knows no option "hooks.onleased"'],
-    ["a hook that is no function", { hooks: { onLease: "log" } }, 'hooks.onLease must be a function, not "log"'],
+    ["a hook that is not a function", { hooks: { onLease: "log" } }, 'hooks.onLease must be a function, not "log"'],
     [
       "hooks that are none",
       { hooks: () => {} },
@@ -537,7 +537,7 @@ describe("options", () => {
     ["too many spares", { spareRuns: 65 }, "65"],
     ["half a run", { maxRunsPerLease: 1.5 }, "1.5"],
     ["no time to wait", { waitTimeoutMs: 0 }, "waitTimeoutMs"],
-    ["a prefetch that is no boolean", { prefetch: "sometimes" }, '"sometimes"'],
+    ["a prefetch that is not a boolean", { prefetch: "sometimes" }, '"sometimes"'],
     ["both a source and an address", { coordinator: "http://127.0.0.1:1" }, "not both"],
     ["both a source and a token", { token: "x" }, "not both"],
     ["both a source and a fetch", { fetch }, "not both"],
@@ -561,7 +561,7 @@ describe("options", () => {
     ["a request beyond ten minutes", { requestTimeoutMs: 600_001 }, "600001"],
     ["a pin with the end of its line", { expectedStoreId: "a.1.2.3\n" }, "a store id without white space"],
     [
-      "a pin that is no text",
+      "a pin that is not a text",
       { expectedStoreId: 7 },
       "expectedStoreId must be a store id without white space, or left out to pin the store of the first lease, not 7",
     ],

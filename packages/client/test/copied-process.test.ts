@@ -29,7 +29,7 @@ const FORMS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
 };
 
 test.each(Object.entries(FORMS))(
-  "%s makes no number in a copied process, in the middle of a run, and none ever again",
+  "%s generates no number in a copied process, in the middle of a run, and none ever again",
   async (_, call) => {
     const source = new ScriptedSource();
     const onStopped = vi.fn();
@@ -62,10 +62,10 @@ test("nextSync() detects a copied process at the latest when half of the run is 
   const client = clientOn(new ScriptedSource());
   await client.next();
   becomeCopy();
-  const mint = () => {
+  const generate = () => {
     for (let count = 0; count <= SEQUENCE_COUNT / 2 + 1; count++) client.nextSync();
   };
-  expect(mint).toThrow(copied);
+  expect(generate).toThrow(copied);
 });
 
 test("close() reports nothing in a copied process: the current run is the original's", async () => {

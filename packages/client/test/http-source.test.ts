@@ -138,7 +138,7 @@ describe("HTTP requests", () => {
     }
   });
 
-  test("the client reads CALLNUMBER_COORDINATOR when there is no option for the coordinator", async () => {
+  test("the client reads CALLNUMBER_COORDINATOR when there is not an option for the coordinator", async () => {
     answer = { status: 404, body: '{"code":"namespace_not_found","message":"none"}' };
     onTestFinished(() => void vi.unstubAllEnvs());
     vi.stubEnv("CALLNUMBER_COORDINATOR", base);
@@ -156,12 +156,12 @@ describe("HTTP requests", () => {
   });
 
   test("a URL with a path that the coordinator does not know is shown with the remedy", async () => {
-    answer = { status: 404, body: '{"code":"not_found","message":"there is no route POST /main/v1/…"}' };
+    answer = { status: 404, body: '{"code":"not_found","message":"there is not a route POST /main/v1/…"}' };
     const error = await failure(httpSource({ coordinator: `${base}/main/` }).lease("main", request));
     expect(error.code).toBe("not_found");
-    expect(error.message).toBe("there is no route POST /main/v1/…. Leave /main out of the coordinator's URL");
+    expect(error.message).toBe("there is not a route POST /main/v1/…. Leave /main out of the coordinator's URL");
     const plain = await failure(httpSource({ coordinator: base }).lease("main", request));
-    expect(plain.message).toBe("there is no route POST /main/v1/…");
+    expect(plain.message).toBe("there is not a route POST /main/v1/…");
   });
 
   const SECRET = "cn_not-to-be-shown";

@@ -1,6 +1,6 @@
 /**
  * A coordinator that answers one lease request of each client with a neighbor of a lease: each field of the schema broken in each way,
- * and the JSON and HTTP around it. The client makes numbers only from a lease that it may use, or fails with a code, and no number
+ * and the JSON and HTTP around it. The client generates numbers only from a lease that it may use, or fails with a code, and no number
  * comes twice.
  * Guarantees: G9 (docs/guarantees.md).
  */
@@ -176,7 +176,7 @@ function mayUse(lease: Lease, request: LeaseRequest, had: Lease | undefined): bo
 
 const lastRunOf = ({ version, firstRun, runCount }: Lease) => ledgerIdOf(version, firstRun + runCount - 1);
 
-test("the client makes each number once, from a lease that it may use, whatever is next to a lease", async () => {
+test("the client generates each number once, from a lease that it may use, whatever is next to a lease", async () => {
   const clients = new Map<string, Known>();
   const faults = new Set<string>();
   let mark = 10_000;

@@ -94,7 +94,7 @@ test.each([
   ["with a pid of its own", []],
   ["with the pid of the original", ["pid-of-the-original"]],
 ])(
-  "a copy %s makes no number with the snapshot's client, requests nothing and reports nothing",
+  "a copy %s generates no number with the snapshot's client, requests nothing and reports nothing",
   async (_, parameters) => {
     const copies = [await startCopy(...parameters), await startCopy(...parameters)];
     for (const copy of copies) {
@@ -124,7 +124,9 @@ const THREAD_COUNT = 4;
 const COUNT = 3 * SEQUENCE_COUNT;
 
 async function madeInThread(counter: Int32Array): Promise<string[]> {
-  const thread = new Worker(join(import.meta.dirname, "minting-thread.mjs"), { workerData: { counter, count: COUNT } });
+  const thread = new Worker(join(import.meta.dirname, "generating-thread.mjs"), {
+    workerData: { counter, count: COUNT },
+  });
   const [made] = (await once(thread, "message")) as [string[]];
   await thread.terminate();
   return made;
@@ -132,7 +134,7 @@ async function madeInThread(counter: Int32Array): Promise<string[]> {
 
 const newCounter = () => new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-test("threads of one process never make a number twice, because each leases runs of its own", async () => {
+test("threads of one process never generate a number twice, because each leases runs of its own", async () => {
   const counter = newCounter();
   const made = await Promise.all(Array.from({ length: THREAD_COUNT }, () => madeInThread(counter)));
   expect(new Set(made.flat()).size).toBe(made.flat().length);
@@ -146,7 +148,7 @@ test("threads on counters of their own repeat numbers: the control of the test b
   expect(new Set(made.flat()).size).toBeLessThan(made.flat().length);
 });
 
-test("a client sent to another thread makes no numbers", async () => {
+test("a client sent to another thread generates no numbers", async () => {
   const client = createClient({ source: new ScriptedSource(), holder: { name: "test" } });
   await client.next();
   const { port1, port2 } = new MessageChannel();

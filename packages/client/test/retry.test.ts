@@ -52,7 +52,7 @@ describe("rejections and outages", () => {
     const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 20 });
     const failure = await client.next().catch((error: unknown) => error);
     expect(failure).toEqual(code("store_unavailable"));
-    expect((failure as Error).message).toContain("within 20 ms: refused: store_unavailable");
+    expect((failure as Error).message).toContain("within 0.02 s: refused: store_unavailable");
     expect((failure as Error).cause).toBeInstanceOf(ClientError);
   });
 
@@ -191,7 +191,7 @@ describe("rejections and outages", () => {
     function limitedOn(source: ScriptedSource, options: Partial<ClientOptions>) {
       const limits: number[] = [];
       const onRetry = ({ error }: { error: ClientError }) =>
-        void limits.push(Number(/did not answer within (\d+)000 ms/.exec(error.message)?.[1]));
+        void limits.push(Number(/did not answer within (\d+) s/.exec(error.message)?.[1]));
       return { client: clientOn(source, { ...options, hooks: { onRetry } }), limits };
     }
 

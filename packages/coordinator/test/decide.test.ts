@@ -82,9 +82,9 @@ function written(step: StepCommand, odd: Odd = {}): NamespaceState {
 
 const OF_ALL: readonly [string, Odd, string][] = [
   ["no record", { keys: { record: "none" } }, "EMPTY no record"],
-  ["a record of another type", { keys: { record: "other" } }, "CORRUPT the record is no hash"],
+  ["a record of another type", { keys: { record: "other" } }, "CORRUPT the record is not a hash"],
   ["a record with a time to live", { keys: { expires: true } }, "CORRUPT the record has a time to live"],
-  ["a ledger of another type", { keys: { ledger: "other" } }, "CORRUPT the ledger is no stream"],
+  ["a ledger of another type", { keys: { ledger: "other" } }, "CORRUPT the ledger is not a stream"],
   ["holders of another type", { keys: { holders: "other" } }, "CORRUPT the holders are no hash"],
   ["an unknown epoch", { server: { epoch: undefined } }, "NOEPOCH "],
   ["a replica", { server: { role: "slave" } }, "REPLICA slave"],

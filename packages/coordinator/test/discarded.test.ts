@@ -113,7 +113,7 @@ test("a discarded lease is rejected with the same code when the store cannot rec
   expect(logged).toContainEqual(["discard_not_recorded", { namespace: NAMESPACE, version: 0, run: 1, reason }]);
 });
 
-test("a discard is not recorded when the runs were leased before: another holder may have made their numbers", async () => {
+test("a discard is not recorded when the runs were leased before: another holder may have generated their numbers", async () => {
   const store = new AlteringStore();
   const { coordinator, discarded } = await coordinatorOn(store);
   await coordinator.lease(NAMESPACE, request(10));

@@ -91,7 +91,7 @@ export async function leaseAfterSkip(
 
 export function lineOf({ clock, storeId }: World, aheadMs = 0, version = 0): number {
   const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`${storeId} is no store id`);
+  if (id === undefined) throw new Error(`${storeId} is not a store id`);
   return ceilingAt(id, version, clock.timeMs + aheadMs);
 }
 

@@ -40,8 +40,8 @@ function unnamed(request: string): string {
 const TABLES = [
   ["Lease runs", 0, "LeaseRequest"],
   ["Lease runs", 1, "Lease"],
-  ["Make call numbers", 0, "NumbersRequest"],
-  ["Make call numbers", 1, "Numbers"],
+  ["Generate call numbers", 0, "NumbersRequest"],
+  ["Generate call numbers", 1, "Numbers"],
   ["Report progress", 0, "ReportRequest"],
 ] as const;
 

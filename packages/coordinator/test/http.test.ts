@@ -39,14 +39,14 @@ test("a lease writes the ledger: holder, host, labels and coordinator", async ()
 });
 
 test.each([
-  ["an unknown key", leaseRequest({ extra: 1 }), "Unrecognized key"],
+  ["an unknown key", leaseRequest({ extra: 1 }), 'has no field "extra"'],
   ["no nonce", leaseRequest({ nonce: undefined }), "nonce"],
   ["a malformed proof", leaseRequest({ proof: "short" }), "proof"],
   ["a proof without the run that it is about", leaseRequest({ proof: "p".repeat(43) }), "proof"],
   ["no holder", leaseRequest({ holder: undefined }), "holder"],
   ["spare runs as text", leaseRequest({ spareRunCount: "2" }), "spareRunCount"],
   ["null for spare runs", leaseRequest({ spareRunCount: null }), "spareRunCount"],
-  ["an array", [], "expected object"],
+  ["an array", [], "must be an object, not an array"],
   ["null", null, "null"],
   ["an empty body", "", "empty"],
 ])("the lease route rejects %s, names the fault, and leases nothing", async (_, body, fault) => {

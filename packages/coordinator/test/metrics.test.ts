@@ -191,7 +191,7 @@ test("metrics count the events of other parts: alarms, trims, findings, heartbea
   expect(ours.join("\n")).not.toMatch(/invented|NaN/i);
   expect(value('leases_trimmed_total{namespace="main"}')).toBe(7);
   expect(value('ledger_trim_failures_total{namespace="main"}')).toBe(1);
-  expect(value('preflight_findings{effect="refuses"}')).toBe(1);
+  expect(value('preflight_findings{effect="rejects"}')).toBe(1);
   expect(value('preflight_findings{effect="warns"}')).toBe(0);
   expect(value("preflight_failures_total")).toBe(1);
   expect(value("heartbeat_failures_total")).toBe(1);

@@ -49,7 +49,7 @@ test("a record that is known already is not read from the store again", async ()
   expect(readCount).toBe(0);
 });
 
-test("a programming error is thrown as it is, and is no state of the store", async () => {
+test("a programming error is thrown as it is, and is not a state of the store", async () => {
   const { world, guard } = await guardAtRun10();
   const mistake = new TypeError("a mistake");
   const before = guard.state;

@@ -1,5 +1,5 @@
 /**
- * The coordinator as its own importer, while the store forgets, advances, is moved, or contradicts it: it makes a number exactly where a client in
+ * The coordinator as its own importer, while the store forgets, advances, is moved, or contradicts it: it generates a number exactly where a client in
  * another process would, and none twice.
  * Guarantees: G9 (docs/guarantees.md).
  */

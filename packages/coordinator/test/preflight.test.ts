@@ -43,14 +43,14 @@ test("the watch rejects no lease before it is started, and waits for the first c
   watch.start();
   await expect(watch.assertPassed("main")).rejects.toMatchObject({
     code: "store_eviction_enabled",
-    message: "it evicts. Nothing is leased until that is fixed (set it), or ignore it: --ignore-findings evicts",
+    message: "it evicts. Nothing is leased until that is fixed: set it (or accept it: --ignore-findings evicts)",
   });
 });
 
 test("the message of a finding without an override names none", async () => {
   const { watch } = watchOn(() => [{ code: "store_version_unsupported", what: "it is old", remedy: "update it" }]);
   watch.start();
-  const message = "it is old. Nothing is leased until that is fixed (update it)";
+  const message = "it is old. Nothing is leased until that is fixed: update it";
   await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_version_unsupported", message });
   expect(watch.effectiveState("main", ACTIVE)).toEqual({
     state: "stopped",

@@ -68,7 +68,7 @@ test("a connection survives a second error of its socket, which the end of a TLS
 test("no error includes a password that Redis repeats", () => {
   const reply = Object.assign(new Error(unknownCommandReply(["auth", "callnumber", "geheim"])), { name: "ReplyError" });
   const error = asStoreError(reply, "", "h:1");
-  expect(error.message).toBe("Redis at h:1 refused: ERR unknown command 'auth'");
+  expect(error.message).toBe("Redis at h:1 rejected: ERR unknown command 'auth'");
   // As deep as a log could go.
   expect(inspect(error, { depth: 9, showHidden: true })).not.toContain("geheim");
 });

@@ -22,7 +22,7 @@ test.each<[what: string, commandCount: number, Read, expected: object]>([
   ["a page", 6, (one) => one.runs(NAMESPACE, { limit: 2 }), { leases: [{ firstRun: 2 }, { firstRun: 1 }] }],
   ["a call number", 5, (one) => one.inspect(NAMESPACE, number(3)), { verdict: "unreported", run: 3 }],
   ["a call number above the mark", 3, (one) => one.inspect(NAMESPACE, number(9)), aboveMark],
-  ["a text that is no call number", 2, (one) => one.inspect(NAMESPACE, "?"), { verdict: "malformed" }],
+  ["a text that is not a call number", 2, (one) => one.inspect(NAMESPACE, "?"), { verdict: "malformed" }],
 ])("a read of %s takes %i commands", async (_, commandCount, read, expected) => {
   const { url } = await startRedisServer();
   const { store, lease } = await newStoreAt(url);

@@ -189,7 +189,7 @@ test("a store without the right password fails to open, and the error does not s
   const { port } = await startRedisServer({ config, openBecause: "it asks for the default user's password" });
   await expect(storeAt(`redis://127.0.0.1:${port}`)).rejects.toMatchObject(unavailableBecause("password"));
   const wrong = await storeAt(`redis://:geheim@127.0.0.1:${port}`).catch((error: Error) => error);
-  expect(wrong).toMatchObject(unavailableBecause("refuses user or password"));
+  expect(wrong).toMatchObject(unavailableBecause("rejects user or password"));
   expect(String(wrong)).not.toContain("geheim");
   const right = await storeAt(`redis://:right@127.0.0.1:${port}`);
   expect(await right.listNamespaces()).toEqual([]);

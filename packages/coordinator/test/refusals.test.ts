@@ -46,14 +46,9 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["CLOCK", "-250", stops("clock_skew"), ["is 250 ms behind the coordinator's", "NTP"]],
   ["CLOCK", "250", stops("clock_skew"), ["is 250 ms ahead of the coordinator's", "NTP"]],
   ["CLOCK", "0", stops("clock_skew"), ["before this release was made. Set them right"]],
-  ["MOVED", "", stops("namespace_moved"), ["was moved to another store; this store leases no more"]],
-  ["MOVED", "sqlite:/new", stops("namespace_moved"), ["was moved to sqlite:/new; this", "(--store)"]],
-  [
-    "FORKED",
-    "12",
-    stops("store_forked"),
-    ["are running: a holder proved that it has run 12,", RECOVER, "on the other"],
-  ],
+  ["MOVED", "", stops("namespace_moved"), ["was moved to another store; use that store"]],
+  ["MOVED", "sqlite:/new", stops("namespace_moved"), ["was moved to sqlite:/new; use that store", "(--store)"]],
+  ["FORKED", "12", stops("store_forked"), ["are running: a holder has run 12,", RECOVER, "on the other"]],
   ["FORKED", "0", stops("store_forked"), ["are running. Nothing is leased"]],
   [
     "CLOCKBACK",
@@ -80,7 +75,7 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
     "OPERATOR",
     "line 1800000000000",
     stops("manual_recovery_required"),
-    ["above the run ceiling", "Nothing is leased in namespace", "before 2027-01-15T08:00:00.000Z"],
+    ["above the run ceiling", "Nothing is leased before 2027-01-15T08:00:00.000Z"],
   ],
   ["OPERATOR", "of a later release", stops("manual_recovery_required"), ["of a later release. Nothing"]],
   ["STALEGEN", "7", recovering("generation_stale"), ["at generation 7, and a later one"]],
@@ -96,7 +91,7 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
     stops("run_space_exhausted"),
     ["all runs of version 4", "`callnumber advance-version --store STORE_URL --namespace main`"],
   ],
-  ["EARLY", "900", stops("version_still_active", { retryAfterMs: 900 }), ["in 900 ms", "Nothing was changed"]],
+  ["EARLY", "900", stops("version_still_active", { retryAfterMs: 900 }), ["in 1 s", "Nothing was changed"]],
   ["RACED", "7", recovering("conflict"), ["another coordinator was faster"]],
   ["ALREADY", "", stops("namespace_exists"), ['"main" exists already; nothing was changed']],
   ["NOTLEASED", "9", stops("run_not_leased"), ["has run 9", "never leased, skipped, or lost by the store"]],
@@ -104,11 +99,15 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["MISUSE", "step x", stops("internal_error"), ["broken invariant", "step x"]],
 ];
 
+const MESSAGE_LENGTH_MAX = 200;
+
 test.each(TABLE)("the refusal %s becomes %j", (code, detail, fields, fragments) => {
   const error = refused(code, detail, "main");
   const absent = { retryAfterMs: undefined, generation: undefined, fault: undefined };
   expect(error).toMatchObject({ ...absent, ...fields });
   for (const fragment of fragments) expect(error.message).toContain(fragment);
+  // Commands are as long as their values.
+  expect(error.message.replaceAll(/`[^`]*`/g, "").length).toBeLessThanOrEqual(MESSAGE_LENGTH_MAX);
 });
 
 test("the table has every refusal", () => {
@@ -130,7 +129,7 @@ test("a move names where the new store is, and its id", () => {
   const storeId = storeIdFrom(1);
   const seal = movedSeal({ storeId, place: "sqlite:/new" });
   expect(refused("MOVED", textOfMove(seal), "main").message).toContain(
-    `moved to sqlite:/new as store ${storeId}; this`,
+    `moved to sqlite:/new as store ${storeId}; use that`,
   );
 });
 

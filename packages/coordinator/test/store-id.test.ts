@@ -21,7 +21,7 @@ test("the id of a move keeps the UUID and the rate", () => {
   const before = newStoreId({ firstRun: 9, initializedAtMs: MADE_AT_MS, rate: 5 }, UUID);
   const after = nextStoreId(before, 4, MADE_AT_MS + 1);
   expect(after).toBe(`${UUID}.${ledgerIdOf(4, 1)}.${MADE_AT_MS + 1}.5`);
-  expect(() => nextStoreId("no id", 4, MADE_AT_MS)).toThrow('broken invariant: "no id" is no store id');
+  expect(() => nextStoreId("no id", 4, MADE_AT_MS)).toThrow('broken invariant: "no id" is not a store id');
 });
 
 const id = (ledgerId: number, rate: number) => `${UUID}.${ledgerId}.${MADE_AT_MS}.${rate}`;
@@ -36,4 +36,4 @@ test.each([
   ["a rate above the greatest", id(1, RATE_MAX + 1)],
   ["a UUID in capitals", id(1, 2).replace("-4000-", "-400A-")],
   ["nothing", ""],
-])("%s is no store id", (_, text) => expect(parseStoreId(text)).toBeUndefined());
+])("%s is not a store id", (_, text) => expect(parseStoreId(text)).toBeUndefined());

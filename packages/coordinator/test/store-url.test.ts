@@ -164,9 +164,9 @@ describe("a store's URL", () => {
     ["postgres://h/db?host=/run&sslmode=verify-full", /host= names the folder of a Unix socket/],
     ["postgres://h/db?options=x", /no setting "options"; only schema, sslmode, host, ca/],
     ["postgres://me:%zz@h/db", /password holds a %/],
-    ["redis-group://a", /"redis-group:" is no kind of store/],
-    ["REDIS://a", /"REDIS:" is no kind of store/],
-    ["localhost:6379", /"localhost:" is no kind of store/],
+    ["redis-group://a", /"redis-group:" is not a kind of store/],
+    ["REDIS://a", /"REDIS:" is not a kind of store/],
+    ["localhost:6379", /"localhost:" is not a kind of store/],
     ["store.db", /no kind in front/],
   ])("the URL %s is rejected, with the reason and all forms", (url, reason) => {
     expect(() => parseStoreUrl(url)).toThrow(TypeError);

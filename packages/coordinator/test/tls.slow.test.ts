@@ -102,7 +102,7 @@ test("a server with a certificate closes a plain HTTP connection without a respo
   await once(socket, "close");
   expect(Buffer.concat(received).toString("latin1")).not.toContain("HTTP/1.1");
   expect(await health(port)).toBe(200);
-  expect(debugged).toEqual(["handshake_refused"]);
+  expect(debugged).toEqual(["handshake_failed"]);
 });
 
 test("a server with a certificate stops at once when a client has connected and sends nothing", async () => {
@@ -153,7 +153,7 @@ describe("with a client CA", () => {
     await expect(health(port, { cert: other.certificate, key: other.key })).rejects.toThrow();
     const expired = clients.issue({ untilMs: Date.now() - 1_000 });
     await expect(health(port, { cert: expired.certificate, key: expired.key })).rejects.toThrow();
-    expect(new Set(debugged)).toEqual(new Set(["handshake_refused"]));
+    expect(new Set(debugged)).toEqual(new Set(["handshake_failed"]));
   });
 
   test("a new client CA closes open connections, and a request that had not arrived whole leases nothing", async () => {
@@ -252,10 +252,10 @@ test.each<[string, (paths: { certificate: string; key: string }) => void, RegExp
   ["a key that others may read", ({ key }) => chmodSync(key, 0o604), /mode is 0604; .*chmod 600/],
   ["a key that the group may change", ({ key }) => chmodSync(key, 0o660), /mode is 0660/],
   ["another certificate's key", ({ key }) => replaceFile(key, authority.issue().key), /is not the one of/],
-  ["no key at all", ({ key }) => replaceFile(key, "a secret that is no key"), /it is no key in PEM/],
+  ["no key at all", ({ key }) => replaceFile(key, "a secret that is not a key"), /it is not a key in PEM/],
   ["a missing key", ({ key }) => rmSync(key), /can't be read: ENOENT/],
-  ["a pipe", ({ key }) => (rmSync(key), spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', key])), /is no file/],
-  ["a directory", ({ key }) => (rmSync(key), mkdirSync(key)), /is no file/],
+  ["a pipe", ({ key }) => (rmSync(key), spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', key])), /is not a file/],
+  ["a directory", ({ key }) => (rmSync(key), mkdirSync(key)), /is not a file/],
   ["no certificate", ({ certificate }) => writeFileSync(certificate, ""), /holds no certificate/],
   [
     "a certificate of tomorrow",
@@ -273,7 +273,7 @@ test.each<[string, (paths: { certificate: string; key: string }) => void, RegExp
   const read = () => readTlsMaterial(paths, Date.now());
   expect(read).toThrow(TypeError);
   expect(read).toThrow(reason);
-  expect(read).not.toThrow(/PRIVATE KEY|a secret that is no key/);
+  expect(read).not.toThrow(/PRIVATE KEY|a secret that is not a key/);
 });
 
 test("a server rejects an empty client CA", () => {

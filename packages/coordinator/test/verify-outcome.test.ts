@@ -25,10 +25,10 @@ const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   ["a server in another life meanwhile", "lease_discarded", /restarted, promoted/, check({ epoch: "second:life:0" })],
   ["a claim of another coordinator meanwhile", "lease_discarded", /claimed meanwhile/, check({ generation: 7 })],
   ["a run that was seen leased", "lease_discarded", /not above the last one seen/, after({ highWaterMark: 10 })],
-  ["a mark that is no number", "lease_discarded", /a number is missing/, after({ highWaterMark: Number.NaN })],
+  ["a mark that is not a number", "lease_discarded", /a number is missing/, after({ highWaterMark: Number.NaN })],
   ["a mark between two numbers", "lease_discarded", /a number is missing/, after({ highWaterMark: 12.5 })],
   [
-    "a count of acknowledgements that is no number",
+    "a count of acknowledgements that is not a number",
     "lease_discarded",
     /a number is missing/,
     after({ acknowledgedCount: Number.NaN }),

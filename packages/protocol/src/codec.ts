@@ -242,7 +242,7 @@ function decodingError(text: unknown): Error {
   for (let position = 0; position < LENGTH; position++) {
     if (digitOfCode[text.charCodeAt(position)] === NO_DIGIT) return wrongCharacter(text, position);
   }
-  const message = `${quote(text)} is no call number: the greatest call number is ${fromNumber(GREATEST)}`;
+  const message = `${quote(text)} is not a call number: the greatest call number is ${fromNumber(GREATEST)}`;
   return new CallNumberError("beyond_greatest", message);
 }
 

@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { INSTANT_MAX_MS, type KnownRunState } from "./api.js";
 import { RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "./codec.js";
+import { shownOf } from "./faults-of-schemas.js";
 
 type Fields<Schema = z.ZodType> = Readonly<Record<string, readonly [schema: Schema, text: string]>>;
 type ShapeOf<Of extends Fields> = { -readonly [Name in keyof Of]: Of[Name][0] };
@@ -40,7 +41,7 @@ const DIGITS = /^\d{1,16}$/;
 /** The same in a query, where it arrives as text: in decimal digits, and in no other form. */
 export function wholeText(unit: string, min: number, max = Number.MAX_SAFE_INTEGER) {
   const error = ({ input }: { readonly input?: unknown }) =>
-    `${JSON.stringify(input)} is not a whole number from ${min} to ${max}`;
+    `must be a whole number from ${min} to ${max}, not ${shownOf(input)}`;
   const number = z.int({ error }).min(min, { error }).max(max, { error });
   const numbered = (given: unknown) => (typeof given === "string" && DIGITS.test(given) ? Number(given) : given);
   return z.preprocess(numbered, number).register(jsonKeywords, { "x-unit": unit });

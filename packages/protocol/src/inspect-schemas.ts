@@ -85,9 +85,9 @@ const inspected = {
 /** The answers to "what is this call number?". */
 export const inspectResponseSchema = z
   .discriminatedUnion("verdict", [
-    describedObject("MalformedNumber", "The text is no call number", {
+    describedObject("MalformedNumber", "The text is not a call number", {
       ...inspected,
-      verdict: [z.literal("malformed"), "It is no call number"],
+      verdict: [z.literal("malformed"), "It is not a call number"],
       problem: [z.enum(["wrong_length", "wrong_character", "beyond_greatest"]), "What is wrong with it"],
       position: [
         whole("characters from the start of the text", 0).nullable(),

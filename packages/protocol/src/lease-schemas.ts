@@ -145,7 +145,7 @@ export const leaseRequestSchema = describedRequest("LeaseRequest", "The same req
 
 /** Query of the numbers route. */
 export const numbersQuerySchema = describedRequest("NumbersQuery", "How many call numbers", {
-  count: [wholeText("call numbers", 1, NUMBER_COUNT_MAX).default(1), "Call numbers to make"],
+  count: [wholeText("call numbers", 1, NUMBER_COUNT_MAX).default(1), "Call numbers to generate"],
 });
 
 const numbersHolderSchema = describedRequest(
@@ -164,7 +164,7 @@ export const numbersRequestSchema = describedRequest(
   "A request for call numbers: for which program they are",
   {
     holder: [numbersHolderSchema.optional(), "The program that gets the numbers"],
-    expectedStoreId: [expectedStoreId.optional(), "Numbers of another store are refused with this"],
+    expectedStoreId: [expectedStoreId.optional(), "Numbers of another store are rejected with this"],
   },
 ) satisfies z.ZodType<NumbersRequest>;
 

@@ -31,6 +31,7 @@ import {
 } from "./field-schemas.js";
 import { ledgerFilter } from "./lease-schemas.js";
 
+export { faultOf, faultsOf, SCHEMA_WORDS, SECRET_SCHEMA_WORDS } from "./faults-of-schemas.js";
 export { describedObject, describedObjects, describedRequest, jsonKeywords } from "./field-schemas.js";
 export * from "./inspect-schemas.js";
 export * from "./lease-schemas.js";
@@ -245,7 +246,7 @@ const findingSchema = describedObject("Finding", "A property of the store's serv
   code: [errorCode.optional(), "The code that leases fail with; absent for a warning"],
   what: [text, "The same text as long as it is the same finding"],
   remedy: [text, "The line of configuration that fixes it, or the command to run"],
-  override: [text.optional(), "The name by which an operator accepts it; absent where the store steps refuse anyway"],
+  override: [text.optional(), "The name by which an operator accepts it; absent where the store steps reject anyway"],
   namespaces: [z.array(text).readonly().optional(), "The namespaces that it concerns; absent for all"],
 });
 export type Finding = z.infer<typeof findingSchema>;

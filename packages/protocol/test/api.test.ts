@@ -139,7 +139,7 @@ test.each([
     },
   ],
   ["a label's name in capitals", { ...request, holder: { ...holder, labels: { Archive: "x" } } }],
-  ["a label that is no text", { ...request, holder: { ...holder, labels: { archive: 1 } } }],
+  ["a label that is not a text", { ...request, holder: { ...holder, labels: { archive: 1 } } }],
 ])("a lease request with %s is rejected", (_, bad) => {
   expect(leaseRequestSchema.safeParse(bad).success).toBe(false);
 });

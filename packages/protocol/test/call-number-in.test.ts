@@ -67,7 +67,7 @@ test.each([
   expect(callNumberIn(text)).toBeNull();
 });
 
-test("callNumberIn finds the segment that is no call number: the codec rejects it", () => {
+test("callNumberIn finds the segment that is not a call number: the codec rejects it", () => {
   expect(callNumberIn("zzzzzzzz")).toBe("zzzzzzzz");
   expect(callNumberIn("https://lists.example.org/zzzzzzz9")).toBe("zzzzzzz9");
   expect(callNumberIn("https://lists.example.org/archives/message/zzzzzzzz")).toBe("zzzzzzzz");

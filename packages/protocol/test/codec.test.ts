@@ -155,7 +155,7 @@ test("the codec accepts no second encoding: it encodes what it decoded to the sa
   );
 });
 
-test("runInBytes reads the run as from text, wherever it begins, and -1 where there is no call number", () => {
+test("runInBytes reads the run as from text, wherever it begins, and -1 where there is not a call number", () => {
   for (const { fields, callNumber } of vectors) {
     const bytes = Buffer.from(`/${callNumber}\n`);
     expect(runInBytes(bytes, 1)).toBe(fields.version * RUN_COUNT + fields.run);
@@ -216,7 +216,7 @@ test.each([
   ["Infinity", "NaN", "2VznWE2i", String(2 ** 47), "9".repeat(400), -1n, 2n ** 47n, 2n ** 64n + 1n, 2n ** 2000n],
   [null, undefined, true, [1], ["1"], {}, Object("1"), Object(1n), { valueOf: (): number => 1 }, Symbol("1")],
   [-1, 2 ** 47, 0.5, Number.NaN, Number.POSITIVE_INFINITY],
-])("fromNumber rejects what is no whole number of 47 bits, or one that is written in another way", (...values) => {
+])("fromNumber rejects what is not a whole number of 47 bits, or one that is written in another way", (...values) => {
   for (const value of values) expect(() => fromNumber(value as never), String(value)).toThrow(RangeError);
 });
 
@@ -224,7 +224,7 @@ test("fromNumber shows the text that it rejects", () => {
   expect(() => fromNumber("007")).toThrow('number must be a whole number from 0 to 140737488355327, not "007"');
 });
 
-test("the codec rejects what is no text", () => {
+test("the codec rejects what is not a text", () => {
   for (const value of [12_345_678, null, undefined, ["2VznWE2i"]]) {
     expect(() => decodeCallNumber(value as never)).toThrow(TypeError);
     expect(isCallNumber(value)).toBe(false);

@@ -35,7 +35,7 @@ function nodesAlikeChance({ nodes }: Shape, count: number): number {
 
 /** The probability of a repeat between two nodes that have the same number. */
 const REPEAT_OF_TWINS: Readonly<Record<SequenceScope, (shape: Shape, load: Load) => number>> = {
-  /** Both start at the same value, so one unit in which both make a number is enough. */
+  /** Both start at the same value, so one unit in which both generate a number is enough. */
   "clock unit": (shape, load) => {
     const busy = atLeastOne(-perNodeAndUnit(shape, load));
     return atLeastOne(unitsIn(shape, load.seconds) * Math.log1p(-busy * busy));

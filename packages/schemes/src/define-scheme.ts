@@ -1,8 +1,8 @@
-/** Builds a scheme from its declaration: the one place where fields, encodings, minting, parsing and facts meet. */
+/** Builds a scheme from its declaration: the one place where fields, encodings, generating, parsing and facts meet. */
 import type { EncodingRule } from "./encodings.js";
 import { factsOf } from "./facts.js";
 import { type Field, type FieldOf, fieldsOfKind, greatestOf, joinValues, splitNumber, type Values } from "./fields.js";
-import { minterOf } from "./minting.js";
+import { generatorOf } from "./generating.js";
 import { type Reading, type Scheme, SchemeError } from "./scheme.js";
 
 /** What a scheme is made from. */
@@ -13,7 +13,7 @@ export interface Declaration extends Pick<Scheme, "name" | "title" | "fields"> {
   readonly greatest?: bigint;
   /** A fixed permutation of the numbers, between the fields and what is written. */
   readonly shuffle?: { shuffled(number: bigint): bigint; unshuffled(number: bigint): bigint };
-  /** Changes minted values where minting differs from what the fields declare. */
+  /** Changes generated values where generating differs from what the fields declare. */
   readonly adjust?: (values: Values) => Values;
   /** Where the time is not in one clock field: milliseconds since 1970, if this number has one. */
   readonly timeMs?: (values: Values) => number | undefined;
@@ -23,7 +23,7 @@ export interface Declaration extends Pick<Scheme, "name" | "title" | "fields"> {
 const UNSHUFFLED = { shuffled: (number: bigint) => number, unshuffled: (number: bigint) => number };
 
 /**
- * Makes a scheme from the declaration of its fields: minting, parsing and every figure of the comparison follow from them.
+ * Makes a scheme from the declaration of its fields: generating, parsing and every figure of the comparison follow from them.
  * @example
  * const invoices = defineScheme({
  *   name: "invoices",
@@ -41,7 +41,7 @@ const UNSHUFFLED = { shuffled: (number: bigint) => number, unshuffled: (number: 
 export function defineScheme(declaration: Declaration): Scheme {
   const { name, title, fields, encodings, shuffle = UNSHUFFLED, adjust = (values) => values } = declaration;
   const greatest = declaration.greatest ?? greatestOf(fields);
-  const mintStep = minterOf(name, fields);
+  const generateStep = generatorOf(name, fields);
   const write = (number: bigint): string => encodings[0].write(number) as string;
   const tooGreat = (number: bigint) => `${number} is beyond the greatest number, ${greatest}`;
 
@@ -55,12 +55,12 @@ export function defineScheme(declaration: Declaration): Scheme {
     name,
     title,
     fields,
-    mint: (context) => {
-      const step = mintStep(context);
+    generate: (context) => {
+      const step = generateStep(context);
       if (step.outcome === "wait") return step;
       const values = adjust(step.values);
       const number = shuffle.shuffled(joinValues(fields, values));
-      if (number <= greatest) return { outcome: "minted", text: write(number), values };
+      if (number <= greatest) return { outcome: "generated", text: write(number), values };
       throw new SchemeError("number_space_exhausted", tooGreat(number));
     },
     parse: parserOf(declaration, greatest, shuffle.unshuffled),

@@ -15,7 +15,7 @@ export type Order = keyof typeof ORDERS;
 
 /** What all processes must have agreed on, or must request, so that no number repeats. */
 export const COORDINATIONS = {
-  nothing: "nothing: every process mints alone",
+  nothing: "nothing: every process generates alone",
   "a number for each node": "a number for each node: an operator keeps the list",
   "one request for each run": "one request to the coordinator for each run; no other for the numbers in it",
   "one request for each number": "one request to the counter for each number",
@@ -31,7 +31,7 @@ export const REVEALED = {
 } as const;
 export type Reveals = keyof typeof REVEALED;
 
-/** What causes the first repeat, or the first refusal. */
+/** What causes the first repeat, or the first rejection. */
 export type Failure =
   | "clock goes back"
   | "two nodes alike"
@@ -49,7 +49,7 @@ export interface Facts {
   readonly order: Order;
   readonly coordination: Coordination;
   readonly reveals: readonly Reveals[];
-  /** How many nodes can mint without a repeat, if each knows its number; Infinity where there are no nodes. */
+  /** How many nodes can generate without a repeat, if each knows its number; Infinity where there are no nodes. */
   readonly nodes: number;
   /** The most numbers that all nodes together can make in a second; Infinity where nothing bounds them. */
   readonly perSecond: number;

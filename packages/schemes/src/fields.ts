@@ -1,15 +1,15 @@
 /**
  * The fields of a number, most significant first, each with its width and its source.
- * Minting, encoding, parsing and every figure of the comparison follow from these: a scheme declares, and computes nothing.
+ * Generating, encoding, parsing and every figure of the comparison follow from these: a scheme declares, and computes nothing.
  */
 
 /** In bits; in decimal digits where people were to read the number; in base62 characters where these are drawn. */
 export type Width = { readonly bits: number } | { readonly digits: number } | { readonly base62: number };
 
-/** What fills a field when a number is minted. Several fields of one node or counter share its digits, most significant first. */
+/** What fills a field when a number is generated. Several fields of one node or counter share its digits, most significant first. */
 export type Source =
-  /** The same in every minted number: a version, a sign bit. Numbers with another value are `refused`, or `read` where they can exist. */
-  | { readonly kind: "fixed"; readonly value: number; readonly others: "refused" | "read" }
+  /** The same in every generated number: a version, a sign bit. Numbers with another value are `rejected`, or `read` where they can exist. */
+  | { readonly kind: "fixed"; readonly value: number; readonly others: "rejected" | "read" }
   /** Whole units of time since the epoch. `unitMs` is 1,000 for seconds. `isChosen`: each user of the scheme may choose another epoch. */
   | { readonly kind: "clock"; readonly unitMs: number; readonly epochMs: number; readonly isChosen?: true }
   /** Distinguishes this process from all others: assigned from a list, or derived from the machine, which may repeat. */
@@ -43,7 +43,7 @@ export const SEQUENCE_SCOPES = {
   "clock unit": "within one unit of the clock, then waits for the next",
   process: "within one process and wraps around; waits before a value comes twice in a unit of the clock",
   run: "within one run, then requests another",
-  kept: "and is kept when the process ends; refuses after its last value",
+  kept: "and is kept when the process ends; rejects after its last value",
 } as const;
 export type SequenceScope = keyof typeof SEQUENCE_SCOPES;
 
@@ -160,5 +160,5 @@ export function drawnCount(field: FieldOf<"random">): bigint {
 
 /** The value of a field that is the same in every number. */
 function onlyValueOf({ source }: Field): number | undefined {
-  return source.kind === "fixed" && source.others === "refused" ? source.value : undefined;
+  return source.kind === "fixed" && source.others === "rejected" ? source.value : undefined;
 }

@@ -1,4 +1,4 @@
-/** The numbering schemes: their fields, how to mint and parse their numbers, and what they cost. */
+/** The numbering schemes: their fields, how to generate and parse their numbers, and what they cost. */
 import type { Scheme } from "./scheme.js";
 import { callNumber } from "./schemes/call-number.js";
 import { chibrary33284, chibrary41620 } from "./schemes/chibrary.js";
@@ -16,10 +16,10 @@ export type { Coordination, Facts, Failure, Order, Reveals } from "./facts.js";
 export type { Field, NodeSource, SequenceScope, Source, Values, Width } from "./fields.js";
 export {
   type Clock,
+  type GenerateContext,
+  type Generated,
+  type GenerateStep,
   type Memory,
-  type MintContext,
-  type Minted,
-  type MintStep,
   type NodeIdentity,
   type Parsed,
   type Random,

@@ -1,14 +1,14 @@
-/** The one interface of all schemes, and what minting needs from outside. Nothing in this package reads the time, draws or waits on its own. */
+/** The one interface of all schemes, and what generating needs from outside. Nothing in this package reads the time, draws or waits on its own. */
 import type { Form } from "./encodings.js";
 import type { Facts } from "./facts.js";
 import type { Field, Values } from "./fields.js";
 
-/** A step of minting: a number, or the time at which to try again. */
-export type MintStep = Minted | { readonly outcome: "wait"; readonly untilMs: number };
+/** A step of generating: a number, or the time at which to try again. */
+export type GenerateStep = Generated | { readonly outcome: "wait"; readonly untilMs: number };
 
-/** A number that was minted. */
-export interface Minted {
-  readonly outcome: "minted";
+/** A number that was generated. */
+export interface Generated {
+  readonly outcome: "generated";
   readonly text: string;
   readonly values: Values;
 }
@@ -45,12 +45,12 @@ export interface Scheme {
   /** Most significant first. */
   readonly fields: readonly Field[];
   /**
-   * Performs one step of minting. Reads the clock once and never waits: the caller waits.
+   * Performs one step of generating. Reads the clock once and never waits: the caller waits.
    * @throws SchemeError `clock_moved_backward` or `number_space_exhausted`; no number was made, and the next step decides again.
    * @throws RangeError where the context returns a value that fits nowhere: a node too great for its field, a clock before the epoch, a
    * draw out of bounds. No number was made.
    */
-  mint(context: MintContext): MintStep;
+  generate(context: GenerateContext): GenerateStep;
   /** Parses a text. A text that only nearly matches does not match. Never throws. */
   parse(text: string): Parsed;
   /**
@@ -79,8 +79,8 @@ export class SchemeError extends Error {
   }
 }
 
-/** What minting needs from outside. */
-export interface MintContext {
+/** What generating needs from outside. */
+export interface GenerateContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly node: NodeIdentity;

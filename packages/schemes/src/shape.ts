@@ -36,7 +36,7 @@ export function shapeOf(fields: readonly Field[], greatest: bigint): Shape {
   const [sequence] = fieldsOfKind(fields, "sequence");
   const nodes = fieldsOfKind(fields, "node");
   return {
-    count: Math.min(product(fields.map(mintedCount)), Number(greatest) + 1),
+    count: Math.min(product(fields.map(generatedCount)), Number(greatest) + 1),
     leading: fields.find(({ source }) => source.kind !== "fixed")?.source.kind ?? "fixed",
     clock: clockOf(fields, greatest),
     nodes:
@@ -47,7 +47,7 @@ export function shapeOf(fields: readonly Field[], greatest: bigint): Shape {
             isGiven: nodes.some(({ source: { from } }) => from === "given" || from === "server"),
             isHashed: nodes.some(({ source: { from } }) => from === "mac hash"),
           },
-    sequence: sequence && { within: sequence.source.within, count: mintedCount(sequence) },
+    sequence: sequence && { within: sequence.source.within, count: generatedCount(sequence) },
     counter: fieldsOfKind(fields, "counter")[0]?.source.asked,
     drawn: drawnOf(fields),
     rises: risingFields(fields).length > 0,
@@ -67,12 +67,12 @@ export function drawnOf(fields: readonly Field[]): readonly ValueClass[] {
     ];
   }
   const random = [...fieldsOfKind(fields, "random"), ...fieldsOfKind(fields, "digest")];
-  const count = product(random.map(mintedCount));
+  const count = product(random.map(generatedCount));
   return random.length === 0 ? [] : [{ count, share: 1 / count }];
 }
 
-/** How many values of the field are minted. */
-function mintedCount(field: Field): number {
+/** How many values of the field are generated. */
+function generatedCount(field: Field): number {
   const { source } = field;
   if (source.kind === "fixed") return 1;
   if (source.kind === "random") return Number(drawnCount({ ...field, source }));

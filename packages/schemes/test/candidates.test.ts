@@ -6,7 +6,7 @@ import { candidatesOf, numberIn, whyNone } from "../src/commands/candidates.js";
 import { candidatesInFull } from "../src/commands/parse.js";
 import { MOST_COMMON_FIRST } from "../src/commands/ranking.js";
 import { SCHEMES, schemesFor } from "../src/index.js";
-import { contextWith, minted, schemeNamed } from "./helpers.js";
+import { contextWith, generated, schemeNamed } from "./helpers.js";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const DAY_MS = 86_400_000;
@@ -102,7 +102,7 @@ test.each([
   ["zzzzzzzz", "for call-number, as call number it is beyond the greatest number, dxlGgaI3"],
   ["123456789012345678901", "no scheme writes 21 digits"],
   [" 2VznWE2i", "it has white space around it. Without that, it is one: 2VznWE2i"],
-])("the reason why %j is no number is one line: %s", (text, reason) => {
+])("the reason why %j is not a number is one line: %s", (text, reason) => {
   expect(whyNone(text, SCHEMES)).toBe(reason);
 });
 
@@ -133,7 +133,7 @@ test.each([
   ["is on the second day of its scheme", "twitter-snowflake", TWITTER_EPOCH_MS + DAY_MS, true],
   ["is of 1984, in a scheme that counts from 1970", "millis-41-10-13", Date.UTC(1984, 0, 1), false],
 ])("a candidate needs a plausible time: one that %s", (_, name, nowMs, isPlausible) => {
-  const text = minted(schemeNamed(name), contextWith({ nowMs }));
+  const text = generated(schemeNamed(name), contextWith({ nowMs }));
   expect(candidatesOf(text, [schemeNamed(name)], NOW_MS)[0]).toMatchObject({
     check: isPlausible ? "right" : "wrong",
     mismatch: isPlausible ? "" : expect.stringContaining("its time"),

@@ -5,7 +5,7 @@ import { candidatesOf } from "../src/commands/candidates.js";
 import { schemesFor } from "../src/index.js";
 import { callNumber } from "../src/schemes/call-number.js";
 import { chibrary41620 } from "../src/schemes/chibrary.js";
-import { contextWith, fieldsOf, minted, mustMatch, vectorsOf } from "./helpers.js";
+import { contextWith, fieldsOf, generated, mustMatch, vectorsOf } from "./helpers.js";
 
 const { table, notCallNumbers, matchesPatternButNotReachable } = vectorsOf<{
   readonly table: readonly number[];
@@ -51,16 +51,16 @@ test("the bits of a call number are those of its version, run and sequence", () 
 test("the call number scheme requests a run once for all its sequences, and then the next one", () => {
   let asked = 0n;
   const context = contextWith({ counter: { next: () => ++asked } });
-  const texts = Array.from({ length: 16_384 }, () => minted(callNumber, context));
+  const texts = Array.from({ length: 16_384 }, () => generated(callNumber, context));
   expect(new Set(texts).size).toBe(16_384);
   expect(asked).toBe(1n);
   expect(fieldsOf(callNumber, texts.at(-1) as string)).toEqual({ version: 0, run: 1, sequence: 16_383 });
-  expect(fieldsOf(callNumber, minted(callNumber, context))).toEqual({ version: 0, run: 2, sequence: 0 });
+  expect(fieldsOf(callNumber, generated(callNumber, context))).toEqual({ version: 0, run: 2, sequence: 0 });
 });
 
 test("the call number scheme continues in the next version after the last run, and fails after the last version", () => {
   const answers = [2n ** 30n - 1n, 2n ** 30n, 2n ** 33n - 1n, 2n ** 33n];
-  const runs = answers.map((run) => () => callNumber.mint(contextWith({ counter: { next: () => run } })));
+  const runs = answers.map((run) => () => callNumber.generate(contextWith({ counter: { next: () => run } })));
   expect(runs[0]?.()).toMatchObject({ values: { version: 0, run: 2 ** 30 - 1 } });
   expect(runs[1]?.()).toMatchObject({ values: { version: 1, run: 0 } });
   expect(runs[2]?.()).toMatchObject({ values: { version: 7, run: 2 ** 30 - 1 } });
@@ -69,24 +69,24 @@ test("the call number scheme continues in the next version after the last run, a
 
 test("the 4+16+20 scheme continues after the sequence that the disk has kept for each server and pid", () => {
   const disk = new Map<string, bigint>();
-  const mint = (pid: number, server: number) =>
-    fieldsOf(chibrary41620, minted(chibrary41620, contextWith({ disk, node: { pid, server } })));
-  expect(mint(7, 1)).toEqual({ server: 1, pid: 7, sequence: 1 });
-  expect(mint(7, 1)).toMatchObject({ sequence: 2 });
-  expect(mint(8, 1)).toMatchObject({ sequence: 1 });
-  expect(mint(7, 2)).toMatchObject({ sequence: 1 });
-  expect(mint(7, 1)).toMatchObject({ sequence: 3 });
+  const generate = (pid: number, server: number) =>
+    fieldsOf(chibrary41620, generated(chibrary41620, contextWith({ disk, node: { pid, server } })));
+  expect(generate(7, 1)).toEqual({ server: 1, pid: 7, sequence: 1 });
+  expect(generate(7, 1)).toMatchObject({ sequence: 2 });
+  expect(generate(8, 1)).toMatchObject({ sequence: 1 });
+  expect(generate(7, 2)).toMatchObject({ sequence: 1 });
+  expect(generate(7, 1)).toMatchObject({ sequence: 3 });
 });
 
 test("the 4+16+20 scheme fails after the last sequence, each time", () => {
   const disk = new Map<string, bigint>();
-  minted(chibrary41620, contextWith({ disk }));
+  generated(chibrary41620, contextWith({ disk }));
   for (const name of disk.keys()) disk.set(name, 2n ** 20n - 2n);
-  expect(fieldsOf(chibrary41620, minted(chibrary41620, contextWith({ disk })))).toMatchObject({
+  expect(fieldsOf(chibrary41620, generated(chibrary41620, contextWith({ disk })))).toMatchObject({
     sequence: 2 ** 20 - 1,
   });
   for (let again = 0; again < 2; again++) {
-    expect(() => chibrary41620.mint(contextWith({ disk }))).toThrow(
+    expect(() => chibrary41620.generate(contextWith({ disk }))).toThrow(
       expect.objectContaining({ code: "number_space_exhausted" }),
     );
   }

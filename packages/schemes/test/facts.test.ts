@@ -1,5 +1,5 @@
 /**
- * Each figure of the comparison, computed again in another way: by minting until it ends, by counting every number of a tiny scheme, by a
+ * Each figure of the comparison, computed again in another way: by generating until it ends, by counting every number of a tiny scheme, by a
  * plain sum, or by simulating histories and counting repeats.
  */
 import { describe, expect, inject, test } from "vitest";
@@ -12,7 +12,7 @@ import { defineScheme } from "../src/define-scheme.js";
 import { decimal } from "../src/encodings.js";
 import { nodeSourcesOf } from "../src/fields.js";
 import { type Field, type Load, SCHEMES, type Scheme, type SequenceScope, type Source } from "../src/index.js";
-import { contextWith, mintedStep, mustMatch, schemeNamed } from "./helpers.js";
+import { contextWith, generatedStep, mustMatch, schemeNamed } from "./helpers.js";
 
 const DAY_SECONDS = 86_400;
 const YEAR_SECONDS = 365.25 * DAY_SECONDS;
@@ -85,34 +85,34 @@ test.each(withClock)(
     const least = scheme.fields.map(({ name, source }) => [name, source.kind === "fixed" ? source.value : 0] as const);
     const first = scheme.parse(scheme.format(Object.fromEntries(least)));
     const startsMs = mustMatch(first).timeMs as number;
-    const at = (nowMs: number) => () => scheme.mint(contextWith({ nowMs }));
-    expect(at(startsMs)()).toMatchObject({ outcome: "minted" });
+    const at = (nowMs: number) => () => scheme.generate(contextWith({ nowMs }));
+    expect(at(startsMs)()).toMatchObject({ outcome: "generated" });
     expect(at(startsMs - 1)).toThrow(RangeError);
-    expect(at(endsMs)()).toMatchObject({ outcome: "minted" });
+    expect(at(endsMs)()).toMatchObject({ outcome: "generated" });
     expect(at(endsMs + 1)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
     expect(scheme.facts.lastsSeconds(1)).toBe((endsMs + 1 - startsMs) / 1_000);
   },
 );
 
 test.each(["chibrary-3-32-8-4", "twitter-snowflake", "snowflake-2015"])(
-  "%s makes as many a second as it mints before it waits",
+  "%s makes as many a second as it generates before it waits",
   (name) => {
     const scheme = schemeNamed(name);
     const context = contextWith();
-    let minted = 0;
-    let step = scheme.mint(context);
-    for (; step.outcome === "minted"; step = scheme.mint(context)) minted++;
+    let generated = 0;
+    let step = scheme.generate(context);
+    for (; step.outcome === "generated"; step = scheme.generate(context)) generated++;
     const unitsASecond = 1_000 / (step.untilMs - context.clock.at);
-    expect(minted * unitsASecond * scheme.facts.nodes).toBe(scheme.facts.perSecond);
+    expect(generated * unitsASecond * scheme.facts.nodes).toBe(scheme.facts.perSecond);
   },
 );
 
-test.each(byName)("%s mints numbers in the order of its facts", (_, scheme) => {
+test.each(byName)("%s generates numbers in the order of its facts", (_, scheme) => {
   const random = seededRandom(inject("seed"));
   const context = contextWith({ random: { below: (bound) => Math.floor(random() * bound) } });
   const numbers = Array.from({ length: 200 }, () => {
     context.clock.at += 1_000;
-    return mustMatch(scheme.parse(mintedStep(scheme.mint(context)).text)).number;
+    return mustMatch(scheme.parse(generatedStep(scheme.generate(context)).text)).number;
   });
   const rises = numbers.slice(1).every((number, index) => number > (numbers[index] as bigint));
   expect(rises).toBe(!["none", "shuffled"].includes(scheme.facts.order));
@@ -161,7 +161,7 @@ test("a tiny scheme has as many bits as there are different numbers", () => {
     for (let given = 0; given < 8; given++) {
       for (let drawn = 0; drawn < 7; drawn++) {
         const context = contextWith({ nowMs: second * 1_000, node: { given }, random: { below: () => drawn } });
-        texts.add(mintedStep(scheme.mint(context)).text);
+        texts.add(generatedStep(scheme.generate(context)).text);
       }
     }
   }
@@ -171,12 +171,12 @@ test("a tiny scheme has as many bits as there are different numbers", () => {
   expect(scheme.facts.endsMs).toBe(7_999);
 });
 
-test("a tiny scheme has no bits for a value that is never minted", () => {
+test("a tiny scheme has no bits for a value that is never generated", () => {
   const scheme = tiny({ kind: "node", from: "server" }, { ...sequence("kept"), first: 1 });
   const context = contextWith();
   const texts = new Set<string>();
   expect(() => {
-    for (;;) texts.add(mintedStep(scheme.mint(context)).text);
+    for (;;) texts.add(generatedStep(scheme.generate(context)).text);
   }).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
   expect(scheme.facts.bits).toBe(Math.log2(8 * texts.size));
   expect(scheme.facts.lastsSeconds(2)).toBe((8 * texts.size) / 2);
@@ -223,8 +223,8 @@ test.each<readonly [string, Scheme, number]>([
         const context = contextWith({ nowMs: 0, node: { given }, random: { below } });
         for (const atMs of moments(random, perSecond / nodes, seconds)) {
           context.clock.at = atMs;
-          const step = scheme.mint(context);
-          if (step.outcome === "minted") texts.push(step.text);
+          const step = scheme.generate(context);
+          if (step.outcome === "generated") texts.push(step.text);
         }
       }
       if (new Set(texts).size < texts.length) repeated++;

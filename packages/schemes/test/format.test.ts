@@ -119,10 +119,10 @@ test("parseRate and parseSpan reject what is no rate or no span", () => {
 describe("the table of a scenario", () => {
   const quiet: Outcome = {
     scheme: schemeNamed("call-number"),
-    minted: 1_000,
+    generated: 1_000,
     repeats: 0,
     waited: 0,
-    refused: { clock_moved_backward: 0, number_space_exhausted: 0 },
+    rejected: { clock_moved_backward: 0, number_space_exhausted: 0 },
     theory: { kind: "none", expected: 0, together: 1 },
     plausible: true,
   };
@@ -147,8 +147,8 @@ describe("the table of a scenario", () => {
     expect(linesOf({ repeats: 3, plausible: false }).join(" ")).toContain(
       "call-number: 3 repeats can't occur by chance where 0 are expected",
     );
-    const refused = { clock_moved_backward: 2, number_space_exhausted: 40 };
-    expect(linesOf({ refused }).find((line) => line.startsWith("call-number "))).toMatch(/ 42$/);
-    expect(outcomeAsJson({ ...quiet, refused })).toMatchObject({ refused });
+    const rejected = { clock_moved_backward: 2, number_space_exhausted: 40 };
+    expect(linesOf({ rejected }).find((line) => line.startsWith("call-number "))).toMatch(/ 42$/);
+    expect(outcomeAsJson({ ...quiet, rejected })).toMatchObject({ rejected });
   });
 });

@@ -1,9 +1,9 @@
-/** The reference vectors, a minting context that a test controls, and what a scheme parses in the shape in which tests compare it. */
+/** The reference vectors, a generating context that a test controls, and what a scheme parses in the shape in which tests compare it. */
 import { readFileSync } from "node:fs";
 import {
-  type MintContext,
-  type Minted,
-  type MintStep,
+  type GenerateContext,
+  type Generated,
+  type GenerateStep,
   type NodeIdentity,
   type Parsed,
   type Reading,
@@ -45,12 +45,12 @@ export function memoryFailingAt(failing: number): Map<string, bigint> {
   return memory;
 }
 
-export interface Given extends Partial<Omit<MintContext, "node" | "clock">> {
+export interface Given extends Partial<Omit<GenerateContext, "node" | "clock">> {
   readonly nowMs?: number;
   readonly node?: Partial<NodeIdentity>;
 }
 
-interface TestContext extends MintContext {
+interface TestContext extends GenerateContext {
   readonly clock: { at: number; nowMs(): number };
   readonly memory: Map<string, bigint>;
   readonly disk: Map<string, bigint>;
@@ -72,7 +72,7 @@ export function contextWith({ nowMs = 1_600_000_000_000, node = {}, ...given }: 
 }
 
 /** Draws that return these, one after the other. */
-export function draws(values: readonly number[]): MintContext["random"] {
+export function draws(values: readonly number[]): GenerateContext["random"] {
   const left = [...values];
   return {
     below: (bound) => {
@@ -83,13 +83,13 @@ export function draws(values: readonly number[]): MintContext["random"] {
   };
 }
 
-/** The text of one step, which must mint. */
-export function minted(scheme: Scheme, context: MintContext): string {
-  return mintedStep(scheme.mint(context)).text;
+/** The text of one step, which must generate. */
+export function generated(scheme: Scheme, context: GenerateContext): string {
+  return generatedStep(scheme.generate(context)).text;
 }
 
-export function mintedStep(step: MintStep): Minted {
-  if (step.outcome === "minted") return step;
+export function generatedStep(step: GenerateStep): Generated {
+  if (step.outcome === "generated") return step;
   throw new Error(`it waits until ${step.untilMs}`);
 }
 

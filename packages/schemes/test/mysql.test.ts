@@ -2,21 +2,21 @@
 import { describe, expect, test } from "vitest";
 import { tickets } from "../src/schemes/clockless.js";
 import { mysql119, mysql1361 } from "../src/schemes/mysql.js";
-import { contextWith, fieldsOf, minted, mustMatch, readingsOf, vectorsOf } from "./helpers.js";
+import { contextWith, fieldsOf, generated, mustMatch, readingsOf, vectorsOf } from "./helpers.js";
 
 describe("13 digits of milliseconds, 6 random, 1 server", () => {
   const EPOCH_MS = Date.UTC(2011, 0, 1);
   const { vectors } = vectorsOf("mysql_bigint_13_6_1");
   const unfitting = vectors.filter(({ fitsUnsignedBigint }) => !fitsUnsignedBigint);
 
-  test("a number beyond BIGINT UNSIGNED is rejected when it is formatted, parsed or minted", () => {
+  test("a number beyond BIGINT UNSIGNED is rejected when it is formatted, parsed or generated", () => {
     expect(unfitting).toHaveLength(1);
     for (const { in: given, id = "" } of unfitting) {
       const values = { time: Number(given["timeMs"]), random: given["random"] ?? 0, server: given["server"] ?? 0 };
       expect(() => mysql1361.format(values)).toThrow(`${id} is beyond the greatest number, 18446744073709551615`);
       expect(mysql1361.parse(id)).toMatchObject({ matches: false });
       const context = contextWith({ nowMs: EPOCH_MS + values.time });
-      expect(() => mysql1361.mint(context)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
+      expect(() => mysql1361.generate(context)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
     }
     const greatest = { time: 1_844_674_407_370, random: 955_161, server: 5 };
     expect(mysql1361.format(greatest)).toBe("18446744073709551615");
@@ -41,10 +41,10 @@ test("11 digits of seconds and 9 of a UUID parse to all numbers that a text with
   ]);
 });
 
-test("ticket servers mint 1, 3, 5 as the odd one and 2, 4, 6 as the even one, each with its own counter", () => {
+test("ticket servers generate 1, 3, 5 as the odd one and 2, 4, 6 as the even one, each with its own counter", () => {
   const [odd, even] = [contextWith({ node: { server: 1 } }), contextWith({ node: { server: 0 } })];
-  expect(Array.from({ length: 3 }, () => minted(tickets, odd))).toEqual(["1", "3", "5"]);
-  expect(Array.from({ length: 3 }, () => minted(tickets, even))).toEqual(["2", "4", "6"]);
+  expect(Array.from({ length: 3 }, () => generated(tickets, odd))).toEqual(["1", "3", "5"]);
+  expect(Array.from({ length: 3 }, () => generated(tickets, even))).toEqual(["2", "4", "6"]);
 });
 
 test("a parsed ticket shows its server, also the greatest with 64 bits", () => {
@@ -56,7 +56,7 @@ test("a parsed ticket shows its server, also the greatest with 64 bits", () => {
 
 test("a ticket server fails after the last ticket, and for a counter below 1", () => {
   const at = (server: number, answer: bigint) => () =>
-    tickets.mint(contextWith({ node: { server }, counter: { next: () => answer } }));
+    tickets.generate(contextWith({ node: { server }, counter: { next: () => answer } }));
   expect(at(0, 2n ** 63n - 1n)()).toMatchObject({ text: String(2n ** 64n - 2n) });
   expect(at(0, 2n ** 63n)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
   expect(at(1, 0n)).toThrow(RangeError);

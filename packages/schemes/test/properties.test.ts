@@ -12,7 +12,15 @@ import { BASE62, decimal, fromDigits, inDigits } from "../src/encodings.js";
 import { capacityOf, nodeFields } from "../src/fields.js";
 import { type Field, SCHEMES, type Scheme, type SequenceScope, type Values } from "../src/index.js";
 import { chibrary41620 } from "../src/schemes/chibrary.js";
-import { contextWith, memoryFailingAt, mintedStep, mustMatch, readingsOf, schemeNamed, vectorsOf } from "./helpers.js";
+import {
+  contextWith,
+  generatedStep,
+  memoryFailingAt,
+  mustMatch,
+  readingsOf,
+  schemeNamed,
+  vectorsOf,
+} from "./helpers.js";
 
 const byName = SCHEMES.map((scheme) => [scheme.name, scheme] as const);
 
@@ -79,7 +87,7 @@ test("a fixed field in the middle must have its value", () => {
     title: "Marked",
     fields: [
       { name: "upper", width: { bits: 4 }, source: { kind: "random", from: 0, to: 15 } },
-      { name: "mark", width: { bits: 4 }, source: { kind: "fixed", value: 9, others: "refused" } },
+      { name: "mark", width: { bits: 4 }, source: { kind: "fixed", value: 9, others: "rejected" } },
       { name: "lower", width: { bits: 4 }, source: { kind: "random", from: 0, to: 15 } },
     ],
     encodings: [decimal("decimal", 4)],
@@ -100,13 +108,13 @@ test("a value that does not fit its field is rejected, from a wrong declaration 
     { name: "lower", width: { bits: 3 }, source: { kind: "random", from: 0, to: 8 } },
   ] as const;
   const scheme = defineScheme({ name: "spilling", title: "Spilling", fields, encodings: [decimal("decimal", 2)] });
-  expect(scheme.mint(contextWith({ random: { below: () => 7 } }))).toMatchObject({ text: "7" });
-  expect(() => scheme.mint(contextWith({ random: { below: () => 8 } }))).toThrow("8 does not fit lower");
+  expect(scheme.generate(contextWith({ random: { below: () => 7 } }))).toMatchObject({ text: "7" });
+  expect(() => scheme.generate(contextWith({ random: { below: () => 8 } }))).toThrow("8 does not fit lower");
 
   const disk = new Map<string, bigint>();
-  mintedStep(chibrary41620.mint(contextWith({ disk })));
+  generatedStep(chibrary41620.generate(contextWith({ disk })));
   for (const name of disk.keys()) disk.set(name, -9n);
-  expect(() => chibrary41620.mint(contextWith({ disk }))).toThrow("-8 does not fit sequence");
+  expect(() => chibrary41620.generate(contextWith({ disk }))).toThrow("-8 does not fit sequence");
 });
 
 describe.each(byName)("%s", (_, scheme) => {
@@ -142,7 +150,7 @@ describe.each(byName)("%s", (_, scheme) => {
   });
 
   test("the scheme rejects values that miss a field, have another, or do not fit one", () => {
-    const { values } = mintedStep(scheme.mint(contextWith()));
+    const { values } = generatedStep(scheme.generate(contextWith()));
     expect(() => scheme.format({ ...values, other: 1 })).toThrow('there is no field "other"');
     for (const field of scheme.fields) {
       const { name, source } = field;
@@ -157,10 +165,10 @@ describe.each(byName)("%s", (_, scheme) => {
     }
   });
 
-  test("the scheme parses and formats what it mints", () => {
+  test("the scheme parses and formats what it generates", () => {
     const context = contextWith({ random: { below: (bound) => Math.floor(bound / 3) } });
     for (let count = 0; count < 50; count++) {
-      const { text, values } = mintedStep(scheme.mint(context));
+      const { text, values } = generatedStep(scheme.generate(context));
       expect(mustMatch(scheme.parse(text)).values).toEqual(values);
       expect(scheme.format(values)).toBe(text);
     }
@@ -199,8 +207,8 @@ const nodes = byName.flatMap(([name, { fields }]) => {
 test.each(nodes)("%s rejects a %s number that does not fit", (name, from) => {
   const scheme = schemeNamed(name);
   const capacity = Number(capacityOf(...nodeFields(scheme.fields, from)));
-  expect(scheme.mint(contextWith({ node: { [from]: capacity - 1 } }))).toMatchObject({ outcome: "minted" });
-  expect(() => scheme.mint(contextWith({ node: { [from]: capacity } }))).toThrow(`, not ${capacity}`);
+  expect(scheme.generate(contextWith({ node: { [from]: capacity - 1 } }))).toMatchObject({ outcome: "generated" });
+  expect(() => scheme.generate(contextWith({ node: { [from]: capacity } }))).toThrow(`, not ${capacity}`);
 });
 
 function valuesIn(scheme: Scheme): fc.Arbitrary<Values> {
@@ -211,7 +219,7 @@ function valuesIn(scheme: Scheme): fc.Arbitrary<Values> {
 /** Small and great values are as worth a try as those in between. */
 function valueIn(field: Field): fc.Arbitrary<number | bigint> {
   const { source } = field;
-  if (source.kind === "fixed" && source.others === "refused") return fc.constant(source.value);
+  if (source.kind === "fixed" && source.others === "rejected") return fc.constant(source.value);
   const max = capacityOf(field) - 1n;
   const value = fc.oneof(
     fc.bigInt({ min: 0n, max }),
@@ -260,7 +268,7 @@ function expectNoRepeat(scheme: Scheme, context: ReturnType<typeof contextWith>)
   for (const afterMs of [0, 0, 0, 1_000, 0, 0, 1_000, 1_000, 2_000, 1_000, 2_000]) {
     context.clock.at = startMs + afterMs;
     try {
-      texts.push(mintedStep(scheme.mint(context)).text);
+      texts.push(generatedStep(scheme.generate(context)).text);
     } catch {
       // The scheme or the memory failed: no number either way.
     }

@@ -1,8 +1,8 @@
-/** Schemes of random bits: the numbers that their own documents publish, and minting of more bits than a double holds. */
+/** Schemes of random bits: the numbers that their own documents publish, and generating of more bits than a double holds. */
 import { expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { chanceOfRepeat, schemeNamed as namedIn } from "../src/index.js";
-import { contextWith, draws, minted, mintedStep, mustMatch, schemeNamed } from "./helpers.js";
+import { contextWith, draws, generated, generatedStep, mustMatch, schemeNamed } from "./helpers.js";
 
 test.each([
   ["ulid", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "2016-07-30T23:54:10.259Z", 0xd6764c61efb99302bd5bn],
@@ -35,20 +35,20 @@ test("a field of more bits than a double holds is drawn in words, each of its bi
     drawn.push(bound);
     return bound - 2;
   };
-  const { values } = mintedStep(schemeNamed("ulid").mint(contextWith({ random: { below } })));
+  const { values } = generatedStep(schemeNamed("ulid").generate(contextWith({ random: { below } })));
   expect(drawn).toEqual([2 ** 48, 2 ** 32]);
   expect(values.random).toBe(((2n ** 48n - 2n) << 32n) + 2n ** 32n - 2n);
 });
 
 test.each(["ulid", "uuidv7"])(
-  "%s mints numbers in order, also in one millisecond and after the clock went back",
+  "%s generates numbers in order, also in one millisecond and after the clock went back",
   (name) => {
     const scheme = schemeNamed(name);
     const random = seededRandom(inject("seed"));
     const context = contextWith({ random: { below: (bound) => Math.floor(random() * bound) } });
     const texts = [0, 0, 0, 1, 1, -50, -50, 0, 1, 2].map((ms) => {
       context.clock.at = 1_600_000_000_000 + ms;
-      return minted(scheme, context);
+      return generated(scheme, context);
     });
     expect(texts.toSorted()).toEqual(texts);
     expect(new Set(texts).size).toBe(texts.length);
@@ -61,24 +61,24 @@ test("the random bits of a UUID of version 7 rise by one as one number", () => {
   const uuidv7 = schemeNamed("uuidv7");
   // 12 bits and 62 bits: one more is carried from the second field into the first.
   const context = contextWith({ random: draws([2 ** 30 - 1, 2 ** 32 - 1]) });
-  expect(minted(uuidv7, context)).toBe("0174876e-8000-7000-bfff-ffffffffffff");
-  expect(minted(uuidv7, context)).toBe("0174876e-8000-7001-8000-000000000000");
+  expect(generated(uuidv7, context)).toBe("0174876e-8000-7000-bfff-ffffffffffff");
+  expect(generated(uuidv7, context)).toBe("0174876e-8000-7001-8000-000000000000");
 });
 
 test("ulid waits for the next millisecond after the greatest random bits", () => {
   const context = contextWith({ random: { below: (bound) => bound - 1 } });
   const ulid = schemeNamed("ulid");
-  expect(minted(ulid, context)).toMatch(/Z{16}$/);
-  expect(ulid.mint(context)).toEqual({ outcome: "wait", untilMs: context.clock.at + 1 });
+  expect(generated(ulid, context)).toMatch(/Z{16}$/);
+  expect(ulid.generate(context)).toEqual({ outcome: "wait", untilMs: context.clock.at + 1 });
   context.clock.at += 1;
-  expect(minted(ulid, context)).toMatch(/Z{16}$/);
+  expect(generated(ulid, context)).toMatch(/Z{16}$/);
 });
 
 test.each(["ulid", "uuidv7"])(
   "a reader of one number of %s names the next, unless it was the last of its millisecond",
   (name) => {
     const { neighbor } = schemeNamed(name).facts;
-    // Of a process that makes 2 numbers a millisecond: 1 - (1 - e^-2) / 2.
+    // Of a process that generates 2 numbers a millisecond: 1 - (1 - e^-2) / 2.
     expect(neighbor({ perSecond: 20_000, seconds: 10, nodes: 10 })).toBeCloseTo(1 - (1 - Math.exp(-2)) / 2, 12);
     expect(neighbor({ perSecond: 0, seconds: 10, nodes: 10 })).toBe(0);
   },
@@ -99,11 +99,11 @@ test("a hash has the length in its name, from 4 to 64 digits", () => {
   ]);
 });
 
-test("with another epoch a scheme mints and parses times from there, and a scheme of a fixed epoch has none", () => {
+test("with another epoch a scheme generates and parses times from there, and a scheme of a fixed epoch has none", () => {
   const epochMs = Date.UTC(2014, 9, 1);
   const chibrary = schemeNamed("chibrary-3-32-8-4").withEpoch(epochMs);
   const context = contextWith({ nowMs: epochMs + 1_000 });
-  const text = chibrary === undefined ? "" : minted(chibrary, context);
+  const text = chibrary === undefined ? "" : generated(chibrary, context);
   expect(text).toBe("00000145");
   expect(chibrary?.parse(text)).toMatchObject({ timeMs: epochMs + 1_000, values: { timestamp: 1 } });
   expect(chibrary?.facts.endsMs).toBe(epochMs + 2 ** 32 * 1_000 - 1);

@@ -56,12 +56,12 @@ function outcomeOf(scenario: string, scheme: string): (typeof outcomes)[number] 
 }
 
 describe("every scheme in every scenario", () => {
-  test("every scheme in every scenario mints or rejects each requested number, and its repeats are plausible", () => {
+  test("every scheme in every scenario generates or rejects each requested number, and its repeats are plausible", () => {
     expect(outcomes).toHaveLength(SCENARIOS.length * SCHEMES.length);
     expect(SCENARIOS.map(({ name }) => name)).toEqual(Object.keys(REPEATING));
     expect(outcomes.filter(({ plausible }) => !plausible)).toEqual([]);
-    for (const { scenario, minted, refused } of outcomes) {
-      expect(minted + refused.clock_moved_backward + refused.number_space_exhausted).toBe(
+    for (const { scenario, generated, rejected } of outcomes) {
+      expect(generated + rejected.clock_moved_backward + rejected.number_space_exhausted).toBe(
         NUMBERS * scenario.times.asMany,
       );
     }
@@ -79,7 +79,7 @@ describe("every scheme in every scenario", () => {
     const schemes = [schemeNamed("call-number")];
     for (const outcome of run({ schemes, scenarios: safe, nodes: 2, numbers: 2 * LONGER_THAN_A_RUN, perSecond: 1e5 })) {
       expect(outcome).toMatchObject({ repeats: 0, waited: 0, theory: { kind: "none" } });
-      expect(outcome.minted).toBeGreaterThanOrEqual(2 * LONGER_THAN_A_RUN);
+      expect(outcome.generated).toBeGreaterThanOrEqual(2 * LONGER_THAN_A_RUN);
     }
   });
 
@@ -98,16 +98,16 @@ describe("every scheme in every scenario", () => {
   });
 
   test("a clock that is set back while the process runs makes three schemes fail for as long, and no other", () => {
-    const refusing = outcomes.filter(({ refused }) => refused.clock_moved_backward > 0);
+    const refusing = outcomes.filter(({ rejected }) => rejected.clock_moved_backward > 0);
     expect(refusing.map(({ scenario, scheme }) => `${scenario.name} ${scheme.name}`)).toEqual(
       ["chibrary-3-32-8-4", "snowflake-2015", "twitter-snowflake"].map((name) => `clock-back ${name}`),
     );
-    for (const { scheme, refused } of refusing) {
+    for (const { scheme, rejected } of refusing) {
       // A quarter of the time of one node, less up to one unit of the clock; requests come at random moments.
       const most = PER_NODE / 4;
       const least = scheme.name === "chibrary-3-32-8-4" ? 0 : most;
-      expect(refused.clock_moved_backward).toBeGreaterThan(least - 5 * Math.sqrt(least));
-      expect(refused.clock_moved_backward).toBeLessThan(most + 5 * Math.sqrt(most));
+      expect(rejected.clock_moved_backward).toBeGreaterThan(least - 5 * Math.sqrt(least));
+      expect(rejected.clock_moved_backward).toBeLessThan(most + 5 * Math.sqrt(most));
     }
   });
 
@@ -160,13 +160,13 @@ const shortRing = schemeOf(seconds, pid, {
   source: { kind: "sequence", within: "process", first: "random" },
 });
 
-/** Changes the texts that a scheme mints. */
+/** Changes the texts that a scheme generates. */
 function changed(scheme: Scheme, textOf: (text: string) => string): Scheme {
   return {
     ...scheme,
-    mint: (context) => {
-      const step = scheme.mint(context);
-      return step.outcome === "minted" ? { ...step, text: textOf(step.text) } : step;
+    generate: (context) => {
+      const step = scheme.generate(context);
+      return step.outcome === "generated" ? { ...step, text: textOf(step.text) } : step;
     },
   };
 }
@@ -182,7 +182,10 @@ test("the count of repeats is that of a plain comparison of all numbers with tho
       });
       const [outcome] = run({ schemes: [scheme], scenarios: [scenario], nodes: 4, numbers: 300, perSecond: 20 });
       const repeats = texts.filter((text, index) => texts.indexOf(text) < index).length;
-      expect({ minted: outcome?.minted, repeats: outcome?.repeats }).toEqual({ minted: texts.length, repeats });
+      expect({ generated: outcome?.generated, repeats: outcome?.repeats }).toEqual({
+        generated: texts.length,
+        repeats,
+      });
       repeatCount += repeats;
     }
   }
@@ -208,8 +211,8 @@ test("the count is implausible for a scheme that repeats one in a thousand, repe
   ]);
   const lopsided: Scheme = {
     ...narrow,
-    mint: (context) =>
-      narrow.mint({ ...context, random: { below: (bound) => Math.floor(context.random.below(bound) / 2) } }),
+    generate: (context) =>
+      narrow.generate({ ...context, random: { below: (bound) => Math.floor(context.random.below(bound) / 2) } }),
   };
   const drawing = { ...usual, numbers: 4_000, scenarios: named("good-clocks") };
   expect(run({ ...drawing, schemes: [narrow] })).toMatchObject([{ plausible: true }]);

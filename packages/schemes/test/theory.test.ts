@@ -1,6 +1,6 @@
 /** The parts of a simulation alone: how many repeats are expected and how many are plausible, its random numbers and its MAC addresses. */
 import { expect, test } from "vitest";
-import { hashOfMacs } from "../src/minting.js";
+import { hashOfMacs } from "../src/generating.js";
 import { seededRandom } from "../src/simulation/random.js";
 import { distinctMacs, MACS_WITH_ONE_HASH } from "../src/simulation/scenarios.js";
 import { expectedRepeats, isPlausible } from "../src/simulation/theory.js";

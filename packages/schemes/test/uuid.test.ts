@@ -1,8 +1,8 @@
-/** UUIDs: their vectors, what is minted of them and what is only read. */
+/** UUIDs: their vectors, what is generated of them and what is only read. */
 import { describe, expect, test } from "vitest";
 import type { Values } from "../src/index.js";
 import { uuid } from "../src/schemes/uuid.js";
-import { contextWith, draws, fieldsOf, minted, mustMatch, vectorsOf } from "./helpers.js";
+import { contextWith, draws, fieldsOf, generated, mustMatch, vectorsOf } from "./helpers.js";
 
 describe("a UUID", () => {
   const { vectors } = vectorsOf<{
@@ -41,13 +41,13 @@ describe("a UUID", () => {
     }
   });
 
-  test("a UUID is minted as version 4 from 122 random bits", () => {
+  test("a UUID is generated as version 4 from 122 random bits", () => {
     expect(ofKind("v4")).toHaveLength(10);
     for (const { in: given, uuid: text } of ofKind("v4")) {
       const bits = BigInt(`0x${given.random16}`);
       const part = (shift: number, width: number) => Number((bits >> BigInt(shift)) & ((1n << BigInt(width)) - 1n));
       const random = draws([part(96, 32), part(80, 16), part(64, 12), part(48, 14), part(0, 48)]);
-      expect(minted(uuid, contextWith({ random }))).toBe(text);
+      expect(generated(uuid, contextWith({ random }))).toBe(text);
     }
   });
 

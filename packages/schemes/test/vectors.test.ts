@@ -1,4 +1,4 @@
-/** Every reference vector, of each scheme: its fields are encoded in every encoding, each text is parsed back, and what can be minted is. */
+/** Every reference vector, of each scheme: its fields are encoded in every encoding, each text is parsed back, and what can be generated is. */
 import { expect, test } from "vitest";
 import { type Values } from "../src/index.js";
 import {
@@ -6,7 +6,7 @@ import {
   draws,
   fieldsOf,
   type Given,
-  minted,
+  generated,
   readingsOf,
   schemeNamed,
   type Vector,
@@ -20,7 +20,7 @@ interface Expected {
   readonly encodings: Readonly<Record<string, string | undefined>>;
   readonly timeMs?: number;
   readonly notes?: Readonly<Record<string, string>>;
-  /** In which the number is minted, where it is the first of its unit. */
+  /** In which the number is generated, where it is the first of its unit. */
   readonly context?: Given | undefined;
 }
 
@@ -148,28 +148,31 @@ const TABLE: readonly (readonly [scheme: string, part: string, count: number, (v
   ],
 ];
 
-test.each(TABLE)("the vectors of %s are encoded, parsed and minted as published", (name, part, count, expectedOf) => {
-  const scheme = schemeNamed(name);
-  // One number of mysql-13-6-1 is beyond BIGINT UNSIGNED: `mysql.test.ts` has it.
-  const vectors = vectorsOf<{ vectors: readonly Vector[] }>(part).vectors.filter(
-    ({ fitsUnsignedBigint }) => String(fitsUnsignedBigint) !== "false",
-  );
-  expect(vectors).toHaveLength(count);
-  for (const { values, number, encodings, context, ...rest } of vectors.map(expectedOf)) {
-    const [today] = Object.values(encodings) as [string];
-    expect(scheme.format(values)).toBe(today);
-    expect(scheme.encodings(values)).toEqual(encodings);
-    expect(fieldsOf(scheme, today)).toEqual(values);
-    const reading = { values, number: BigInt(number ?? -1), ...rest };
-    for (const text of Object.values(encodings) as string[]) {
-      expect(readingsOf(scheme, text)).toContainEqual(expect.objectContaining(reading));
+test.each(TABLE)(
+  "the vectors of %s are encoded, parsed and generated as published",
+  (name, part, count, expectedOf) => {
+    const scheme = schemeNamed(name);
+    // One number of mysql-13-6-1 is beyond BIGINT UNSIGNED: `mysql.test.ts` has it.
+    const vectors = vectorsOf<{ vectors: readonly Vector[] }>(part).vectors.filter(
+      ({ fitsUnsignedBigint }) => String(fitsUnsignedBigint) !== "false",
+    );
+    expect(vectors).toHaveLength(count);
+    for (const { values, number, encodings, context, ...rest } of vectors.map(expectedOf)) {
+      const [today] = Object.values(encodings) as [string];
+      expect(scheme.format(values)).toBe(today);
+      expect(scheme.encodings(values)).toEqual(encodings);
+      expect(fieldsOf(scheme, today)).toEqual(values);
+      const reading = { values, number: BigInt(number ?? -1), ...rest };
+      for (const text of Object.values(encodings) as string[]) {
+        expect(readingsOf(scheme, text)).toContainEqual(expect.objectContaining(reading));
+      }
+      // The last millisecond of the unit, which no number of seconds shows.
+      const lastMs = name === "objectid" || name === "mysql-11-9" ? 999 : 0;
+      if (context !== undefined && rest.timeMs !== undefined)
+        expect(generated(scheme, contextWith({ nowMs: rest.timeMs + lastMs, ...context }))).toBe(today);
     }
-    // The last millisecond of the unit, which no number of seconds shows.
-    const lastMs = name === "objectid" || name === "mysql-11-9" ? 999 : 0;
-    if (context !== undefined && rest.timeMs !== undefined)
-      expect(minted(scheme, contextWith({ nowMs: rest.timeMs + lastMs, ...context }))).toBe(today);
-  }
-});
+  },
+);
 
 test.each<readonly [string, string, number, (given: Vector["in"]) => Values]>([
   ["chibrary-4-16-20", "chibrary_4_16_20", 3, (given) => given],

@@ -13,7 +13,7 @@ import { redisFault } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
 import { NAMESPACE } from "../world.js";
 
-const PROGRAM = join(import.meta.dirname, "../minting-thread.mjs");
+const PROGRAM = join(import.meta.dirname, "../generating-thread.mjs");
 const THREAD_COUNT = 3;
 /** Past the end of a sequence, more than once. */
 const COUNT = 2 * SEQUENCE_COUNT + 2;
@@ -36,7 +36,7 @@ export const IMPORTERS: readonly Fault[] = [
     const coordinators = world.coordinators.map(({ url }) => url);
     const made = await Promise.all(
       Array.from({ length: THREAD_COUNT }, (_, index) =>
-        mintedInThread(coordinators[index % coordinators.length] ?? ""),
+        generatedInThread(coordinators[index % coordinators.length] ?? ""),
       ),
     );
     const all = made.flat();
@@ -46,7 +46,7 @@ export const IMPORTERS: readonly Fault[] = [
   }),
 ];
 
-async function mintedInThread(coordinator: string): Promise<readonly string[]> {
+async function generatedInThread(coordinator: string): Promise<readonly string[]> {
   const thread = new Worker(PROGRAM, { workerData: { coordinator, namespace: NAMESPACE, count: COUNT } });
   try {
     const [made] = (await once(thread, "message")) as [readonly string[]];

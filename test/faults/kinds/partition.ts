@@ -16,8 +16,8 @@ import { sentinelStoreUrlAt, TESTER_LOGIN } from "../../redis/shipped-users.js";
 import { CallNumberCheck } from "../call-number-check.js";
 import { Control, type Counter } from "../control.js";
 import { killed, startProgram } from "../coordinator-process.js";
+import { type GeneratingEvent, GeneratingProcess, noteEvent } from "../generating-process.js";
 import type { Load, Workplace } from "../load.js";
-import { type MintingEvent, MintingProcess, noteEvent } from "../minting-process.js";
 import { type Fault, faultOf } from "../run-fault.js";
 import { BOUNDS, World, type WorldOptions } from "../world.js";
 
@@ -210,7 +210,7 @@ class HostLoad implements Load {
       const name = `importer ${index + 1} on host ${host + 1}`;
       const coordinator = workplace.coordinators()[host] as string;
       const given = { coordinator, namespace, expectedStoreId, waitTimeoutMs, holder: { name }, ...PACE };
-      const onEvent = (event: MintingEvent) => {
+      const onEvent = (event: GeneratingEvent) => {
         noteEvent(workplace, name, event);
         if (event.event === "alarm") this.#alarms.push(`${name} stopped permanently: ${event.message}`);
       };
@@ -227,10 +227,10 @@ class HostLoad implements Load {
   }
 }
 
-type Rejection = Extract<MintingEvent, { readonly code: string }>;
+type Rejection = Extract<GeneratingEvent, { readonly code: string }>;
 
 /** An importer process on some host, and what became of it since a given moment. */
-class HostImporter extends MintingProcess {
+class HostImporter extends GeneratingProcess {
   /** What is counted from now on. */
   since() {
     const atMs = Date.now();

@@ -1,5 +1,5 @@
 """
-Makes call numbers: the sequences of a leased run, one after the other. Nothing is persisted: a new process takes a new run,
+Generates call numbers: the sequences of a leased run, one after the other. Nothing is persisted: a new process takes a new run,
 and so does a forked one.
 """
 
@@ -20,7 +20,7 @@ TAKE_COUNT_MAX = LEASE_RUN_COUNT_MAX * SEQUENCE_COUNT
 
 class Client:
     """
-    Makes call numbers of one namespace. Safe for use by several threads, and after a fork: a child leases runs of its own.
+    Generates call numbers of one namespace. Safe for use by several threads, and after a fork: a child leases runs of its own.
 
         with Client(holder="my-importer", expected_store_id=id_kept_with_the_archive) as client:
             store(message, client.next())  # "2VznWE2i"
@@ -69,7 +69,7 @@ class Client:
         Returns a call number; waits for a lease if no run is buffered, at most `wait_timeout_s`. No number is returned twice.
 
         Raises ClientError: why no run arrived (the coordinator's code, `coordinator_unreachable`, `wait_timeout`), after
-        which the client stays usable; `client_closed`; or why it makes no more numbers at all (`store_mismatch`,
+        which the client stays usable; `client_closed`; or why it generates no more numbers at all (`store_mismatch`,
         `run_not_increasing`, `run_above_high_water_mark`, `store_id_mismatch`, `store_forked`).
         """
         while True:

@@ -124,7 +124,7 @@ def numbers_of_block(version: int, run: int, block: int) -> List[str]:
 
 
 def require_within(name: str, value: object, least: int, greatest: int) -> None:
-    """Raises ValueError that names `name` and its value unless it is in the range; TypeError for what is no whole number."""
+    """Raises ValueError that names `name` and its value unless it is in the range; TypeError for what is not a whole number."""
     if type(value) is not int:
         raise TypeError(f"{name} must be a whole number from {least} to {greatest}, not {described(value)}")
     if not least <= value <= greatest:
@@ -202,7 +202,7 @@ def _decoding_error(text: object) -> Exception:
             message = f"{where}; a call number has only 0-9, A-Z and a-z"
             return CallNumberError("wrong_character", message, position)
     greatest = f"the greatest call number is {from_number(NUMBER_MAX)}"
-    return CallNumberError("beyond_greatest", f"{quoted(text)} is no call number: {greatest}")
+    return CallNumberError("beyond_greatest", f"{quoted(text)} is not a call number: {greatest}")
 
 
 _DIGIT_OF = {digit: value for value, digit in enumerate(DIGITS)}

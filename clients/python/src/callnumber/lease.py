@@ -69,14 +69,14 @@ def checked_lease(response: object, expected: Expected) -> Lease:
         source = "this client expects store" if expected.last_run is None else "the numbers so far came from store"
         raise ClientError(
             "store_mismatch",
-            f"the coordinator leases from store {store_id}, but {source} {expected.store_id}: point this client at its own "
-            "store. Change the expected store id only if the store was replaced on purpose, above all its numbers",
+            f"the coordinator leases from store {store_id}, but {source} {expected.store_id}: use the coordinator of that "
+            "store. Change the expected store id only if it was replaced on purpose, above all its numbers",
         )
     if expected.last_run is not None and lease.ledger_id(first_run) <= expected.last_run:
         raise ClientError(
             "run_not_increasing",
             f"the coordinator leased run {version}/{first_run}, which is not above the last run that this client got: its "
-            "store has rolled back. This client makes no more numbers. Inform the operator",
+            "store has rolled back. This client generates no more numbers. Inform the operator",
         )
     return lease
 

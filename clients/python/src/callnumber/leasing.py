@@ -244,7 +244,7 @@ class Leasing:
                 self._give_up(request, error)
         # Without the lock: a handler of the log may take long, and may take a number.
         if is_stopped:
-            logger.error("this client makes no more numbers: %s", error)
+            logger.error("this client generates no more numbers: %s", error)
         if not is_retried:
             return None
         logger.info("attempt %d to lease failed: %s", attempt, error)

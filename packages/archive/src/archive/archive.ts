@@ -277,7 +277,7 @@ export class Archive implements Disposable {
         "repeated_call_number",
         `The call number ${callNumber} of message ${number} of ${source} is already in the archive, as message` +
           ` ${stored?.number} of ${stored?.source}. Nothing was overwritten.\n` +
-          "A number was issued twice: stop all importers of this namespace and find the cause first (callnumber explain rolled_back).",
+          "It was issued twice: stop all importers of this namespace and find the cause first (callnumber explain rolled_back).",
         { cause: error },
       );
     }

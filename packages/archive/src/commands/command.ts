@@ -25,8 +25,15 @@ export function parse<const T extends Record<string, Option>>(args: readonly str
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    throw badUsage((error as Error).message);
+    throw badUsage(inOurWords(error as NodeJS.ErrnoException));
   }
+}
+
+/** What `parseArgs` rejects. */
+function inOurWords({ code, message }: NodeJS.ErrnoException): string {
+  const [, name = ""] = /'(-{1,2}[^\s'=,]*)/.exec(message) ?? [];
+  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") return `there is no option ${name}`;
+  return /does not take/.test(message) ? `${name} takes no value` : `${name} needs a value`;
 }
 
 /** Checks options by a schema. @throws ArchiveError `bad_usage` with the first option that is wrong, and its value. */

@@ -44,7 +44,7 @@ async function run(args: readonly string[]): Promise<void> {
   if (list !== undefined && positionals.length > 0) throw badUsage("--list and call numbers exclude each other");
   const callNumbers = positionals.map((argument) => callNumberIn(argument) ?? argument);
   const wrong = callNumbers.find((callNumber) => !isCallNumber(callNumber));
-  if (wrong !== undefined) throw badUsage(`"${wrong}" is no call number`);
+  if (wrong !== undefined) throw badUsage(`"${wrong}" is not a call number`);
   using archive = new ArchiveReader(path);
   const missing = callNumbers.find((callNumber) => !archive.has(callNumber));
   if (missing !== undefined) throw new ArchiveError("message_missing", `The message ${missing} is not in ${path}.`);

@@ -38,10 +38,10 @@ Options
   --url URL            the list's old address: a path, or a whole URL
   -h, --help           print this text
 
-A link is never changed: one that leads elsewhere already is refused by name.
+A link is never changed: one that leads elsewhere already is rejected by name.
 Where pages and messages do not match, nothing of that month is linked.
 
-Exit status: 0 all is done · 1 an error, or something was refused
+Exit status: 0 all is done · 1 an error, or something was rejected
              2 a wrong command line
 `;
 
@@ -74,7 +74,7 @@ export const command: Command = { help: HELP_TEXT, run };
 async function run([kind = "", ...args]: readonly string[]): Promise<void> {
   const [words, find] = (Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined) ?? [];
   if (words === undefined) {
-    const given = kind.startsWith("-") ? "links needs a word before its options" : `links "${kind}" is no command`;
+    const given = kind.startsWith("-") ? "links needs a word before its options" : `links "${kind}" is not a command`;
     throw badUsage(`${given}: it must be one of ${Object.keys(KINDS).join(", ")}`);
   }
   const argument = words.find((word) => word === word.toUpperCase());
@@ -96,9 +96,12 @@ async function run([kind = "", ...args]: readonly string[]): Promise<void> {
         end: false,
       });
     } else {
-      const { added, alreadyThere, refused } = addLinks(database, find(database, { path, ...options }), writeLine);
-      writeText(process.stdout, `${quantity(added, "link")} added, ${alreadyThere} already there, ${refused} refused`);
-      if (refused > 0) process.exitCode = 1;
+      const { added, alreadyThere, rejected } = addLinks(database, find(database, { path, ...options }), writeLine);
+      writeText(
+        process.stdout,
+        `${quantity(added, "link")} added, ${alreadyThere} already there, ${rejected} rejected`,
+      );
+      if (rejected > 0) process.exitCode = 1;
       else if (added + alreadyThere === 0) {
         const action = `Check ${argument ?? "--list"}, and import the messages first.`;
         throw new ArchiveError("source_unusable", `links ${kind} found nothing to link. ${action}`);

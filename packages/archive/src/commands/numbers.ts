@@ -38,7 +38,8 @@ export const command: Command = {
     const { values, positionals } = parse(args, OPTIONS);
     const [action, ...others] = positionals;
     if (action !== "export") throw badUsage(`numbers needs the word export${action ? `, not "${action}"` : ""}`);
-    if (others.length > 0) throw badUsage(`"${others[0]}" is no option of numbers export: the file is named with --to`);
+    if (others.length > 0)
+      throw badUsage(`"${others[0]}" is not an option of numbers export: the file is named with --to`);
     const { archive: path, to } = check(schema, values);
     if (!existsSync(path))
       throw new ArchiveError("archive_unusable", `There is no archive at ${path}. Check --archive.`);

@@ -72,7 +72,7 @@ export const command: Command = { help: HELP_TEXT, run };
 
 async function run(args: readonly string[]): Promise<void> {
   const { values, positionals } = parse(args, OPTIONS);
-  if (positionals.length > 0) throw badUsage(`"${positionals[0]}" is no option: serve reads the archive alone`);
+  if (positionals.length > 0) throw badUsage(`"${positionals[0]}" is not an option: serve reads the archive alone`);
   const { host, port, title, coordinator, ...checked } = check(settingsSchema, values);
   const reader = makeReader({
     archive: resolve(checked.archive),

@@ -63,16 +63,16 @@ export function escaped(bytes: string, characters: RegExp): string {
 const LINK_COUNT_MAX = 10_000;
 
 /**
- * Adds links, create-only: one that leads elsewhere already is refused, by name. After a kill, the same links again add the missing ones.
- * `onNote` gets a line for each note and each refusal.
+ * Adds links, create-only: one that leads elsewhere already is rejected, by name. After a kill, the same links again add the missing ones.
+ * `onNote` gets a line for each note and each rejection.
  */
 export function addLinks(database: Database, all: Iterable<Found>, onNote: (line: string) => void) {
-  const counts = { added: 0, alreadyThere: 0, refused: 0 };
+  const counts = { added: 0, alreadyThere: 0, rejected: 0 };
   const find = database.prepare("select call_number as callNumber from old_links where url = ?");
   const insert = database.prepare("insert into old_links (url, call_number) values (?, ?)");
   const refuse = (reason: string) => {
-    counts.refused++;
-    onNote(`refused: ${reason}`);
+    counts.rejected++;
+    onNote(`rejected: ${reason}`);
   };
   const add = ({ url: given, callNumber }: Link) => {
     const url = canonicalUrl(given);

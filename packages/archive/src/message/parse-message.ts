@@ -154,7 +154,9 @@ function headerProblem(raw: Buffer, lines: readonly string[]): string | null {
   const isCut = lines.reduce((length, line) => length + line.length + 1, 0) >= HEADER_BYTES_MAX;
   if (isCut && raw.length > HEADER_BYTES_MAX) return "its header is too large: only the beginning was parsed";
   const broken = lines.findIndex((line, index) => !FIELD.test(line) && !(index > 0 && isFolded(line)));
-  return broken < 0 ? null : `line ${broken + 1} of the header is no header field: ${quoted(lines[broken] as string)}`;
+  return broken < 0
+    ? null
+    : `line ${broken + 1} of the header is not a header field: ${quoted(lines[broken] as string)}`;
 }
 
 /** Whether the line continues the field before it. */

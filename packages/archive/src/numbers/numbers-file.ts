@@ -182,5 +182,5 @@ function parsedLine(line: string): { header: Origin } | { entry: NumbersEntry } 
   if (header.success) return { header: header.data };
   const entry = entrySchema.safeParse(value);
   if (entry.success) return { entry: entry.data };
-  return { problem: "it is no entry of a file of numbers" };
+  return { problem: "it is not an entry of a file of numbers" };
 }

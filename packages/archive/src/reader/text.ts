@@ -12,7 +12,7 @@ const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
 /** Marks that are stacked over the lines around. */
 const STACKED_MARKS = /(\p{M}{4})\p{M}+/gu;
 
-/** Returns the text without what is no text; lines end in `\n`. */
+/** Returns the text without what is not a text; lines end in `\n`. */
 export function visible(text: string): string {
   return text
     .replace(/\r\n?|[\u2028\u2029]/g, "\n")

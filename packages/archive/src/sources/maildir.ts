@@ -95,7 +95,7 @@ export async function listSubfolders(path: string): Promise<string[]> {
 
 /**
  * Reads a message, wherever its flags have moved it since it was listed.
- * @throws the error of the file system, ENOENT when the message is gone, or an error when it is no file.
+ * @throws the error of the file system, ENOENT when the message is gone, or an error when it is not a file.
  */
 export async function readMaildirMessage(path: string, message: MaildirMessage): Promise<Buffer> {
   try {

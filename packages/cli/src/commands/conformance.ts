@@ -41,7 +41,7 @@ export function makeCommand(): Command {
     .description(
       "Tries a client in any language against a coordinator that loses, cuts, delays and forges responses, and prints which rules it keeps. " +
         "COMMAND starts a program that reads `next 3`, `fork 3` or `close` on standard input, and prints numbers, one a line, then `ok`, " +
-        "`error REASON` or `unsupported`. The exit code is 1 when a rule is broken, and 2 when COMMAND makes no first number.",
+        "`error REASON` or `unsupported`. The exit code is 1 when a rule is broken, and 2 when COMMAND generates no first number.",
     )
     .argument("<command...>", "after --, the command that starts the client; its settings are in the environment")
     .addHelpText("after", "\nExample:\n  $ callnumber conformance -- python3 client.py")
@@ -93,7 +93,7 @@ async function conformance(
 
 /**
  * Returns why the first number of a client is none of its lease; undefined for a right one.
- * @throws RangeError for a program that makes no number.
+ * @throws RangeError for a program that generates no number.
  */
 async function whyNotEncoded(words: readonly string[]): Promise<string | undefined> {
   try {
@@ -103,7 +103,7 @@ async function whyNotEncoded(words: readonly string[]): Promise<string | undefin
     if (error instanceof WrongNumber) return error.message;
     if (!(error instanceof BrokenRule)) throw error;
     const command = words.map((word) => shellWord(redactSecrets(word))).join(" ");
-    throw new RangeError(`no client: "${command}" makes no first number: ${error.message}`);
+    throw new RangeError(`no client: "${command}" generates no first number: ${error.message}`);
   }
 }
 

@@ -248,9 +248,9 @@ function assertNone(findings: readonly StoppingFinding[]): void {
   for (const finding of findings) throw new CoordinatorError(finding.code, formatFinding(finding));
 }
 
-function formatFinding({ code, what, remedy, override }: Finding): string {
-  const accept = override === undefined ? "" : `, or ignore it: --ignore-findings ${override}`;
-  return `the new store would not be leased from (${code}): ${what}. Change: ${remedy}${accept}`;
+function formatFinding({ what, remedy, override }: Finding): string {
+  const accept = override === undefined ? "" : ` (or accept it: --ignore-findings ${override})`;
+  return `the new store would lease nothing: ${what}. Change: ${remedy}${accept}`;
 }
 
 /** The key of the lease proofs is secret. */

@@ -32,7 +32,7 @@ export function makeCommand(): Command {
     .addHelpText("after", "\nExample:\n  $ callnumber next -n 3")
     .action(next);
   return addOptions(command, [
-    checkedOption("-n, --count <count>", "call numbers to make", wholeNumber(1, COUNT_MAX)).default(1),
+    checkedOption("-n, --count <count>", "call numbers to generate", wholeNumber(1, COUNT_MAX)).default(1),
     ...coordinatorOptions(),
     namespaceOption(),
   ]);

@@ -256,7 +256,7 @@ const STANDARD_INPUT = "-";
 
 /**
  * Reads the whole list in constant memory. Blank lines and white space around a call number are ignored.
- * @throws Error `numbers_invalid` when the list can't be read, is empty, or at the first line that is no call number.
+ * @throws Error `numbers_invalid` when the list can't be read, is empty, or at the first line that is not a call number.
  */
 export async function readCallNumberList(file: string): Promise<CallNumberList> {
   const name = file === STANDARD_INPUT ? "standard input" : escapeForTerminal(file);
@@ -294,7 +294,9 @@ function ledgerIdIn(callNumber: string, line: number, name: string): number {
   } catch (error) {
     if (!(error instanceof CallNumberError)) throw error;
     // It may be the number of the greatest run, damaged.
-    throw invalid(`line ${line} of ${name} is no call number: ${error.message}. Nothing was changed. Correct the list`);
+    throw invalid(
+      `line ${line} of ${name} is not a call number: ${error.message}. Nothing was changed. Correct the list`,
+    );
   }
 }
 

@@ -8,7 +8,7 @@ import { batchesOf } from "../input.js";
 /** The client breaks a rule. The message says how. */
 export class BrokenRule extends Error {}
 
-/** It made a number of a run that no response had: it encodes wrongly, or makes numbers up. */
+/** It generated a number of a run that no response had: it encodes wrongly, or makes numbers up. */
 export class WrongNumber extends BrokenRule {}
 
 /** What the process answered: the lines before the last one, and its reason if that one began with `error`. */
@@ -77,16 +77,16 @@ export class DrivenClient {
       if (answer !== undefined) lines.pop();
       const other = lines.find((line) => !isCallNumber(line));
       if (other !== undefined) {
-        throw new BrokenRule(`${JSON.stringify(other.slice(0, 80))} is no call number, ok, error or unsupported`);
+        throw new BrokenRule(`${JSON.stringify(other.slice(0, 80))} is not a call number, ok, error or unsupported`);
       }
       callNumbers.push(...lines);
       const { length } = callNumbers;
-      if (length > wanted + EXTRA_COUNT_MAX) throw new BrokenRule(`"${command}" made more than ${wanted} numbers`);
+      if (length > wanted + EXTRA_COUNT_MAX) throw new BrokenRule(`"${command}" generated more than ${wanted} numbers`);
       if (answer === undefined) continue;
       if (answer === "error") return { callNumbers, error: String(reason) };
       // Or a rule that takes numbers until a call fails would never end.
       if (name === "next" && length !== wanted) {
-        throw new BrokenRule(`"${command}" made ${length} numbers, then answered "${answer}"`);
+        throw new BrokenRule(`"${command}" generated ${length} numbers, then answered "${answer}"`);
       }
       return answer === "ok" ? { callNumbers } : { callNumbers, isUnsupported: true };
     }

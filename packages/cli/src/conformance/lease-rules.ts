@@ -64,7 +64,7 @@ async function requireAll(trial: Trial): Promise<void> {
 /** Where a number is of no run of a lease, no other rule can be judged. */
 export const ENCODING: Rule = {
   name: "encoding",
-  text: "makes the numbers of each run with the sequences 0 to 16,383, once each and in order",
+  text: "generates the numbers of each run with the sequences 0 to 16,383, once each and in order",
   check: requireAll,
 };
 
@@ -151,7 +151,7 @@ export const LEASE_RULES: readonly Rule[] = [
   },
   {
     name: "fork",
-    text: "never makes a number twice when the process is forked",
+    text: "never generates a number twice when the process is forked",
     check: async (trial) => {
       const client = trial.start();
       // At the beginning of a run, near its end, where the next one may be there already, and where both processes need another one.
@@ -165,7 +165,8 @@ export const LEASE_RULES: readonly Rule[] = [
         if (answered.isUnsupported === true) throw new Unsupported();
         if (answered.error !== undefined) throw new BrokenRule(`failed after a fork: ${answered.error}`);
         const made = trial.judged(answered).length;
-        if (made !== 2 * inEach) throw new BrokenRule(`"fork ${inEach}" made ${made} numbers instead of ${2 * inEach}`);
+        if (made !== 2 * inEach)
+          throw new BrokenRule(`"fork ${inEach}" generated ${made} numbers instead of ${2 * inEach}`);
         if (trial.coordinator.granted.length === leaseCount) throw new BrokenRule("the child leased no run of its own");
       }
       await trial.take(client, SEQUENCE_COUNT);
@@ -188,7 +189,7 @@ export const LEASE_RULES: readonly Rule[] = [
   },
   {
     name: "no-run",
-    text: "makes no number while it has no run, however long none comes",
+    text: "generates no number while it has no run, however long none comes",
     check: async (trial) => {
       const client = trial.start({ waitTimeoutMs: SHORT_WAIT_MS });
       await trial.take(client, 1);
@@ -198,18 +199,18 @@ export const LEASE_RULES: readonly Rule[] = [
         const answered = await client.ask(`next ${SEQUENCE_COUNT}`);
         made += trial.judged(answered).length;
         if (answered.error !== undefined) failures++;
-        else if (made > 3 * SEQUENCE_COUNT) throw new BrokenRule(`made ${made} numbers of what was leased before`);
+        else if (made > 3 * SEQUENCE_COUNT) throw new BrokenRule(`generated ${made} numbers of what was leased before`);
       }
     },
   },
   {
     name: "expected-store",
-    text: "makes no number of another store than the expected one",
+    text: "generates no number of another store than the expected one",
     check: async (trial) => {
       const client = trial.start({ expectedStoreId: "another-store" });
       for (let tries = 0; tries < 2; tries++) {
         const { callNumbers } = await client.ask("next 1");
-        if (callNumbers.length > 0) throw new BrokenRule(`made ${callNumbers[0]} of another store`);
+        if (callNumbers.length > 0) throw new BrokenRule(`generated ${callNumbers[0]} of another store`);
       }
       await trial.take(trial.start({ expectedStoreId: trial.coordinator.storeId }), 1);
     },
@@ -276,14 +277,14 @@ export const LEASE_RULES: readonly Rule[] = [
   },
   {
     name: "closing-report",
-    text: "reports the last sequence of the run in use when it is closed, and makes no more numbers",
+    text: "reports the last sequence of the run in use when it is closed, and generates no more numbers",
     check: async (trial) => {
       const client = trial.start();
       await trial.take(client, 5);
       await requireClosed(client);
       requireReport(trial, firstLease(trial), "closed", 4);
       const { callNumbers } = await client.ask("next 1");
-      if (callNumbers.length > 0) throw new BrokenRule(`made ${callNumbers[0]} after it was closed`);
+      if (callNumbers.length > 0) throw new BrokenRule(`generated ${callNumbers[0]} after it was closed`);
     },
   },
   {

@@ -115,7 +115,7 @@ function staleAnswers(): readonly [Answer, Answer] {
   let first: Lease | undefined;
   const flaw = "its response had the nonce of an earlier request";
   const keep: Answer = {
-    flaw: "its request was refused",
+    flaw: "its request was rejected",
     respond: (lease, socket) => {
       first = lease;
       socket.end(response(503, refusal("store_unavailable", 0)));
@@ -180,7 +180,7 @@ export const RESPONSE_RULES: readonly Rule[] = [
   },
   {
     name: "malformed-lease",
-    text: "discards a lease with a field out of its range, of another type or missing, and what is no lease",
+    text: "discards a lease with a field out of its range, of another type or missing, and what is not a lease",
     check: (trial) => discards(trial, MALFORMED),
   },
   {
@@ -198,7 +198,7 @@ export const RESPONSE_RULES: readonly Rule[] = [
     check: async (trial) => {
       let refusedAtMs = Number.POSITIVE_INFINITY;
       trial.coordinator.answers.push({
-        flaw: "its request was refused",
+        flaw: "its request was rejected",
         respond: (_, socket) => {
           refusedAtMs = performance.now();
           const headers = { "retry-after": Math.ceil(RETRY_AFTER_MS / 1_000) };
@@ -242,8 +242,9 @@ export const RESPONSE_RULES: readonly Rule[] = [
         trial.coordinator.answers.push(refused(status, refusal(code)));
         const { callNumbers, error } = await client.ask("next 1");
         const sent = trial.coordinator.requests.length - length;
-        if (error === undefined) throw new BrokenRule(`made ${callNumbers[0]} after ${code}, which needs a person`);
-        if (sent !== 1) throw new BrokenRule(`sent ${sent} requests where the first was refused with ${code}`);
+        if (error === undefined)
+          throw new BrokenRule(`generated ${callNumbers[0]} after ${code}, which needs a person`);
+        if (sent !== 1) throw new BrokenRule(`sent ${sent} requests where the first was rejected with ${code}`);
       }
       await trial.take(client, 1);
     },

@@ -89,7 +89,7 @@ export class Trial {
       ({ error } = answered);
     }
     if (parts.length === count) return parts;
-    throw new BrokenRule(`"next ${count}" made ${parts.length} numbers, then answered "error ${error}"`);
+    throw new BrokenRule(`"next ${count}" generated ${parts.length} numbers, then answered "error ${error}"`);
   }
 
   /** A number by a single call. */
@@ -103,13 +103,13 @@ export class Trial {
   judged({ callNumbers }: Answered): readonly CallNumberParts[] {
     return callNumbers.map((callNumber) => {
       const parts = this.#partsOf(callNumber);
-      if (this.#made.has(callNumber)) throw new BrokenRule(`made ${callNumber} twice`);
+      if (this.#made.has(callNumber)) throw new BrokenRule(`generated ${callNumber} twice`);
       this.#made.add(callNumber);
       return parts;
     });
   }
 
-  /** Gives a client a lease, then `answer` instead of the next one. It must make no more numbers, even after right responses. */
+  /** Gives a client a lease, then `answer` instead of the next one. It must generate no more numbers, even after right responses. */
   async requireStop(answer: Answer): Promise<void> {
     const client = this.start();
     await this.take(client, 1);
@@ -130,7 +130,7 @@ export class Trial {
     this.coordinator.always = granted;
     for (let tries = 0; tries < 2; tries++) {
       const { callNumbers } = await client.ask("next 1");
-      if (callNumbers.length > 0) throw new BrokenRule(`made ${callNumbers[0]} after ${flaw}`);
+      if (callNumbers.length > 0) throw new BrokenRule(`generated ${callNumbers[0]} after ${flaw}`);
     }
     await client.kill();
   }
@@ -145,7 +145,7 @@ export class Trial {
     const parts = decodeCallNumber(callNumber);
     const { granted, flawed } = this.coordinator;
     if (granted.some((lease) => holds(lease, parts))) return parts;
-    const made = `made ${callNumber} of run ${runName(parts.version, parts.run)}`;
+    const made = `generated ${callNumber} of run ${runName(parts.version, parts.run)}`;
     const flaw = flawed.find(({ lease }) => holds(lease, parts))?.flaw;
     if (flaw !== undefined) throw new BrokenRule(`${made}: ${flaw}`);
     const last = granted.at(-1);

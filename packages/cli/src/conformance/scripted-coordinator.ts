@@ -112,7 +112,7 @@ export class ScriptedCoordinator {
       return this.#noteReport(socket, Number(run), body);
     }
     const isLease = method === "POST" && url === pathOf("leases", { namespace: DEFAULT_NAMESPACE });
-    if (!isLease) return this.#reject(socket, 404, "not_found", `${method} ${url} is no route of the kit`);
+    if (!isLease) return this.#reject(socket, 404, "not_found", `${method} ${url} is not a route of the kit`);
     const parsed = leaseRequestSchema.safeParse(jsonIn(body));
     const isJson = /^application\/json\b/.test(request.headers["content-type"] ?? "");
     if (!isJson || !parsed.success) {
@@ -157,7 +157,7 @@ export class ScriptedCoordinator {
 }
 
 export function refusal(code: string, retryAfterMs?: number) {
-  return { code, message: `the script refuses: ${code}`, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  return { code, message: `the script rejects: ${code}`, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
 function jsonIn(body: string): unknown {

@@ -72,7 +72,7 @@ export function InspectPage({ namespace, text }: { namespace: string; text: stri
 function Malformed({ text, error }: { text: string; error: CallNumberError }) {
   const characters = [...text];
   return (
-    <Notice kind="warning" title="This is no call number">
+    <Notice kind="warning" title="This is not a call number">
       <p class="spelling">
         {characters.slice(0, SHOWN_LENGTH_MAX).map((character, index) => (
           // biome-ignore lint: a character has no other name than its place

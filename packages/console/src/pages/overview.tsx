@@ -162,7 +162,7 @@ function Beginning({ namespace }: { namespace: string }) {
       <h2 id="begin">No run was leased yet</h2>
       <p>
         This namespace is new. It fills as soon as an importer requests its first run, and this page shows it at once.
-        To try it, make one call number:
+        To try it, generate one call number:
       </p>
       <CommandLine
         text={`callnumber next --coordinator ${coordinator} --namespace ${namespace}${isSignedIn() ? " --token-file FILE" : ""}`}

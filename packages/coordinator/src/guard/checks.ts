@@ -118,7 +118,7 @@ function recordIn(
   namespace: string,
 ): NamespaceState | Refusal {
   if (keys.record === "none") return refusal("EMPTY", "no record");
-  if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
+  if (keys.record === "other") return refusal("CORRUPT", "the record is not a hash");
   const record = readRecord(keys.fields, namespace);
   if (isRefusal(record)) return record;
   return keys.expires ? refusal("CORRUPT", "the record has a time to live") : record;
@@ -186,7 +186,7 @@ export function checkCheckpoint(
 }
 
 export function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
-  if (ledger === "other") return refusal("CORRUPT", "the ledger is no stream");
+  if (ledger === "other") return refusal("CORRUPT", "the ledger is not a stream");
   if (holders === "other") return refusal("CORRUPT", "the holders are no hash");
   return undefined;
 }

@@ -142,6 +142,6 @@ function unaccepted(findings: readonly Finding[], overrides: readonly string[]):
 }
 
 function errorFor({ code, what, remedy, override }: Refusal): CoordinatorError {
-  const way = override === undefined ? "" : `, or ignore it: --ignore-findings ${override}`;
-  return new CoordinatorError(code, `${what}. Nothing is leased until that is fixed (${remedy})${way}`);
+  const way = override === undefined ? "" : ` (or accept it: --ignore-findings ${override})`;
+  return new CoordinatorError(code, `${what}. Nothing is leased until that is fixed: ${remedy}${way}`);
 }

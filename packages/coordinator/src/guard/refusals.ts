@@ -61,10 +61,9 @@ interface Rule {
   readonly message: (namespace: string, detail: string) => string;
 }
 
-/** Returns the instruction to run an operator's command. Only one process can have a SQLite store open. */
+/** Returns the instruction to run an operator's command. Where the coordinator of a SQLite store runs, the command says to stop it first. */
 export function runCommand(...command: Parameters<typeof commandLine>): string {
-  const preview = command[0] === "recover" ? ", a preview" : "";
-  return `run \`${commandLine(...command)}\`${preview} (on SQLite, stop the coordinator first)`;
+  return `run \`${commandLine(...command)}\``;
 }
 
 /** Returns the advice for a store without namespaces: a lost one looks the same as a new one, and init would repeat its numbers. */
@@ -76,7 +75,7 @@ export function initUnlessLost(namespace: string): string {
 }
 
 function elsewhere(namespace: string): string {
-  return `continue in another store: \`${commandLine("move", namespace, { to: "NEW_STORE_URL" })}\``;
+  return `move it: \`${commandLine("move", namespace, { to: "NEW_STORE_URL" })}\``;
 }
 
 /** Operators do not wait so long for a clock that was ahead. */
@@ -95,7 +94,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   CORRUPT: {
     code: "store_corrupt",
     message: (namespace, detail) =>
-      `another program changed the data of namespace "${namespace}": ${detail}. Nothing is leased. Find out which one, then ` +
+      `another program changed namespace "${namespace}": ${detail}. Nothing is leased. Find it, then ` +
       runCommand("recover", namespace),
   },
   VERSION: {
@@ -152,18 +151,18 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     message: (namespace, text) => {
       const { place, storeId } = movedToIn(text) ?? { place: text || "another store", storeId: undefined };
       const as = storeId === undefined ? "" : ` as store ${storeId}`;
-      const moved = `namespace "${namespace}" was moved to ${place}${as}; this store leases no more. Start the coordinator with the new store (--store)`;
+      const moved = `namespace "${namespace}" was moved to ${place}${as}; use that store (--store)`;
       if (storeId === undefined) return moved;
       const command = runCommand("move", namespace, { to: urlOfPlace(place), apply: true });
-      return `${moved}. If the namespace is missing there, the move may be unfinished: to finish it, ${command}`;
+      return `${moved}. If the namespace is missing there, finish the move: ${command}`;
     },
   },
   FORKED: {
     code: "store_forked",
     detail: "ledgerId",
     message: (namespace, run) =>
-      `two copies of the store of namespace "${namespace}" are running${run !== "0" ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
-      `Nothing is leased. Stop one permanently and delete it. Then, on the other, ${runCommand("recover", namespace)}`,
+      `two copies of the store of namespace "${namespace}" are running${run !== "0" ? `: a holder has run ${run}, which this one never leased` : ""}. ` +
+      `Nothing is leased. Stop and delete one permanently, then on the other ${runCommand("recover", namespace)}`,
   },
   CLOCKBACK: {
     code: "clock_moved_backward",
@@ -181,9 +180,9 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       const [, reason = detail, possibleAtMs] = /^(line) (\d{1,15})$/.exec(detail) ?? [];
       const then = possibleAtMs === undefined ? "" : ` before ${new Date(Number(possibleAtMs)).toISOString()}`;
       return (
-        `${OPERATOR_REASONS[reason] ?? detail}. Nothing is leased in namespace "${namespace}"${then}. Check the clocks and the server, then ` +
+        `${OPERATOR_REASONS[reason] ?? detail}. Nothing is leased${then}. Check clocks and server, then ` +
         runCommand("recover", namespace, { "confirm-clock": reason === "silence" }) +
-        (possibleAtMs === undefined ? "" : `. Or ${elsewhere(namespace)}`)
+        (possibleAtMs === undefined ? "" : `, or ${elsewhere(namespace)}`)
       );
     },
   },
@@ -239,7 +238,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     code: "version_still_active",
     detail: "waitMs",
     message: (namespace, waitMs) =>
-      `the run ceiling of namespace "${namespace}" reaches the last run of the version in ${waitMs} ms, and no run of the next version ` +
+      `the run ceiling of namespace "${namespace}" reaches the last run of the version in ${formatDuration(Number(waitMs))}, and no run of the next version ` +
       "can be leased before. Nothing was changed",
   },
   RACED: {
@@ -273,7 +272,7 @@ const OPERATOR_REASONS: Readonly<Record<string, string>> = {
   epoch: "the server followed another one, although its record counts one data node",
   replica: "a replica was attached to the server, although its record counts one data node",
   silence: "the store had no heartbeat for more than 30 days: it was stopped, or a clock leapt",
-  line: "the high-water mark is above the run ceiling: a clock is behind or was ahead, or another program wrote the record",
+  line: "the high-water mark is above the run ceiling: a clock is wrong or was, or another program wrote it",
 };
 
 export function isRefusalCode(text: string): text is RefusalCode {

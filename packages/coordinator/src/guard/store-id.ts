@@ -34,7 +34,7 @@ export function newStoreId(
 /** Parses a store id of a record or a checkpoint. @throws Error when the text is none. */
 export function storeIdFields(storeId: string): StoreIdFields {
   const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is not a store id`);
   return id;
 }
 

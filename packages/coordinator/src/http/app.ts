@@ -1,6 +1,7 @@
 /** The web framework, set up for unauthenticated clients: routes that read, whose parameters are checked by zod schemas. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { ROUTES } from "@callnumber/protocol/api";
+import { SCHEMA_WORDS } from "@callnumber/protocol/schemas";
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -43,7 +44,7 @@ export function newApp(logError: LogError): TypedApp {
     frameworkErrors: (error, request, reply) => sendError(error, request, reply as never),
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(({ schema, httpPart = "" }) => (value) => {
-    const { data, error } = (schema as z.ZodType).safeParse(value);
+    const { data, error } = (schema as z.ZodType).safeParse(value, SCHEMA_WORDS);
     return error === undefined ? { value: data } : { error: invalidRequest(httpPart, error) };
   });
   const serializer = (schema: z.ZodType) => (value: unknown) => JSON.stringify(schema.parse(value));

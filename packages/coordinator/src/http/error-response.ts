@@ -11,6 +11,7 @@ import {
   HOST_LENGTH_MAX,
   NAMESPACE_PATTERN,
 } from "@callnumber/protocol/api";
+import { faultsOf } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import { CoordinatorError } from "../errors.js";
 import type { RejectedClient } from "../events/events.js";
@@ -131,10 +132,13 @@ interface FrameworkError extends Error {
 }
 
 /** Returns the rejection of what does not fit its schema; `part`: of the request. */
-export function invalidRequest(part: string, { issues }: z.core.$ZodError): CoordinatorError {
-  const problems = issues.map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);
-  return new CoordinatorError("invalid_request", escapeAndShorten(`${part}: ${problems.join("; ")}`));
+export function invalidRequest(part: string, error: z.core.$ZodError): CoordinatorError {
+  const name = PARTS[part] ?? part;
+  return new CoordinatorError("invalid_request", escapeAndShorten(`${name}: ${faultsOf(error, "it")}`));
 }
+
+/** As the framework calls them. */
+const PARTS: Readonly<Record<string, string>> = { querystring: "query", params: "path" };
 
 /** From any body, which may be rejected for what it contains. */
 const holderSchema = z.object({ holder: z.object({ name: z.string(), host: z.string().optional().catch(undefined) }) });

@@ -178,7 +178,7 @@ export class NodeServers {
     server.removeAllListeners("tlsClientError");
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => {
       socket.destroy();
-      this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
+      this.#log.debug({ reason: error.code ?? error.message }, "handshake_failed");
     });
     this.#servers.set(server, connections);
     return server;
@@ -203,7 +203,7 @@ export class NodeServers {
     }
     const rejection = MALFORMED.get(nodeCode) ?? {
       code: "invalid_request",
-      message: "this is no well-formed HTTP request",
+      message: "this is not a well-formed HTTP request",
     };
     const { code, message: reason } = rejection;
     this.#log.debug({ code, reason, remoteAddress: socket.remoteAddress }, "request_rejected");

@@ -6,6 +6,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parse as parseQuery } from "node:querystring";
 import { setImmediate as endOfTurn } from "node:timers/promises";
+import { SCHEMA_WORDS } from "@callnumber/protocol/schemas";
 import { parse } from "secure-json-parse";
 import type * as z from "zod";
 import { CoordinatorError } from "../errors.js";
@@ -229,12 +230,12 @@ function parsed(body: Buffer): unknown {
   try {
     return parse(body.toString());
   } catch {
-    throw new CoordinatorError("invalid_request", `the body is ${body.length === 0 ? "empty" : "no valid JSON"}`);
+    throw new CoordinatorError("invalid_request", `the body is ${body.length === 0 ? "empty" : "not valid JSON"}`);
   }
 }
 
 function checked<Value>(part: string, schema: z.ZodType<Value>, value: unknown): Value {
-  const { success, data, error } = schema.safeParse(value);
+  const { success, data, error } = schema.safeParse(value, SCHEMA_WORDS);
   if (!success) throw invalidRequest(part, error);
   return data;
 }

@@ -78,7 +78,7 @@ export interface Server {
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
   /** New connections are encrypted with this from now on. When its client CA is another one, open connections are closed. */
   useTls(material: TlsMaterial): void;
-  /** Responds to new requests with `shutting_down`, finishes those in flight, gives up the runs that it makes numbers of, and closes. */
+  /** Responds to new requests with `shutting_down`, finishes those in flight, gives up the runs that it generates numbers of, and closes. */
   stop(): Promise<void>;
 }
 

@@ -74,7 +74,7 @@ function assertFits(own: X509Certificate, key: string, paths: TlsPaths): void {
 function assertValid({ validFrom, validTo }: X509Certificate, nowMs: number, what: string): number {
   const endsAtMs = Date.parse(validTo);
   // Compared with any date, NaN would neither have passed nor ever pass.
-  if (Number.isNaN(endsAtMs)) throw new TypeError(`${what} has an end that is no date`);
+  if (Number.isNaN(endsAtMs)) throw new TypeError(`${what} has an end that is not a date`);
   if (endsAtMs <= nowMs) throw new TypeError(`${what} expired on ${instant(endsAtMs)}`);
   const beginsAtMs = Date.parse(validFrom);
   if (beginsAtMs > nowMs) throw new TypeError(`${what} is not valid before ${instant(beginsAtMs)}`);

@@ -17,7 +17,7 @@ interface Subject {
 
 export type LeasedAnswer = Extract<InspectResponse, { readonly lease: LedgerEntry }>;
 
-/** Decodes a text, or returns why it is no call number. */
+/** Decodes a text, or returns why it is not a call number. */
 export function callNumberFieldsIn(text: string): CallNumberParts | CallNumberError {
   try {
     return decodeCallNumber(text);
@@ -40,7 +40,7 @@ export function inspectOtherVersion(
   { namespace, version }: NamespaceRecord,
   hints: readonly CallNumberHint[],
 ): InspectResponse {
-  const explanation = `version ${subject.version}: namespace "${namespace}" has made numbers up to version ${version} only`;
+  const explanation = `version ${subject.version}: namespace "${namespace}" has generated numbers up to version ${version} only`;
   return { ...subject, verdict: "other_version", explanation, hints };
 }
 

@@ -1,7 +1,7 @@
 /**
  * The restart brake: a holder that restarts in a loop waits longer before each start. A holder is a name on a host in a namespace, whatever
  * its process is: one that crashes comes back as another. A start is a lease for a process that has had none. It counts as failed until the
- * process leases again with a run that it had, or reports that it made numbers. Pure: the clock is passed in.
+ * process leases again with a run that it had, or reports that it generated numbers. Pure: the clock is passed in.
  *
  * Each failed start adds one; time beyond the pause takes them away again, at the rate at which starts are free. So a holder that starts less
  * often than that never waits, and one that starts as soon as it may waits longer and longer.

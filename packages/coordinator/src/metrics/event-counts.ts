@@ -40,7 +40,7 @@ const GAUGES = {
 
 const HISTOGRAMS = {
   lease_duration_seconds: ["How long the coordinator took for a lease it granted.", "namespace"],
-  numbers_duration_seconds: ["How long the coordinator took to make the numbers of a request.", "namespace"],
+  numbers_duration_seconds: ["How long the coordinator took to generate the numbers of a request.", "namespace"],
   heartbeat_duration_seconds: ["How long the store took for a heartbeat: one step of it.", "namespace"],
 } as const;
 
@@ -124,7 +124,7 @@ export class EventCounts {
     this.gauges = madeOf(GAUGES, (about) => new Gauge({ ...about, registers }));
     const buckets = DURATION_BUCKETS_S;
     this.#histograms = madeOf(HISTOGRAMS, (about) => new Histogram({ ...about, registers, buckets }));
-    for (const effect of ["refuses", "warns"]) this.gauges.preflight_findings.set({ effect }, 0);
+    for (const effect of ["rejects", "warns"]) this.gauges.preflight_findings.set({ effect }, 0);
     for (const code of GRAVE_REJECTIONS) this.add("rejected_requests_total", { namespace: NO_NAMESPACE, code }, 0);
     this.add("ledger_trim_failures_total", { namespace: NO_NAMESPACE }, 0);
   }
@@ -217,8 +217,8 @@ function recoveryReason(value: unknown): string {
   return RECOVERY_REASONS.find((reason) => reason === value) ?? "";
 }
 
-function effectOf(code: unknown): "refuses" | "warns" {
-  return code === undefined ? "warns" : "refuses";
+function effectOf(code: unknown): "rejects" | "warns" {
+  return code === undefined ? "warns" : "rejects";
 }
 
 /** As long as a holder counts as live. */

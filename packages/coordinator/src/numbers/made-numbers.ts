@@ -47,7 +47,7 @@ export class MadeNumbers {
     return ranges;
   }
 
-  /** Adds the request that the number was made for to what is known of the number, or how to find it out. */
+  /** Adds the request that the number was generated for to what is known of the number, or how to find it out. */
   explain(inspected: InspectResponse): InspectResponse {
     if (!("lease" in inspected)) return inspected;
     const { namespace, version, run, sequence, explanation } = inspected;

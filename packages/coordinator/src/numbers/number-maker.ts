@@ -1,5 +1,5 @@
 /**
- * Makes call numbers for requests: the coordinator is its own importer, with one client for each namespace. The client keeps every rule
+ * Generates call numbers for requests: the coordinator is its own importer, with one client for each namespace. The client keeps every rule
  * (no pair twice, one store, increasing runs), so none of them stands here again.
  * Guarantees: G9 (docs/guarantees.md).
  */
@@ -101,9 +101,10 @@ export class NumberMaker {
   }
 
   async #placeOf(namespace: string): Promise<Place> {
-    // Loaded by the first request: most coordinators never make a number, and start sooner without.
+    // Loaded by the first request: most coordinators never generate a number, and start sooner without.
     const { createClient } = await import("@callnumber/client");
-    if (this.#isClosed) throw new CoordinatorError("shutting_down", "this coordinator has stopped making call numbers");
+    if (this.#isClosed)
+      throw new CoordinatorError("shutting_down", "this coordinator has stopped generating call numbers");
     const known = this.#places.get(namespace);
     if (known !== undefined) return known;
     const { source, log, waitTimeoutMs = WAIT_TIMEOUT_MS } = this.#options;
@@ -149,7 +150,7 @@ function assertStore(storeId: string, expectedStoreId: string | undefined): void
   if (expectedStoreId === undefined || expectedStoreId === storeId) return;
   throw new CoordinatorError(
     "store_mismatch",
-    `this coordinator makes numbers of store ${storeId}, not of the expected one. Use the coordinator of that store`,
+    `this coordinator generates numbers of store ${storeId}, not of the expected one. Use the coordinator of that store`,
   );
 }
 

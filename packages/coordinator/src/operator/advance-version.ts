@@ -90,14 +90,14 @@ export function refusalOf(
   if (version >= VERSION_MAX) {
     return new CoordinatorError(
       "run_space_exhausted",
-      `${where}, the last one: there is no next version. Nothing was changed. What comes next is another namespace, or another layout`,
+      `${where}, the last one: there is no next version. Nothing was changed. Use another namespace`,
     );
   }
   if (ceilingEndsAtMs > now()) {
     return new CoordinatorError(
       "version_still_active",
-      `${where}, whose run ceiling reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}. Before that, nothing of version ` +
-        `${version + 1} can be leased. Nothing was changed. Run the command again then`,
+      `${where}, whose run ceiling reaches its last run at ${new Date(ceilingEndsAtMs).toISOString()}. No run of version ${version + 1} can ` +
+        `be leased before. Nothing was changed. Run the command again then`,
     );
   }
   if (usedShare >= USED_SHARES.runs_used_95 || mayHaveRolledBack || isForcedEarly) return undefined;

@@ -111,11 +111,10 @@ function otherLease(namespace: string, lease: LedgerEntry, begun: boolean): Coor
   const way = begun ? COPY_MOVED : "Move to an empty place (another ?prefix= or ?schema=)";
   return new CoordinatorError(
     "store_id_mismatch",
-    `the new store has a lease of namespace "${namespace}" that the old one lacks (run ${runsName(lease)}, leased at ` +
-      `${new Date(lease.leasedAtMs).toISOString()}): it is in use, or the old store was restored. ${way}`,
+    `only the new store has a lease of namespace "${namespace}" (run ${runsName(lease)}, leased at ` +
+      `${new Date(lease.leasedAtMs).toISOString()}): it is in use, or the old one was restored. ${way}`,
   );
 }
 
 /** What an operator does when the ledgers of a move that has begun disagree. */
-export const COPY_MOVED =
-  'If a copy of the old store was moved, as for a rehearsal, see "Rehearse a move" in the documentation';
+export const COPY_MOVED = 'If you moved a copy to rehearse, see "Rehearse a move" in the documentation';

@@ -40,7 +40,7 @@ export function assertFree({ namespace, storeId, place, found, checkpoint, begun
   const way =
     begun === undefined
       ? 'Move to an empty place: another file, "?prefix=" or "?schema="'
-      : `The move has begun, and goes nowhere else. If no archive has numbers of that store, remove it there (${STRAY_HELP}), then run the same again`;
+      : `The move goes nowhere else now. If no archive has numbers of that store, remove it (${STRAY_HELP}), then run the same again`;
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
 }
 
@@ -81,8 +81,8 @@ export function assertWhole(namespace: string, { leaseCount, copiedCount }: Ledg
   if (copiedCount === leaseCount) return;
   throw new CoordinatorError(
     "store_id_mismatch",
-    `namespace "${namespace}" was moved, but the new store has only ${copiedCount} of the ${leaseCount} leases of the old one. If it was recovered ` +
-      `without its ledger, nothing is left to do. ${COPY_MOVED}`,
+    `namespace "${namespace}" was moved, but the new store has ${copiedCount} of ${leaseCount} leases. If it was recovered without its ledger, ` +
+      `that is right. ${COPY_MOVED}`,
   );
 }
 
@@ -94,7 +94,7 @@ export function movedElsewhere(namespace: string, text: string): CoordinatorErro
   const command = commandLine("recover", namespace, { store: "NEW_STORE_URL", "store-id": moved.storeId });
   return new CoordinatorError(
     error.code,
-    `${error.message}. If that place is lost permanently, and store ${moved.storeId} runs nowhere, continue with it in an empty place: \`${command}\``,
+    `${error.message}. If that place is lost permanently and this id runs nowhere, continue in an empty place: \`${command}\``,
     { movedTo: text },
   );
 }

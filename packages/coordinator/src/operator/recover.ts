@@ -253,7 +253,7 @@ function assertAtRest(
   if (!hasMoved) return;
   throw new CoordinatorError(
     "coordinator_still_running",
-    `namespace "${after.namespace}" was not recovered: a coordinator changed its record meanwhile. If importers are refused, ` +
+    `namespace "${after.namespace}" was not recovered: a coordinator changed its record meanwhile. If importers are rejected, ` +
       `stop every coordinator of the store, then run \`${again({})}\``,
   );
 }
@@ -298,23 +298,22 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   if (target >= RUN_MAX) {
     return new CoordinatorError(
       "run_space_exhausted",
-      `the run ceiling of version ${version} has reached its end: no mark below it is above everything that may have been leased. Nothing was ` +
+      `the run ceiling of version ${version} is at its end, so no mark is above all that may have been leased. Nothing was ` +
         `changed in namespace "${namespace}". ${wayOnFrom(version, plan)}`,
     );
   }
   if (possibleAtMs === null) return undefined;
-  const ceiling = target < 1 ? `no run of version ${version} is below it yet` : `run ${runName(version, target)}`;
+  const ceiling = target < 1 ? `no run of version ${version} yet` : `run ${runName(version, target)}`;
   return new CoordinatorError(
     "manual_recovery_required",
-    `${from} has run ${nameOfLedgerId(ledgerId)}, above the run ceiling of namespace "${namespace}" (${ceiling}, store id ${storeId}): a clock was ` +
-      "ahead, or it is another store's run. Set the clocks right (with them as they are, recovering is possible from " +
-      `${new Date(possibleAtMs).toISOString()} on), or recover that store`,
+    `${from} has run ${nameOfLedgerId(ledgerId)}, above the run ceiling (${ceiling}, store id ${storeId}): a clock was ahead, or it is another ` +
+      `store's. Set the clocks right, recover that store, or recover this one after ${new Date(possibleAtMs).toISOString()}`,
   );
 }
 
 /** `advance-version` needs a record that it can read and that is not sealed; else a floor shows where to continue. */
 function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): string {
-  if (version >= VERSION_MAX) return "It is the last version: what comes next is another namespace, or another layout";
+  if (version >= VERSION_MAX) return "It is the last version: use another namespace";
   const next = version + 1;
   const command =
     found !== undefined && found.phase !== PHASES.sealed

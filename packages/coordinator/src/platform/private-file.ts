@@ -37,7 +37,7 @@ export function readPublicFile(path: string, what: string): string {
 
 /**
  * Reads a file. Its rights and its size are those of the open file: between a check of the name and its reading it could become another one.
- * @throws TypeError when it can't be read, is no file, is larger, or its rights are wrong. Its cause is the system's error, if there is one.
+ * @throws TypeError when it can't be read, is not a file, is larger, or its rights are wrong. Its cause is the system's error, if there is one.
  */
 export function readWholeFile(
   path: string,
@@ -48,7 +48,7 @@ export function readWholeFile(
   try {
     file = openSync(path, constants.O_RDONLY | NOT_WAITING);
     const stats = fstatSync(file);
-    if (!stats.isFile()) throw new TypeError(`${what} ${path} is no file`);
+    if (!stats.isFile()) throw new TypeError(`${what} ${path} is not a file`);
     const fault = faultOf(stats);
     if (fault !== undefined) throw new TypeError(`${what} ${path} is not used: ${fault}`);
     if (stats.size > sizeMaxBytes) {

@@ -47,7 +47,7 @@ export function parseStoreUrl(text: string): StoreAddress {
   const [, scheme = "", s = "", suffix = ""] = /^(redis(s?)(-sentinel|-cluster)?):\/\//.exec(text) ?? [];
   if (scheme === "") {
     const other = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0];
-    throw unusable(other === undefined ? "it has no kind in front" : `"${other}" is no kind of store`);
+    throw unusable(other === undefined ? "it has no kind in front" : `"${other}" is not a kind of store`);
   }
   const parts = partsOf(text.slice(`${scheme}://`.length));
   const tlsFiles = tlsFilesIn(parts, s === "" ? "rediss… in place of redis… begins" : undefined);

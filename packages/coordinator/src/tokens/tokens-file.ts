@@ -8,7 +8,7 @@ import { isUtf8 } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import process from "node:process";
 import { commandLine, PRINTABLE_PATTERN, shellWord } from "@callnumber/protocol/api";
-import { namespaceSchema } from "@callnumber/protocol/schemas";
+import { faultOf, namespaceSchema, SECRET_SCHEMA_WORDS } from "@callnumber/protocol/schemas";
 import * as z from "zod";
 import { ROLES } from "../http/auth.js";
 import { faultOfMode, readWholeFile, type WholeFile } from "../platform/private-file.js";
@@ -124,9 +124,9 @@ function parseRecord(line: string, errorFor: (reason: string) => TokensFileError
     json = JSON.parse(line);
   } catch {
     // The parser's message quotes the line.
-    throw errorFor("it is no JSON");
+    throw errorFor("it is not JSON");
   }
-  const { data, error } = recordSchema.safeParse(json);
+  const { data, error } = recordSchema.safeParse(json, SECRET_SCHEMA_WORDS);
   if (data !== undefined) return data;
   throw errorFor(error.issues.map(reasonOf).join("; "));
 }
@@ -134,7 +134,7 @@ function parseRecord(line: string, errorFor: (reason: string) => TokensFileError
 function reasonOf({ code, path, message }: z.core.$ZodIssue): string {
   // The name of an unknown field is part of the line.
   if (code === "unrecognized_keys") return "it has a field that no token has";
-  return path.length === 0 ? "it is no JSON object" : `${path[0] as string}: ${message}`;
+  return path.length === 0 ? "it is not a JSON object" : faultOf(String(path[0]), message);
 }
 
 const ROOT_UID = 0;
@@ -171,7 +171,7 @@ export function readTokensFileIfThere(path: string, reader: Reader = {}): Tokens
   const file = wholeFile(path, reader);
   if (file === undefined) return undefined;
   const { bytes, stats } = file;
-  if (!isUtf8(bytes)) throw new TokensFileError(`the tokens file ${path} is no text in UTF-8`);
+  if (!isUtf8(bytes)) throw new TokensFileError(`the tokens file ${path} is not text in UTF-8`);
   const { mode, uid, gid } = stats;
   return { records: recordsIn(bytes.toString(), path), mode: mode & 0o777, uid, gid };
 }

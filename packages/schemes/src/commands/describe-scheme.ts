@@ -132,7 +132,7 @@ function describeFailure(failure: Failure, scheme: Scheme, load: Load): string {
   const { endsMs, lastsSeconds, coordination } = scheme.facts;
   switch (failure) {
     case "clock goes back":
-      return "a clock that goes back: 60 s back, it refuses until the clock is where it was";
+      return "a clock that goes back: 60 s back, it rejects until the clock is where it was";
     case "two nodes alike":
       return describeNodesAlike(scheme, load);
     case "space used up":
@@ -155,7 +155,7 @@ function describeNodesAlike({ fields, facts }: Scheme, { nodes }: Load): string 
   const isDrawn =
     facts.failures.includes("birthday") ||
     fieldsOfKind(fields, "sequence").some(({ source }) => source.first === "random");
-  const alike = `two nodes alike: ${isDrawn ? "only chance keeps their numbers apart" : "they make the same numbers"}`;
+  const alike = `two nodes alike: ${isDrawn ? "only chance keeps their numbers apart" : "they generate the same numbers"}`;
   const count = formatCount(facts.nodes);
   if (!nodeSourcesOf(fields).includes("mac hash")) return `${alike}; there are ${count} numbers to assign`;
   const chance = formatChance(chanceOfRepeat(facts.nodes, nodes));

@@ -4,7 +4,7 @@ import type { Load } from "../chances.js";
 import type { Facts } from "../facts.js";
 import { capacityOf } from "../fields.js";
 import { SCHEMES } from "../index.js";
-import type { Minted, Scheme } from "../scheme.js";
+import type { Generated, Scheme } from "../scheme.js";
 import { seededRandom } from "../simulation/random.js";
 import { schemeInFull } from "./describe-scheme.js";
 import { formatChance, formatCount, formatDay, formatLoad, formatSpan, valuesAsJson, YEAR_S } from "./format.js";
@@ -135,9 +135,9 @@ function schemeAsJson(scheme: Scheme, load: Load): object {
 const SAMPLE_MS = Date.UTC(2018, 5, 9, 10);
 const SAMPLE_RUN = 99n;
 
-/** A number that no archive gets: minted under a clock of the past, with random numbers that are the same every time. */
-function sampleOf(scheme: Scheme): Minted {
-  const step = scheme.mint({
+/** A number that no archive gets: generated under a clock of the past, with random numbers that are the same every time. */
+function sampleOf(scheme: Scheme): Generated {
+  const step = scheme.generate({
     clock: { nowMs: () => SAMPLE_MS },
     random: seededRandom("sample"),
     node: { given: 3, server: 1, pid: 14_013, macs: ["de:ad:be:ef:00:01"] },
@@ -145,6 +145,6 @@ function sampleOf(scheme: Scheme): Minted {
     disk: new Map(),
     counter: { next: () => SAMPLE_RUN },
   });
-  if (step.outcome === "minted") return step;
+  if (step.outcome === "generated") return step;
   throw new Error(`${scheme.name} waits before its first number`);
 }

@@ -1,9 +1,9 @@
-/** What minting takes from this machine: its clock, random numbers, process id and MAC addresses; and what the command line must state. */
+/** What generating takes from this machine: its clock, random numbers, process id and MAC addresses; and what the command line must state. */
 import { randomBytes } from "node:crypto";
 import { networkInterfaces } from "node:os";
 import { pid } from "node:process";
 import { capacityOf, type NodeSource, nodeFields, nodeSourcesOf } from "../fields.js";
-import type { Memory, MintContext, NodeIdentity, Scheme } from "../scheme.js";
+import type { GenerateContext, Memory, NodeIdentity, Scheme } from "../scheme.js";
 import { EXACT_BELOW, uniformBelow } from "../simulation/random.js";
 
 /** What the command line states. */
@@ -51,7 +51,11 @@ function assertStated({ name, fields }: Scheme, from: NodeSource, options: NodeO
 }
 
 /** @param memoryOf returns the state under names of one kind: a sequence and a counter may have the same name. */
-export function machineContext(scheme: Scheme, node: NodeIdentity, memoryOf: (kind: string) => Memory): MintContext {
+export function machineContext(
+  scheme: Scheme,
+  node: NodeIdentity,
+  memoryOf: (kind: string) => Memory,
+): GenerateContext {
   const counted = memoryOf("counter");
   return {
     clock: { nowMs: Date.now },

@@ -62,10 +62,10 @@ function parseInFull(text: string, schemes: readonly Scheme[], io: SchemesIo): s
 }
 
 function noNumber(text: string, schemes: readonly Scheme[]): string {
-  return `${quoted(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}: ${whyNone(text, schemes)}`;
+  return `${quoted(text)} is not a number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}: ${whyNone(text, schemes)}`;
 }
 
-/** One line, also for what is no number: a program counts them. */
+/** One line, also for what is not a number: a program counts them. */
 function parseAsJson(text: string, schemes: readonly Scheme[], { call, jsonLine }: SchemesIo): string {
   const candidates = likeliest(text, schemes);
   if (candidates.length > 0) return jsonLine({ text, schemes: candidates.map(candidateAsJson) });

@@ -1,4 +1,4 @@
-/** `schemes simulate`: mints with every scheme in scenarios where something is wrong, and compares the repeats with the theory. */
+/** `schemes simulate`: generates with every scheme in scenarios where something is wrong, and compares the repeats with the theory. */
 import { randomInt } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Command } from "commander";
@@ -35,13 +35,13 @@ export function simulateCommand(io: SchemesIo): Command {
   return new Command("simulate")
     .summary("Count repeats where clocks, nodes and counters are wrong")
     .description(
-      "Mints with every numbering scheme in simulated scenarios, each with one thing wrong, and counts exactly how many numbers were made " +
+      "Generates with every numbering scheme in simulated scenarios, each with one thing wrong, and counts exactly how many numbers were made " +
         "before, next to how many the theory expects. A repeat is a finding, no failure: the exit code is 0. It is 1 only where count and " +
         "theory disagree.",
     )
     .option("--scheme <names...>", "only these schemes", someSchemes)
     .option("--scenario <names...>", "only these scenarios", someOf("scenario", SCENARIOS))
-    .option("--nodes <n>", "processes that mint", integerBetween(2, NODES_MAX), 10)
+    .option("--nodes <n>", "processes that generate", integerBetween(2, NODES_MAX), 10)
     .option(
       "--numbers <n>",
       "numbers of each scheme in each scenario, all nodes together",
@@ -97,11 +97,11 @@ async function simulateAndPrint(options: Options, io: SchemesIo): Promise<void> 
 
 /** What was done, and whether it was as expected. */
 function summaryOf(outcomes: readonly Outcome[], schemeCount: number, scenarioCount: number): string {
-  const minted = outcomes.reduce((sum, outcome) => sum + outcome.minted, 0);
+  const generated = outcomes.reduce((sum, outcome) => sum + outcome.generated, 0);
   const repeating = new Set(outcomes.filter(({ repeats }) => repeats > 0).map(({ scheme }) => scheme)).size;
   const wrong = outcomes.filter(({ plausible }) => !plausible).length;
   return (
-    `Minted ${grouped(minted)} numbers: schemes ${schemeCount}, scenarios ${scenarioCount}. Schemes that repeated a number: ${repeating}. ` +
+    `Generated ${grouped(generated)} numbers: schemes ${schemeCount}, scenarios ${scenarioCount}. Schemes that repeated a number: ${repeating}. ` +
     (wrong === 0 ? "Every count is as the theory expects." : `Counts that the theory does not expect: ${wrong}.`)
   );
 }
@@ -138,8 +138,8 @@ export function scenarioTable({ name, title }: Scenario, outcomes: readonly Outc
   ].join("\n");
 }
 
-function isShown({ repeats, theory, waited, refused, plausible }: Outcome): boolean {
-  return repeats > 0 || theory.expected >= SHOWN_FROM || waited > 0 || totalOf(refused) > 0 || !plausible;
+function isShown({ repeats, theory, waited, rejected, plausible }: Outcome): boolean {
+  return repeats > 0 || theory.expected >= SHOWN_FROM || waited > 0 || totalOf(rejected) > 0 || !plausible;
 }
 
 function columnsFor(outcomes: readonly Outcome[]): readonly Column<Outcome>[] {
@@ -149,7 +149,7 @@ function columnsFor(outcomes: readonly Outcome[]): readonly Column<Outcome>[] {
   };
   return [
     { heading: "SCHEME", cellOf: ({ scheme: { name } }) => name, shrinksTo: 12, expendability: 0 },
-    right("MINTED", 1, ({ minted }) => grouped(minted)),
+    right("GENERATED", 1, ({ generated }) => grouped(generated)),
     {
       ...right("REPEATS", 0, ({ repeats }) => grouped(repeats)),
       styleOf: ({ repeats }) => (repeats > 0 ? "red" : undefined),
@@ -157,15 +157,15 @@ function columnsFor(outcomes: readonly Outcome[]): readonly Column<Outcome>[] {
     right("EXPECTED", 0, ({ theory: { expected } }) => formatCount(expected)),
     { heading: "BY", cellOf: ({ theory: { kind } }) => (kind === "none" ? "promise" : kind), expendability: 2 },
     right("WAITED", 3, ({ waited }) => grouped(waited)),
-    right("REFUSED", 3, ({ refused }) => grouped(totalOf(refused))),
+    right("Rejected", 3, ({ rejected }) => grouped(totalOf(rejected))),
   ];
 }
 
-function totalOf({ clock_moved_backward, number_space_exhausted }: Outcome["refused"]): number {
+function totalOf({ clock_moved_backward, number_space_exhausted }: Outcome["rejected"]): number {
   return clock_moved_backward + number_space_exhausted;
 }
 
-export function outcomeAsJson({ scheme, minted, repeats, waited, refused, theory, plausible }: Outcome): object {
+export function outcomeAsJson({ scheme, generated, repeats, waited, rejected, theory, plausible }: Outcome): object {
   const { kind, expected } = theory;
-  return { scheme: scheme.name, minted, repeats, expected, theory: kind, waited, refused, plausible };
+  return { scheme: scheme.name, generated, repeats, expected, theory: kind, waited, rejected, plausible };
 }

@@ -1,6 +1,6 @@
 /**
- * What minting remembers from one process to the next: last sequences, the counter of tickets, the last time of a clock. One process at a time
- * has the file; what is minted is on the disk before it is printed, so that a crash loses numbers and repeats none.
+ * What generating remembers from one process to the next: last sequences, the counter of tickets, the last time of a clock. One process at a time
+ * has the file; what is generated is on the disk before it is printed, so that a crash loses numbers and repeats none.
  * A file that is missing or damaged is never taken for an empty one: all numbers would start again.
  */
 import {
@@ -18,10 +18,10 @@ import {
 import { dirname } from "node:path";
 import type { Memory } from "../scheme.js";
 
-/** A state file that can't be used. Nothing was minted. */
+/** A state file that can't be used. Nothing was generated. */
 export class StateFileError extends Error {
   override readonly name = "StateFileError";
-  readonly code = "mint_state_unusable";
+  readonly code = "generator_state_unusable";
 }
 
 export interface StateFile {
@@ -33,7 +33,7 @@ export interface StateFile {
   close(): void;
 }
 
-const WHAT = "the last numbers of callnumber schemes mint; numbers repeat where this file is lost or restored";
+const WHAT = "the last numbers of callnumber schemes generate; numbers repeat where this file is lost or restored";
 const FILE_MODE = 0o600;
 
 /**
@@ -83,7 +83,7 @@ function lock(path: string): () => void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new StateFileError(
-      `another process mints with ${path}: ${name} exists. If no such process runs, remove that file and try again`,
+      `another process generates with ${path}: ${name} exists. If no such process runs, remove that file and try again`,
     );
   }
   return () => rmSync(name, { force: true });
@@ -92,18 +92,18 @@ function lock(path: string): () => void {
 function readState(path: string, create: boolean): Map<string, bigint> {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined && create) {
-    // Before anything is minted: a directory that can't be written is found now.
+    // Before anything is generated: a directory that can't be written is found now.
     replaceFile(path, textOf(new Map()));
     return new Map();
   }
   if (stats === undefined) {
     throw new StateFileError(
-      `there is no state file ${path}. If numbers were minted before, find it: without it they start again, and repeat. ` +
+      `there is no state file ${path}. If numbers were generated before, find it: without it they start again, and repeat. ` +
         "Pass --create for the very first ones",
     );
   }
   // A pipe would block the process, and a device has no end.
-  if (!stats.isFile()) throw new StateFileError(`${path} is no file`);
+  if (!stats.isFile()) throw new StateFileError(`${path} is not a file`);
   if (stats.nlink > 1) {
     throw new StateFileError(
       `${path} has a second name (a hard link), under which it would stay as it is now, and numbers repeat. Remove the other name`,
@@ -112,7 +112,7 @@ function readState(path: string, create: boolean): Map<string, bigint> {
   const values = valuesIn(readFileSync(path, "utf8"));
   if (values !== undefined) return values;
   throw new StateFileError(
-    `${path} is no state of callnumber schemes mint, or is damaged. Its content can't be guessed`,
+    `${path} is not a state of callnumber schemes generate, or is damaged. Its content can't be guessed`,
   );
 }
 

@@ -20,7 +20,7 @@ export const snowflake2015 = defineScheme({
   name: "snowflake-2015",
   title: "A Snowflake since 2015, its node from the MAC addresses",
   fields: [
-    { name: "sign", width: { bits: 1 }, source: { kind: "fixed", value: 0, others: "refused" } },
+    { name: "sign", width: { bits: 1 }, source: { kind: "fixed", value: 0, others: "rejected" } },
     {
       name: "time",
       width: { bits: 41 },
@@ -37,7 +37,7 @@ export const twitterSnowflake = defineScheme({
   name: "twitter-snowflake",
   title: "Twitter's Snowflake: 41 bits of milliseconds, data centre, worker, sequence",
   fields: [
-    { name: "sign", width: { bits: 1 }, source: { kind: "fixed", value: 0, others: "refused" } },
+    { name: "sign", width: { bits: 1 }, source: { kind: "fixed", value: 0, others: "rejected" } },
     {
       name: "time",
       width: { bits: 41 },

@@ -1,5 +1,5 @@
 /**
- * UUIDs of RFC 4122 and 9562: of `uuid` version 4 is minted, all others are only read. The fields are those of version 1, whose time has three parts; in
+ * UUIDs of RFC 4122 and 9562: of `uuid` version 4 is generated, all others are only read. The fields are those of version 1, whose time has three parts; in
  * other versions they are only places.
  */
 import { defineScheme } from "../define-scheme.js";
@@ -16,7 +16,7 @@ const ENCODINGS = [
 
 export const uuid = defineScheme({
   name: "uuid",
-  title: "UUID, version 4 when minted",
+  title: "UUID, version 4 when generated",
   fields: [
     { name: "timeLow", width: { bits: 32 }, source: { kind: "random", from: 0, to: 2 ** 32 - 1 } },
     { name: "timeMid", width: { bits: 16 }, source: { kind: "random", from: 0, to: 2 ** 16 - 1 } },
@@ -40,9 +40,9 @@ export const uuidv7 = defineScheme({
   title: "UUID of version 7: milliseconds, then random bits",
   fields: [
     { name: "time", width: { bits: 48 }, source: { kind: "clock", unitMs: 1, epochMs: 0 } },
-    { name: "version", width: { bits: 4 }, source: { kind: "fixed", value: 7, others: "refused" } },
+    { name: "version", width: { bits: 4 }, source: { kind: "fixed", value: 7, others: "rejected" } },
     { name: "randomA", width: { bits: 12 }, source: { kind: "random", from: 0, rises: true } },
-    { name: "variant", width: { bits: 2 }, source: { kind: "fixed", value: RFC_4122, others: "refused" } },
+    { name: "variant", width: { bits: 2 }, source: { kind: "fixed", value: RFC_4122, others: "rejected" } },
     { name: "randomB", width: { bits: 62 }, source: { kind: "random", from: 0, rises: true } },
   ],
   encodings: ENCODINGS,

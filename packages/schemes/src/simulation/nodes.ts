@@ -1,6 +1,6 @@
 /** The simulated machines, each with one importer on it, and the central counters that they share. */
 import { capacityOf, type Field, type NodeSource, nodeFields } from "../fields.js";
-import type { Clock, Memory, MintContext, NodeIdentity } from "../scheme.js";
+import type { Clock, GenerateContext, Memory, NodeIdentity } from "../scheme.js";
 
 /** The day of the examples in the documents that describe the schemes; after every epoch. */
 const START_MS = Date.UTC(2018, 5, 9, 10);
@@ -80,7 +80,7 @@ export class SimulatedCounters {
   #requestCount = 0;
 
   /** The counter of this node: there is one for each server where a scheme has servers that count. */
-  counterFor(node: SimulatedNode, perServer: boolean): MintContext["counter"] {
+  counterFor(node: SimulatedNode, perServer: boolean): GenerateContext["counter"] {
     return {
       next: () => {
         const server = perServer ? node.identity.server : 0;

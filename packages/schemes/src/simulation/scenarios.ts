@@ -1,5 +1,5 @@
 /** The scenarios in which every scheme is simulated: what is wrong in each, and nothing else. */
-import { hashOfMacs } from "../minting.js";
+import { hashOfMacs } from "../generating.js";
 import type { Random } from "../scheme.js";
 import type { SimulatedCounters, SimulatedNodes } from "./nodes.js";
 
@@ -13,7 +13,7 @@ interface Stage {
   readonly newPid: () => number;
 }
 
-/** Something that goes wrong while numbers are minted, or nothing. */
+/** Something that goes wrong while numbers are generated, or nothing. */
 export interface Scenario {
   /** As on the command line. */
   readonly name: string;

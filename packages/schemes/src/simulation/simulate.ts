@@ -1,6 +1,6 @@
 /** Simulates schemes in scenarios and counts repeats: every number is kept and compared, and nothing is sampled. */
 import { nodeSourcesOf } from "../fields.js";
-import { type MintContext, type Scheme, SchemeError, type SchemeErrorCode } from "../scheme.js";
+import { type GenerateContext, type Scheme, SchemeError, type SchemeErrorCode } from "../scheme.js";
 import { createNodes, pidGenerator, SimulatedCounters, type SimulatedNode } from "./nodes.js";
 import { seededRandom } from "./random.js";
 import { distinctMacs, type Scenario } from "./scenarios.js";
@@ -39,13 +39,13 @@ interface ScenarioOutcomes {
 /** What one scheme did in one scenario. */
 export interface Outcome {
   readonly scheme: Scheme;
-  readonly minted: number;
-  /** Numbers that had been made before: minted less different ones. */
+  readonly generated: number;
+  /** Numbers that had been made before: generated less different ones. */
   readonly repeats: number;
   /** Numbers that came after a wait. */
   readonly waited: number;
   /** Numbers that were requested and never made, by the reason. */
-  readonly refused: Readonly<Record<SchemeErrorCode, number>>;
+  readonly rejected: Readonly<Record<SchemeErrorCode, number>>;
   readonly theory: Expectation;
   /** False where count and theory disagree by more than chance can: a bug in the scheme, the theory or the simulation. */
   readonly plausible: boolean;
@@ -86,25 +86,25 @@ function outcomeOf(scheme: Scheme, scenario: Scenario, macs: readonly string[], 
 
   const made = new Set<string>();
   const theory = repeatTheory(scheme.fields);
-  const refused = { clock_moved_backward: 0, number_space_exhausted: 0 };
-  let minted = 0;
+  const rejected = { clock_moved_backward: 0, number_space_exhausted: 0 };
+  let generated = 0;
   let waited = 0;
   /** Waits as long as the scheme requests, by a clock that may be wrong, and tries again. */
-  const requestOne = (node: SimulatedNode, context: MintContext): void => {
+  const requestOne = (node: SimulatedNode, context: GenerateContext): void => {
     node.trueMs += random.gap(gapMs);
     try {
-      let step = scheme.mint(context);
+      let step = scheme.generate(context);
       if (step.outcome === "wait") waited++;
       while (step.outcome === "wait") {
         node.trueMs += Math.max(step.untilMs - node.readMs, 1);
-        step = scheme.mint(context);
+        step = scheme.generate(context);
       }
-      minted++;
+      generated++;
       made.add(step.text);
       theory.add(node);
     } catch (error) {
       if (!(error instanceof SchemeError)) throw error;
-      refused[error.code]++;
+      rejected[error.code]++;
     }
   };
 
@@ -133,7 +133,7 @@ function outcomeOf(scheme: Scheme, scenario: Scenario, macs: readonly string[], 
   requestUntil(1);
 
   const expectation = theory.expectation();
-  const repeats = minted - made.size;
+  const repeats = generated - made.size;
   const plausible = isPlausible(repeats, expectation);
-  return { scheme, minted, repeats, waited, refused, theory: expectation, plausible };
+  return { scheme, generated, repeats, waited, rejected, theory: expectation, plausible };
 }

@@ -1,10 +1,10 @@
 /**
- * How many repeats must or may occur, computed from which process made how many numbers when: from the clocks, counters and processes of the
+ * How many repeats must or may occur, computed from which process generated how many numbers when: from the clocks, counters and processes of the
  * simulation, never from a number, so that a bug in a scheme can't hide in the theory.
  */
 import { expm1Less, log1pLess } from "../birthday.js";
 import { capacityOf, type Field, fieldsOfKind, nodeFields, nodeSourcesOf, type SequenceScope } from "../fields.js";
-import { hashOfMacs } from "../minting.js";
+import { hashOfMacs } from "../generating.js";
 import type { NodeIdentity } from "../scheme.js";
 import { drawnOf, type ValueClass } from "../shape.js";
 import type { SimulatedNode } from "./nodes.js";
@@ -24,7 +24,7 @@ export interface Expectation {
 interface Counting {
   /** Names the cell of a number that this node made, and what counted it: a process, a disk, one request of a counter. */
   readonly keyOf: (node: SimulatedNode, identity: string, unit: number) => readonly [cell: string, counter: string];
-  /** What to expect where each counter made so many numbers of each cell. */
+  /** What to expect where each counter generated so many numbers of each cell. */
   readonly expectation: (cells: Cells, fields: readonly Field[]) => Expectation;
 }
 

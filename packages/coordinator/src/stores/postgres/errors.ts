@@ -7,8 +7,8 @@ import { type PostgresAddress, serverOf } from "./address.js";
 
 /** What an operator must change, by SQLSTATE. */
 const HINTS: Readonly<Record<string, string>> = {
-  "28P01": "it refuses user or password",
-  "28000": "it refuses this user from here: see its pg_hba.conf",
+  "28P01": "it rejects user or password",
+  "28000": "it rejects this user from here: see its pg_hba.conf",
   "3D000": "it has no such database: create it",
   "42501":
     "its rights do not let this user do that. What a coordinator needs is in deploy/postgres/coordinator.sql; init, recover and move need the owner's user",
@@ -43,10 +43,10 @@ export function asStoreError(error: unknown, address: PostgresAddress): Coordina
     const remedy = `Restore the schema "${address.schema}", or another program has changed it`;
     return as("store_corrupt", `the store's tables can't be used: ${text}. ${remedy}`);
   }
-  const refused = `PostgreSQL at ${server} refused:`;
+  const rejected = `PostgreSQL at ${server} rejected:`;
   const denied = state === "42501" ? FUNCTION_DENIED.exec(message)?.[1] : undefined;
-  if (denied === undefined) return as("store_unavailable", `${refused} ${HINTS[state] ?? text}`);
-  return as("store_epoch_unreadable", `${refused} ${text}. Grant EXECUTE on ${denied} to the coordinator's user`);
+  if (denied === undefined) return as("store_unavailable", `${rejected} ${HINTS[state] ?? text}`);
+  return as("store_epoch_unreadable", `${rejected} ${text}. Grant EXECUTE on ${denied} to the coordinator's user`);
 }
 
 /** Five characters; undefined for an error that is not the server's: EPIPE has five, too. */

@@ -107,8 +107,8 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
     const names = missing.map(({ namespace }) => namespace);
     yield {
       code: "quorum_missing",
-      what: `a commit waits for ${waited} of the ${needed} standbys of ${names.join(", ")}: a promoted one could lack a lease`,
-      remedy: `connect the standbys first, then synchronous_standby_names = 'ANY ${needed} (…)' with their names`,
+      what: `commits wait for ${waited} of ${needed} standbys of ${names.join(", ")}, so a promoted one could lack a lease`,
+      remedy: `connect them, then synchronous_standby_names = 'ANY ${needed} (…)' with their names`,
       override,
       namespaces: names,
     };

@@ -7,7 +7,7 @@ import { escapeAndShorten } from "../../text.js";
 const SERVER_HINTS: Readonly<Record<string, string>> = {
   NOAUTH:
     "it asks for a password: put the store's URL with user and password into CALLNUMBER_STORE, or into a file that CALLNUMBER_STORE_FILE names",
-  WRONGPASS: "it refuses user or password",
+  WRONGPASS: "it rejects user or password",
   NOPERM:
     "its ACL does not let this user do that. What a coordinator needs is in deploy/redis/make-acl.sh; recover and move need the operator's user",
   READONLY: "it is a replica: point the store's URL at the master",
@@ -44,7 +44,7 @@ export function asStoreError(error: unknown, namespace: string, server: string):
   const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
   const explanation =
     name === "ReplyError"
-      ? `Redis at ${server} refused: ${hint ?? message}`
+      ? `Redis at ${server} rejected: ${hint ?? message}`
       : `Redis at ${server} can't be reached: ${NOT_REDIS.test(text) ? "what answers there does not speak the Redis protocol" : message}`;
   // The client's own error holds the command that was sent.
   const cause = Object.assign(new Error(message), { name });

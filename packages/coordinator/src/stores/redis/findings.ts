@@ -150,7 +150,7 @@ function* whatStopsLeasing(info: InfoReader, { namespaces }: ServerUse): Generat
   if (policy !== undefined && hasMemoryLimit(info)) {
     yield {
       code: "store_eviction_enabled",
-      what: `when its memory is full it deletes keys (${policy}), and the counter may be among them`,
+      what: `when it is full, it deletes keys (${policy}), perhaps the counter`,
       remedy: "maxmemory-policy noeviction",
       override: "eviction",
     };

@@ -205,7 +205,7 @@ export const RETENTION_FIELDS = ["days", "through", "leasedAtMs"] as const;
 export function retentionIn(fields: readonly (string | null)[]): Retention {
   const [days, through, leasedAtMs] = fields.map((field) => field ?? "0");
   const retention = wholesIn({ days, through, leasedAtMs });
-  if (retention === undefined) throw corrupt("the retention of its leases is no whole number");
+  if (retention === undefined) throw corrupt("the retention of its leases is not a whole number");
   return retention;
 }
 

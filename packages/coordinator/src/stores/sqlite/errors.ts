@@ -67,7 +67,7 @@ export function missing(path: string): CoordinatorError {
   return new CoordinatorError(
     "store_not_found",
     `there is no store at ${path}. If an archive has call numbers, find its store: a volume to mount, another directory or ` +
-      `user. To begin a new one: callnumber serve --create --store ${shellWord(`sqlite:${path}`)}`,
+      `user. To begin a new one: \`callnumber serve --create --store ${shellWord(`sqlite:${path}`)}\``,
   );
 }
 
@@ -76,7 +76,7 @@ export function notLocal(path: string, networkFileSystem: string): CoordinatorEr
   return new CoordinatorError(
     "store_unavailable",
     `the store ${path} would lie on a network file system (${networkFileSystem}), where locks may not hold. Put it on a local disk, ` +
-      "or use Redis; or pass --allow-network-file-system if one machine alone uses it",
+      "or pass --allow-network-file-system if one machine alone uses it",
   );
 }
 

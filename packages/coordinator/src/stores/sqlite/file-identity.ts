@@ -101,8 +101,8 @@ function copied(
 ): CoordinatorError {
   return new CoordinatorError(
     "store_copied",
-    `${path} is a copy: the store was made in ${describe(kept)}, and this is ${describe(found)}. If the original exists, use it: both would lease the ` +
-      `same runs. If it is lost, run \`${commandLine("recover", namespace)}\``,
+    `${path} is a copy: the store was made in ${describe(kept)}, and this is ${describe(found)}. Use the original: both would lease the same runs. ` +
+      `If it is lost, run \`${commandLine("recover", namespace)}\``,
   );
 }
 
@@ -111,5 +111,5 @@ function describe(identity: FileIdentity | undefined): string {
   if (identity.inode === BACKUP_INODE) return "a backup";
   const { inode, birthNs } = identity;
   const born = birthNs === null ? "" : ` of ${new Date(Number(BigInt(birthNs) / 1_000_000n)).toISOString()}`;
-  return `the file with inode ${inode}${born}`;
+  return `inode ${inode}${born}`;
 }

@@ -1,4 +1,4 @@
-/** Minting by command: what the machine gives, waits and batches, and the state file, which is on the disk before a number is written. */
+/** Generating by command: what the machine gives, waits and batches, and the state file, which is on the disk before a number is written. */
 import {
   linkSync,
   mkdirSync,
@@ -13,10 +13,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { generateBatches } from "../src/commands/generate.js";
 import { machineContext, nodeIdentity } from "../src/commands/machine.js";
-import { mintBatches } from "../src/commands/mint.js";
 import { openStateFile, StateFileError } from "../src/commands/state-file.js";
-import { type MintContext, type MintStep, type Scheme, SchemeError } from "../src/index.js";
+import { type GenerateContext, type GenerateStep, type Scheme, SchemeError } from "../src/index.js";
 import { seededRandom } from "../src/simulation/random.js";
 import { schemeNamed } from "./helpers.js";
 
@@ -44,21 +44,21 @@ describe.each([
   );
 });
 
-describe("mintBatches", () => {
-  const number = (text: string) => ({ outcome: "minted", text, values: {} }) as const;
+describe("generateBatches", () => {
+  const number = (text: string) => ({ outcome: "generated", text, values: {} }) as const;
 
-  /** Mints from a scheme that takes these steps, the last one forever, and returns the batches, and what ended them. */
-  async function batchesOf(steps: readonly (MintStep | SchemeError)[], count: number) {
+  /** Generates from a scheme that takes these steps, the last one forever, and returns the batches, and what ended them. */
+  async function batchesOf(steps: readonly (GenerateStep | SchemeError)[], count: number) {
     const batches: string[] = [];
     let place = 0;
-    const mint = (): MintStep => {
-      const step = steps[Math.min(place++, steps.length - 1)] as MintStep | SchemeError;
+    const generate = (): GenerateStep => {
+      const step = steps[Math.min(place++, steps.length - 1)] as GenerateStep | SchemeError;
       if (step instanceof SchemeError) throw step;
       return step;
     };
-    const context = { clock: { nowMs: Date.now } } as Partial<MintContext> as MintContext;
+    const context = { clock: { nowMs: Date.now } } as Partial<GenerateContext> as GenerateContext;
     try {
-      for await (const batch of mintBatches({ mint } as Partial<Scheme> as Scheme, context, count)) {
+      for await (const batch of generateBatches({ generate } as Partial<Scheme> as Scheme, context, count)) {
         batches.push(batch.length > 3 ? `${batch.length}` : batch.map(({ text }) => text).join(" "));
       }
     } catch (error) {
@@ -76,11 +76,11 @@ describe("mintBatches", () => {
       3,
       ["a", "b c"],
     ],
-  ] as const)("mintBatches %s", async (_, steps, count, batches) => {
+  ] as const)("generateBatches %s", async (_, steps, count, batches) => {
     expect(await batchesOf(steps, count)).toEqual({ batches });
   });
 
-  test("mintBatches ends a batch before an error, and throws it", async () => {
+  test("generateBatches ends a batch before an error, and throws it", async () => {
     const error = new SchemeError("clock_moved_backward", "the clock went back");
     expect(await batchesOf([number("a"), number("b"), error], 3)).toEqual({ batches: ["a b"], error });
   });
@@ -135,7 +135,7 @@ describe("the state file", () => {
     ["has another content", () => '{"values":{}}'],
     ["has a negative number", (text: string) => text.replace('"41"', '"-41"')],
     ["has a name twice", (text: string) => text.replace('"disk:a": "41"', '"disk:a": "40",\n    "disk:a": "41"')],
-    ["is no object", () => "null"],
+    ["is not an object", () => "null"],
   ])("a state file that %s is rejected and left as it is", (_, damage) => {
     const path = join(newDirectory(), "state.json");
     write41(path);
@@ -153,7 +153,7 @@ describe("the state file", () => {
     symlinkSync(path, link);
     const state = openStateFile(link, false);
     for (const name of [path, link]) {
-      expect(() => openStateFile(name, false)).toThrow(/another process mints with .*remove that file/);
+      expect(() => openStateFile(name, false)).toThrow(/another process generates with .*remove that file/);
     }
     state.memory("disk").set("a", 43n);
     state.save();

@@ -6,14 +6,14 @@ import type { ClientOptions } from "@callnumber/client";
 import { type Program, type SpawnProgram, startProgram } from "./coordinator-process.js";
 import type { Workplace } from "./load.js";
 
-export interface MintingSettings
+export interface GeneratingSettings
   extends Pick<ClientOptions, "coordinator" | "namespace" | "holder" | "expectedStoreId">,
     Pick<ClientOptions, "spareRuns" | "maxRunsPerLease" | "waitTimeoutMs" | "requestTimeoutMs"> {
   /** How many call numbers at once. */
   readonly takeCount: number;
   /** Between two takes, ms. */
   readonly pauseMs: number;
-  /** After its first numbers it forks, and both processes make numbers. Default: it is in JavaScript. */
+  /** After its first numbers it forks, and both processes generate numbers. Default: it is in JavaScript. */
   readonly isInPython?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface MintingSettings
  * What such an importer reports: runs arrived; a request failed and will be repeated (`away`); a call failed, because no run came in
  * time (`refused`); its client has stopped permanently (`alarm`).
  */
-export type MintingEvent = { readonly atMs: number; readonly pid?: number } & (
+export type GeneratingEvent = { readonly atMs: number; readonly pid?: number } & (
   | {
       readonly event: "lease";
       readonly storeId: string;
@@ -36,22 +36,22 @@ export type MintingEvent = { readonly atMs: number; readonly pid?: number } & (
 export function noteEvent(
   { received, codes }: Pick<Workplace, "received" | "codes">,
   importer: string,
-  event: MintingEvent,
+  event: GeneratingEvent,
 ): void {
   const ofProcess = event.pid === undefined ? importer : `${importer} (${event.pid})`;
   if (event.event === "lease") received.note({ importer: ofProcess, receivedAtMs: event.atMs, ...event });
   else codes.add(event.code);
 }
 
-export interface MintingListener {
+export interface GeneratingListener {
   /** Call numbers, cut wherever the pipe cut them. */
   readonly onWritten: (piece: Buffer) => void;
-  readonly onEvent: (event: MintingEvent) => void;
+  readonly onEvent: (event: GeneratingEvent) => void;
 }
 
-export class MintingProcess {
+export class GeneratingProcess {
   /** What it reported. */
-  readonly events: MintingEvent[] = [];
+  readonly events: GeneratingEvent[] = [];
   leaseCount = 0;
   byteCount = 0;
   writtenAtMs = 0;
@@ -62,12 +62,12 @@ export class MintingProcess {
 
   /** Makes its first request at once. */
   constructor(
-    readonly settings: MintingSettings,
-    { onWritten, onEvent }: MintingListener,
+    readonly settings: GeneratingSettings,
+    { onWritten, onEvent }: GeneratingListener,
     spawn?: SpawnProgram,
   ) {
     const { isInPython = false, ...given } = settings;
-    const program = isInPython ? "minting-process.py" : "minting-process.mjs";
+    const program = isInPython ? "generating-process.py" : "generating-process.mjs";
     this.#program = startProgram(program, given, spawn, { stdio: ["pipe", "pipe", "pipe", "pipe"] });
     const { child } = this.#program;
     child.stdout?.on("data", (piece: Buffer) => {
@@ -77,7 +77,7 @@ export class MintingProcess {
     });
     child.stdin?.on("error", () => {}); // It has ended.
     createInterface(child.stdio[3] as Readable).on("line", (line) => {
-      const event = JSON.parse(line) as MintingEvent;
+      const event = JSON.parse(line) as GeneratingEvent;
       this.events.push(event);
       if (event.event === "lease") this.leaseCount++;
       onEvent(event);

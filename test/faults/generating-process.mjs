@@ -2,7 +2,7 @@
  * An importer as a process of its own, with the real client. Every call number that it makes goes to its standard output, eight
  * characters after the other; what happens to it goes to the file descriptor 3 as lines of JSON. It never gives up: when the client reports
  * why no run comes, it reports that and tries again, as a person would start it again. It stops when a line comes on its standard input. Its
- * settings come as JSON in the first parameter. minting-process.py is the same in Python.
+ * settings come as JSON in the first parameter. generating-process.py is the same in Python.
  */
 import { once } from "node:events";
 import { writeSync } from "node:fs";

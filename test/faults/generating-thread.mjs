@@ -1,4 +1,4 @@
-/** A thread of an importer, with a client of its own: makes so many call numbers, and gives them to the thread that started it. */
+/** A thread of an importer, with a client of its own: generates so many call numbers, and gives them to the thread that started it. */
 import { parentPort, workerData } from "node:worker_threads";
 import { createClient } from "@callnumber/client";
 

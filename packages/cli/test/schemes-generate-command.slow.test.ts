@@ -1,4 +1,4 @@
-/** `callnumber schemes mint` as real processes: numbers that are right, none twice, and never one that belongs to another message. */
+/** `callnumber schemes generate` as real processes: numbers that are right, none twice, and never one that belongs to another message. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -18,21 +18,21 @@ const STATED: Readonly<Record<string, string>> = {
   objectid: "--node 7",
   tickets: "--server 1",
 };
-const MINTABLE = SCHEMES.filter(({ name }) => name !== "call-number" && name !== "hash-12");
+const GENERATABLE = SCHEMES.filter(({ name }) => name !== "call-number" && name !== "hash-12");
 const KEEPING: ReadonlySet<string> = new Set(["chibrary-4-16-20", "tickets"]);
 
 const linesOf = (text: string) => text.trimEnd().split("\n");
 const wordsOf = (options: string, more: readonly string[] = []) => [
-  ...`schemes mint ${options}`.trim().split(/ +/),
+  ...`schemes generate ${options}`.trim().split(/ +/),
   ...more,
 ];
-const mint = (options: string, ...more: readonly string[]) => callnumber(wordsOf(options, more));
+const generate = (options: string, ...more: readonly string[]) => callnumber(wordsOf(options, more));
 
-describe("callnumber schemes mint", () => {
-  test.each(MINTABLE)("makes numbers of $name that parse again", async (scheme) => {
+describe("callnumber schemes generate", () => {
+  test.each(GENERATABLE)("generates numbers of $name that parse again", async (scheme) => {
     const { name } = scheme;
     const state = KEEPING.has(name) ? ["--state", join(await folderForTest(), "state.json"), "--create"] : [];
-    const { code, stdout, stderr } = await mint(`--scheme ${name} -n 300 ${STATED[name] ?? ""}`, ...state);
+    const { code, stdout, stderr } = await generate(`--scheme ${name} -n 300 ${STATED[name] ?? ""}`, ...state);
     // A process id of more bits than the scheme has is no fault of the command.
     if (code === 2) return expect(stderr).toMatch(/process ids up to 65535; this process is \d{6,}/);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -47,7 +47,7 @@ describe("callnumber schemes mint", () => {
   });
 
   test("--json prints each number with its fields on a line", async () => {
-    const { stdout } = await mint("--scheme twitter-snowflake --node 37 -n 2 --json");
+    const { stdout } = await generate("--scheme twitter-snowflake --node 37 -n 2 --json");
     const numbers = linesOf(stdout).map((line) => JSON.parse(line) as object);
     const number = { text: expect.stringMatching(/^\d{19}$/), fields: { sign: 0, datacenter: 1, worker: 5 } };
     expect(numbers).toMatchObject([number, number]);
@@ -55,14 +55,14 @@ describe("callnumber schemes mint", () => {
 
   test("--epoch counts from another day, which parse needs as well", async () => {
     const epoch = ["--epoch", "2014-10-01"];
-    const { stdout } = await mint("--scheme chibrary-3-32-8-4 --server 3", ...epoch);
+    const { stdout } = await generate("--scheme chibrary-3-32-8-4 --server 3", ...epoch);
     const parse = ["schemes", "parse", "--json", stdout.trim(), "--scheme", "chibrary-3-32-8-4", ...epoch];
     const { schemes } = JSON.parse((await callnumber(parse)).stdout) as { schemes: { timeMs: number }[] };
     expect(Math.abs((schemes[0]?.timeMs ?? 0) - Date.now())).toBeLessThan(600_000);
   });
 
   test("waits for the next millisecond when this one has no number left, and repeats none", async () => {
-    const numbers = linesOf((await mint("--scheme twitter-snowflake --node 1 -n 30000")).stdout);
+    const numbers = linesOf((await generate("--scheme twitter-snowflake --node 1 -n 30000")).stdout);
     expect(new Set(numbers).size).toBe(30_000);
     expect(numbers.toSorted()).toEqual(numbers);
   });
@@ -88,18 +88,20 @@ describe("callnumber schemes mint", () => {
     ["--scheme chibrary-4-16-20 --server 1", "--state FILE"],
     ["--scheme uuid --create", "--create needs a state file"],
   ])("rejects %j with a message that helps", async (options, message) => {
-    expect(await mint(options)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
+    expect(await generate(options)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
   });
 
   test("--node takes precedence over the MAC addresses of the machine", async () => {
-    const { stdout } = await mint("--scheme snowflake-2015 --json --node 5");
+    const { stdout } = await generate("--scheme snowflake-2015 --json --node 5");
     expect(JSON.parse(stdout)).toMatchObject({ fields: { node: 5 } });
   });
 
   test("ends quietly when its reader leaves, and the state stays usable", async () => {
     const state = join(await folderForTest(), "state.json");
-    const mint = `callnumber schemes mint --scheme tickets --server 1 --state ${state}`;
-    const { code, stdout, stderr } = await shell(`set +o pipefail; ${mint} --create -n 1000000 | head -1; ${mint}`);
+    const generate = `callnumber schemes generate --scheme tickets --server 1 --state ${state}`;
+    const { code, stdout, stderr } = await shell(
+      `set +o pipefail; ${generate} --create -n 1000000 | head -1; ${generate}`,
+    );
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const [first, later] = linesOf(stdout);
     expect(first).toBe("1");
@@ -110,7 +112,7 @@ describe("callnumber schemes mint", () => {
 
 describe("the state file", () => {
   const TICKETS = "--scheme tickets --server 1";
-  const tickets = (state: string, ...more: readonly string[]) => mint(TICKETS, "--state", state, ...more);
+  const tickets = (state: string, ...more: readonly string[]) => generate(TICKETS, "--state", state, ...more);
   /** Goes on until it is stopped. */
   const startTickets = (state: string, ...more: readonly string[]) =>
     startProcess(wordsOf(TICKETS, ["--state", state, ...more, "-n", "100000000"]));
@@ -119,7 +121,7 @@ describe("the state file", () => {
     const state = join(await folderForTest(), "state.json");
     expect((await tickets(state, "--create", "-n", "3")).stdout).toBe("1\n3\n5\n");
     expect((await tickets(state, "-n", "2")).stdout).toBe("7\n9\n");
-    const even = await mint("--scheme tickets --server 0", "--state", state);
+    const even = await generate("--scheme tickets --server 0", "--state", state);
     expect(Number(even.stdout) % 2).toBe(0);
   });
 
@@ -128,10 +130,10 @@ describe("the state file", () => {
     expect(await tickets(state)).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: expect.stringMatching(/--create.*mint_state_unusable/s),
+      stderr: expect.stringMatching(/--create.*generator_state_unusable/s),
     });
-    await mint("--scheme tickets --server 2 --create", "--state", state);
-    await mint("--scheme call-number --create", "--state", state);
+    await generate("--scheme tickets --server 2 --create", "--state", state);
+    await generate("--scheme call-number --create", "--state", state);
     expect(existsSync(state)).toBe(false);
   });
 
@@ -146,7 +148,7 @@ describe("the state file", () => {
     expect(finished.some(({ code }) => code === 0)).toBe(true);
     for (const { code, stderr, stdout } of finished) {
       if (code === 0) expect(linesOf(stdout)).toHaveLength(3_000);
-      else expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("mints with")]);
+      else expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("generates with")]);
     }
   });
 
@@ -183,9 +185,9 @@ describe("the state file", () => {
   test("remembers the last time of a clock: the next process fails when the clock went back", async () => {
     const state = join(await folderForTest(), "state.json");
     const snowflake = (...more: readonly string[]) =>
-      mint("--scheme twitter-snowflake --node 1", "--state", state, ...more);
+      generate("--scheme twitter-snowflake --node 1", "--state", state, ...more);
     expect((await snowflake("--create")).code).toBe(0);
-    // As if it had been minted an hour from now.
+    // As if it had been generated an hour from now.
     const text = readFileSync(state, "utf8");
     const [, unit = ""] = /unit": "(\d+)"/.exec(text) ?? [];
     writeFileSync(state, text.replace(unit, String(Number(unit) + 3_600_000)));
@@ -196,7 +198,7 @@ describe("the state file", () => {
     });
   });
 
-  test("stops minting when it can't be written, before a number is printed", async () => {
+  test("stops generating when it can't be written, before a number is printed", async () => {
     const state = join(await folderForTest(), "state.json");
     await tickets(state, "--create");
     // Takes the name of the new file that would replace the old one.
@@ -204,7 +206,7 @@ describe("the state file", () => {
     expect(await tickets(state)).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: expect.stringContaining("mint_state_unusable"),
+      stderr: expect.stringContaining("generator_state_unusable"),
     });
     expect(existsSync(`${state}.lock`)).toBe(false);
   });

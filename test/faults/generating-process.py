@@ -1,5 +1,5 @@
 """
-minting-process.mjs in Python, with a fork after its first numbers: both processes make numbers from then on. The child ends soon after its parent.
+generating-process.mjs in Python, with a fork after its first numbers: both processes generate numbers from then on. The child ends soon after its parent.
 """
 
 import json

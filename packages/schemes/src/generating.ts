@@ -1,5 +1,5 @@
 /**
- * One step of minting: fills each field from its source. Reads the clock once.
+ * One step of generating: fills each field from its source. Reads the clock once.
  * A sequence never returns a value twice within its scope: it waits, requests a run or fails instead.
  */
 import {
@@ -19,14 +19,14 @@ import {
   splitNumber,
   type Values,
 } from "./fields.js";
-import { type MintContext, type NodeIdentity, SchemeError } from "./scheme.js";
+import { type GenerateContext, type NodeIdentity, SchemeError } from "./scheme.js";
 
 type Step =
-  | { readonly outcome: "minted"; readonly values: Values }
+  | { readonly outcome: "generated"; readonly values: Values }
   | { readonly outcome: "wait"; readonly untilMs: number };
 
-/** Returns what `mint` of a scheme of these fields does. */
-export function minterOf(scheme: string, fields: readonly Field[]): (context: MintContext) => Step {
+/** Returns what `generate` of a scheme of these fields does. */
+export function generatorOf(scheme: string, fields: readonly Field[]): (context: GenerateContext) => Step {
   const counters = fieldsOfKind(fields, "counter");
   const [sequence] = fieldsOfKind(fields, "sequence");
   return (context) => {
@@ -65,7 +65,7 @@ export function minterOf(scheme: string, fields: readonly Field[]): (context: Mi
     const values = fields.map((field) => {
       return [field.name, splitNumber(fieldsSharing(fields, field), numberFor(field) as bigint)[field.name]] as const;
     });
-    return { outcome: "minted", values: Object.fromEntries(values) as Values };
+    return { outcome: "generated", values: Object.fromEntries(values) as Values };
   };
 }
 
@@ -76,7 +76,7 @@ export function minterOf(scheme: string, fields: readonly Field[]): (context: Mi
 function nextRisen(
   scheme: string,
   rising: readonly Field[],
-  context: MintContext,
+  context: GenerateContext,
   clockUnit: bigint,
 ): { readonly unit: bigint; readonly value: bigint } | "wait" {
   if (rising.length === 0) return { unit: clockUnit, value: 0n };
@@ -94,7 +94,7 @@ function nextRisen(
 }
 
 /** `unit` is 0 where there is no clock field. */
-function readClock(fields: readonly Field[], { clock }: MintContext): { unit: bigint; nextUnitMs: number } {
+function readClock(fields: readonly Field[], { clock }: GenerateContext): { unit: bigint; nextUnitMs: number } {
   const [field] = fieldsOfKind(fields, "clock");
   if (field === undefined) return { unit: 0n, nextUnitMs: Number.NaN };
   const { epochMs, unitMs } = field.source;
@@ -133,7 +133,7 @@ export function hashOfMacs(macs: readonly string[]): bigint {
 }
 
 /** @throws SchemeError `number_space_exhausted` where the fields can't hold the next value. */
-function nextFromCounter({ counter }: MintContext, capacity: bigint): bigint {
+function nextFromCounter({ counter }: GenerateContext, capacity: bigint): bigint {
   const value = counter.next();
   if (value < 1n) throw new RangeError(`a counter must return whole numbers from 1 on, not ${value}`);
   if (value >= capacity) {
@@ -145,13 +145,13 @@ function nextFromCounter({ counter }: MintContext, capacity: bigint): bigint {
 const WORD = 1n << 32n;
 
 /** A random number of the context, which may be one of a caller. A bound beyond 2^53 is a power of two, and is drawn in words of 32 bits. */
-function drawBelow(context: MintContext, bound: bigint): bigint {
+function drawBelow(context: GenerateContext, bound: bigint): bigint {
   if (bound >= 1n << 53n) return drawBelow(context, bound / WORD) * WORD + drawBelow(context, WORD);
   return assertFits("a random number", context.random.below(Number(bound)), bound);
 }
 
 interface SequenceStep {
-  readonly context: MintContext;
+  readonly context: GenerateContext;
   /** Before each name in a memory, so that schemes can share one. */
   readonly scheme: string;
   readonly unit: bigint;
