@@ -17,6 +17,12 @@ export async function baseBackup(
   if (OTHER_USER !== undefined) await chown(join(data, signal), OTHER_USER.uid, OTHER_USER.gid);
 }
 
+/** Receives the log of a server into a folder, and acknowledges it, until the server ends the connection. */
+export async function archive(from: PostgresServer, folder: string, name: string): Promise<void> {
+  const words = [`--dbname=application_name=${name}`, `--directory=${folder}`, "--no-loop", "--synchronous"];
+  await from.program("pg_receivewal", words).catch(() => {});
+}
+
 /** For `primary_conninfo`: the standby is called `standby` there. */
 export function followed({ host, port }: PostgresServer): string {
   return `host=${host} port=${port} user=postgres application_name=standby`;

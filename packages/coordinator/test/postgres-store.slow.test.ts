@@ -13,7 +13,7 @@ import { beforeEach, describe, expect, inject, onTestFinished, test } from "vite
 import { type Direction, startCuttingProxy } from "../../../test/postgres/cutting-proxy.js";
 import { findPgbouncer, startPgbouncer } from "../../../test/postgres/pgbouncer.js";
 import { OTHER_USER } from "../../../test/postgres/postgres-programs.js";
-import { baseBackup, followed } from "../../../test/postgres/standby.js";
+import { archive, baseBackup, followed } from "../../../test/postgres/standby.js";
 import {
   asCoordinator,
   type PostgresServer,
@@ -125,6 +125,14 @@ test("connections that are ended at any moment, also within the login, fail step
   await ending;
   expect(runs).toEqual([...new Set(runs)].sort((one, other) => one - other));
 });
+
+/** A folder that the servers' user may write. */
+function folderOfServers(): string {
+  const folder = mkdtempSync(join(tmpdir(), "received-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  if (OTHER_USER !== undefined) chownSync(folder, OTHER_USER.uid, OTHER_USER.gid);
+  return folder;
+}
 
 async function superuserAt({ url }: PostgresServer): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
@@ -424,6 +432,39 @@ describe("with a synchronous standby", () => {
     process.kill(Number(pid), "SIGCONT");
   });
 
+  test("a lease that no commit waited for is acknowledged only when the standby has it, and a report waits for none", async () => {
+    const { primary, standby } = await pair();
+    const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    await primary.configure({ synchronous_standby_names: "" });
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["async"]]);
+    const acknowledged = () => one.step(one.commands.lease()).then(({ acknowledgedCount }) => acknowledgedCount);
+    expect(await acknowledged()).toBe(1);
+    const [[pid = ""] = []] = await standby.run("SELECT pid FROM pg_stat_wal_receiver");
+    process.kill(Number(pid), "SIGSTOP");
+    expect(await acknowledged()).toBe(0);
+    await primary.configure({ synchronous_standby_names: "ANY 1 (standby)" });
+    await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["quorum"]]);
+    const [lease] = await one.store.leases(NAMESPACE, { direction: "newest_first", limit: 1 });
+    const progress = { run: 2, lastSequence: 5, state: "open", reportedAtMs: Date.now() } as const;
+    expect(await one.store.setProgress(NAMESPACE, lease as NonNullable<typeof lease>, progress)).toBe(true);
+    await one.store.setRetentionDays(NAMESPACE, 30);
+    expect(await primary.run(`SELECT 1 ${sessions}`)).toEqual([]);
+    process.kill(Number(pid), "SIGCONT");
+  });
+
+  test("a copy of the database has another epoch", async () => {
+    const own = await startPostgresServer();
+    const { url, store } = await newPostgresStoreAt(own);
+    const { epoch } = (await store.read(NAMESPACE)).server;
+    await own.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres'", "template1");
+    await own.run("CREATE DATABASE copy TEMPLATE postgres", "template1");
+    const copy = await postgresStoreAt(url.replace("/postgres?", "/copy?"));
+    expect((await copy.read(NAMESPACE)).server).toMatchObject({
+      role: "master",
+      epoch: expect.not.stringMatching(epoch ?? ""),
+    });
+  });
+
   test("a standby that comes back changes the epoch: it may have followed another server", async () => {
     const { primary, standby } = await pair();
     const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
@@ -435,37 +476,44 @@ describe("with a synchronous standby", () => {
     await standby.kill("SIGQUIT");
   });
 
-  test("a lease that only a program other than a standby has received is not acknowledged", async () => {
-    const { primary, standby } = await pair({ wal_level: "logical" });
-    await primary.configure({ synchronous_standby_names: "ANY 1 (*)" });
-    const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
-    await one.lease();
-    await primary.run("SELECT pg_create_logical_replication_slot('copy', 'test_decoding')");
-    // Only one that writes a file acknowledges what it has received.
-    const file = join(tmpdir(), `received-${primary.port}`);
-    onTestFinished(() => rmSync(file, { force: true }));
-    const words = [
-      "--dbname=postgres",
-      "--slot=copy",
-      "--start",
-      "--no-loop",
-      `--file=${file}`,
-      "--fsync-interval=1",
-      "--status-interval=1",
-    ];
-    const copying = primary.program("pg_recvlogical", words).catch(() => {});
-    const waitedFor = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'";
-    await expect.poll(() => primary.run(waitedFor)).toEqual([["2"]]);
-    const [[pid = ""] = []] = await standby.run("SELECT pid FROM pg_stat_wal_receiver");
-    process.kill(Number(pid), "SIGSTOP");
-    const acknowledged = () => one.step(one.commands.lease()).then(({ acknowledgedCount }) => acknowledgedCount);
-    expect(await acknowledged().catch(({ code }: { code: string }) => code)).toBeOneOf([0, "store_unavailable"]);
-    expect(await one.store.preflight()).toContainEqual(expect.objectContaining({ code: "quorum_missing" }));
-    process.kill(Number(pid), "SIGCONT");
-    await primary.run("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
-    await primary.kill("SIGQUIT");
-    await copying;
-  });
+  test.each(["a logical subscriber", "an archiver"])(
+    "a lease that only %s has received is not acknowledged",
+    async (other) => {
+      const { primary, standby } = await pair({ wal_level: "logical" });
+      await primary.configure({ synchronous_standby_names: "ANY 1 (*)" });
+      const one = await newPostgresStoreAt(primary, { nodeCount: other === "an archiver" ? 3 : 2 });
+      await one.lease();
+      const folder = folderOfServers();
+      await primary.run("SELECT pg_create_logical_replication_slot('copy', 'test_decoding')");
+      // Only one that writes a file acknowledges what it has received.
+      const words = [
+        "--dbname=postgres",
+        "--slot=copy",
+        "--start",
+        "--no-loop",
+        `--file=${join(folder, "copy")}`,
+        "--fsync-interval=1",
+        "--status-interval=1",
+      ];
+      const copying =
+        other === "an archiver"
+          ? archive(primary, folder, "barman_receive_wal")
+          : primary.program("pg_recvlogical", words).catch(() => {});
+      const waitedFor = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'";
+      await expect.poll(() => primary.run(waitedFor)).toEqual([["2"]]);
+      const [[pid = ""] = []] = await standby.run("SELECT pid FROM pg_stat_wal_receiver");
+      process.kill(Number(pid), "SIGSTOP");
+      // An archiver of this name may be a standby that came, after which the store is to be recovered: that begins with a claim.
+      const step = other === "an archiver" ? one.commands.claim(0) : one.commands.lease();
+      const acknowledged = () => one.step(step).then(({ acknowledgedCount }) => acknowledgedCount);
+      expect(await acknowledged().catch(({ code }: { code: string }) => code)).toBeOneOf([0, "store_unavailable"]);
+      expect(await one.store.preflight()).toContainEqual(expect.objectContaining({ code: "quorum_missing" }));
+      process.kill(Number(pid), "SIGCONT");
+      await primary.run("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
+      await primary.kill("SIGQUIT");
+      await copying;
+    },
+  );
 
   test("a lease is not taken for granted where a trigger of another program has written another mark", async () => {
     const server = await startPostgresServer();
@@ -522,12 +570,7 @@ describe("with a synchronous standby", () => {
     // Doctor says that each commit waits for one that is not there.
     await expect.poll(stopping).toEqual(["quorum_missing undefined"]);
     await primary.configure({ synchronous_standby_names: "ANY 2 (*)" });
-    const folder = mkdtempSync(join(tmpdir(), "received-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    if (OTHER_USER !== undefined) chownSync(folder, OTHER_USER.uid, OTHER_USER.gid);
-    const archiving = primary
-      .program("pg_receivewal", [`--directory=${folder}`, "--no-loop", "--synchronous"])
-      .catch(() => {});
+    const archiving = archive(primary, folderOfServers(), "pg_receivewal");
     await inSync(3);
     expect(await stopping()).toEqual(["quorum_missing majority"]);
     await primary.kill("SIGQUIT");

@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type CuttingProxy, startCuttingProxy } from "../../postgres/cutting-proxy.js";
 import { OTHER_USER } from "../../postgres/postgres-programs.js";
 import type { PostgresServer } from "../../postgres/postgres-server.js";
-import { baseBackup } from "../../postgres/standby.js";
+import { archive, baseBackup } from "../../postgres/standby.js";
 import { controlledMachineUnavailable } from "../../redis/controlled-machine.js";
 import { smallDiskUnavailable } from "../../small-disk.js";
 import { Apart } from "../apart.js";
@@ -74,13 +74,13 @@ export const POSTGRES: readonly Fault[] = [
       await world.untilSeen("epoch_changed");
     },
   ),
-  postgresFault("a dump restored under running coordinators", { expected: ["rolled_back"] }, async (world) => {
+  postgresFault("a dump restored under running coordinators", { expected: ["epoch_changed"] }, async (world) => {
     const dumpOf = (words: string) => world.server.program("pg_dump", ["--dbname=postgres", words]);
     const dumps = [await dumpOf(`--schema=${SCHEMA}`), await dumpOf("--table=control*")];
     await world.work();
     const drop = `DROP SCHEMA ${SCHEMA} CASCADE; DROP TABLE control; DROP SEQUENCE control_sequence`;
     await world.server.run(`BEGIN; ${drop}; ${dumps.join("\n")} COMMIT;`);
-    await world.untilSeen("rolled_back");
+    await world.untilSeen("epoch_changed");
   }),
   postgresFault(
     "a base backup recovered to an earlier time",
@@ -151,6 +151,31 @@ export const POSTGRES: readonly Fault[] = [
       world.beginInjection();
       await world.resync(follower, old);
       await world.untilSeen("epoch_changed");
+    },
+  ),
+  postgresFault(
+    "two primaries, each with an archiver that its commits wait for",
+    { nodeCount: 2, injectionCountMax: 1, expected: ["quorum_missing", "epoch_changed"] },
+    async (world) => {
+      const [old, standby] = world.servers as [PostgresServer, PostgresServer];
+      await standby.run("SELECT pg_promote()");
+      await standby.configure({ synchronous_standby_names: "ANY 1 (*)" });
+      const archivers = [];
+      for (const server of [old, standby]) {
+        const folder = await world.folderFor(`received-${server.port}`);
+        archivers.push(archive(server, folder, "barman_receive_wal"));
+      }
+      // No importer asks both.
+      const before = [...world.coordinators];
+      const leasing = Apart.start(world, await world.addCoordinatorAt(standby)).lease();
+      const wanted = world.codes.of("quorum_missing") + 40;
+      const isSeen = () => world.codes.of("quorum_missing") >= wanted || world.received.problems.length > 0;
+      await world.until("both primaries lack a standby, or repeat a run", isSeen);
+      await standby.run("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
+      await world.resync(old, standby);
+      await Promise.all([leasing, ...archivers]);
+      await world.addCoordinatorAt(standby);
+      for (const coordinator of before) await world.removeCoordinator(coordinator);
     },
   ),
   postgresFault(

@@ -15,6 +15,9 @@ const TIMEOUT_MS = 5_000;
 /** Steps have connections of their own: a long page of the ledger holds up none. */
 const CONNECTIONS_MAX = { steps: 8, reads: 4 } as const;
 
+/** A class of SQLSTATE: the word for it is in the server's language. */
+const WARNING = /^01/;
+
 /** A bigint as a number: none of ours is greater than a number can be. */
 const NUMBERS = {
   getTypeParser: ((oid, format) =>
@@ -60,8 +63,8 @@ export class PostgresConnections {
       throw this.#storeError(error);
     });
     const warnings: string[] = [];
-    const note = ({ severity, message = "" }: { severity?: string | undefined; message?: string | undefined }) =>
-      void (severity !== "NOTICE" && warnings.push(message));
+    const note = ({ code = "", message = "" }: { code?: string | undefined; message?: string | undefined }) =>
+      void (WARNING.test(code) && warnings.push(message));
     client.on("notice", note);
     let isSound = false;
     try {

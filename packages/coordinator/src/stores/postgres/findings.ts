@@ -15,7 +15,7 @@ const REPORT = `SELECT current_setting('server_version_num')::integer / 10000 AS
   current_setting('full_page_writes') AS full_page_writes, current_setting('lock_timeout') AS lock_timeout, current_setting('synchronous_standby_names') AS synchronous, pg_is_in_recovery() AS is_replica,
   (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
   (SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'logical' AND active)::integer AS logical,
-  (SELECT count(*) FILTER (WHERE NOT is_standby AND is_waited_for) FROM ${SENDERS} AS sender)::integer AS others_waited_for,
+  (SELECT count(*) FILTER (WHERE NOT (is_standby AND replays) AND is_waited_for) FROM ${SENDERS} AS sender)::integer AS others_waited_for,
   (SELECT json_agg(json_build_object('name', application_name, 'state', sync_state)) FROM ${SENDERS} AS sender WHERE is_standby) AS standbys`;
 
 export interface PostgresUse {
@@ -57,16 +57,6 @@ function synchronousCountIn(setting: string): number {
   return wholeIn(count) ?? 0;
 }
 
-/** How many standbys a commit surely waits for: an archiver or a logical subscriber may be one of those that are named. */
-function waitedCountOf({ synchronous, others_waited_for: others }: Row): number {
-  return synchronousCountIn(String(synchronous ?? "")) - Number(others ?? 0);
-}
-
-/** Of the standbys, how many surely have what a commit has waited for. */
-export function acknowledgingCountOf(row: Row): number {
-  return Math.min(waitedCountOf(row), Number(row["waited_for"]));
-}
-
 function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): Generator<Finding> {
   if (row["is_replica"] === true) {
     yield { code: "store_is_replica", what: "it is a replica", remedy: "--store with the primary's address" };
@@ -93,11 +83,12 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
       what:
         `${standbys.length} standbys are attached to it, more than are counted for ${uncounted.join(", ")}: ` +
         "one of them could be promoted without what it missed",
-      remedy: `detach them; or count them: ${uncounted.map(recover).join("; ")}`,
+      remedy: `detach them (an archiver may stay, with application_name=pg_receivewal); or count them: ${uncounted.map(recover).join("; ")}`,
       namespaces: uncounted,
     };
   }
-  const waited = waitedCountOf(row);
+  // An archiver or a logical subscriber may be one of those that are named.
+  const waited = synchronousCountIn(String(row["synchronous"] ?? "")) - Number(row["others_waited_for"] ?? 0);
   for (const [missing, override] of [
     [namespaces.filter(({ nodeCount }) => waited < quorumOf(nodeCount)), undefined],
     [namespaces.filter(({ nodeCount }) => waited >= quorumOf(nodeCount) && waited < nodeCount - 1), "majority"],

@@ -21,30 +21,34 @@ const wholeOf = (column: string) => `CASE WHEN ${column} ~ '^[0-9]{1,15}$' THEN 
 /** How long a step waits for another one to end. Not longer than the coordinator waits for the answer. */
 const LOCK_TIMEOUT = "2s";
 
-/** Who receives the log. A backup could not be promoted, and a logical subscriber is another cluster: no standby, also where a commit waits for it. */
-export const SENDERS = `(SELECT sender.*, sender.sync_state IN ('sync', 'quorum') AS is_waited_for,
-    coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND NOT EXISTS (
+/**
+ * Who receives the log. A backup could not be promoted, and a logical subscriber is another cluster: no standby, also where a commit waits for it.
+ * What replays nothing, such as an archiver under another name, may be one as far as is known, and acknowledges nothing.
+ */
+export const SENDERS = `(SELECT sender.*, sender.sync_state IN ('sync', 'quorum') AS is_waited_for, sender.replay_lsn IS NOT NULL AS replays,
+    coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND coalesce(sender.state, '') <> 'backup' AND NOT EXISTS (
       SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical') AS is_standby
   FROM pg_stat_replication AS sender)`;
 
-/** How many standbys there are, how many of them a commit may wait for, how many others it may take for one, and when the last one came. */
+/** How many standbys there are, and when the last one came. */
 const STANDBYS = `(SELECT count(*) FILTER (WHERE is_standby) AS standbys,
-    count(*) FILTER (WHERE is_standby AND is_waited_for) AS waited_for,
-    count(*) FILTER (WHERE NOT is_standby AND is_waited_for) AS others_waited_for,
     coalesce((extract(epoch FROM max(backend_start) FILTER (WHERE is_standby)) * 1000000)::bigint, 0) AS connected_at
   FROM ${SENDERS} AS sender) AS senders`;
 
 /**
- * The server at this moment. Its epoch: when its process began, which cluster it is, the timeline that it writes (a checkpoint would show a
- * promotion late), and when the last standby connected, which may have followed another server meanwhile.
+ * The server at this moment. Its epoch: when its process began, with the database and its table, of which a copy has others; which cluster it is, the
+ * timeline that it writes (a checkpoint would show a promotion late), and when the last standby connected, which may have followed another server meanwhile.
  */
-const SERVER = `
+const serverOf = (table: string) => `
   CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'master' END AS role,
-  concat_ws(':', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+  concat_ws(':', concat_ws('-', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+      (SELECT oid FROM pg_database WHERE datname = current_database()), '${table}'::regclass::oid),
     (SELECT system_identifier FROM pg_control_system()),
     CASE WHEN pg_is_in_recovery() THEN '-' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END,
-    senders.connected_at) AS epoch,
-  senders.standbys, senders.waited_for, senders.others_waited_for, current_setting('synchronous_standby_names') AS synchronous`;
+    senders.connected_at) AS epoch, senders.standbys`;
+
+/** What reports and upkeep write: no lease rests on it, and it waits for no standby, which may be away for long. */
+const LOCALLY = "SELECT set_config('synchronous_commit', 'local', true)";
 
 /** What is asked of `read` and `apply`: `Ask` names the same fields. */
 const ASK = `ask AS MATERIALIZED (
@@ -101,7 +105,7 @@ export function statementsIn(schema: string) {
     SELECT found.*, ask.nonce, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
       coalesce((SELECT max(last_ledger_id) FROM ${own("leases")} WHERE namespace = ask.namespace), 0) AS ledger_mark,
       ${sha256Of(`ARRAY[${listOf(RECORD_COLUMNS, "found")}]::text`)} AS fingerprint,
-      ${checksumOf(`ARRAY[${listOf(RECORD_FIELDS, "found")}]`)} = found.k AS is_whole, ${SERVER}
+      ${checksumOf(`ARRAY[${listOf(RECORD_FIELDS, "found")}]`)} = found.k AS is_whole, ${serverOf(own("namespaces"))}
     FROM ask LEFT JOIN found ON true CROSS JOIN ${STANDBYS})`;
   const sameServer = `seen.role || ' ' || seen.epoch = ask.server AND seen.standbys <= ask.standbys_max
       AND seen.now_ms BETWEEN ask.time_min_ms AND ask.time_max_ms AND ask.place = concat_ws(' ',
@@ -134,7 +138,7 @@ export function statementsIn(schema: string) {
       SELECT fit.name, fit.base + fit.mark + sum(lease.runs) OVER (ORDER BY lease.at), lease.runs, fit.time_ms, lease.holder, lease.nonce
       FROM written, fit, ask, ROWS FROM (jsonb_to_recordset(ask.leases) AS (runs integer, nonce text, holder uuid))
         WITH ORDINALITY AS lease(runs, nonce, holder, at))`;
-  const answer = `SELECT seen.nonce, now_ms, ledger_mark, fingerprint, is_whole, role, epoch, standbys, synchronous, waited_for, others_waited_for, ${listOf(RECORD_COLUMNS, "seen")}`;
+  const answer = `SELECT seen.nonce, now_ms, ledger_mark, fingerprint, is_whole, role, epoch, standbys, ${listOf(RECORD_COLUMNS, "seen")}`;
   const apply = (fit: string) =>
     `WITH ${ASK}, ${locked}, ${seen}, ${fit}, ${written} ${answer}, written.c::bigint AS written_mark, written.t::bigint AS written_time, written.is_as_asked
      FROM seen LEFT JOIN written ON true`;
@@ -145,6 +149,11 @@ export function statementsIn(schema: string) {
     read: `WITH ${ASK}, found AS MATERIALIZED (SELECT n.* ${asked}), ${seen} ${answer} FROM seen`,
     applyRising: apply(rising),
     applyExactly: apply(exactly),
+    /** How far the log is on the disk, as far as it is asked for (null: now), and how many standbys have so much of it on theirs. */
+    acknowledged: `WITH log AS MATERIALIZED (
+        SELECT coalesce($1::pg_lsn, CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_flush_lsn() END) AS lsn)
+      SELECT log.lsn::text, (SELECT count(*) FROM ${SENDERS} AS sender WHERE is_standby AND replays AND flush_lsn >= log.lsn) AS count FROM log`,
+    beginLocally: `${LOCALLY}, set_config('lock_timeout', '${LOCK_TIMEOUT}', true)`,
     addName: `INSERT INTO ${own("namespaces")} (name) VALUES ($1) ON CONFLICT DO NOTHING`,
     lockName: `SELECT ${listOf(RECORD_COLUMNS, "n")}, n.trimmed_through FROM ${own("namespaces")} AS n WHERE n.name = $1 FOR UPDATE`,
     names: `SELECT name FROM ${own("namespaces")} AS n WHERE num_nonnulls(${listOf(RECORD_COLUMNS, "n")}) > 0 ORDER BY name`,
@@ -153,12 +162,12 @@ export function statementsIn(schema: string) {
     since: leases("lease.leased_at_ms >= $2", "lease.leased_at_ms, lease.last_ledger_id"),
     newestId: `SELECT coalesce(max(last_ledger_id), 0) AS id FROM ${own("leases")} WHERE namespace = $1`,
     hasHolder: `SELECT EXISTS (SELECT FROM ${own("holders")} WHERE name = $1) AS found`,
-    setProgress: `UPDATE ${own("leases")} SET progress_run = $3, progress_sequence = $4, progress_state = $5, progress_at_ms = $6
+    setProgress: `WITH own AS MATERIALIZED (${LOCALLY}) UPDATE ${own("leases")} SET progress_run = $3, progress_sequence = $4, progress_state = $5, progress_at_ms = $6 FROM own
       WHERE namespace = $1 AND last_ledger_id = $2 AND (progress_run, progress_sequence, progress_state, progress_at_ms)
         IS NOT DISTINCT FROM ($7::integer, $8::integer, $9::text, $10::bigint)`,
     retention: `SELECT retention_days AS days, trimmed_through AS through, trimmed_leased_at_ms AS "leasedAtMs"
       FROM ${own("namespaces")} WHERE name = $1`,
-    setDays: `INSERT INTO ${own("namespaces")} (name, retention_days) VALUES ($1, $2)
+    setDays: `WITH own AS MATERIALIZED (${LOCALLY}) INSERT INTO ${own("namespaces")} (name, retention_days) SELECT $1::text, $2::integer FROM own
       ON CONFLICT (name) DO UPDATE SET retention_days = excluded.retention_days`,
     setTrimmed: `UPDATE ${own("namespaces")} SET trimmed_through = $2, trimmed_leased_at_ms = $3 WHERE name = $1`,
     removeUpTo: `DELETE FROM ${own("leases")} WHERE namespace = $1 AND last_ledger_id <= $2`,

@@ -4,6 +4,7 @@
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { hash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { LEDGER_ID_MAX, ledgerIdOf, type Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { namespaceRecordIn } from "../../guard/checks.js";
@@ -37,7 +38,7 @@ import {
 } from "../stored-shapes.js";
 import type { PostgresAddress } from "./address.js";
 import { PostgresConnections, type Row, type Send } from "./connection.js";
-import { acknowledgingCountOf, postgresFindings } from "./findings.js";
+import { postgresFindings } from "./findings.js";
 import { prepareSchema, type SchemaOptions } from "./schema.js";
 import { type Ask, RECORD_COLUMNS, type Statements, statementsIn, stillFieldsOf } from "./statements.js";
 
@@ -45,6 +46,10 @@ export interface PostgresStoreOptions extends PostgresAddress, SchemaOptions {
   /** How long connecting, and each answer, may take. Default 5,000 ms. */
   readonly timeoutMs?: number;
 }
+
+/** As long as on Redis, where the other nodes are waited for. */
+const ACKNOWLEDGED_WITHIN_MS = 1_000;
+const LOOK_AGAIN_MS = 2;
 
 /** The record, and up to which ledger id the ledger was trimmed. */
 interface Locked {
@@ -82,7 +87,10 @@ export class PostgresStore implements Store {
   }
 
   async read(namespace: string): Promise<Observed> {
-    return (await this.#look(namespace)).observed;
+    const nonce = freshNonce();
+    const parameters = [JSON.stringify({ nonce, namespace } satisfies Partial<Ask>)];
+    const { value } = await this.#connections.use("steps", (send) => send(this.#statements.read, parameters));
+    return this.#foundIn(value.rows, nonce).observed;
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
@@ -107,7 +115,7 @@ export class PostgresStore implements Store {
     { record }: Change,
     warnings: readonly string[],
   ): Promise<Applied | Observed> {
-    const { observed, row, acknowledgingCount } = this.#foundIn(rows, nonce);
+    const { observed, row } = this.#foundIn(rows, nonce);
     if (row["written_mark"] === null) return observed;
     const { written_mark: highWaterMark, written_time: changedAtMs } = row;
     // A trigger of another program may have written something else.
@@ -115,12 +123,30 @@ export class PostgresStore implements Store {
     if (!isWritten) throw this.#connections.unexpectedAnswer();
     const applied = { highWaterMark, changedAtMs, movedAside: [] };
     if (quorumOf(record.nodeCount) === 0) return { ...applied, acknowledgedCount: 0, check: undefined };
-    const now = await this.#look(record.namespace);
     // A wait that was canceled reports success, and this warning.
-    const acknowledgedCount = warnings.length > 0 ? 0 : Math.min(acknowledgingCount, now.acknowledgingCount);
-    const { role, epoch = "-" } = now.observed.server;
-    const generation = Number(now.observed.keys.fields["g"] ?? Number.NaN);
-    return { ...applied, acknowledgedCount, check: { role, epoch, generation } };
+    const acknowledgedCount = warnings.length > 0 ? 0 : await this.#acknowledgedCount(quorumOf(record.nodeCount));
+    const { keys, server } = await this.read(record.namespace);
+    const { role, epoch = "-" } = server;
+    return {
+      ...applied,
+      acknowledgedCount,
+      check: { role, epoch, generation: Number(keys.fields["g"] ?? Number.NaN) },
+    };
+  }
+
+  /**
+   * How many standbys have on their disks what this server has on its own by now: also what was just committed. Whether a commit waited for them
+   * can't be known: a new setting is shown before it is in force.
+   */
+  async #acknowledgedCount(quorum: number): Promise<number> {
+    const givenUpAtMs = performance.now() + ACKNOWLEDGED_WITHIN_MS;
+    for (let lsn: unknown = null; ; ) {
+      const [row = {}] = await this.#rows(this.#statements.acknowledged, [lsn]);
+      const count = Number(row["count"]);
+      if (count >= quorum || performance.now() > givenUpAtMs) return count;
+      lsn = row["lsn"];
+      await delay(LOOK_AGAIN_MS);
+    }
   }
 
   async listNamespaces(): Promise<readonly string[]> {
@@ -199,13 +225,6 @@ export class PostgresStore implements Store {
     await this.#connections.close();
   }
 
-  async #look(namespace: string) {
-    const nonce = freshNonce();
-    const parameters = [JSON.stringify({ nonce, namespace } satisfies Partial<Ask>)];
-    const { value } = await this.#connections.use("steps", (send) => send(this.#statements.read, parameters));
-    return this.#foundIn(value.rows, nonce);
-  }
-
   #foundIn(rows: readonly Row[], nonce: string) {
     const [row = {}] = rows;
     const { role, epoch, now_ms: timeMs, ledger_mark: ledgerMark, standbys: connectedReplicas } = row;
@@ -218,13 +237,14 @@ export class PostgresStore implements Store {
       keys: { ...keys, fingerprint: String(row["fingerprint"]) },
       server: { timeMs, role, epoch, connectedReplicas },
     };
-    return { observed, row, acknowledgingCount: acknowledgingCountOf(row) };
+    return { observed, row };
   }
 
   /** In a transaction that begins when all others of the namespace have ended. */
   #locked<T>(namespace: string, run: (send: Send, found: Locked) => Promise<T>) {
-    const { addName, lockName } = this.#statements;
+    const { beginLocally, addName, lockName } = this.#statements;
     return this.#connections.transaction(async (send) => {
+      await send(beginLocally);
       await send(addName, [namespace]);
       const [row = {}] = (await send(lockName, [namespace])).rows;
       // Its statements see all that others have left; one that waited itself would see the ledger of before.
