@@ -129,7 +129,7 @@ export const SITUATIONS: readonly Situation[] = [
   onRedis(
     "leased under a clock that was far ahead, then restarted",
     "manual_recovery_required",
-    { hurtsBoth: true, endsIn: /recovering is possible from \d{4}-/ },
+    { hurtsBoth: true, endsIn: /recover this one after \d{4}-/ },
     async (redis, key, { server }) => {
       await rewrite(redis, key("record"), "lists", { highWaterMark: 2 ** 29 });
       await (server as RedisServer).stop();

@@ -212,7 +212,8 @@ export function commandAgain(command: Command, verb: StoreVerb, more: CommandOpt
   const typed = command.options.flatMap((option): [string, CommandOptions[string]][] => {
     const name = option.attributeName();
     if (FILLED_IN.has(name) || command.getOptionValueSource(name) !== "cli") return [];
-    const value: CommandOptions[string] | NamedRun = command.getOptionValue(name);
+    const given: CommandOptions[string] | string[] | NamedRun = command.getOptionValue(name);
+    const value = Array.isArray(given) ? given.join(",") : given;
     if (typeof value === "object") return [[option.name(), [value.version, value.run].filter(isGiven).join("/")]];
     return [[option.name(), typeof value === "string" ? redactSecrets(value) : value]];
   });

@@ -24,6 +24,9 @@ const TARGET_TO_FILL = new RegExp(`--to ${STORE_URL}\\b`, "g");
 const NAMED = /callnumber recover --store (?!STORE_URL\b)(?:'(?:[^']|'\\'')*'|[^'\s]\S*)(?!\S| --checkpoint-dir)/g;
 const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
 
+/** To be run where a coordinator may run: only one process can have an embedded store open. */
+const ON_STORE = /\brun `callnumber (?:recover|init|advance-version|move) [^`]*`/g;
+
 /** Options of a command by their names; `true` is an option without a value, undefined and `false` are none. */
 export type CommandOptions = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -47,15 +50,21 @@ export function commandLine(
 
 /**
  * The same text, with what its commands need in place of the placeholder: as the store of the command, or as the one that `move` goes to.
- * `backup` takes no checkpoint directory.
+ * `backup` takes no checkpoint directory. After a command that needs an embedded store for itself, it says to stop the coordinator.
  */
 export function filledCommands(text: string, { storeOption, checkpointOption }: CommandContext): string {
   const after = checkpointOption === "" ? "" : ` ${checkpointOption}`;
   const targetOption = storeOption.replace(/^--store/, "--to");
-  return text
-    .replace(NAMED, (command) => `${command}${after}`)
-    .replace(TO_FILL, (_, verb: string) => `callnumber ${verb} ${storeOption}${verb === "backup" ? "" : after}`)
-    .replace(TARGET_TO_FILL, () => `${targetOption}${after}`);
+  const fill = (part: string) =>
+    part
+      .replace(NAMED, (command) => `${command}${after}`)
+      .replace(TO_FILL, (_, verb: string) => `callnumber ${verb} ${storeOption}${verb === "backup" ? "" : after}`)
+      .replace(TARGET_TO_FILL, () => `${targetOption}${after}`);
+  const withStop = text.replace(ON_STORE, (part) => {
+    const filled = fill(part);
+    return filled !== part && filled.includes("sqlite:") ? `${filled} (stop the coordinator first)` : filled;
+  });
+  return fill(withStop);
 }
 
 /** The same of JSON that operators read: docs/reference/errors.md shows the commands with placeholders. */
