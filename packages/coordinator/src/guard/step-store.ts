@@ -64,7 +64,7 @@ export interface PreflightScope {
 
 /** The port to what leases. Nothing is ever sent twice. */
 export interface StepStore {
-  /** As in `status`: `memory`, `sqlite`, `redis`. */
+  /** As in `status`: `memory`, `sqlite`, `redis`, `postgres`. */
   readonly kind: string;
   /** Whether one process at a time can have it open. */
   readonly isExclusive: boolean;
