@@ -38,7 +38,7 @@ hash_if_given() {
   [ -z "$given" ] || hash_of "$1"
 }
 
-refuse() {
+reject() {
   fail "$1. Make one with: openssl rand -hex 32"
 }
 

@@ -28,6 +28,13 @@ test("ON CONFLICT DO NOTHING is create-only, and returns what it inserted", asyn
   expect(await run(examples.sql("create-only").replace(STORED, FIRST))).toEqual([[FIRST]]);
 });
 
+test("a message that is stored already is found by its key, and a repeated number fails all the same", async () => {
+  expect(await run(examples.sql("key"))).toEqual([[STORED]]);
+  const again = examples.sql("key").replace(/^[\s\S]*?(?=INSERT)/, "");
+  expect(await run(again.replace(STORED, FIRST))).toEqual([]);
+  await expect(run(again.replaceAll("the message", "another message"))).rejects.toThrow(DUPLICATE);
+});
+
 test("ON CONFLICT DO UPDATE and MERGE overwrite a message", async () => {
   await run(examples.sql("table"));
   await run(examples.sql("insert"));
