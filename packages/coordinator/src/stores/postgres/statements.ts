@@ -23,21 +23,22 @@ const LOCK_TIMEOUT = "2s";
 
 /**
  * Who receives the log. A backup could not be promoted, and a logical subscriber is another cluster: no standby, also where a commit waits for it.
- * What replays nothing, such as an archiver under another name, may be one as far as is known, and acknowledges nothing.
+ * What does not report that it replays, such as an archiver under another name, may be one as far as is known, and acknowledges nothing.
  */
 export const SENDERS = `(SELECT sender.*, sender.sync_state IN ('sync', 'quorum') AS is_waited_for, sender.replay_lsn IS NOT NULL AS replays,
     coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND coalesce(sender.state, '') <> 'backup' AND NOT EXISTS (
       SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical') AS is_standby
   FROM pg_stat_replication AS sender)`;
 
-/** How many standbys there are, and when the last one came. */
+/** How many standbys there are, and which connections they have: a clock that was set back makes the latest one look old. */
 const STANDBYS = `(SELECT count(*) FILTER (WHERE is_standby) AS standbys,
-    coalesce((extract(epoch FROM max(backend_start) FILTER (WHERE is_standby)) * 1000000)::bigint, 0) AS connected_at
+    md5(string_agg(concat_ws(' ', pid, extract(epoch FROM backend_start)), ',' ORDER BY pid) FILTER (WHERE is_standby)) AS connections
   FROM ${SENDERS} AS sender) AS senders`;
 
 /**
  * The server at this moment. Its epoch: when its process began, with the database and its table, of which a copy has others; which cluster it is, the
- * timeline that it writes (a checkpoint would show a promotion late), and when the last standby connected, which may have followed another server meanwhile.
+ * timeline that it writes (a checkpoint would show a promotion late), and the connections of its standbys: one that comes may have followed another
+ * server meanwhile.
  */
 const serverOf = (table: string) => `
   CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'master' END AS role,
@@ -45,7 +46,7 @@ const serverOf = (table: string) => `
       (SELECT oid FROM pg_database WHERE datname = current_database()), '${table}'::regclass::oid),
     (SELECT system_identifier FROM pg_control_system()),
     CASE WHEN pg_is_in_recovery() THEN '-' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END,
-    senders.connected_at) AS epoch, senders.standbys`;
+    coalesce(senders.connections, '0')) AS epoch, senders.standbys`;
 
 /** What reports and upkeep write: no lease rests on it, and it waits for no standby, which may be away for long. */
 const LOCALLY = "SELECT set_config('synchronous_commit', 'local', true)";
@@ -149,10 +150,14 @@ export function statementsIn(schema: string) {
     read: `WITH ${ASK}, found AS MATERIALIZED (SELECT n.* ${asked}), ${seen} ${answer} FROM seen`,
     applyRising: apply(rising),
     applyExactly: apply(exactly),
-    /** How far the log is on the disk, as far as it is asked for (null: now), and how many standbys have so much of it on theirs. */
+    /**
+     * How far the log is on the disk, as far as it is asked for (null: now), and how many standbys have so much of it on theirs. One that has more than
+     * was sent to it has the log of another time.
+     */
     acknowledged: `WITH log AS MATERIALIZED (
         SELECT coalesce($1::pg_lsn, CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_flush_lsn() END) AS lsn)
-      SELECT log.lsn::text, (SELECT count(*) FROM ${SENDERS} AS sender WHERE is_standby AND replays AND flush_lsn >= log.lsn) AS count FROM log`,
+      SELECT log.lsn::text, (SELECT count(*) FROM ${SENDERS} AS sender 
+        WHERE is_standby AND replays AND is_waited_for AND flush_lsn BETWEEN log.lsn AND sent_lsn) AS count FROM log`,
     beginLocally: `${LOCALLY}, set_config('lock_timeout', '${LOCK_TIMEOUT}', true)`,
     addName: `INSERT INTO ${own("namespaces")} (name) VALUES ($1) ON CONFLICT DO NOTHING`,
     lockName: `SELECT ${listOf(RECORD_COLUMNS, "n")}, n.trimmed_through FROM ${own("namespaces")} AS n WHERE n.name = $1 FOR UPDATE`,

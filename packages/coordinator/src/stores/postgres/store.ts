@@ -87,10 +87,13 @@ export class PostgresStore implements Store {
   }
 
   async read(namespace: string): Promise<Observed> {
+    return (await this.#connections.use("steps", (send) => this.#readBy(send, namespace))).value;
+  }
+
+  async #readBy(send: Send, namespace: string): Promise<Observed> {
     const nonce = freshNonce();
-    const parameters = [JSON.stringify({ nonce, namespace } satisfies Partial<Ask>)];
-    const { value } = await this.#connections.use("steps", (send) => send(this.#statements.read, parameters));
-    return this.#foundIn(value.rows, nonce).observed;
+    const { rows } = await send(this.#statements.read, [JSON.stringify({ nonce, namespace } satisfies Partial<Ask>)]);
+    return this.#foundIn(rows, nonce).observed;
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
@@ -123,25 +126,25 @@ export class PostgresStore implements Store {
     if (!isWritten) throw this.#connections.unexpectedAnswer();
     const applied = { highWaterMark, changedAtMs, movedAside: [] };
     if (quorumOf(record.nodeCount) === 0) return { ...applied, acknowledgedCount: 0, check: undefined };
-    // A wait that was canceled reports success, and this warning.
-    const acknowledgedCount = warnings.length > 0 ? 0 : await this.#acknowledgedCount(quorumOf(record.nodeCount));
-    const { keys, server } = await this.read(record.namespace);
-    const { role, epoch = "-" } = server;
-    return {
-      ...applied,
-      acknowledgedCount,
-      check: { role, epoch, generation: Number(keys.fields["g"] ?? Number.NaN) },
-    };
+    const { value } = await this.#connections.use("steps", async (send) => ({
+      // A wait that was canceled reports success, and this warning.
+      count: warnings.length > 0 ? 0 : await this.#acknowledgedCount(send, quorumOf(record.nodeCount)),
+      now: await this.#readBy(send, record.namespace),
+    }));
+    const { keys, server } = value.now;
+    const generation = Number(keys.fields["g"] ?? Number.NaN);
+    const check = { role: server.role, epoch: server.epoch ?? "-", generation };
+    return { ...applied, acknowledgedCount: value.count, check };
   }
 
   /**
-   * How many standbys have on their disks what this server has on its own by now: also what was just committed. Whether a commit waited for them
-   * can't be known: a new setting is shown before it is in force.
+   * How many standbys that commits wait for have on their disks what this server has on its own by now: also what was just committed. Whether its
+   * commit waited can't be known: a new setting is shown before it is in force.
    */
-  async #acknowledgedCount(quorum: number): Promise<number> {
+  async #acknowledgedCount(send: Send, quorum: number): Promise<number> {
     const givenUpAtMs = performance.now() + ACKNOWLEDGED_WITHIN_MS;
     for (let lsn: unknown = null; ; ) {
-      const [row = {}] = await this.#rows(this.#statements.acknowledged, [lsn]);
+      const [row = {}] = (await send(this.#statements.acknowledged, [lsn])).rows;
       const count = Number(row["count"]);
       if (count >= quorum || performance.now() > givenUpAtMs) return count;
       lsn = row["lsn"];
