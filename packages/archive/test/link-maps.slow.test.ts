@@ -178,7 +178,7 @@ test.each(SERVERS)(
     const unusable = refused.map((id, index) => ({ callNumber: String(index).padStart(8, "A"), messageId: `<${id}>` }));
     const database = archiveOf([...messages, ...unusable]);
     const added = addLinks(database, publicInboxLinks(database, { archive: "", path: "", url: "/garden/" }), () => {});
-    expect(added).toEqual({ added: messages.length, alreadyThere: 0, refused: unusable.length });
+    expect(added).toEqual({ added: messages.length, alreadyThere: 0, rejected: unusable.length });
     const { text, leftOut } = mapFile(database, kind, "https://new.example.org/lists");
     expect(leftOut).toEqual([]);
     const port = await served(text);
@@ -240,11 +240,11 @@ test("the command adds links, refuses others by name with status 1, lists them, 
     return [status, stdout.trim(), stderr.trim()];
   };
   const pipermail = ["pipermail", "garden", "--url", "https://old.example.org/pipermail/garden/"];
-  const refused = "refused: 2005q1: the archive has no message of its file: import it first. Nothing of it is linked";
-  expect(links(...pipermail)).toEqual([1, "1 link added, 0 already there, 1 refused", refused]);
-  expect(links(...pipermail)).toEqual([1, "0 links added, 1 already there, 1 refused", refused]);
-  const others = `refused: /x: the archive has no message zzzzzzzz\nrefused: /pipermail/garden/2005-January/000123.html leads to ${A} already, not to ${B}`;
-  expect(links("csv", "links.csv")).toEqual([1, "0 links added, 0 already there, 2 refused", others]);
+  const refused = "rejected: 2005q1: the archive has no message of its file: import it first. Nothing of it is linked";
+  expect(links(...pipermail)).toEqual([1, "1 link added, 0 already there, 1 rejected", refused]);
+  expect(links(...pipermail)).toEqual([1, "0 links added, 1 already there, 1 rejected", refused]);
+  const others = `rejected: /x: the archive has no message zzzzzzzz\nrejected: /pipermail/garden/2005-January/000123.html leads to ${A} already, not to ${B}`;
+  expect(links("csv", "links.csv")).toEqual([1, "0 links added, 0 already there, 2 rejected", others]);
   expect(links("list")).toEqual([0, `/pipermail/garden/2005-January/000123.html ${A}`, ""]);
   expect(links("json", "--base", "https://new.example.org/")[1]).toContain(`: "https://new.example.org/message/${A}"`);
   expect(links("csv", "missing.csv")).toEqual([

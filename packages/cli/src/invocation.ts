@@ -114,7 +114,7 @@ async function written(stream: Output): Promise<void> {
 }
 
 /** From the user's name to the last @: a password may contain anything. Also of a URL without its scheme, where a message quotes one. */
-const LOGIN = /((?:\/\/|')[^:@/']*:).*(?=@)/s;
+const LOGIN = /((?:\/\/|['"])[^:@/'"]*:).*(?=@)/s;
 const PASSWORD_PARAMETER = /([?&][A-Za-z]*password=)[^&\s]*/gi;
 /** Typed as an argument, which no command takes. */
 const TOKEN = /cn_[\w-]{43}/g;

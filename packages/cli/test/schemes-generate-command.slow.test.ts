@@ -68,7 +68,7 @@ describe("callnumber schemes generate", () => {
   });
 
   test.each([
-    ["", "required option '--scheme <name>'"],
+    ["", "schemes generate needs --scheme"],
     ["--scheme call-number", "from a run that a coordinator has leased: callnumber next makes some"],
     ["--scheme call-number -n 3 --json", "callnumber next"],
     ["--scheme hash-7", "comes from the content. For each file: sha256sum FILE | cut -c -7"],

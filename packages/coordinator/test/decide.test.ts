@@ -85,7 +85,7 @@ const OF_ALL: readonly [string, Odd, string][] = [
   ["a record of another type", { keys: { record: "other" } }, "CORRUPT the record is not a hash"],
   ["a record with a time to live", { keys: { expires: true } }, "CORRUPT the record has a time to live"],
   ["a ledger of another type", { keys: { ledger: "other" } }, "CORRUPT the ledger is not a stream"],
-  ["holders of another type", { keys: { holders: "other" } }, "CORRUPT the holders are no hash"],
+  ["holders of another type", { keys: { holders: "other" } }, "CORRUPT the holders are not a hash"],
   ["an unknown epoch", { server: { epoch: undefined } }, "NOEPOCH "],
   ["a replica", { server: { role: "slave" } }, "REPLICA slave"],
   ["more replicas than the record counts", { server: { connectedReplicas: 1 } }, "NODES 1"],

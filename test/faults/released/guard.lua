@@ -60,7 +60,7 @@ end
 
 local function checkLedger()
   if not isAbsentOr(KEYS[2], 'stream') then return 'CORRUPT', 'the ledger is no stream' end
-  if not isAbsentOr(KEYS[3], 'hash') then return 'CORRUPT', 'the holders are no hash' end
+  if not isAbsentOr(KEYS[3], 'hash') then return 'CORRUPT', 'the holders are not a hash' end
 end
 
 -- Set by recover.lua for a key of another type, which holds none of our leases.

@@ -187,7 +187,7 @@ export function checkCheckpoint(
 
 export function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
   if (ledger === "other") return refusal("CORRUPT", "the ledger is not a stream");
-  if (holders === "other") return refusal("CORRUPT", "the holders are no hash");
+  if (holders === "other") return refusal("CORRUPT", "the holders are not a hash");
   return undefined;
 }
 

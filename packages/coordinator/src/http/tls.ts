@@ -64,7 +64,7 @@ function assertFits(own: X509Certificate, key: string, paths: TlsPaths): void {
   try {
     fits = own.checkPrivateKey(createPrivateKey(key));
   } catch (error) {
-    const fault = /ENCRYPTED/.test(key) ? "it has a passphrase; store it without one" : "it is no key in PEM";
+    const fault = /ENCRYPTED/.test(key) ? "it has a passphrase; store it without one" : "it is not a key in PEM";
     throw new TypeError(`the TLS key ${paths.key} can't be used: ${fault}`, { cause: error });
   }
   if (!fits) throw new TypeError(`the TLS key ${paths.key} is not the one of the certificate ${paths.certificate}`);
