@@ -65,7 +65,7 @@ describe.each<[string, () => Promise<string>]>([
     expect(planned).toMatchObject({ code: 1, stdout: expect.stringMatching(/greatest run 70000/) });
     expect(planned.stdout).not.toMatch(/recovering sets|--apply/);
     expect(planned.stderr).toMatch(
-      /line 2 of .*run 70000, above the run ceiling.*possible from \d{4}-.*manual_recovery_required/s,
+      /line 2 of .*run 70000, above the run ceiling.*this one after \d{4}-.*manual_recovery_required/s,
     );
   });
 });

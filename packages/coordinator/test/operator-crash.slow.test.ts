@@ -179,9 +179,7 @@ describe.each<[string, MakePlace, MakePlace]>([
         expect(target.leased, words).toContain(command(shellWord(fromUrl), "STORE_URL"));
         expect(target.initialized, words).toBe(target.leased);
         if (source.leased === "leased") return;
-        expect(source.leased, words).toMatch(
-          /^namespace_moved: .*If the namespace is missing there, finish the move/,
-        );
+        expect(source.leased, words).toMatch(/^namespace_moved: .*If the namespace is missing there, finish the move/);
         expect(source.leased, words).toContain(command("STORE_URL", shellWord(toUrl)));
       };
       await Promise.all([killed("before"), killed("after")]);
