@@ -151,13 +151,13 @@ export function statementsIn(schema: string) {
     applyRising: apply(rising),
     applyExactly: apply(exactly),
     /**
-     * How far the log is on the disk, as far as it is asked for (null: now), and how many standbys have so much of it on theirs. One that has more than
-     * was sent to it has the log of another time.
+     * How far the log is on the disk, as far as it is asked for (null: now), how many standbys acknowledge at all, and how many of them have so much of
+     * it on their disks. One that has more than was sent to it has the log of another time.
      */
     acknowledged: `WITH log AS MATERIALIZED (
         SELECT coalesce($1::pg_lsn, CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_flush_lsn() END) AS lsn)
-      SELECT log.lsn::text, (SELECT count(*) FROM ${SENDERS} AS sender 
-        WHERE is_standby AND replays AND is_waited_for AND flush_lsn BETWEEN log.lsn AND sent_lsn) AS count FROM log`,
+      SELECT log.lsn::text, count(sender.pid) AS connected, count(sender.pid) FILTER (WHERE flush_lsn BETWEEN log.lsn AND sent_lsn) AS acknowledged
+        FROM log LEFT JOIN ${SENDERS} AS sender ON is_standby AND replays AND is_waited_for GROUP BY log.lsn`,
     beginLocally: `${LOCALLY}, set_config('lock_timeout', '${LOCK_TIMEOUT}', true)`,
     addName: `INSERT INTO ${own("namespaces")} (name) VALUES ($1) ON CONFLICT DO NOTHING`,
     lockName: `SELECT ${listOf(RECORD_COLUMNS, "n")}, n.trimmed_through FROM ${own("namespaces")} AS n WHERE n.name = $1 FOR UPDATE`,

@@ -145,8 +145,8 @@ export class PostgresStore implements Store {
     const givenUpAtMs = performance.now() + ACKNOWLEDGED_WITHIN_MS;
     for (let lsn: unknown = null; ; ) {
       const [row = {}] = (await send(this.#statements.acknowledged, [lsn])).rows;
-      const count = Number(row["count"]);
-      if (count >= quorum || performance.now() > givenUpAtMs) return count;
+      const count = Number(row["acknowledged"]);
+      if (count >= quorum || Number(row["connected"]) < quorum || performance.now() > givenUpAtMs) return count;
       lsn = row["lsn"];
       await delay(LOOK_AGAIN_MS);
     }
