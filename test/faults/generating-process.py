@@ -70,9 +70,11 @@ while not stop.is_set() and os.getppid() == parent:
     for start in range(0, len(numbers), NUMBERS_PER_WRITE):
         os.write(1, "".join(numbers[start : start + NUMBERS_PER_WRITE]).encode())
     if child is None:
+        own = os.getpid()
         child = os.fork()
         if child == 0:
-            parent = os.getppid()
+            # Not getppid(): the parent may be killed already.
+            parent = own
     time.sleep(settings["pauseMs"] / 1000)
 client.close()
 os._exit(0)
