@@ -110,7 +110,7 @@ function inOurWords(code: string, message: string, command: Command): string {
       return `${name} needs ${option}`;
     case "commander.excessArguments":
       // Not which: it may be a URL with a password.
-      return `${name} takes ${command.registeredArguments.length || "no"} arguments, not ${command.args.length}`;
+      return `${name} takes ${argumentsIn(command.registeredArguments.length)}, not ${command.args.length}`;
     default: {
       const [, flag, value = "", variable = flag, fault = ""] = INVALID_OPTION.exec(message) ?? [];
       if (flag === undefined) return message.replace(/^error: /, "");
@@ -143,6 +143,10 @@ function adviceFor(code: string, message: string, command: Command, words: reado
     default:
       return undefined;
   }
+}
+
+function argumentsIn(count: number): string {
+  return count === 1 ? "one argument" : `${count || "no"} arguments`;
 }
 
 function didYouMean(meant: string | undefined): string | undefined {

@@ -60,7 +60,7 @@ test.each([
   ["list --rate -5/s", "must be above zero and up to 1e15/s, such as 1000/s"],
   ["list --for 10", "must be above zero and up to 1e9y, such as 10y"],
   ["list --nodes 0", "must be a whole number from 1"],
-  ["list uuid tickets", "list takes 1 arguments, not 2"],
+  ["list uuid tickets", "list takes one argument, not 2"],
   ["odds --drawn 0", "must be at least 1"],
   ["odds --space -5", "such as 62^5"],
   ["odds --space 10 --chance 1", "above 0 and below 1"],

@@ -61,7 +61,7 @@ interface Rule {
   readonly message: (namespace: string, detail: string) => string;
 }
 
-/** Returns the instruction to run an operator's command. Where the coordinator of a SQLite store runs, the command says to stop it first. */
+/** Returns the instruction to run an operator's command. `filledCommands` adds that the coordinator of an embedded store is to be stopped. */
 export function runCommand(...command: Parameters<typeof commandLine>): string {
   return `run \`${commandLine(...command)}\``;
 }
