@@ -58,6 +58,18 @@ describe("docs/reference/errors.md", () => {
   });
 });
 
+test("docs/reference/findings.md has the name of each finding that can be accepted, and no other", () => {
+  const sources = ["memory.ts", "sqlite/findings.ts", "redis/findings.ts", "postgres/findings.ts"]
+    .map((name) => read(join("packages/coordinator/src/stores", name)))
+    .join("");
+  const page = read("docs/reference/findings.md");
+  const named = [...sources.matchAll(/(?:override: |warn\()"([a-z-]+)"/g)].map(([, name]) => name as string);
+  const shown = [...page.matchAll(/`([a-z_-]+)` +\|/g)].map(([, name]) => name as string);
+  expect(named.length).toBeGreaterThan(10);
+  expect(shown).toEqual(expect.arrayContaining(named));
+  expect(shown.filter((name) => !(name in ERROR_RULES) && !sources.includes(`"${name}"`))).toEqual([]);
+});
+
 describe("docs/reference/metrics-and-events.md", () => {
   const folder = "packages/coordinator/src";
   const sources = [folder, "packages/cli/src"].flatMap((root) =>
