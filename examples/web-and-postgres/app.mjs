@@ -11,7 +11,9 @@ const holder = { name: "web-and-postgres" };
 
 // Where to connect is in PGHOST, PGUSER and PGDATABASE.
 const pool = new pg.Pool();
+// The lock is there until the statements end: processes that start at once would make the same table twice.
 await pool.query(`
+  SELECT pg_advisory_xact_lock(hashtext('web-and-postgres'));
   CREATE TABLE IF NOT EXISTS facts (name text PRIMARY KEY, value text NOT NULL);
   CREATE TABLE IF NOT EXISTS messages (
     call_number text COLLATE "C" PRIMARY KEY CHECK (call_number ~ '^[0-9A-Za-z]{8}$' AND call_number <= 'dxlGgaI3'),

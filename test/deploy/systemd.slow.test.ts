@@ -29,7 +29,7 @@ describe("systemd-analyze", () => {
     const root = await folderForTest();
     const [programs, units] = [join(root, "usr", "bin"), join(root, "usr", "lib", "systemd", "system")];
     for (const folder of [programs, units]) mkdirSync(folder, { recursive: true });
-    for (const name of ["callnumber", "sh"]) writeFileSync(join(programs, name), "", { mode: 0o755 });
+    for (const name of ["callnumber", "timeout"]) writeFileSync(join(programs, name), "", { mode: 0o755 });
     for (const name of ["sysinit", "basic", "shutdown", "network", "time-sync", "multi-user"])
       writeFileSync(join(units, `${name}.target`), "[Unit]\n");
     const own = join(units, "callnumber.service");
