@@ -24,10 +24,10 @@ export async function findPgbouncer(): Promise<Pgbouncer> {
   return typeof unpacked === "string" ? { missing: unpacked } : unpacked;
 }
 
-/** In transaction mode, with two sessions at the server for all clients. It ends with the test. */
+/** In transaction mode, with two sessions at the server for all clients, in turns. It ends with the test. */
 export async function startPgbouncer(
   { program, environment }: Extract<Pgbouncer, { readonly program: string }>,
-  server: PostgresServer,
+  server: Pick<PostgresServer, "host" | "port">,
 ): Promise<{ readonly port: number }> {
   const folder = await mkdtemp(join(tmpdir(), "callnumber-pgbouncer-"));
   const port = await freePort();
@@ -41,6 +41,7 @@ export async function startPgbouncer(
     "auth_type = any",
     "pool_mode = transaction",
     "default_pool_size = 2",
+    "server_round_robin = 1",
     "max_client_conn = 100",
   ];
   // With any user: each is the superuser at the server, which would hide a missing right.

@@ -3,10 +3,13 @@
  * Guarantees: G4, G5 (docs/guarantees.md).
  */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
@@ -26,6 +29,7 @@ import { type CertificateAndKey, newAuthority } from "../../../test/tls/certific
 import { Coordinator } from "../src/coordinator.js";
 import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
+import { statementsIn } from "../src/stores/postgres/statements.js";
 import type { Store } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { needsOwnPostgres, newPostgresStoreAt, newSchemaAt, postgresStoreAt } from "./postgres-for-test.js";
@@ -41,6 +45,22 @@ async function server(): Promise<PostgresServer> {
 }
 
 const unavailable = expect.objectContaining({ code: "store_unavailable" });
+
+/** Leads each connection to the next of several servers. */
+async function spreadingProxy(servers: readonly PostgresServer[]) {
+  let next = 0;
+  const proxy = createServer((client) => {
+    const { host, port } = servers[next++ % servers.length] as PostgresServer;
+    const upstream = connect({ host, port });
+    for (const [one, other] of [[client, upstream] as const, [upstream, client] as const]) {
+      one.on("error", () => {}).on("close", () => other.destroy());
+      one.pipe(other);
+    }
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  onTestFinished(() => void proxy.close());
+  return { host: "127.0.0.1", port: (proxy.address() as AddressInfo).port };
+}
 
 async function throughProxy() {
   const { port, host } = await server();
@@ -334,6 +354,41 @@ test("a store works through PgBouncer in transaction mode, whose sessions change
   expect((await one.read()).highWaterMark).toBe(200);
 });
 
+test("a record that has several rows, because its key was lost, is corrupt", async () => {
+  const one = await newPostgresStoreAt(await server());
+  await one.lease();
+  const table = `${one.schema}.namespaces`;
+  await (await server()).run(`ALTER TABLE ${table} DROP CONSTRAINT namespaces_pkey CASCADE`);
+  await (await server()).run(`INSERT INTO ${table} SELECT * FROM ${table}`);
+  await expect(one.read()).rejects.toMatchObject({ code: "store_corrupt" });
+});
+
+test("a coordinator that is gone in the middle of a transaction holds up the others for seconds", async () => {
+  const one = await newPostgresStoreAt(await server());
+  const gone = new pg.Client({ connectionString: (await server()).url });
+  gone.on("error", () => {});
+  onTestFinished(() => gone.end());
+  await gone.connect();
+  const { beginLocally, lockName } = statementsIn(one.schema);
+  await gone.query("BEGIN");
+  await gone.query(beginLocally);
+  await gone.query(lockName, [NAMESPACE]);
+  await expect(one.lease()).rejects.toMatchObject({ message: expect.stringContaining("pg_stat_activity") });
+  await expect.poll(() => one.lease().then(() => "leased", String)).toBe("leased");
+});
+
+test("a replication connection that streams nothing is no standby", async () => {
+  const one = await newPostgresStoreAt(await server());
+  const url = new URL((await server()).url);
+  url.searchParams.set("replication", "true");
+  const monitor = new pg.Client({ connectionString: url.href });
+  await monitor.connect();
+  expect(await (await server()).run("SELECT state FROM pg_stat_replication")).toEqual([["startup"]]);
+  await one.lease();
+  expect((await one.store.preflight()).map(({ code }) => code)).not.toContain("unexpected_replicas");
+  await monitor.end();
+});
+
 test("steps fail while another program locks a table, and leave no connection that goes on waiting", async () => {
   const own = await startPostgresServer();
   const one = await newPostgresStoreAt(own);
@@ -450,6 +505,56 @@ describe("with a synchronous standby", () => {
     process.kill(Number(pid), "SIGCONT");
   });
 
+  test("standbys of another server, which a pooler leads to, acknowledge nothing", async (context) => {
+    const program = await findPgbouncer();
+    if (program.missing !== undefined) return context.skip(program.missing);
+    const { primary } = await pair();
+    const one = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    const isolated = await startPostgresServer({
+      fill: (data) =>
+        baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\nsynchronous_standby_names = ''\n`),
+    });
+    await isolated.run("SELECT pg_promote()");
+    // Connected, as a standby whose network is cut seems to be for a while.
+    const archiving = archive(isolated, folderOfServers(), "silent");
+    await expect.poll(() => isolated.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
+    await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
+    const storeAt = async ({ port }: { readonly port: number }) => {
+      const url = new URL(one.url);
+      url.port = String(port);
+      return inHand(await postgresStoreAt(url.href), { storeId: one.storeId });
+    };
+    const there = await storeAt(isolated);
+    const pooler = await startPgbouncer(program, await spreadingProxy([primary, isolated]));
+    const pooled = await storeAt(pooler);
+    const other = new pg.Pool({ host: "127.0.0.1", port: pooler.port, database: "postgres", user: "any" });
+    onTestFinished(() => other.end());
+    // Opens both sessions of the pooler, which it then uses in turns.
+    const sleeping = ["SELECT pg_sleep(0.5)", "SELECT pg_sleep(0.5)"].map((text) => other.query(text));
+    await Promise.all(sleeping);
+    // So that it is left to chance which session comes next.
+    const ending = new AbortController();
+    const disturbing = (async () => {
+      while (!ending.signal.aborted) {
+        await other.query("SELECT 1");
+        await delay(Math.random() * 4);
+      }
+    })();
+    let writtenThere = 0;
+    for (let tries = 0; tries < 300 && writtenThere < 12; tries++) {
+      const { generation } = await there.read();
+      const claimed = await pooled.step(pooled.commands.claim(generation)).catch((error: Error) => error);
+      if ((await there.read()).generation === generation) continue;
+      writtenThere++;
+      if (!(claimed instanceof Error)) expect(claimed.acknowledgedCount).toBe(0);
+    }
+    ending.abort();
+    await disturbing;
+    expect(writtenThere).toBe(12);
+    await isolated.kill("SIGQUIT");
+    await archiving;
+  });
+
   test("a copy of the database has another epoch", async () => {
     const own = await startPostgresServer();
     const { url, store } = await newPostgresStoreAt(own);
@@ -550,6 +655,8 @@ describe("with a synchronous standby", () => {
     const inSync = (count: number) => expect.poll(states).toEqual(Array.from({ length: count }, () => ["quorum"]));
     await primary.configure({ synchronous_standby_names: "ANY 1 (*)" });
     await inSync(2);
+    const uncounted = (await store.preflight()).find(({ code }) => code === "unexpected_replicas");
+    expect(uncounted?.remedy).toContain("wal_sender_timeout");
     const refused = { code: "quorum_missing", message: expect.stringMatching(/ANY 2 .*--ignore-findings majority/) };
     await expect(recoverFor(store, 3)).rejects.toMatchObject(refused);
     expect((await recoverFor(store, 3, ["majority"])).after.nodeCount).toBe(3);

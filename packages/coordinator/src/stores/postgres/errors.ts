@@ -16,8 +16,10 @@ const HINTS: Readonly<Record<string, string>> = {
     "it takes no writes: it is a replica, or default_transaction_read_only is on. Point the store's URL at the primary",
   "53100": "its disk is full. Free space there",
   "53300": "it has no connection left (max_connections)",
-  "55P03": "another transaction holds the record: perhaps one that waits for a standby that is away",
-  "57014": "the statement was canceled there",
+  "40001": "its transactions are not read committed. ALTER ROLE … SET default_transaction_isolation = 'read committed'",
+  "55P03":
+    "another transaction holds the record: perhaps one that waits for a standby that is away. pg_stat_activity shows it, and pg_terminate_backend ends it",
+  "57014": "the statement was canceled there, by a person or by statement_timeout",
   "57P01": "it is shutting down, or ended the connection",
   "57P02": "another process of it crashed",
   "57P03": "it is starting, or shutting down",

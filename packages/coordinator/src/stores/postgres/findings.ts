@@ -78,12 +78,17 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
   if (uncounted.length > 0) {
     const recover = (namespace: string) =>
       `\`${commandLine("recover", namespace, { nodes: standbys.length + 1, apply: true })}\``;
+    // A standby that lost its connection has two for a while.
+    const hasTwins = new Set(standbys.map(({ name }) => name)).size < standbys.length;
+    const waitForTwins = hasTwins
+      ? "wait for wal_sender_timeout, as two have one name and may be one standby; or "
+      : "";
     yield {
       code: "unexpected_replicas",
       what:
         `${standbys.length} standbys are attached to it, more than are counted for ${uncounted.join(", ")}: ` +
         "one of them could be promoted without what it missed",
-      remedy: `detach them (an archiver may stay, with application_name=pg_receivewal); or count them: ${uncounted.map(recover).join("; ")}`,
+      remedy: `${waitForTwins}detach them (an archiver may stay, with application_name=pg_receivewal); or count them: ${uncounted.map(recover).join("; ")}`,
       namespaces: uncounted,
     };
   }
@@ -140,7 +145,7 @@ function* warnings(row: Row, { address }: PostgresUse): Generator<Finding> {
       yield {
         what: `it runs with ${name} off: after a crash of its machine its data may be damaged`,
         remedy: `${name} = on`,
-        override: name,
+        override: name.replaceAll("_", "-"),
       };
     }
   }

@@ -20,13 +20,16 @@ const wholeOf = (column: string) => `CASE WHEN ${column} ~ '^[0-9]{1,15}$' THEN 
 
 /** How long a step waits for another one to end. Not longer than the coordinator waits for the answer. */
 const LOCK_TIMEOUT = "2s";
+/** After this, the server ends a transaction whose coordinator is gone: its connection would stay open for hours, with the row locked. */
+const IDLE_TIMEOUT = "5s";
 
 /**
  * Who receives the log. A backup could not be promoted, and a logical subscriber is another cluster: no standby, also where a commit waits for it.
- * What does not report that it replays, such as an archiver under another name, may be one as far as is known, and acknowledges nothing.
+ * What does not report that it replays, such as an archiver under another name, may be one as far as is known, and acknowledges nothing. What has
+ * not begun to stream is none yet: a check of a monitor, or the first copy of a subscriber's table.
  */
 export const SENDERS = `(SELECT sender.*, sender.sync_state IN ('sync', 'quorum') AS is_waited_for, sender.replay_lsn IS NOT NULL AS replays,
-    coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND coalesce(sender.state, '') <> 'backup' AND NOT EXISTS (
+    coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND coalesce(sender.state, '') NOT IN ('startup', 'backup') AND NOT EXISTS (
       SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical') AS is_standby
   FROM pg_stat_replication AS sender)`;
 
@@ -151,14 +154,15 @@ export function statementsIn(schema: string) {
     applyRising: apply(rising),
     applyExactly: apply(exactly),
     /**
-     * How far the log is on the disk, as far as it is asked for (null: now), how many standbys acknowledge at all, and how many of them have so much of
-     * it on their disks. One that has more than was sent to it has the log of another time.
+     * The server, how far the log is on its disk, as far as it is asked for (null: now), how many standbys acknowledge at all, and how many of them have
+     * so much of it on their disks. One that has more than was sent to it has the log of another time.
      */
     acknowledged: `WITH log AS MATERIALIZED (
         SELECT coalesce($1::pg_lsn, CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_flush_lsn() END) AS lsn)
-      SELECT log.lsn::text, count(sender.pid) AS connected, count(sender.pid) FILTER (WHERE flush_lsn BETWEEN log.lsn AND sent_lsn) AS acknowledged
-        FROM log LEFT JOIN ${SENDERS} AS sender ON is_standby AND replays AND is_waited_for GROUP BY log.lsn`,
-    beginLocally: `${LOCALLY}, set_config('lock_timeout', '${LOCK_TIMEOUT}', true)`,
+      SELECT log.lsn::text, counted.*, ${serverOf(own("namespaces"))} FROM log CROSS JOIN ${STANDBYS} CROSS JOIN LATERAL (
+        SELECT count(*) AS connected, count(*) FILTER (WHERE flush_lsn BETWEEN log.lsn AND sent_lsn) AS acknowledged
+        FROM ${SENDERS} AS sender WHERE is_standby AND replays AND is_waited_for) AS counted`,
+    beginLocally: `${LOCALLY}, set_config('lock_timeout', '${LOCK_TIMEOUT}', true), set_config('idle_in_transaction_session_timeout', '${IDLE_TIMEOUT}', true)`,
     addName: `INSERT INTO ${own("namespaces")} (name) VALUES ($1) ON CONFLICT DO NOTHING`,
     lockName: `SELECT ${listOf(RECORD_COLUMNS, "n")}, n.trimmed_through FROM ${own("namespaces")} AS n WHERE n.name = $1 FOR UPDATE`,
     names: `SELECT name FROM ${own("namespaces")} AS n WHERE num_nonnulls(${listOf(RECORD_COLUMNS, "n")}) > 0 ORDER BY name`,

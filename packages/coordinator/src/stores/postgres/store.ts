@@ -7,6 +7,7 @@ import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { LEDGER_ID_MAX, ledgerIdOf, type Progress } from "@callnumber/protocol/api";
 import type { LedgerEntry } from "@callnumber/protocol/schemas";
+import { CoordinatorError } from "../../errors.js";
 import { namespaceRecordIn } from "../../guard/checks.js";
 import {
   checksumOf,
@@ -50,6 +51,9 @@ export interface PostgresStoreOptions extends PostgresAddress, SchemaOptions {
 /** As long as on Redis, where the other nodes are waited for. */
 const ACKNOWLEDGED_WITHIN_MS = 1_000;
 const LOOK_AGAIN_MS = 2;
+/** Without its key, each step would add to every row. */
+const SEVERAL_ROWS =
+  "the store's table namespaces has several rows of one namespace: it has lost its primary key. Restore the schema, or remove all rows but the latest and add the key";
 
 /** The record, and up to which ledger id the ledger was trimmed. */
 interface Locked {
@@ -128,7 +132,7 @@ export class PostgresStore implements Store {
     if (quorumOf(record.nodeCount) === 0) return { ...applied, acknowledgedCount: 0, check: undefined };
     const { value } = await this.#connections.use("steps", async (send) => ({
       // A wait that was canceled reports success, and this warning.
-      count: warnings.length > 0 ? 0 : await this.#acknowledgedCount(send, quorumOf(record.nodeCount)),
+      count: warnings.length > 0 ? 0 : await this.#acknowledgedCount(send, quorumOf(record.nodeCount), observed.server),
       now: await this.#readBy(send, record.namespace),
     }));
     const { keys, server } = value.now;
@@ -139,14 +143,17 @@ export class PostgresStore implements Store {
 
   /**
    * How many standbys that commits wait for have on their disks what this server has on its own by now: also what was just committed. Whether its
-   * commit waited can't be known: a new setting is shown before it is in force.
+   * commit waited can't be known: a new setting is shown before it is in force. A pooler may lead to another server than the one that wrote: what that
+   * one's standbys have counts for nothing.
    */
-  async #acknowledgedCount(send: Send, quorum: number): Promise<number> {
+  async #acknowledgedCount(send: Send, quorum: number, wrote: Observed["server"]): Promise<number> {
     const givenUpAtMs = performance.now() + ACKNOWLEDGED_WITHIN_MS;
     for (let lsn: unknown = null; ; ) {
       const [row = {}] = (await send(this.#statements.acknowledged, [lsn])).rows;
-      const count = Number(row["acknowledged"]);
-      if (count >= quorum || Number(row["connected"]) < quorum || performance.now() > givenUpAtMs) return count;
+      const isSame = row["role"] === wrote.role && row["epoch"] === wrote.epoch;
+      const count = isSame ? Number(row["acknowledged"]) : 0;
+      if (count >= quorum || !isSame || Number(row["connected"]) < quorum || performance.now() > givenUpAtMs)
+        return count;
       lsn = row["lsn"];
       await delay(LOOK_AGAIN_MS);
     }
@@ -229,7 +236,8 @@ export class PostgresStore implements Store {
   }
 
   #foundIn(rows: readonly Row[], nonce: string) {
-    const [row = {}] = rows;
+    const [row = {}, another] = rows;
+    if (another !== undefined) throw new CoordinatorError("store_corrupt", SEVERAL_ROWS);
     const { role, epoch, now_ms: timeMs, ledger_mark: ledgerMark, standbys: connectedReplicas } = row;
     const isOurs = row["nonce"] === nonce && typeof role === "string" && typeof epoch === "string";
     if (!isOurs || !isWhole(timeMs) || !isWhole(ledgerMark) || !isWhole(connectedReplicas)) {
