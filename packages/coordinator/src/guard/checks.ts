@@ -110,7 +110,9 @@ export function checkMovable(
   if (isRefusal(record)) return record;
   const unfit = checkClockOfMove(context);
   if (unfit !== undefined) return unfit;
-  return record.phase === PHASES.sealed && record.seal !== step.seal ? refuseSealed(record) : record;
+  return record.phase === PHASES.sealed && textOfMove(record.seal) !== textOfMove(step.seal)
+    ? refuseSealed(record)
+    : record;
 }
 
 function recordIn(

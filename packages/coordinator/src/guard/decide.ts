@@ -34,7 +34,7 @@ import type {
 } from "./commands.js";
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
-import { isMovedSeal, movedToIn, parseStoreId, type StoreIdFields, textOfMove } from "./store-id.js";
+import { isDoneSeal, isMovedSeal, movedToIn, parseStoreId, type StoreIdFields, textOfMove } from "./store-id.js";
 
 /** What to write: the record, and for a lease how many runs up to its high-water mark were granted. */
 export interface Written {
@@ -133,7 +133,11 @@ function decideMove(context: StepContext, step: SealStep): Written | Refusal {
     return refusal("RACED", record.generation);
   }
   return {
-    record: { ...inEpoch(record, context), phase: PHASES.sealed, seal: step.seal },
+    record: {
+      ...inEpoch(record, context),
+      phase: PHASES.sealed,
+      seal: isDoneSeal(record.seal) ? record.seal : step.seal,
+    },
     runCount: 0,
     acceptsCopy: true,
   };

@@ -57,7 +57,8 @@ export function parseStoreId(storeId: string): StoreIdFields | undefined {
 export const MOVED_SEAL = "moved";
 /** Characters of store id and place, without spaces, in the seal of a move. */
 export const MOVED_TEXT_LENGTH_MAX = 480;
-const MOVED_PATTERN = new RegExp(`^${MOVED_SEAL}(?: ([!-~]{1,${MOVED_TEXT_LENGTH_MAX}}))?$`);
+const DONE = " done";
+const MOVED_PATTERN = new RegExp(`^${MOVED_SEAL}(?: ([!-~]{1,${MOVED_TEXT_LENGTH_MAX}}))?(?:${DONE})?$`);
 
 /** Where a moved store went, and the store id that it goes on as there. */
 export interface MovedTo {
@@ -71,6 +72,15 @@ export interface MovedTo {
  */
 export function movedSeal({ storeId, place }: MovedTo): string {
   return `${MOVED_SEAL} ${storeId}@${place}`;
+}
+
+/** The seal that says, too, that the new store was made: from then on, nothing at its place means that it is elsewhere, or lost. */
+export function doneSeal(seal: string): string {
+  return isDoneSeal(seal) ? seal : `${seal}${DONE}`;
+}
+
+export function isDoneSeal(seal: string): boolean {
+  return isMovedSeal(seal) && seal.endsWith(DONE);
 }
 
 export function isMovedSeal(seal: string): boolean {

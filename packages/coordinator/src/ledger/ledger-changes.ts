@@ -135,7 +135,11 @@ async function missingIn(
     const last = lastLedgerIdOf(lease);
     const copy = known.get(last);
     if (copy === undefined ? newest > last - lease.runCount : !isSameLease(copy, lease))
-      throw refused("FOREIGN", `its ledger holds another lease at run ${nameOfLedgerId(last, VERSION_MAX)}`, namespace);
+      throw new CoordinatorError(
+        "store_id_mismatch",
+        `the ledger of namespace "${namespace}" has another lease at run ${nameOfLedgerId(last, VERSION_MAX)}: it is another store's. ` +
+          "Nothing was written. Remove it if no archive has its numbers, or choose an empty place",
+      );
     if (copy === undefined) newest = last;
     return copy === undefined;
   });

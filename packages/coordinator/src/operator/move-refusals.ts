@@ -1,11 +1,12 @@
 /** Why a move is refused for what its stores hold, and what the operator does then. */
-import { commandLine, STORE_URL, shellWord } from "@callnumber/protocol/api";
+import { commandLine, nameOfLedgerId, STORE_URL, shellWord } from "@callnumber/protocol/api";
+import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import type { Checkpoint } from "../guard/checkpoint.js";
-import { namespaceLost, STRAY_HELP } from "../guard/guard-state.js";
+import { STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
-import { refused } from "../guard/refusals.js";
+import { refused, runCommand } from "../guard/refusals.js";
 import { isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
@@ -20,17 +21,18 @@ interface TargetPlace {
   readonly checkpoint: Checkpoint | undefined;
   /** Undefined for a move that has not begun. */
   readonly begun: MovedTo | undefined;
+  /** The seal of the source says that the new store was made. */
+  readonly isDone: boolean;
 }
 
 /**
  * Coordinators at the target's place would reject any other store than the one in its record or in their checkpoints. A new store that has a
- * checkpoint there, but no record, may run elsewhere: made again, it would run twice.
+ * checkpoint there, but no record, or was made by a move that is done, may run elsewhere: made again, it would run twice.
  * @throws CoordinatorError `namespace_exists`, `namespace_lost`.
  */
-export function assertFree({ namespace, storeId, place, found, checkpoint, begun }: TargetPlace): void {
-  if (found === undefined && checkpoint?.storeId === storeId) {
-    throw namespaceLost(namespace, checkpoint, { store: urlOfPlace(place) });
-  }
+export function assertFree({ namespace, storeId, place, found, checkpoint, begun, isDone }: TargetPlace): void {
+  const own = checkpoint?.storeId === storeId ? checkpoint : undefined;
+  if (found === undefined && (isDone || own !== undefined)) throw newStoreMissing(namespace, storeId, place, own);
   const known = found?.storeId ?? checkpoint?.storeId;
   if (known === undefined || known === storeId) return;
   const kept =
@@ -42,6 +44,21 @@ export function assertFree({ namespace, storeId, place, found, checkpoint, begun
       ? 'Move to an empty place: another file, "?prefix=" or "?schema="'
       : `The move goes nowhere else now. If no archive has numbers of that store, remove it (${STRAY_HELP}), then run the same again`;
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
+}
+
+function newStoreMissing(namespace: string, storeId: string, place: string, checkpoint: Checkpoint | undefined) {
+  // With its version in any case: nothing may be left that shows it.
+  const minRun = checkpoint && nameOfLedgerId(checkpoint.ledgerId, VERSION_MAX);
+  const command = runCommand("recover", namespace, {
+    store: urlOfPlace(place),
+    "store-id": storeId,
+    "min-run": minRun,
+  });
+  return new CoordinatorError(
+    "namespace_lost",
+    `namespace "${namespace}" was moved to ${place}, and is not there. If it runs under another address, start it there: made again, it would ` +
+      `repeat numbers. If it is lost permanently, ${command}`,
+  );
 }
 
 /** A copy is moved only where the move has begun: from then on it leases nothing, whichever file it is. @throws CoordinatorError `store_copied`. */

@@ -6,7 +6,7 @@
  *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete. The checkpoint of the
  *     source has the same on the disk: a source that forgets its seal leases nothing, and is moved nowhere else, whatever its address is then
  *   2 the ledger is copied, and compared, into a place without a record; so is the retention, with how far it was trimmed
- *   3 the target's record is made at the ceiling of the new store, to be claimed by a coordinator
+ *   3 the target's record is made at the ceiling of the new store, to be claimed by a coordinator. The seal then says so: no further try makes a second
  *
  * Guarantees: G13 (docs/guarantees.md).
  */
@@ -31,6 +31,8 @@ import { assertFitFor } from "../guard/preflight.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import {
+  doneSeal,
+  isDoneSeal,
   isMovedSeal,
   type MovedTo,
   movedSeal,
@@ -72,6 +74,7 @@ export interface MoveOptions extends NamespaceGuardOptions {
  *
  *   source open, target empty                         new
  *   source sealed for this target, target empty       begun: an earlier move was cut short
+ *   the same, and the seal says that it was done      refused: the new store may run under another address
  *   source sealed for this target, target has record  done
  *
  * A source that has forgotten its seal is sealed, as long as a checkpoint of its store id has the move.
@@ -113,23 +116,19 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
     );
   }
   const found = await ofTarget(target.place, recordIn(target.store, namespace));
-  assertFree({
-    namespace,
-    storeId,
-    place: target.place,
-    found,
-    checkpoint: readableOf(target.checkpointFile.read()),
-    begun,
-  });
+  const checkpoint = readableOf(target.checkpointFile.read());
+  const isNoted = isDoneSeal(source.seal);
+  assertFree({ namespace, storeId, place: target.place, found, checkpoint, begun, isDone: isNoted });
   if (begun === undefined) await assertNoCopy(store);
   else if (found === undefined) assertHasBegun(namespace, storeId, (options.now ?? Date.now)());
-  const plan = { namespace, source, storeId, firstVersion: storeIdFields(storeId).firstVersion };
   const isDone = found !== undefined;
   const compared = await compareLedgers(ledgersOf(options), begun !== undefined);
   if (isDone) assertWhole(namespace, compared);
   const ledger = isDone ? undefined : compared;
   await assertFit(options, source, storeId, isDone);
-  return { ...plan, stage: isDone ? "done" : begun === undefined ? "new" : "begun", target: found, ledger };
+  const { firstVersion } = storeIdFields(storeId);
+  const stage = isDone ? "done" : begun === undefined ? "new" : "begun";
+  return { namespace, stage, source, storeId, firstVersion, target: found, ledger };
 }
 
 function ledgersOf({ namespace, store: source, target, pageLeaseCount = PAGE_LEASE_COUNT }: MoveOptions) {
@@ -248,6 +247,7 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
     leaseCount = await verifyCopy(options);
     await makeRecord(options, storeId);
   }
+  await noteDone(options, plan);
   return { namespace, storeId, leaseCount, record: await target.store.readNamespace(namespace) };
 }
 
@@ -296,12 +296,19 @@ async function sealSource(options: MoveOptions, { source, storeId, stage }: Move
   if (another !== undefined) throw refused("MOVED", another, namespace);
 }
 
+/** Not before the target has its record. @throws CoordinatorError as the step: the namespace is moved, and the same again notes it. */
+async function noteDone(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
+  if (isDoneSeal(source.seal)) return;
+  await doStep(options.store, options.namespace, sealing(options, source, storeId, doneSeal), options);
+}
+
 function sealing(
   { target: { place }, checkpointFile }: MoveOptions,
   source: NamespaceRecord,
   storeId: string,
+  sealOf = (seal: string) => seal,
 ): SealStep {
-  const seal = movedSeal({ storeId, place });
+  const seal = sealOf(movedSeal({ storeId, place }));
   const floor = readableOf(checkpointFile.read())?.ledgerId ?? 0;
   return { step: "seal", storeId: source.storeId, isSilenceAccepted: false, floor, generationMin: 0, seal };
 }
