@@ -162,6 +162,10 @@ describe("the findings from a changed INFO", () => {
     const [finding] = found(withLine("connected_slaves", "2"), { namespaces });
     expect(finding).toMatchObject({ code: "unexpected_replicas", namespaces: ["n1", "n2"] });
     expect(finding?.remedy).toContain("--nodes 3");
+    expect(found(withLine("connected_slaves", "1"), { namespaces })).toMatchObject([
+      { code: "unexpected_replicas", namespaces: ["n1"] },
+      { code: undefined, override: "replica-missing", namespaces: ["n3"] },
+    ]);
   });
 
   test.each([

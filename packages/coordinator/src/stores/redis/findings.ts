@@ -155,7 +155,7 @@ function* whatStopsLeasing(info: InfoReader, { namespaces }: ServerUse): Generat
       override: "eviction",
     };
   }
-  const replicas = Number(info("connected_slaves") ?? 0);
+  const replicas = replicaCountIn(info);
   const uncounted = namespaces.filter(({ nodeCount }) => replicas > nodeCount - 1).map(({ namespace }) => namespace);
   if (uncounted.length > 0) {
     const recover = (namespace: string) =>
@@ -174,8 +174,18 @@ function* whatStopsLeasing(info: InfoReader, { namespaces }: ServerUse): Generat
 function* warnings(
   info: InfoReader,
   asOperator: ServerReport["asOperator"],
-  { tls, host }: ServerUse,
+  { tls, host, namespaces }: ServerUse,
 ): Generator<Finding> {
+  const replicas = replicaCountIn(info);
+  const missing = namespaces.filter(({ nodeCount }) => replicas < nodeCount - 1).map(({ namespace }) => namespace);
+  if (missing.length > 0) {
+    yield {
+      what: `${replicas} replicas are connected to it, fewer than are counted for ${missing.join(", ")}: one more that fails may stop leasing`,
+      remedy: "connect the others, or count fewer (recover --nodes)",
+      override: "replica-missing",
+      namespaces: missing,
+    };
+  }
   const policy = evictingPolicy(info);
   if (policy !== undefined && !hasMemoryLimit(info)) {
     yield {
@@ -234,6 +244,10 @@ function* operatorsWarnings(info: InfoReader, asOperator: ServerReport["asOperat
       override: "unseen-configuration",
     };
   }
+}
+
+function replicaCountIn(info: InfoReader): number {
+  return Number(info("connected_slaves") ?? 0);
 }
 
 /** Only a policy over all keys can evict ours: ours have no time to live. */
