@@ -120,14 +120,17 @@ describe("a store that was made where another one is moved", () => {
     await expect(open()).rejects.toMatchObject(refusal);
   });
 
-  test("is named by the move with how to remove it, since the move goes nowhere else", async () => {
-    const { store, stray, strayId } = await strayWorld();
+  test("is named by the move with how to remove it, and to go on without, since the move goes nowhere else", async () => {
+    const { store, stray, strayId, newStoreId } = await strayWorld();
     await expect(planMove(moving(store, stray))).rejects.toMatchObject({
       code: "namespace_exists",
       message: expect.stringMatching(
-        `it holds store ${strayId}.*goes nowhere else.*remove it \\(.callnumber explain store_id_mismatch`,
+        `it holds store ${strayId}.*goes nowhere else.*remove it \\(.callnumber explain store_id_mismatch.*recover .* --store-id ${newStoreId}`,
       ),
     });
+    const elsewhere = memory();
+    await recovered(recovering(elsewhere, THIRD, newStoreId));
+    expect(await elsewhere.readNamespace(NAMESPACE)).toMatchObject({ storeId: newStoreId, version: 1 });
     expect(await moveNamespace(moving(store, memory()))).toMatchObject({ leaseCount: 5 });
   });
 });

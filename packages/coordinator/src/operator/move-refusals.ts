@@ -42,7 +42,8 @@ export function assertFree({ namespace, storeId, place, found, checkpoint, begun
   const way =
     begun === undefined
       ? 'Move to an empty place: another file, "?prefix=" or "?schema="'
-      : `The move goes nowhere else now. If no archive has numbers of that store, remove it (${STRAY_HELP}), then run the same again`;
+      : `The move goes nowhere else now. If no archive has numbers of that store, remove it (${STRAY_HELP}), then run the same again. ` +
+        `Else continue in an empty place: \`${continuing(namespace, storeId)}\``;
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
 }
 
@@ -108,10 +109,14 @@ export function movedElsewhere(namespace: string, text: string): CoordinatorErro
   const error = refused("MOVED", text, namespace);
   const moved = movedToIn(text);
   if (moved === undefined) return error;
-  const command = commandLine("recover", namespace, { store: "NEW_STORE_URL", "store-id": moved.storeId });
   return new CoordinatorError(
     error.code,
-    `${error.message}. If that place is lost permanently and this id runs nowhere, continue in an empty place: \`${command}\``,
+    `${error.message}. If that place is lost permanently and this id runs nowhere, continue in an empty place: ` +
+      `\`${continuing(namespace, moved.storeId)}\``,
     { movedTo: text },
   );
+}
+
+function continuing(namespace: string, storeId: string): string {
+  return commandLine("recover", namespace, { store: "NEW_STORE_URL", "store-id": storeId });
 }
