@@ -158,6 +158,7 @@ test("a source that came back without its last leases is moved to a ledger that 
   const restored = memory();
   await importLeases(restored, NAMESPACE, whole.slice(0, 3));
   await recover(restored, storeId);
+  await seal(restored, storeId, movedSeal({ storeId: newStoreId, place: TO }));
   expect(await planMove(moving(restored, target))).toMatchObject({
     stage: "begun",
     ledger: { leaseCount: 3, copiedCount: 3 },
@@ -230,9 +231,14 @@ describe("a SQLite source whose file was put back from a copy after the seal", (
       const store = open();
       expect(await store.preflight()).toContainEqual(expect.objectContaining({ code: "store_copied" }));
       const target = memory();
+      if (when === "before") {
+        await expect(moveNamespace(moving(store, target, { from }))).rejects.toMatchObject({ code: "namespace_lost" });
+        await importLeases(target, NAMESPACE, await ledgerOf(store));
+        await recovered(recovering(target, TO, newStoreId));
+      }
       expect(await moveNamespace(moving(store, target, { from }))).toMatchObject({
         storeId: newStoreId,
-        leaseCount: 5,
+        leaseCount: when === "before" ? undefined : 5,
       });
       expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
       await store.close();
@@ -260,12 +266,20 @@ test("a source that is lost after the seal is named to its move as lost, and to 
   );
 });
 
-test("recover makes the record of a lost source again, says that it stays moved, and the move goes on", async () => {
-  await sealedSource();
+test("recover makes the record of a lost source again, says that it stays moved, and the new store is made by recover alone", async () => {
+  const { newStoreId } = await sealedSource();
   const emptied = memory();
   const { plan } = await recovered(recovering(emptied, FROM));
   expect(wayOfMoved(plan)).toMatch(/was moved to .* as store .*.*, finish the move: run `callnumber move /);
-  expect(await moveNamespace(moving(emptied, memory()))).toMatchObject({ leaseCount: 0 });
+  const target = memory();
+  // Whether the move was done is forgotten with the seal.
+  await expect(moveNamespace(moving(emptied, target))).rejects.toMatchObject({
+    code: "namespace_lost",
+    message: expect.stringMatching(`Only if it runs nowhere, run .callnumber recover .* --store-id ${newStoreId}`),
+  });
+  await recovered(recovering(target, TO, newStoreId));
+  expect(await moveNamespace(moving(emptied, target))).toMatchObject({ storeId: newStoreId });
+  expect(await emptied.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
 });
 
 describe("a sealed source in Redis", () => {

@@ -12,6 +12,7 @@ import { folderForTest } from "../../../test/processes/command.js";
 import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
 import { drawn, IS_WHOLE } from "../../../test/size-of-run.js";
+import { CoordinatorError } from "../src/errors.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { NamespaceRecord } from "../src/guard/record.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
@@ -373,7 +374,7 @@ describe("after a move", () => {
     const runs = runsOf(both);
     expect(new Set(runs).size).toBe(runs.length);
     await expect(moveNamespace(moving(restored, to, target, { bounds }))).rejects.toMatchObject({
-      code: "namespace_exists",
+      code: "namespace_moved",
     });
   });
 
@@ -387,6 +388,33 @@ describe("after a move", () => {
       message: expect.stringContaining("If it runs under another address, start it there"),
     });
     expect(await emptied.listNamespaces()).toEqual([]);
+  });
+
+  test("a move that was cut short before the new record is finished by recover, with the ledger", async () => {
+    const { source, to } = await pair(quickPlace, quickPlace);
+    const target = emptyStore();
+    const cut = new CoordinatorError("store_unavailable", "cut");
+    Object.assign(target, { apply: () => Promise.reject(cut) });
+    await expect(moveNamespace(moving(source, to, target, { bounds }))).rejects.toThrow("cut");
+    Reflect.deleteProperty(target, "apply");
+    const again = await moveNamespace(moving(source, to, target, { bounds })).catch((error: Error) => error);
+    expect(again).toMatchObject({ code: "namespace_lost" });
+    const storeId = /--store-id (\S+)`/.exec((again as Error).message)?.[1] as string;
+    await recover(target, storeId);
+    expect(await target.leases(NAMESPACE, { direction: "oldest_first", limit: 100 })).toHaveLength(7);
+    expect(await moveNamespace(moving(source, to, target, { bounds }))).toMatchObject({ storeId });
+    await leaseQuickly(target);
+  });
+
+  test("of the same move twice at once, at most one makes a new store, also where they find different ones", async () => {
+    const { source, to } = await pair(quickPlace, quickPlace);
+    const targets = [emptyStore(), emptyStore()];
+    const moved = await Promise.allSettled(
+      targets.map((target) => moveNamespace(moving(source, to, target, { bounds }))),
+    );
+    expect(moved.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    const names = await Promise.all(targets.map((target) => target.listNamespaces()));
+    expect(names.flat()).toEqual([NAMESPACE]);
   });
 
   test("a new store that lost its record is recovered by its store id, in its own version", async () => {

@@ -127,6 +127,8 @@ function decideSeal(context: StepContext, step: SealStep): Written | Refusal {
 function decideMove(context: StepContext, step: SealStep): Written | Refusal {
   const record = checkMovable(context, step);
   if (isRefusal(record)) return record;
+  // Who sets it makes the new store: at most one does.
+  if (isDoneSeal(record.seal) && isDoneSeal(step.seal)) return refusal("MOVED", textOfMove(record.seal));
   const { firstVersion = Infinity } = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "") ?? {};
   const known = Math.max(markIdOf(record), step.floor, context.keys.ledgerMark);
   if (record.phase !== PHASES.sealed && firstVersion <= runOfLedgerId(known).version) {

@@ -44,6 +44,13 @@ export function nextStoreId(storeId: string, firstVersion: number, initializedAt
   return newStoreId({ firstVersion, firstRun: 1, initializedAtMs, rate }, storeId.slice(0, storeId.indexOf(".")));
 }
 
+/** Whether one store was moved to the other, perhaps over others between. */
+export function isMovedFrom(earlier: string, later: string): boolean {
+  const [one, other] = [parseStoreId(earlier), parseStoreId(later)];
+  const isSameUuid = earlier.split(".", 1)[0] === later.split(".", 1)[0];
+  return isSameUuid && one !== undefined && other !== undefined && one.firstVersion < other.firstVersion;
+}
+
 /** Parses a store id; undefined when the text is none. */
 export function parseStoreId(storeId: string): StoreIdFields | undefined {
   const match = PATTERN.exec(storeId);
@@ -74,7 +81,7 @@ export function movedSeal({ storeId, place }: MovedTo): string {
   return `${MOVED_SEAL} ${storeId}@${place}`;
 }
 
-/** The seal that says, too, that the new store was made: from then on, nothing at its place means that it is elsewhere, or lost. */
+/** The seal that says, too, that the new store is being made, or was: from then on, nothing at its place means that it is elsewhere, or lost. */
 export function doneSeal(seal: string): string {
   return isDoneSeal(seal) ? seal : `${seal}${DONE}`;
 }

@@ -108,7 +108,9 @@ async function* pagesOf(
 }
 
 function otherLease(namespace: string, lease: LedgerEntry, begun: boolean): CoordinatorError {
-  const way = begun ? COPY_MOVED : "Move to an empty place (another ?prefix= or ?schema=)";
+  const way = begun
+    ? COPY_MOVED
+    : "If it was moved here before, use it here, and move nothing. Else choose an empty place (another ?prefix= or ?schema=)";
   return new CoordinatorError(
     "store_id_mismatch",
     `only the new store has a lease of namespace "${namespace}" (run ${runsName(lease)}, leased at ` +

@@ -7,13 +7,13 @@ import type { Checkpoint } from "../guard/checkpoint.js";
 import { STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { refused, runCommand } from "../guard/refusals.js";
-import { isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
+import { isMovedFrom, isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
 
 /** The place that a namespace moves to, and what is known of it. */
 interface TargetPlace {
-  readonly namespace: string;
+  readonly source: NamespaceRecord;
   /** The id of the new store. */
   readonly storeId: string;
   readonly place: string;
@@ -21,20 +21,22 @@ interface TargetPlace {
   readonly checkpoint: Checkpoint | undefined;
   /** Undefined for a move that has not begun. */
   readonly begun: MovedTo | undefined;
-  /** The seal of the source says that the new store was made. */
-  readonly isDone: boolean;
+  /** The new store may have been made by an earlier try. */
+  readonly mayBeDone: boolean;
 }
 
 /**
  * Coordinators at the target's place would reject any other store than the one in its record or in their checkpoints. A new store that has a
- * checkpoint there, but no record, or was made by a move that is done, may run elsewhere: made again, it would run twice.
- * @throws CoordinatorError `namespace_exists`, `namespace_lost`.
+ * checkpoint there, but no record, or may have been made, may run elsewhere: made again, it would run twice.
+ * @throws CoordinatorError `namespace_exists`, `namespace_lost`; `namespace_moved` when it is there, and the source has forgotten that.
  */
-export function assertFree({ namespace, storeId, place, found, checkpoint, begun, isDone }: TargetPlace): void {
+export function assertFree({ source, storeId, place, found, checkpoint, begun, mayBeDone }: TargetPlace): void {
+  const { namespace } = source;
   const own = checkpoint?.storeId === storeId ? checkpoint : undefined;
-  if (found === undefined && (isDone || own !== undefined)) throw newStoreMissing(namespace, storeId, place, own);
+  if (found === undefined && (mayBeDone || own !== undefined)) throw newStoreMissing(namespace, storeId, place, own);
   const known = found?.storeId ?? checkpoint?.storeId;
   if (known === undefined || known === storeId) return;
+  if (isMovedFrom(source.storeId, known)) throw movedElsewhere(namespace, `${known}@${place}`);
   const kept =
     found === undefined
       ? `the checkpoint directory remembers store ${known} there`
@@ -58,7 +60,7 @@ function newStoreMissing(namespace: string, storeId: string, place: string, chec
   return new CoordinatorError(
     "namespace_lost",
     `namespace "${namespace}" was moved to ${place}, and is not there. If it runs under another address, start it there: made again, it would ` +
-      `repeat numbers. If it is lost permanently, ${command}`,
+      `repeat numbers. Only if it runs nowhere, ${command}`,
   );
 }
 

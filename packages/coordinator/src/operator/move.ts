@@ -6,7 +6,8 @@
  *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete. The checkpoint of the
  *     source has the same on the disk: a source that forgets its seal leases nothing, and is moved nowhere else, whatever its address is then
  *   2 the ledger is copied, and compared, into a place without a record; so is the retention, with how far it was trimmed
- *   3 the target's record is made at the ceiling of the new store, to be claimed by a coordinator. The seal then says so: no further try makes a second
+ *   3 the seal says that this is done: it is set once, and only who has set it goes on, so that no second new store is made
+ *   4 the target's record is made at the ceiling of the new store, to be claimed by a coordinator
  *
  * Guarantees: G13 (docs/guarantees.md).
  */
@@ -74,10 +75,10 @@ export interface MoveOptions extends NamespaceGuardOptions {
  *
  *   source open, target empty                         new
  *   source sealed for this target, target empty       begun: an earlier move was cut short
- *   the same, and the seal says that it was done      refused: the new store may run under another address
+ *   the same, and the seal says that it is done       refused: the new store may run under another address
  *   source sealed for this target, target has record  done
  *
- * A source that has forgotten its seal is sealed, as long as a checkpoint of its store id has the move.
+ * A source that has forgotten its seal is sealed again, as long as a checkpoint of its store id has the move, and the target its record.
  */
 export interface MovePlan {
   readonly namespace: string;
@@ -117,8 +118,9 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   }
   const found = await ofTarget(target.place, recordIn(target.store, namespace));
   const checkpoint = readableOf(target.checkpointFile.read());
-  const isNoted = isDoneSeal(source.seal);
-  assertFree({ namespace, storeId, place: target.place, found, checkpoint, begun, isDone: isNoted });
+  // A source that has forgotten its seal can't say whether the move was done.
+  const mayBeDone = isDoneSeal(source.seal) || (begun !== undefined && !isMovedSeal(source.seal));
+  assertFree({ source, storeId, place: target.place, found, checkpoint, begun, mayBeDone });
   if (begun === undefined) await assertNoCopy(store);
   else if (found === undefined) assertHasBegun(namespace, storeId, (options.now ?? Date.now)());
   const isDone = found !== undefined;
@@ -245,9 +247,9 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
     await copyLedger(ledgersOf(options), ledger.copiedUpTo);
     await copyRetention(ledgersOf(options));
     leaseCount = await verifyCopy(options);
-    await makeRecord(options, storeId);
   }
-  await noteDone(options, plan);
+  await sealDone(options, plan);
+  if (ledger !== undefined) await makeRecord(options, storeId);
   return { namespace, storeId, leaseCount, record: await target.store.readNamespace(namespace) };
 }
 
@@ -296,8 +298,8 @@ async function sealSource(options: MoveOptions, { source, storeId, stage }: Move
   if (another !== undefined) throw refused("MOVED", another, namespace);
 }
 
-/** Not before the target has its record. @throws CoordinatorError as the step: the namespace is moved, and the same again notes it. */
-async function noteDone(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
+/** @throws CoordinatorError as the step; `namespace_moved` when another process has done it. */
+async function sealDone(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
   if (isDoneSeal(source.seal)) return;
   await doStep(options.store, options.namespace, sealing(options, source, storeId, doneSeal), options);
 }

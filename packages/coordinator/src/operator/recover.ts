@@ -107,7 +107,10 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const { record, fault } = second;
   const read = checkpointFile.read();
   const checkpoint = readableOf(read);
-  const unfinished = record === undefined && read === undefined ? moveUnfinished(namespace, checkpointFile) : undefined;
+  // An operator who names the new store says that it runs nowhere: `move` may not know that.
+  const isNamed = checkpointFile.movesHere().some(({ storeId: moved }) => moved === options.storeId);
+  const unfinished =
+    record === undefined && read === undefined && !isNamed ? moveUnfinished(namespace, checkpointFile) : undefined;
   if (unfinished !== undefined) throw unfinished;
   // One that is gone or can't be sealed may be made again, for a move that was cut short: no coordinator leases from it.
   const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
