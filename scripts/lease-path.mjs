@@ -66,19 +66,22 @@ async function functionsOfOneLease(storeUrl) {
 }
 
 function print(called) {
-  const names = [...new Set(called.map((one) => one.package))].sort();
+  const rows = new Map();
+  for (const one of called) rows.set(roomOf(one), [...(rows.get(roomOf(one)) ?? []), one]);
   const row = (name, of) => {
     const files = new Set(of.map(({ file }) => file)).size;
-    console.log(`${name.padEnd(14)}${String(files).padStart(6)}${String(of.length).padStart(11)}`);
+    console.log(`${name.padEnd(24)}${String(files).padStart(6)}${String(of.length).padStart(11)}`);
   };
-  console.log(`${"package".padEnd(14)} files  functions`);
-  for (const name of names)
-    row(
-      name,
-      called.filter((one) => one.package === name),
-    );
+  console.log(`${"room".padEnd(24)} files  functions`);
+  for (const name of [...rows.keys()].sort()) row(name, rows.get(name));
   row("together", called);
   if (values.list) for (const { file, functionName } of called) console.log(`${file} ${functionName}`);
+}
+
+/** The package, and its folder where it has some. */
+function roomOf({ file }) {
+  const [name, folder, ...rest] = file.split("/");
+  return rest.length === 0 ? name : `${name}/${folder}`;
 }
 
 async function startRedis(dir) {
