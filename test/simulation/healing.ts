@@ -4,7 +4,7 @@
  */
 import { asksForOperator } from "./faults/course.js";
 import { HOST_PLACE } from "./network.js";
-import { type CoordinatorError, ceilingAt, parseStoreId, RUN_MAX } from "./product.js";
+import { type CoordinatorError, ceilingAt, movedToIn, parseStoreId, RUN_MAX } from "./product.js";
 import type { World } from "./world.js";
 
 /**
@@ -63,7 +63,10 @@ export async function heal(world: World): Promise<void> {
       } else if (verb.name === "move") {
         world.operator.move(world.newPlaces[verb.to]);
       } else if (verb.name === "recover in an empty place") {
-        world.operator.recoverAt(world.newPlaces[0]);
+        const { place: named } = movedToIn(world.operator.refusedWith?.movedTo ?? "") ?? {};
+        const isMissingThere = world.operator.refusedWith?.code === "namespace_lost";
+        const at = world.newPlaces.find(({ name }) => isMissingThere && name === named) ?? world.newPlaces[0];
+        world.operator.recoverAt(at);
       } else {
         importer.refusedWith = undefined;
         world.operator.recover(WATCH_MS, verb.version);
@@ -91,6 +94,9 @@ function nextVerb(
     const refused = operator.refusedWith?.code;
     // The record is gone or damaged, and its version has ended: the error names the new store, and `recover` where that is lost.
     if (lastVerb?.name === "recover" && refused === "namespace_moved" && asksForOperator(code))
+      return { name: "recover in an empty place" };
+    // Whether the new store was made is not known: the error names `recover` there.
+    if (lastVerb?.name === "move" && refused === "namespace_lost" && operator.refusedWith?.movedTo !== undefined)
       return { name: "recover in an empty place" };
     // The move was cut short, and the record is gone or damaged with its seal: the error names `recover`.
     const isLost = lastVerb?.name === "move" && refused !== "namespace_moved" && asksForOperator(refused);

@@ -15,7 +15,7 @@ export class CoordinatorError extends Error {
   readonly generation: number | undefined;
   /** What is wrong, without what to do; undefined where the message has no such parts. */
   readonly fault: string | undefined;
-  /** Of `namespace_moved`: where to, as in the seal. */
+  /** Of `namespace_moved`, and of a new store that is missing: where to, as in the seal. */
   readonly movedTo: string | undefined;
 
   constructor(

@@ -61,6 +61,7 @@ function newStoreMissing(namespace: string, storeId: string, place: string, chec
     "namespace_lost",
     `namespace "${namespace}" was moved to ${place}, and is not there. If it runs under another address, start it there: made again, it would ` +
       `repeat numbers. Only if it runs nowhere, ${command}`,
+    { movedTo: `${storeId}@${place}` },
   );
 }
 
