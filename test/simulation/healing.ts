@@ -90,13 +90,13 @@ function nextVerb(
   code: string | undefined,
   lastVerb: Verb | undefined,
 ): Verb | undefined {
-  if ([code, operator.refusedWith?.code].includes("namespace_moved")) {
-    const refused = operator.refusedWith?.code;
+  const refused = operator.refusedWith?.code;
+  // Whether the new store was made is not known: the error names `recover` there.
+  if (lastVerb?.name === "move" && refused === "namespace_lost" && operator.refusedWith?.movedTo !== undefined)
+    return { name: "recover in an empty place" };
+  if ([code, refused].includes("namespace_moved")) {
     // The record is gone or damaged, and its version has ended: the error names the new store, and `recover` where that is lost.
     if (lastVerb?.name === "recover" && refused === "namespace_moved" && asksForOperator(code))
-      return { name: "recover in an empty place" };
-    // Whether the new store was made is not known: the error names `recover` there.
-    if (lastVerb?.name === "move" && refused === "namespace_lost" && operator.refusedWith?.movedTo !== undefined)
       return { name: "recover in an empty place" };
     // The move was cut short, and the record is gone or damaged with its seal: the error names `recover`.
     const isLost = lastVerb?.name === "move" && refused !== "namespace_moved" && asksForOperator(refused);
