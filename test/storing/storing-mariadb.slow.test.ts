@@ -32,6 +32,17 @@ test("INSERT IGNORE drops a message, ON DUPLICATE KEY UPDATE and REPLACE overwri
   expect(await after(`REPLACE INTO messages VALUES ('${STORED}', 'replaced')`)).toBe("replaced");
 });
 
+test("error 1062 comes from the number and from the key of the message, and the look-up of the hash says which", async () => {
+  await run(examples.sql("key"));
+  const insert = examples.sql("key").replace(/^[\s\S]*?(?=INSERT)/, "");
+  const isStored = (message: string) =>
+    run(`SELECT count(*) FROM numbered_messages WHERE content_hash = UNHEX(SHA2('${message}', 256))`);
+  await expect(run(insert.replace(STORED, FIRST))).rejects.toThrow(DUPLICATE);
+  expect(await isStored("the message")).toEqual([["1"]]);
+  await expect(run(insert.replaceAll("the message", "another message"))).rejects.toThrow(DUPLICATE);
+  expect(await isStored("another message")).toEqual([["0"]]);
+});
+
 test("a collation without case destroys a message, as shown, and each statement in its own way", async () => {
   expect(await run(examples.sql("trap"))).toEqual(examples.rows("trap"));
   await run("DROP TABLE messages_at_risk");
