@@ -3,6 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
@@ -72,6 +73,19 @@ describe("move", () => {
     });
     expect(JSON.stringify([look, moved])).not.toMatch(/[0-9a-f]{64}/);
     expect(await jsonOf(...move)).toMatchObject({ namespaces: [{ targetPhase: 1 }, { targetPhase: 1 }] });
+  });
+
+  test("move --namespace all --json shows the namespaces that are moved when a later one fails", async () => {
+    const [from, to] = [await embeddedStore(), redisPlace()];
+    for (const namespace of ["lists", "main"]) await done("init", "--store", from, "--namespace", namespace);
+    const database = new DatabaseSync(from.slice("sqlite:".length));
+    database.exec(`CREATE TRIGGER failing BEFORE UPDATE ON namespaces WHEN NEW.name = 'main'
+                   BEGIN SELECT RAISE(ABORT, 'the disk fails'); END`);
+    database.close();
+    const move = ["move", "--store", from, "--to", to, "--namespace", "all", "--apply", "--json"];
+    const { code, stdout, stderr } = await callnumber(move);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("the disk fails") });
+    expect(JSON.parse(stdout)).toMatchObject({ moved: [{ namespace: "lists", wasDone: false }] });
   });
 
   test("move makes a new file only with --apply, which continues above the old runs, with their ledger", async () => {

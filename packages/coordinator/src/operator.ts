@@ -5,6 +5,7 @@ export { type Checkpoints, checkpointsOf } from "./checkpoints.js";
 export { Coordinator } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
 export { HEARTBEAT_EVERY_MS } from "./guard/clocks.js";
+export { unaccepted } from "./guard/preflight.js";
 export type { NamespaceRecord } from "./guard/record.js";
 export type { Finding } from "./guard/step-store.js";
 export {

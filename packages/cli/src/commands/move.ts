@@ -12,6 +12,7 @@ import {
   planMove,
   type Store,
   type StoreAddress,
+  unaccepted,
 } from "@callnumber/coordinator/operator";
 import { runName } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -93,17 +94,20 @@ async function move(options: Options): Promise<void> {
     return print("Nothing was changed. To do it, run it again with --apply");
   }
   assertNone(findings);
-  const moved = await withStores(addresses, options, { create: true }, async (stores) => {
-    const done: Moved[] = [];
-    for (const { namespace } of plans) {
-      const one = await withMove(options, stores, namespace, moveNamespace);
-      if (!json) print(formatMoved(one));
-      done.push(one);
-    }
-    return done;
-  });
-  if (json) printJson({ ...route, moved: moved.map(movedAsJson) });
-  else print(nextSteps(route));
+  const moved: Moved[] = [];
+  try {
+    await withStores(addresses, options, { create: true }, async (stores) => {
+      for (const { namespace } of plans) {
+        const one = await withMove(options, stores, namespace, moveNamespace);
+        if (!json) print(formatMoved(one));
+        moved.push(one);
+      }
+    });
+  } finally {
+    // Those that are done are shown also when a later one fails.
+    if (json && moved.length > 0) printJson({ ...route, moved: moved.map(movedAsJson) });
+  }
+  if (!json) print(nextSteps(route));
 }
 
 interface Stores extends FromTo<StoreAddress> {
@@ -125,9 +129,8 @@ async function planned(options: Options, stores: Stores) {
   if (plans.length === 0) {
     throw new CoordinatorError("namespace_not_found", `the store ${describeStore(stores.from)} holds no namespace`);
   }
-  const findings = (await stores.target.preflight({ asOperator: true })).filter(
-    (finding): finding is StoppingFinding =>
-      finding.code !== undefined && (finding.override === undefined || !ignoreFindings.includes(finding.override)),
+  const findings = unaccepted(await stores.target.preflight({ asOperator: true }), ignoreFindings).filter(
+    (finding): finding is StoppingFinding => finding.code !== undefined,
   );
   return { plans, findings };
 }

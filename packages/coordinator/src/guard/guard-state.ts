@@ -130,15 +130,8 @@ export function asNamespaceLost<E>(
   return namespaceLost(namespace, checkpoint);
 }
 
-/**
- * The error for a namespace that has a checkpoint, and that the store does not hold; of a store that was moved, nothing is missed.
- * `at`: the store, for a command that was given two.
- */
-export function namespaceLost(
-  namespace: string,
-  checkpoint: Checkpoint | typeof CORRUPT,
-  at: CommandOptions = {},
-): CoordinatorError {
+/** The error for a namespace that has a checkpoint, and that the store does not hold; of a store that was moved, nothing is missed. */
+export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
   if (checkpoint === CORRUPT) {
     return new CoordinatorError(
       "namespace_lost",
@@ -148,13 +141,23 @@ export function namespaceLost(
   }
   const { storeId, ledgerId, movedTo } = checkpoint;
   if (movedTo !== undefined) return refused("MOVED", movedTo, namespace);
-  // With its version in any case: nothing may be left that shows it.
-  const minRun = nameOfLedgerId(ledgerId, VERSION_MAX);
   return new CoordinatorError(
     "namespace_lost",
     `namespace "${namespace}" is missing, but run ${nameOfLedgerId(ledgerId)} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
-      `Without one, ${runCommand("recover", namespace, { ...at, "store-id": storeId, "min-run": minRun })}`,
+      `Without one, ${recoverLost(namespace, storeId, ledgerId)}`,
   );
+}
+
+/** How a lost store is made again. `ledgerId`: the last that is known to have been leased; `at`: the store, where it is another than the command's. */
+export function recoverLost(
+  namespace: string,
+  storeId: string,
+  ledgerId: number | undefined,
+  at: CommandOptions = {},
+): string {
+  // With its version in any case: nothing may be left that shows it.
+  const minRun = ledgerId === undefined ? undefined : nameOfLedgerId(ledgerId, VERSION_MAX);
+  return runCommand("recover", namespace, { ...at, "store-id": storeId, "min-run": minRun });
 }
 
 /** The command that shows operators how to remove a namespace from a store. */

@@ -137,7 +137,8 @@ export async function assertFitFor(
   }
 }
 
-function unaccepted(findings: readonly Finding[], overrides: readonly string[]): readonly Finding[] {
+/** Findings without those whose names the operator accepts. */
+export function unaccepted(findings: readonly Finding[], overrides: readonly string[]): readonly Finding[] {
   return findings.filter(({ override }) => override === undefined || !overrides.includes(override));
 }
 

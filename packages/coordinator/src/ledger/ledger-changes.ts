@@ -137,8 +137,8 @@ async function missingIn(
     if (copy === undefined ? newest > last - lease.runCount : !isSameLease(copy, lease))
       throw new CoordinatorError(
         "store_id_mismatch",
-        `the ledger of namespace "${namespace}" has another lease at run ${nameOfLedgerId(last, VERSION_MAX)}: it is another store's. ` +
-          "Nothing was written. Remove it if no archive has its numbers, or choose an empty place",
+        `the ledger of namespace "${namespace}" has another lease at run ${nameOfLedgerId(last, VERSION_MAX)}: this ledger is another store's. ` +
+          "Nothing was written. Remove that store if no archive has its numbers, or choose an empty place",
       );
     if (copy === undefined) newest = last;
     return copy === undefined;

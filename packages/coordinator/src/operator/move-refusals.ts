@@ -1,12 +1,11 @@
 /** Why a move is refused for what its stores hold, and what the operator does then. */
-import { commandLine, nameOfLedgerId, STORE_URL, shellWord } from "@callnumber/protocol/api";
-import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { commandLine, STORE_URL, shellWord } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import type { Checkpoint } from "../guard/checkpoint.js";
-import { STRAY_HELP } from "../guard/guard-state.js";
+import { recoverLost, STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
-import { refused, runCommand } from "../guard/refusals.js";
+import { refused } from "../guard/refusals.js";
 import { isMovedFrom, isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
@@ -50,13 +49,7 @@ export function assertFree({ source, storeId, place, found, checkpoint, begun, m
 }
 
 function newStoreMissing(namespace: string, storeId: string, place: string, checkpoint: Checkpoint | undefined) {
-  // With its version in any case: nothing may be left that shows it.
-  const minRun = checkpoint && nameOfLedgerId(checkpoint.ledgerId, VERSION_MAX);
-  const command = runCommand("recover", namespace, {
-    store: urlOfPlace(place),
-    "store-id": storeId,
-    "min-run": minRun,
-  });
+  const command = recoverLost(namespace, storeId, checkpoint?.ledgerId, { store: urlOfPlace(place) });
   return new CoordinatorError(
     "namespace_lost",
     `namespace "${namespace}" was moved to ${place}, and is not there. If it runs under another address, start it there: made again, it would ` +

@@ -32,7 +32,6 @@ import { assertFitFor } from "../guard/preflight.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import {
-  doneSeal,
   isDoneSeal,
   isMovedSeal,
   type MovedTo,
@@ -301,16 +300,16 @@ async function sealSource(options: MoveOptions, { source, storeId, stage }: Move
 /** @throws CoordinatorError as the step; `namespace_moved` when another process has done it. */
 async function sealDone(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
   if (isDoneSeal(source.seal)) return;
-  await doStep(options.store, options.namespace, sealing(options, source, storeId, doneSeal), options);
+  await doStep(options.store, options.namespace, sealing(options, source, storeId, true), options);
 }
 
 function sealing(
   { target: { place }, checkpointFile }: MoveOptions,
   source: NamespaceRecord,
   storeId: string,
-  sealOf = (seal: string) => seal,
+  isDone = false,
 ): SealStep {
-  const seal = sealOf(movedSeal({ storeId, place }));
+  const seal = movedSeal({ storeId, place, isDone });
   const floor = readableOf(checkpointFile.read())?.ledgerId ?? 0;
   return { step: "seal", storeId: source.storeId, isSilenceAccepted: false, floor, generationMin: 0, seal };
 }
