@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 from types import FrameType
-from typing import Any, Callable, ContextManager, Dict, List
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Tuple
 from unittest import mock
 
 from callnumber import Client, ClientError, buffer, decode
@@ -61,6 +61,33 @@ class SlowResponses(ClientCase):
         self.coordinator.answers.append(endless)
         with self.refused("invalid_response", "longer than a coordinator does"):
             self.client().next()
+
+
+class SeveralAddresses(ClientCase):
+    def test_a_host_whose_first_address_is_dead_gives_a_lease_within_one_attempt(self) -> None:
+        resolve = socket.getaddrinfo
+        with dead_address() as dead:
+            live = ("127.0.0.1", self.coordinator.port)
+
+            def found(host: str, *given: Any, **more: Any) -> List[Any]:
+                if host != "several.test":
+                    return resolve(host, *given, **more)
+                return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in (dead, live)]
+
+            with mock.patch("socket.getaddrinfo", found):
+                self.client(coordinator="http://several.test:1", request_timeout_s=4).next()
+
+
+@contextlib.contextmanager
+def dead_address() -> Iterator[Tuple[str, int]]:
+    """Where a connection is neither accepted nor refused, as on a machine that is down: its queue is full."""
+    with contextlib.ExitStack() as held:
+        listening = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield listening.getsockname()
 
 
 class Chunks(ClientCase):

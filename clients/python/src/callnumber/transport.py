@@ -56,8 +56,9 @@ class Coordinator:
         headers = {"content-type": "application/json", "accept": "application/json", "connection": "close"}
         headers.update(self._authorization())
         limit = _TimeLimit(timeout_s)
-        connection = self._connection(timeout_s)
+        connection = self._connection()
         try:
+            connection.sock = self._socket(limit)
             connection.request("POST", self._path + path, json.dumps(body).encode(), headers)
             response, content = _read(connection, limit)
             limit.left_s()  # A response that is late is never used.
@@ -85,10 +86,36 @@ class Coordinator:
             raise ClientError("internal_error", "the token function returned None. Let it return a token, or pass token=None")
         return _authorization(token)
 
-    def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
+    def _connection(self) -> http.client.HTTPConnection:
         if self._tls is None:
-            return http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=self._tls)
+            return http.client.HTTPConnection(self._host, self._port)
+        return http.client.HTTPSConnection(self._host, self._port, context=self._tls)
+
+    def _socket(self, limit: _TimeLimit) -> socket.socket:
+        """
+        Connected to the first address of the host that answers. Each gets an even part of the time that is left: http.client would give
+        all of it to an address where nothing answers, and lose the lease that the next one returns too late.
+        """
+        port = self._port or (80 if self._tls is None else 443)
+        found = socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM)
+        for others, (_, _, _, _, address) in zip(range(len(found) - 1, -1, -1), found):
+            try:
+                connected = socket.create_connection(address[:2], limit.left_s() / (others + 1))
+            except OSError:
+                if others == 0:
+                    raise
+            else:
+                return self._secured(connected, limit)
+        raise OSError(f"{self._host} has no address")
+
+    def _secured(self, connected: socket.socket, limit: _TimeLimit) -> socket.socket:
+        try:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connected.settimeout(limit.left_s())
+            return connected if self._tls is None else self._tls.wrap_socket(connected, server_hostname=self._host)
+        except BaseException:
+            connected.close()
+            raise
 
     def _speaks_tls(self, limit: _TimeLimit) -> bool:
         """As a handshake shows, whatever the certificate: nothing else is sent."""
