@@ -136,6 +136,7 @@ export class Host {
       },
       movesHere: () => [],
       movesOf: () => [],
+      knows: () => false,
       close: () => {},
     };
   }

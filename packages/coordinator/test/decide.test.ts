@@ -247,6 +247,17 @@ describe("a move", () => {
     expect(written(commands.seal(above), reached)).toMatchObject({ phase: PHASES.sealed, seal: above });
   });
 
+  test("a store says once that its move is done, and only while it is sealed for that move", () => {
+    const [seal, other] = [sealTo(1), sealTo(2)];
+    const done = `${seal} done`;
+    const sealed = { phase: PHASES.sealed, seal };
+    expect(decided(commands.seal(done))).toBe("RACED 3");
+    expect(written(commands.seal(done), { record: sealed })).toMatchObject({ phase: PHASES.sealed, seal: done });
+    expect(decided(commands.seal(done), { record: { ...sealed, seal: other } })).toMatch(/^MOVED /);
+    expect(decided(commands.seal(done), { record: { ...sealed, seal: done } })).toMatch(/^MOVED /);
+    expect(written(commands.seal(seal), { record: { ...sealed, seal: done } })).toMatchObject({ seal: done });
+  });
+
   test.each<[string, Odd]>([
     ...OF_MEMORY.map(([name, odd]): [string, Odd] => [name, odd]),
     ["a write from the future", { record: { changedAtMs: NOW_MS + 1e12 } }],

@@ -131,7 +131,8 @@ describe("a store that was made where another one is moved", () => {
     const elsewhere = memory();
     await recovered(recovering(elsewhere, THIRD, newStoreId));
     expect(await elsewhere.readNamespace(NAMESPACE)).toMatchObject({ storeId: newStoreId, version: 1 });
-    expect(await moveNamespace(moving(store, memory()))).toMatchObject({ leaseCount: 5 });
+    // From here on there is one: the same move makes no second, even in an empty place.
+    await expect(moveNamespace(moving(store, memory()))).rejects.toMatchObject({ code: "namespace_lost" });
   });
 });
 
@@ -224,21 +225,20 @@ describe("a SQLite source whose file was put back from a copy after the seal", (
   }
 
   test.each(["before", "after"] as const)(
-    "is moved on, and is the store's file then, copied %s the seal",
+    "is moved on once the new store is made by hand, and is the store's file then, copied %s the seal",
     async (when) => {
       const { open, from, known, newStoreId } = await copied(when);
       fileAt(from).note(known);
       const store = open();
       expect(await store.preflight()).toContainEqual(expect.objectContaining({ code: "store_copied" }));
       const target = memory();
-      if (when === "before") {
-        await expect(moveNamespace(moving(store, target, { from }))).rejects.toMatchObject({ code: "namespace_lost" });
-        await importLeases(target, NAMESPACE, await ledgerOf(store));
-        await recovered(recovering(target, TO, newStoreId));
-      }
+      // A copy of after the seal may have forgotten that the new store was made, too.
+      await expect(moveNamespace(moving(store, target, { from }))).rejects.toMatchObject({ code: "namespace_lost" });
+      await importLeases(target, NAMESPACE, await ledgerOf(store));
+      await recovered(recovering(target, TO, newStoreId));
       expect(await moveNamespace(moving(store, target, { from }))).toMatchObject({
         storeId: newStoreId,
-        leaseCount: when === "before" ? undefined : 5,
+        leaseCount: undefined,
       });
       expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
       await store.close();

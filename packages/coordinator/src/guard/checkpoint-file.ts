@@ -119,6 +119,7 @@ export function openCheckpointFile({
         write(textOf({ namespace, checkpoint, at, from: place.url }), textOfMoveIn(checkpoint) !== undefined);
       }),
     movesOf: (storeId) => usable(() => movesOf(folder, namespace, storeId)),
+    knows: (storeId) => usable(() => checkpointsOf(folder, namespace, storeId).length > 0),
     movesHere: () => usable(() => movesTo(folder, place).filter((move) => move.namespace === namespace)),
     close: () => {
       if (!hasFile) return;
@@ -266,14 +267,16 @@ function movesTo(folder: string, { url }: StorePlace): readonly (MoveHere & Pick
   });
 }
 
-/** Of every place, since a store that comes back under another address is the same store. Damaged files show no store. */
 function movesOf(folder: string, namespace: string, storeId: string): readonly string[] {
-  const moves = filesIn(folder).flatMap((file) => {
+  return [...new Set(checkpointsOf(folder, namespace, storeId).flatMap(({ movedTo }) => movedTo ?? []))];
+}
+
+/** Of every place, since a store that comes back under another address is the same store. Damaged files show no store. */
+function checkpointsOf(folder: string, namespace: string, storeId: string): readonly Checkpoint[] {
+  return filesIn(folder).flatMap((file) => {
     const noted = file.namespace === namespace ? contentOf(file) : undefined;
-    if (noted === undefined || noted === CORRUPT || noted.checkpoint.storeId !== storeId) return [];
-    return noted.checkpoint.movedTo ?? [];
+    return noted === undefined || noted === CORRUPT || noted.checkpoint.storeId !== storeId ? [] : [noted.checkpoint];
   });
-  return [...new Set(moves)];
 }
 
 function textOfMoveIn({ movedTo, movesTo: planned }: Checkpoint): string | undefined {

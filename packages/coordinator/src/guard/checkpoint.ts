@@ -49,6 +49,8 @@ export interface CheckpointFile {
   movesHere(): readonly MoveHere[];
   /** Returns the moves of a store as its seals have them, one unless it was moved twice: noted at whatever address it had then. */
   movesOf(storeId: string): readonly string[];
+  /** Whether a store is known at any place: it was made, or is being made. */
+  knows(storeId: string): boolean;
   close(): void;
 }
 
@@ -58,6 +60,7 @@ export const NO_CHECKPOINT_FILE: CheckpointFile = {
   note: () => {},
   movesHere: () => [],
   movesOf: () => [],
+  knows: () => false,
   close: () => {},
 };
 

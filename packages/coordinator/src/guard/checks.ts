@@ -218,6 +218,11 @@ function refuseSealed({ seal }: NamespaceState): Refusal {
   return refusal("FORKED", 0);
 }
 
+/** Whether the store has been the same since the last step in which the record was claimed, made or sealed: it can have lost nothing. */
+export function hasItsEpoch({ keys, server }: Pick<StepContext, "keys" | "server">): boolean {
+  return keys.fields["ep"] === server.epoch;
+}
+
 /** The server process in an epoch: it changes with every start. */
 function runIdOf(epoch: string): string | undefined {
   return epoch.split(":", 1)[0];

@@ -127,8 +127,11 @@ function decideSeal(context: StepContext, step: SealStep): Written | Refusal {
 function decideMove(context: StepContext, step: SealStep): Written | Refusal {
   const record = checkMovable(context, step);
   if (isRefusal(record)) return record;
-  // Who sets it makes the new store: at most one does.
-  if (isDoneSeal(record.seal) && isDoneSeal(step.seal)) return refusal("MOVED", textOfMove(record.seal));
+  if (isDoneSeal(step.seal)) {
+    // Who sets it makes the new store: at most one does, and none where the store has gone back to before its seal.
+    if (isDoneSeal(record.seal)) return refusal("MOVED", textOfMove(record.seal));
+    if (record.phase !== PHASES.sealed) return refusal("RACED", record.generation);
+  }
   const { firstVersion = Infinity } = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "") ?? {};
   const known = Math.max(markIdOf(record), step.floor, context.keys.ledgerMark);
   if (record.phase !== PHASES.sealed && firstVersion <= runOfLedgerId(known).version) {

@@ -3,11 +3,13 @@ import { commandLine, STORE_URL, shellWord } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import type { Checkpoint } from "../guard/checkpoint.js";
+import { SILENCE_MAX_MS } from "../guard/clocks.js";
 import { recoverLost, STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { isMovedFrom, isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
+import { formatDuration } from "../text.js";
 import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
 
 /** The place that a namespace moves to, and what is known of it. */
@@ -32,10 +34,16 @@ interface TargetPlace {
 export function assertFree({ source, storeId, place, found, checkpoint, begun, mayBeDone }: TargetPlace): void {
   const { namespace } = source;
   const own = checkpoint?.storeId === storeId ? checkpoint : undefined;
-  if (found === undefined && (mayBeDone || own !== undefined)) throw newStoreMissing(namespace, storeId, place, own);
+  if (found === undefined && mayBeDone) throw newStoreMissing(namespace, storeId, place, own);
   const known = found?.storeId ?? checkpoint?.storeId;
   if (known === undefined || known === storeId) return;
-  if (isMovedFrom(source.storeId, known)) throw movedElsewhere(namespace, `${known}@${place}`);
+  if (isMovedFrom(source.storeId, known)) {
+    const serve = `callnumber serve --store ${shellWord(urlOfPlace(place))}`;
+    const text = `namespace "${namespace}" was moved to ${place} before, as store ${known}, and the old store forgot that. Nothing was changed`;
+    throw new CoordinatorError("namespace_moved", `${text}. To lease there, run \`${serve}\``, {
+      movedTo: `${known}@${place}`,
+    });
+  }
   const kept =
     found === undefined
       ? `the checkpoint directory remembers store ${known} there`
@@ -55,6 +63,23 @@ function newStoreMissing(namespace: string, storeId: string, place: string, chec
     `namespace "${namespace}" was moved to ${place}, and is not there. If it runs under another address, start it there: made again, it would ` +
       `repeat numbers. Only if it runs nowhere, ${command}`,
     { movedTo: `${storeId}@${place}` },
+  );
+}
+
+/** A new store that is made by a clock years ahead would lease nothing with the right one. @throws CoordinatorError `manual_recovery_required`. */
+export function assertClockIsChecked(
+  { namespace, changedAtMs }: NamespaceRecord,
+  {
+    now = Date.now,
+    isClockChecked = false,
+  }: { readonly now?: (() => number) | undefined; readonly isClockChecked?: boolean },
+): void {
+  const silentMs = now() - changedAtMs;
+  if (isClockChecked || silentMs <= SILENCE_MAX_MS) return;
+  throw new CoordinatorError(
+    "manual_recovery_required",
+    `the last write of namespace "${namespace}" was ${formatDuration(silentMs)} ago: it was stopped, or a clock leapt. Nothing was moved. Check ` +
+      "the clock, then run the same with --confirm-clock",
   );
 }
 

@@ -12,10 +12,11 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
-import { runOfLedgerId } from "@callnumber/protocol/api";
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
+import { hasItsEpoch } from "../guard/checks.js";
 import {
   type Checkpoint,
   type CheckpointFile,
@@ -23,7 +24,7 @@ import {
   mergeCheckpoints,
   readableOf,
 } from "../guard/checkpoint.js";
-import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
+import { DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
@@ -42,9 +43,16 @@ import {
   textOfMove,
 } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
-import { formatDuration } from "../text.js";
 import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
-import { assertFree, assertHasBegun, assertNoCopy, assertWhole, movedElsewhere, ofTarget } from "./move-refusals.js";
+import {
+  assertClockIsChecked,
+  assertFree,
+  assertHasBegun,
+  assertNoCopy,
+  assertWhole,
+  movedElsewhere,
+  ofTarget,
+} from "./move-refusals.js";
 
 /** The store that the namespace moves to. */
 interface MoveTarget {
@@ -117,8 +125,9 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   }
   const found = await ofTarget(target.place, recordIn(target.store, namespace));
   const checkpoint = readableOf(target.checkpointFile.read());
-  // A source that has forgotten its seal can't say whether the move was done.
-  const mayBeDone = isDoneSeal(source.seal) || (begun !== undefined && !isMovedSeal(source.seal));
+  // A source that has forgotten its seal, or may have gone back since, can't say whether the move was done.
+  const isSure = begun === undefined || (isMovedSeal(source.seal) && hasItsEpoch(await store.read(namespace)));
+  const mayBeDone = isDoneSeal(source.seal) || !isSure || target.checkpointFile.knows(storeId);
   assertFree({ source, storeId, place: target.place, found, checkpoint, begun, mayBeDone });
   if (begun === undefined) await assertNoCopy(store);
   else if (found === undefined) assertHasBegun(namespace, storeId, (options.now ?? Date.now)());
@@ -188,20 +197,6 @@ function newStoreOf(
   );
 }
 
-/** A new store that is made by a clock years ahead would lease nothing with the right one. @throws CoordinatorError `manual_recovery_required`. */
-function assertClockIsChecked(
-  { namespace, changedAtMs }: NamespaceRecord,
-  { now = Date.now, isClockChecked = false }: MoveOptions,
-): void {
-  const silentMs = now() - changedAtMs;
-  if (isClockChecked || silentMs <= SILENCE_MAX_MS) return;
-  throw new CoordinatorError(
-    "manual_recovery_required",
-    `the last write of namespace "${namespace}" was ${formatDuration(silentMs)} ago: it was stopped, or a clock leapt. Nothing was moved. Check ` +
-      "the clock, then run the same with --confirm-clock",
-  );
-}
-
 /**
  * Returns the greatest version that the source can have leased from until then, whatever it has lost: it may have forgotten an `advance-version`,
  * which needs a run ceiling that has reached the end of a version. `atMs` is not before its last write: its clocks may have been ahead.
@@ -249,7 +244,8 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   }
   await sealDone(options, plan);
   if (ledger !== undefined) await makeRecord(options, storeId);
-  return { namespace, storeId, leaseCount, record: await target.store.readNamespace(namespace) };
+  const record = await ofTarget(target.place, target.store.readNamespace(namespace));
+  return { namespace, storeId, leaseCount, record };
 }
 
 /** @throws CoordinatorError for what each store would refuse now: after the source is sealed it is too late to find out. */
@@ -327,9 +323,12 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
 
 /** At the ceiling, in case the target had leased and then lost its record: nothing that it may have leased is above. */
 async function makeRecord(options: MoveOptions, storeId: string): Promise<void> {
-  const { namespace, target } = options;
+  const { namespace, target, nodeCount } = options;
   const { ledgerId, generation } = readableOf(target.checkpointFile.read()) ?? { ledgerId: 0, generation: 0 };
   const step = recovery(options, storeId, ledgerId, generation);
+  // First, so that a new store that is missing later is missed also by who knows no more of the source than its first seal.
+  const { firstVersion, firstRun } = storeIdFields(storeId);
+  target.checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation, nodeCount });
   const { after } = await ofTarget(target.place, doStep(target.store, namespace, step, options));
   target.checkpointFile.note(checkpointOf(after));
 }
