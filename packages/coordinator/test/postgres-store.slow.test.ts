@@ -568,6 +568,21 @@ describe("with a synchronous standby", () => {
     });
   });
 
+  test("a crash of a part of the server changes the epoch, and a trigger that makes commits asynchronous loses no lease", async (context) => {
+    const own = await startPostgresServer({ settings: { wal_writer_delay: "10s" } });
+    const one = await newPostgresStoreAt(own);
+    await own.run(`CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql
+      AS $$ BEGIN PERFORM set_config('synchronous_commit', 'off', true); RETURN NEW; END $$`);
+    await own.run(`CREATE TRIGGER late BEFORE UPDATE ON ${one.schema}.namespaces FOR EACH ROW EXECUTE FUNCTION late()`);
+    const { firstRun } = await one.lease();
+    const [[pid = ""] = []] = await own.run("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+    const [[version = ""] = []] = await own.run("SHOW server_version_num");
+    context.skip(Number(version) < 150_000, "PostgreSQL 14 does not show such a crash");
+    process.kill(Number(pid), "SIGKILL");
+    await expect.poll(() => one.lease().catch(({ reason }) => reason)).toBe("epoch_changed");
+    expect(await one.store.readNamespace(NAMESPACE)).toMatchObject({ highWaterMark: firstRun });
+  });
+
   test("a standby that comes back changes the epoch: it may have followed another server", async () => {
     const { primary, standby } = await pair();
     const one = await newPostgresStoreAt(primary, { nodeCount: 2 });

@@ -272,7 +272,7 @@ const OPERATOR_REASONS: Readonly<Record<string, string>> = {
   epoch: "the server followed another one, although its record counts one data node",
   replica: "a replica was attached to the server, although its record counts one data node",
   silence: "the store had no heartbeat for more than 30 days: it was stopped, or a clock leapt",
-  line: "the high-water mark is above the run ceiling: a clock is wrong or was, or another program wrote it",
+  line: "the mark or the ledger is above the run ceiling: a clock was wrong, or another program wrote it",
 };
 
 export function isRefusalCode(text: string): text is RefusalCode {

@@ -91,18 +91,27 @@ export interface StoredLease {
   readonly lastLedgerId: number;
   readonly runCount: number;
   readonly leasedAtMs: number;
-  /** As `holderJsonOf` returns it; stored once for many leases. */
-  readonly holderJson: string;
+  /** As `holderJsonOf` returns it; stored once for many leases. Null or empty: another program removed it. */
+  readonly holderJson: string | null | undefined;
   readonly nonce: string;
   readonly progress: Progress | null;
 }
+
+/** In place of a holder whose entry another program removed: the lease stays, and can be moved. */
+export const LOST_NAME = "unknown";
+const LOST_HOLDER = holderJsonOf({
+  holder: { name: LOST_NAME, host: "unknown", pid: 0, labels: { note: "the holder was lost by the store" } },
+  coordinator: "unknown",
+  tokenId: undefined,
+});
 
 /** In their order. Entries of one holder share it: a page names few holders, and parsing their JSON is most of its cost. */
 export function ledgerEntriesOf(leases: readonly StoredLease[]): LedgerEntry[] {
   const grantees = new Map<string, Grantee>();
   return leases.map(({ lastLedgerId, runCount, leasedAtMs, holderJson, nonce, progress }) => {
-    const grantee = grantees.get(holderJson) ?? granteeIn(holderJson);
-    grantees.set(holderJson, grantee);
+    const json = holderJson || LOST_HOLDER;
+    const grantee = grantees.get(json) ?? granteeIn(json);
+    grantees.set(json, grantee);
     const { version, run: lastRun } = runOfLedgerId(lastLedgerId);
     return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, ...grantee, nonce, progress };
   });

@@ -8,17 +8,18 @@ import { type PostgresAddress, serverOf } from "./address.js";
 /** What an operator must change, by SQLSTATE. */
 const HINTS: Readonly<Record<string, string>> = {
   "28P01": "it rejects user or password",
-  "28000": "it rejects this user from here: see its pg_hba.conf",
+  "28000": "it rejects this user from here: see its pg_hba.conf, and whether the role may log in",
   "3D000": "it has no such database: create it",
   "42501":
     "its rights do not let this user do that. What a coordinator needs is in deploy/postgres/coordinator.sql; init, recover and move need the owner's user",
   "25006":
     "it takes no writes: it is a replica, or default_transaction_read_only is on. Point the store's URL at the primary",
   "53100": "its disk is full. Free space there",
-  "53300": "it has no connection left (max_connections)",
+  "53300": "it has no connection left (max_connections, or the limit of the role)",
   "40001": "its transactions are not read committed. ALTER ROLE … SET default_transaction_isolation = 'read committed'",
+  "40P01": "it ended this transaction, because two waited for each other. The next one may succeed",
   "55P03":
-    "another transaction holds the record: perhaps one that waits for a standby that is away. pg_stat_activity shows it, and pg_terminate_backend ends it",
+    "another transaction holds the record: perhaps one that waits for a standby that is away. pg_stat_activity or pg_prepared_xacts shows it: end it",
   "57014": "the statement was canceled there, by a person or by statement_timeout",
   "57P01": "it is shutting down, or ended the connection",
   "57P02": "another process of it crashed",
@@ -29,7 +30,7 @@ const HINTS: Readonly<Record<string, string>> = {
 const GONE = new Set(["3F000", "42P01", "42703"]);
 
 /** A function that the epoch or the count of standbys is read with. */
-const FUNCTION_DENIED = /^permission denied for (?:function|view) (pg_\w+)$/;
+const FUNCTION_DENIED = /^permission denied for (function|view) (pg_\w+)$/;
 
 /** The error for whatever a statement rejected with. */
 export function asStoreError(error: unknown, address: PostgresAddress): CoordinatorError {
@@ -46,9 +47,10 @@ export function asStoreError(error: unknown, address: PostgresAddress): Coordina
     return as("store_corrupt", `the store's tables can't be used: ${text}. ${remedy}`);
   }
   const rejected = `PostgreSQL at ${server} rejected:`;
-  const denied = state === "42501" ? FUNCTION_DENIED.exec(message)?.[1] : undefined;
+  const [, kind, denied] = (state === "42501" && FUNCTION_DENIED.exec(message)) || [];
   if (denied === undefined) return as("store_unavailable", `${rejected} ${HINTS[state] ?? text}`);
-  return as("store_epoch_unreadable", `${rejected} ${text}. Grant EXECUTE on ${denied} to the coordinator's user`);
+  const right = kind === "view" ? "SELECT" : "EXECUTE";
+  return as("store_epoch_unreadable", `${rejected} ${text}. Grant ${right} on ${denied} to the coordinator's user`);
 }
 
 /** Five characters; undefined for an error that is not the server's: EPIPE has five, too. */

@@ -39,18 +39,22 @@ const STANDBYS = `(SELECT count(*) FILTER (WHERE is_standby) AS standbys,
   FROM ${SENDERS} AS sender) AS senders`;
 
 /**
- * The server at this moment. Its epoch: when its process began, with the database and its table, of which a copy has others; which cluster it is, the
- * timeline that it writes (a checkpoint would show a promotion late), and the connections of its standbys: one that comes may have followed another
+ * The server at this moment. Its epoch: when its process began and, from PostgreSQL 15 on, last recovered from a crash of a part of it, which resets its
+ * statistics; the database and its table, of which a copy has others; which cluster it is, the timeline that it writes (a checkpoint would show a promotion late), and the connections of its standbys: one that comes may have followed another
  * server meanwhile.
  */
 const serverOf = (table: string) => `
   CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'master' END AS role,
   concat_ws(':', concat_ws('-', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+      CASE WHEN current_setting('server_version_num')::integer >= 150000
+        THEN (extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000)::bigint END,
       (SELECT oid FROM pg_database WHERE datname = current_database()), '${table}'::regclass::oid),
     (SELECT system_identifier FROM pg_control_system()),
     CASE WHEN pg_is_in_recovery() THEN '-' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END,
     coalesce(senders.connections, '0')) AS epoch, senders.standbys`;
 
+/** Set again after a write: a trigger of another program may have set it otherwise. */
+const DURABLY = "set_config('synchronous_commit', 'on', true)";
 /** What reports and upkeep write: no lease rests on it, and it waits for no standby, which may be away for long. */
 const LOCALLY = "SELECT set_config('synchronous_commit', 'local', true)";
 
@@ -103,7 +107,7 @@ export function statementsIn(schema: string) {
   const asked = "FROM ask JOIN ".concat(own("namespaces"), " AS n ON n.name = ask.namespace");
   // The row is locked before anything else is looked at: a step that waited for another one sees what that has left.
   const locked = `found AS MATERIALIZED (SELECT n.* ${asked} CROSS JOIN (
-    SELECT set_config('lock_timeout', '${LOCK_TIMEOUT}', true), set_config('synchronous_commit', 'on', true),
+    SELECT set_config('lock_timeout', '${LOCK_TIMEOUT}', true), ${DURABLY},
       set_config('client_min_messages', 'warning', true)) AS own FOR UPDATE OF n)`;
   const seen = `seen AS MATERIALIZED (
     SELECT found.*, ask.nonce, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
@@ -144,7 +148,8 @@ export function statementsIn(schema: string) {
         WITH ORDINALITY AS lease(runs, nonce, holder, at))`;
   const answer = `SELECT seen.nonce, now_ms, ledger_mark, fingerprint, is_whole, role, epoch, standbys, ${listOf(RECORD_COLUMNS, "seen")}`;
   const apply = (fit: string) =>
-    `WITH ${ASK}, ${locked}, ${seen}, ${fit}, ${written} ${answer}, written.c::bigint AS written_mark, written.t::bigint AS written_time, written.is_as_asked
+    `WITH ${ASK}, ${locked}, ${seen}, ${fit}, ${written} ${answer}, written.c::bigint AS written_mark, written.t::bigint AS written_time, written.is_as_asked,
+       CASE WHEN written.c IS NOT NULL THEN ${DURABLY} END
      FROM seen LEFT JOIN written ON true`;
   const leases = (where: string, order: string) =>
     `SELECT ${LEASE} FROM ${own("leases")} AS lease LEFT JOIN ${own("holders")} AS holder ON holder.id = lease.holder_id

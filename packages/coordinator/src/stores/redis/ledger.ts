@@ -7,7 +7,7 @@ import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../../errors.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import type { LeaseQuery, LedgerTrim, Retention } from "../store.js";
-import { granteeIn, holderJsonOf, ledgerEntriesOf, wholeIn } from "../stored-shapes.js";
+import { granteeIn, holderJsonOf, LOST_NAME, ledgerEntriesOf, wholeIn } from "../stored-shapes.js";
 import { wholesIn } from "./changes.js";
 import type { RedisClient } from "./connection.js";
 import type { NamespaceKeys } from "./scripts.js";
@@ -27,14 +27,6 @@ interface NumberedLease {
   readonly holder: string;
   readonly nonce: string;
 }
-
-/** In place of a holder whose entry another program removed: the lease stays, and can be moved. */
-const LOST_NAME = "unknown";
-const LOST_HOLDER = holderJsonOf({
-  holder: { name: LOST_NAME, host: "unknown", pid: 0, labels: { note: "the holder was lost by the store" } },
-  coordinator: "unknown",
-  tokenId: undefined,
-});
 
 /** @throws CoordinatorError `store_corrupt` for what no coordinator wrote. */
 export async function readLeases(
@@ -56,7 +48,7 @@ export async function readLeases(
   const progressOf = new Map(reports.flatMap((packed, at) => progressIn(fields[at] ?? 0, packed)).reverse());
   return ledgerEntriesOf(
     leases.map(({ lastLedgerId, runCount, leasedAtMs, holder, nonce }) => {
-      const holderJson = jsonOf.get(holder) || LOST_HOLDER;
+      const holderJson = jsonOf.get(holder);
       return { lastLedgerId, runCount, leasedAtMs, holderJson, nonce, progress: progressOf.get(lastLedgerId) ?? null };
     }),
   );
