@@ -28,6 +28,7 @@ const BLANK: CheckpointFile = {
   note: () => {},
   movesHere: () => [],
   movesOf: () => [],
+  knows: () => false,
   close: () => {},
 };
 

@@ -55,6 +55,7 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
     },
     movesHere: () => [],
     movesOf: () => [],
+    knows: () => false,
     close: () => {},
   };
 }

@@ -28,6 +28,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
     note: () => {},
     movesHere: () => [],
     movesOf: () => [],
+    knows: () => false,
     close: () => {
       closed.push(namespace);
       if (unclosable.has(namespace)) throw new CoordinatorError("checkpoint_unavailable", namespace);

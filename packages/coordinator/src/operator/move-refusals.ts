@@ -56,7 +56,8 @@ export function assertFree({ source, storeId, place, found, checkpoint, begun, m
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
 }
 
-function newStoreMissing(namespace: string, storeId: string, place: string, checkpoint: Checkpoint | undefined) {
+/** The error for a new store that may have been made, and that is not at its place. `checkpoint`: its own there. */
+export function newStoreMissing(namespace: string, storeId: string, place: string, checkpoint?: Checkpoint) {
   const command = recoverLost(namespace, storeId, checkpoint?.ledgerId, { store: urlOfPlace(place) });
   return new CoordinatorError(
     "namespace_lost",

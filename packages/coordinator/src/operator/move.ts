@@ -16,7 +16,6 @@ import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
-import { hasItsEpoch } from "../guard/checks.js";
 import {
   type Checkpoint,
   type CheckpointFile,
@@ -24,6 +23,7 @@ import {
   mergeCheckpoints,
   readableOf,
 } from "../guard/checkpoint.js";
+import { hasItsEpoch } from "../guard/checks.js";
 import { DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
@@ -51,6 +51,7 @@ import {
   assertNoCopy,
   assertWhole,
   movedElsewhere,
+  newStoreMissing,
   ofTarget,
 } from "./move-refusals.js";
 
@@ -321,26 +322,21 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
   );
 }
 
-/** At the ceiling, in case the target had leased and then lost its record: nothing that it may have leased is above. */
+/**
+ * At the ceiling, as a lost store is made again. The new store is noted before it is made: one that is missing later is then missed also by
+ * who sees no more of the source than its first seal. @throws CoordinatorError `namespace_lost` when it was made elsewhere meanwhile.
+ */
 async function makeRecord(options: MoveOptions, storeId: string): Promise<void> {
   const { namespace, target, nodeCount } = options;
-  const { ledgerId, generation } = readableOf(target.checkpointFile.read()) ?? { ledgerId: 0, generation: 0 };
-  const step = recovery(options, storeId, ledgerId, generation);
-  // First, so that a new store that is missing later is missed also by who knows no more of the source than its first seal.
+  const { store, place, checkpointFile } = target;
+  if (checkpointFile.knows(storeId)) throw newStoreMissing(namespace, storeId, place);
   const { firstVersion, firstRun } = storeIdFields(storeId);
-  target.checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation, nodeCount });
-  const { after } = await ofTarget(target.place, doStep(target.store, namespace, step, options));
-  target.checkpointFile.note(checkpointOf(after));
+  checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation: 0, nodeCount });
+  const { after } = await ofTarget(place, doStep(store, namespace, recovery(options, storeId), options));
+  checkpointFile.note(checkpointOf(after));
 }
 
-function recovery({ nodeCount }: MoveOptions, storeId: string, floor = 0, generationMin = 0): RecoverStep {
-  return {
-    step: "recover",
-    storeId,
-    isSilenceAccepted: false,
-    floor,
-    generationMin,
-    nodeCount,
-    proofKey: randomBytes(32).toString("hex"),
-  };
+function recovery({ nodeCount }: MoveOptions, storeId: string): RecoverStep {
+  const proofKey = randomBytes(32).toString("hex");
+  return { step: "recover", storeId, isSilenceAccepted: false, floor: 0, generationMin: 0, nodeCount, proofKey };
 }
