@@ -28,6 +28,15 @@ test("ON CONFLICT DO NOTHING is create-only, and returns what it inserted", asyn
   expect(await run(examples.sql("create-only").replace(STORED, FIRST))).toEqual([[FIRST]]);
 });
 
+test("the second place returns the first number of a message, and takes no number for two messages", async () => {
+  const [create, ...statements] = examples.sql("second-place").split(/(?<=;)\n/);
+  await run(String(create));
+  const place = statements.join("\n");
+  expect(await run(place)).toEqual([[STORED]]);
+  expect(await run(place.replace(STORED, FIRST))).toEqual([[STORED]]);
+  await expect(run(place.replaceAll("the message", "another message"))).rejects.toThrow(DUPLICATE);
+});
+
 test("a message that is stored already is found by its key, and a repeated number fails all the same", async () => {
   expect(await run(examples.sql("key"))).toEqual([[STORED]]);
   const again = examples.sql("key").replace(/^[\s\S]*?(?=INSERT)/, "");

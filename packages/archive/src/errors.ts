@@ -36,6 +36,17 @@ export interface ErrorDetails {
   readonly message: string;
 }
 
+/** After these, numbers may be repeated, or are another store's: a person must act before an import goes on. */
+export const STOPPING_CODES: ReadonlySet<ArchiveErrorCode> = new Set([
+  "repeated_call_number",
+  "other_namespace",
+  "store_mismatch",
+  "store_id_mismatch",
+  "store_forked",
+  "run_not_increasing",
+  "run_above_high_water_mark",
+]);
+
 const RETRY = "then run the same command again. It continues where it stopped.";
 
 /** What to do about an error of the client. docs/reference/errors.md describes the other codes. */

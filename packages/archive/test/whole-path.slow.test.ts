@@ -166,7 +166,7 @@ test("an import stops at a call number that is already in the archive, and overw
   const mbox = join(directory, "tiny.mbox");
   await writeFile(mbox, tinyMbox(8));
   const failed = await runImporter(mbox, "--archive", path, "--coordinator", url);
-  expect(failed).toMatchObject({ status: 1, stderr: expect.stringContaining(forged) });
+  expect(failed).toMatchObject({ status: 3, stderr: expect.stringContaining(forged) });
   expect(failed.summary).toMatchObject({ outcome: "failed", error: { code: "repeated_call_number" } });
   expect(rowsOf(path)).toEqual(before);
 });
@@ -182,10 +182,10 @@ test("an import rejects a store or namespace that the archive is not pinned to, 
   expect((await runImporter(one, ...archive, url)).status).toBe(0);
 
   const otherStore = await runImporter(other, ...archive, otherUrl);
-  expect(otherStore).toMatchObject({ status: 1, stderr: expect.stringContaining("--coordinator") });
+  expect(otherStore).toMatchObject({ status: 3, stderr: expect.stringContaining("--coordinator") });
   expect(otherStore.summary?.error?.code).toBe("store_mismatch");
   const otherNamespace = await runImporter(other, ...archive, url, "--namespace", "letters");
-  expect(otherNamespace).toMatchObject({ status: 1, stderr: expect.stringContaining("other_namespace") });
+  expect(otherNamespace).toMatchObject({ status: 3, stderr: expect.stringContaining("other_namespace") });
   expect(rowsOf(path).length).toBe(10);
 
   // Nothing in an archive acts on a terminal.

@@ -1,6 +1,6 @@
 /** `callnumber-archive import`: signals, progress and the exit status. The summary goes to stdout, everything else to stderr. */
 import { createInterface } from "node:readline/promises";
-import { ArchiveError, errorDetails } from "../errors.js";
+import { ArchiveError, errorDetails, STOPPING_CODES } from "../errors.js";
 import { type ImportSettings, importMail } from "../importing/import.js";
 import type { NumberedMessage } from "../importing/range-importer.js";
 import { type Summary, summaryText } from "../importing/summary.js";
@@ -17,6 +17,9 @@ const PROGRESS_INTERVAL_MS = 5_000;
 
 /** EX_TEMPFAIL of sysexits.h: a mail program keeps the message and tries again. */
 const TRY_AGAIN_STATUS = 75;
+
+/** A supervisor must not start the import again: a new process knows no run of the one that stopped, and would go on. */
+const STOPPED_STATUS = 3;
 
 export const command: Command = { help: HELP_TEXT, run };
 
@@ -98,8 +101,9 @@ function stopOnSignals(): AbortSignal {
 }
 
 /** What is followed may be read later: a part that was not stored is no failure then. */
-function exitStatus({ outcome, messages }: Summary, stopSignal: StopSignal, isFollowed: boolean): number {
+function exitStatus({ outcome, messages, error }: Summary, stopSignal: StopSignal, isFollowed: boolean): number {
   if (outcome === "stopped") return SIGNAL_STATUSES[stopSignal];
+  if (error !== null && STOPPING_CODES.has(error.code)) return STOPPED_STATUS;
   return outcome === "complete" && (isFollowed || messages.notStored === 0) ? 0 : 1;
 }
 
