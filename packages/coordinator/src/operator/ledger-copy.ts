@@ -109,7 +109,7 @@ async function* pagesOf(
 
 function otherLease(namespace: string, lease: LedgerEntry, begun: boolean): CoordinatorError {
   const way = begun
-    ? COPY_MOVED
+    ? LEDGER_LEFT
     : "If it was moved here before, use it here, and move nothing. Else choose an empty place (another ?prefix= or ?schema=)";
   return new CoordinatorError(
     "store_id_mismatch",
@@ -118,5 +118,7 @@ function otherLease(namespace: string, lease: LedgerEntry, begun: boolean): Coor
   );
 }
 
-/** What an operator does when the ledgers of a move that has begun disagree. */
-export const COPY_MOVED = 'If you moved a copy to rehearse, see "Rehearse a move" in the documentation';
+/** What it means, and what an operator does, when the ledgers of a move that has begun disagree. */
+export const LEDGER_LEFT =
+  "If it was recovered without its ledger, that is right, and nothing is left to do. If you moved a copy to rehearse, see " +
+  '"Rehearse a move" in the documentation';

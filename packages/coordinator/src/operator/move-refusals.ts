@@ -10,7 +10,7 @@ import { refused } from "../guard/refusals.js";
 import { isMovedFrom, isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
-import { COPY_MOVED, type LedgerComparison } from "./ledger-copy.js";
+import { LEDGER_LEFT, type LedgerComparison } from "./ledger-copy.js";
 
 /** The place that a namespace moves to, and what is known of it. */
 interface TargetPlace {
@@ -121,8 +121,7 @@ export function assertWhole(namespace: string, { leaseCount, copiedCount }: Ledg
   if (copiedCount === leaseCount) return;
   throw new CoordinatorError(
     "store_id_mismatch",
-    `namespace "${namespace}" was moved, but the new store has ${copiedCount} of ${leaseCount} leases. If it was recovered without its ledger, ` +
-      `that is right. ${COPY_MOVED}`,
+    `namespace "${namespace}" was moved, but the new store has ${copiedCount} of ${leaseCount} leases. ${LEDGER_LEFT}`,
   );
 }
 
