@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { activeSince, type GuardState } from "../src/guard/guard-state.js";
-import { PreflightWatch } from "../src/guard/preflight.js";
+import { PREFLIGHT_EVERY_MS, PreflightWatch } from "../src/guard/preflight.js";
 import type { Finding } from "../src/guard/step-store.js";
 import type { Log } from "../src/log.js";
 
@@ -12,7 +12,7 @@ const evicts: Finding = { code: "store_eviction_enabled", what: "it evicts", rem
 const warning: Finding = { what: "one node", remedy: "add two" };
 
 /** A watch over what `look` finds, with what it logs as `level event text`. */
-function watchOn(look: () => readonly Finding[], overrides: readonly string[] = []) {
+function watchOn(look: () => readonly Finding[], overrides: readonly string[] = [], everyMs = EVERY_MS) {
   vi.useFakeTimers({ now: 1_000 });
   const logged: string[] = [];
   const logAt =
@@ -28,7 +28,7 @@ function watchOn(look: () => readonly Finding[], overrides: readonly string[] = 
     error: logAt("error"),
   } as unknown as Log;
   const store = { preflight: async () => look() };
-  const watch = new PreflightWatch({ store, log, now: () => Date.now(), overrides, everyMs: EVERY_MS });
+  const watch = new PreflightWatch({ store, log, now: () => Date.now(), overrides, everyMs });
   onTestFinished(async () => {
     await watch.stop();
     vi.useRealTimers();
@@ -96,6 +96,26 @@ test("the watch checks repeatedly, and reports a finding once, with its begin, a
   expect(looks).toBe(4);
   watch.start();
   await watch.assertPassed("main");
+  expect(looks).toBe(5);
+});
+
+test("the watch checks every 5 s while a finding stops leasing, so that who has fixed it need not wait for a minute", async () => {
+  let found: readonly Finding[] = [evicts];
+  let looks = 0;
+  const look = () => {
+    looks++;
+    return found;
+  };
+  const { watch } = watchOn(look, [], PREFLIGHT_EVERY_MS);
+  watch.start();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(looks).toBe(3);
+  found = [warning];
+  await vi.advanceTimersByTimeAsync(5_000);
+  await watch.assertPassed("main");
+  await vi.advanceTimersByTimeAsync(PREFLIGHT_EVERY_MS - 1);
+  expect(looks).toBe(4);
+  await vi.advanceTimersByTimeAsync(1);
   expect(looks).toBe(5);
 });
 

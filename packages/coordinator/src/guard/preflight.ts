@@ -10,6 +10,8 @@ import { activeSince, type GuardState, nextState } from "./guard-state.js";
 import type { CountedNodes, Finding } from "./step-store.js";
 
 export const PREFLIGHT_EVERY_MS = 60_000;
+/** While a finding stops leasing: an operator who has fixed it waits no longer. */
+const REFUSING_EVERY_MS = 5_000;
 
 export interface PreflightOptions {
   readonly store: Pick<Store, "preflight">;
@@ -39,13 +41,22 @@ export class PreflightWatch {
     this.#options = options;
   }
 
-  /** Checks now, and every `everyMs` until `stop`. */
+  /** Checks now, and every `everyMs` until `stop`; more often while a finding stops leasing. */
   start(): void {
     if (this.#timer !== undefined) return;
+    const { everyMs } = this.#options;
     const check = () => {
       this.#check = this.#check.then(() => this.#checkServers());
     };
-    this.#timer = setInterval(check, this.#options.everyMs);
+    const tickMs = Math.min(everyMs, REFUSING_EVERY_MS);
+    let waitedMs = 0;
+    this.#timer = setInterval(() => {
+      waitedMs += tickMs;
+      const isRefusing = [...this.#seen.values()].some(({ finding }) => finding.code !== undefined);
+      if (waitedMs < everyMs && !isRefusing) return;
+      waitedMs = 0;
+      check();
+    }, tickMs);
     check();
     this.#firstCheck = this.#check;
   }
