@@ -107,7 +107,7 @@ async function move(options: Options): Promise<void> {
     // Those that are done are shown also when a later one fails.
     if (json && moved.length > 0) printJson({ ...route, moved: moved.map(movedAsJson) });
   }
-  if (!json) print(nextSteps(route));
+  if (!json) print(nextSteps(addresses));
 }
 
 interface Stores extends FromTo<StoreAddress> {
@@ -235,12 +235,17 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
   return `${done}\n  new store id       ${storeId}`;
 }
 
-/** What the operator must do then. */
-function nextSteps({ from, to }: Route): string {
+/** What the operator must do then: coordinators have another user than the one of this command. */
+function nextSteps(addresses: FromTo<StoreAddress>): string {
+  const [from, to] = [addresses.from, addresses.to].map((address) =>
+    describeStore(address).replace(/\/\/[^/]*@/, "//"),
+  );
+  const granting =
+    addresses.to.kind === "postgres" ? ", once it has the rights of deploy/postgres/coordinator.sql" : "";
   return [
     "Now:",
     `  1 stop every "callnumber serve" on ${from}: it rejects every lease (namespace_moved)`,
-    `  2 start "callnumber serve" on ${to}: it claims the store, and leases some seconds later`,
+    `  2 start "callnumber serve" on ${to}${granting}: it claims the store, and leases some seconds later`,
     "  3 restart importers with the new store id as expectedStoreId, and the coordinator's URL if it is another one",
     "  4 note the new store id where the old one was noted",
   ].join("\n");

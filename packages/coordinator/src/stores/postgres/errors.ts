@@ -10,8 +10,6 @@ const HINTS: Readonly<Record<string, string>> = {
   "28P01": "it rejects user or password",
   "28000": "it rejects this user from here: see its pg_hba.conf, and whether the role may log in",
   "3D000": "it has no such database: create it",
-  "42501":
-    "its rights do not let this user do that. What a coordinator needs is in deploy/postgres/coordinator.sql; init, recover and move need the owner's user",
   "25006":
     "it takes no writes: it is a replica, or default_transaction_read_only is on. Point the store's URL at the primary",
   "53100": "its disk is full. Free space there",
@@ -19,7 +17,7 @@ const HINTS: Readonly<Record<string, string>> = {
   "40001": "its transactions are not read committed. ALTER ROLE … SET default_transaction_isolation = 'read committed'",
   "40P01": "it ended this transaction, because two waited for each other. The next one may succeed",
   "55P03":
-    "another transaction holds the record: perhaps one that waits for a standby that is away. pg_stat_activity or pg_prepared_xacts shows it: end it",
+    "another transaction holds the record. If commits wait for a standby, start it, or take it out of synchronous_standby_names. Else see pg_stat_activity and pg_prepared_xacts",
   "57014": "the statement was canceled there, by a person or by statement_timeout",
   "57P01": "it is shutting down, or ended the connection",
   "57P02": "another process of it crashed",
@@ -28,6 +26,12 @@ const HINTS: Readonly<Record<string, string>> = {
 
 /** The schema, a table or a column of ours is gone. */
 const GONE = new Set(["3F000", "42P01", "42703"]);
+
+const RIGHTS =
+  "What a coordinator needs is in deploy/postgres/coordinator.sql; init, recover and move need the owner's user";
+
+/** What a login lacks that was made as a printed command shows it, without user and password: the driver and the server say it in words alone. */
+const LOGIN_MISSING = /client password must be a string|no PostgreSQL user name/;
 
 /** A function that the epoch or the count of standbys is read with. */
 const FUNCTION_DENIED = /^permission denied for (function|view) (pg_\w+)$/;
@@ -41,14 +45,20 @@ export function asStoreError(error: unknown, address: PostgresAddress): Coordina
   const text = escapeAndShorten(message);
   // The driver's own error holds the parameters.
   const as = (code: ErrorCode, what: string) => new CoordinatorError(code, what, { cause: new Error(text) });
+  if (LOGIN_MISSING.test(message)) {
+    const remedy = "Set CALLNUMBER_STORE to the whole URL, or put the password into ~/.pgpass (mode 600)";
+    return as("store_unavailable", `PostgreSQL at ${server} wants a user and a password. ${remedy}`);
+  }
   if (state === undefined) return as("store_unavailable", `PostgreSQL at ${server} can't be reached: ${text}`);
   if (GONE.has(state)) {
-    const remedy = `Restore the schema "${address.schema}", or another program has changed it`;
+    const remedy = `Another program has changed the schema "${address.schema}". Restore it, or run what callnumber doctor prints`;
     return as("store_corrupt", `the store's tables can't be used: ${text}. ${remedy}`);
   }
   const rejected = `PostgreSQL at ${server} rejected:`;
   const [, kind, denied] = (state === "42501" && FUNCTION_DENIED.exec(message)) || [];
-  if (denied === undefined) return as("store_unavailable", `${rejected} ${HINTS[state] ?? text}`);
+  if (denied === undefined) {
+    return as("store_unavailable", `${rejected} ${state === "42501" ? `${text}. ${RIGHTS}` : (HINTS[state] ?? text)}`);
+  }
   const right = kind === "view" ? "SELECT" : "EXECUTE";
   return as("store_epoch_unreadable", `${rejected} ${text}. Grant ${right} on ${denied} to the coordinator's user`);
 }

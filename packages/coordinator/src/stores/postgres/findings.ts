@@ -104,7 +104,7 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
     yield {
       code: "quorum_missing",
       what: `commits wait for ${waited} of ${needed} standbys of ${names.join(", ")}, so a promoted one could lack a lease`,
-      remedy: `connect them, then synchronous_standby_names = 'ANY ${needed} (…)' with their names`,
+      remedy: `connect them, then synchronous_standby_names = 'ANY ${needed} (…)' with their names, or count fewer (recover --nodes)`,
       override,
       namespaces: names,
     };
