@@ -2,11 +2,12 @@
 
 from .client import TAKE_COUNT_MAX, Client
 from .codec import CallNumberError, Parts, decode, encode, from_number, is_call_number, to_number
-from .errors import CODES, ClientError
+from .errors import CODES, RETRIED_CODES, ClientError
 from .pasted import UnclearTextError, call_number_in
 
 __all__ = [
     "CODES",
+    "RETRIED_CODES",
     "TAKE_COUNT_MAX",
     "CallNumberError",
     "Client",
