@@ -64,7 +64,8 @@ export function shippedRights(schema: string): readonly string[] {
     .replace(/^\\.*$/gm, "")
     .replaceAll(':"schema"', schema)
     .replaceAll(':"coordinator"', STORE_USER);
-  return [makeUser, grants];
+  // In the one transaction that the text is: of two at once that change a role, PostgreSQL ends one.
+  return [makeUser, `SELECT pg_advisory_xact_lock(1); ${grants}`];
 }
 
 /** Resolves when it answers. @throws Error when `ownPostgresUnavailable()` gives a reason, or the server does not start. */

@@ -4,7 +4,7 @@
  */
 import { asksForOperator } from "./faults/course.js";
 import { HOST_PLACE } from "./network.js";
-import { type CoordinatorError, ceilingAt, movedToIn, parseStoreId, RUN_MAX } from "./product.js";
+import { type CoordinatorError, ceilingAt, parseStoreId, RUN_MAX } from "./product.js";
 import type { World } from "./world.js";
 
 /**
@@ -61,12 +61,9 @@ export async function heal(world: World): Promise<void> {
       if (verb.name === "advance-version") {
         world.operator.advance();
       } else if (verb.name === "move") {
-        world.operator.move(world.newPlaces[verb.to]);
+        world.operator.move(world.newPlaces[verb.to], verb.isLossConfirmed);
       } else if (verb.name === "recover in an empty place") {
-        const { place: named } = movedToIn(world.operator.refusedWith?.movedTo ?? "") ?? {};
-        const isMissingThere = world.operator.refusedWith?.code === "namespace_lost";
-        const at = world.newPlaces.find(({ name }) => isMissingThere && name === named) ?? world.newPlaces[0];
-        world.operator.recoverAt(at);
+        world.operator.recoverAt(world.newPlaces[0]);
       } else {
         importer.refusedWith = undefined;
         world.operator.recover(WATCH_MS, verb.version);
@@ -77,7 +74,7 @@ export async function heal(world: World): Promise<void> {
 
 type Verb = (
   | { readonly name: "advance-version" }
-  | { readonly name: "move"; readonly to: 0 | 1 }
+  | { readonly name: "move"; readonly to: 0 | 1; readonly isLossConfirmed?: true }
   | { readonly name: "recover in an empty place" }
   | { readonly name: "recover"; readonly version: number }
 ) & {
@@ -91,9 +88,9 @@ function nextVerb(
   lastVerb: Verb | undefined,
 ): Verb | undefined {
   const refused = operator.refusedWith?.code;
-  // Whether the new store was made is not known: the error names `recover` there.
-  if (lastVerb?.name === "move" && refused === "namespace_lost" && operator.refusedWith?.movedTo !== undefined)
-    return { name: "recover in an empty place" };
+  // Whether the new store was made is not known, and it runs nowhere: the error names the option that says so.
+  if (lastVerb?.name === "move" && operator.refusedWith?.message.includes("--confirm-loss") === true)
+    return { ...lastVerb, isLossConfirmed: true };
   if ([code, refused].includes("namespace_moved")) {
     // The record is gone or damaged, and its version has ended: the error names the new store, and `recover` where that is lost.
     if (lastVerb?.name === "recover" && refused === "namespace_moved" && asksForOperator(code))

@@ -128,6 +128,7 @@ export class Host {
     const life = this.life;
     return {
       read: () => (this.folder?.isDamaged ? CORRUPT : this.#readFolder()),
+      readable: () => (this.folder?.isDamaged ? undefined : this.#readFolder()),
       note: (checkpoint) => {
         if (this.life !== life) return;
         this.#memory = checkpoint;
@@ -136,7 +137,7 @@ export class Host {
       },
       movesHere: () => [],
       movesOf: () => [],
-      knows: () => false,
+      laterStoresOf: () => [],
       close: () => {},
     };
   }

@@ -25,10 +25,11 @@ import { BOUNDS, NAMESPACE, type World } from "./world.js";
 /** No checkpoint directory. */
 const BLANK: CheckpointFile = {
   read: () => undefined,
+  readable: () => undefined,
   note: () => {},
   movesHere: () => [],
   movesOf: () => [],
-  knows: () => false,
+  laterStoresOf: () => [],
   close: () => {},
 };
 
@@ -77,10 +78,11 @@ export class Operator {
   }
 
   /** To a new place, and again where it was cut short. */
-  move({ name, store }: NewPlace): void {
+  move({ name, store }: NewPlace, isLossConfirmed = false): void {
     void this.#type("move", async () => {
       const { storeId, record } = await moveNamespace({
         isClockChecked: true,
+        isLossConfirmed,
         ...this.#common(),
         random: () => this.#world.random(),
         nodeCount: 1,
@@ -132,7 +134,7 @@ export class Operator {
       const { storeId: moved, movedTo } = this.#moved ?? {};
       return storeId === moved && movedTo !== undefined ? [movedTo] : [];
     };
-    return { ...BLANK, read: () => this.#moved, note, movesOf };
+    return { ...BLANK, read: () => this.#moved, readable: () => this.#moved, note, movesOf };
   }
 
   /** What every command is given: a store of its own, by the route of this moment. */

@@ -50,12 +50,15 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
     read() {
       return this.kept;
     },
+    readable() {
+      return this.kept === CORRUPT ? undefined : this.kept;
+    },
     note(checkpoint) {
       this.kept = checkpoint;
     },
     movesHere: () => [],
     movesOf: () => [],
-    knows: () => false,
+    laterStoresOf: () => [],
     close: () => {},
   };
 }

@@ -2,6 +2,7 @@
  * Checkpoints outlive the coordinator: it detects a store that was rolled back, emptied or replaced.
  * Guarantees: G8 (docs/guarantees.md).
  */
+import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -448,6 +449,14 @@ describe("the checkpoint directory", () => {
     expect([size, mode & 0o777]).toEqual([1_024, 0o600]);
     for (const other of [`x${name}`, `${name}.new`, "notes"]) await writeFile(join(folder, other), "damaged");
     expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(checkpoint);
+  });
+
+  test("what can be read next to a damaged file is known, although the whole is not believed", async () => {
+    noteOf("main");
+    const [name] = readdirSync(folder) as [string];
+    await writeFile(join(folder, name.replace(/\.[0-9a-f-]{36}\./, `.${randomUUID()}.`)), "damaged");
+    const file = openCheckpointFile({ folder, place, namespace: "main" });
+    expect([file.read(), file.readable()]).toEqual([CORRUPT, checkpoint]);
   });
 
   test("a checkpoint file that was cut or has more before or after its line is read as damaged", async () => {

@@ -251,10 +251,16 @@ describe("a move", () => {
     const [seal, other] = [sealTo(1), sealTo(2)];
     const done = `${seal} done`;
     const sealed = { phase: PHASES.sealed, seal };
-    expect(decided(commands.seal(done))).toBe("RACED 3");
-    expect(written(commands.seal(done), { record: sealed })).toMatchObject({ phase: PHASES.sealed, seal: done });
-    expect(decided(commands.seal(done), { record: { ...sealed, seal: other } })).toMatch(/^MOVED /);
-    expect(decided(commands.seal(done), { record: { ...sealed, seal: done } })).toMatch(/^MOVED /);
+    const making = { ...commands.seal(done), makesStore: true } as const;
+    expect(decided(making)).toBe("RACED 3");
+    expect(decided(making, { record: { ...sealed, epoch: "another:0" } })).toBe("RACED 3");
+    expect(written(making, { record: sealed })).toMatchObject({ phase: PHASES.sealed, seal: done });
+    expect(decided(making, { record: { ...sealed, seal: other } })).toMatch(/^MOVED /);
+    expect(decided(making, { record: { ...sealed, seal: done } })).toMatch(/^MOVED /);
+    // Who has found the new store says so in any case.
+    for (const record of [{}, sealed, { ...sealed, seal: done }]) {
+      expect(written(commands.seal(done), { record })).toMatchObject({ phase: PHASES.sealed, seal: done });
+    }
     expect(written(commands.seal(seal), { record: { ...sealed, seal: done } })).toMatchObject({ seal: done });
   });
 
@@ -352,6 +358,9 @@ describe("a recovery", () => {
       persists: true,
       acceptsCopy: true,
     });
+    // Its epoch stays that of the seal: another one shows that the store may have gone back.
+    const restarted = { ...moved, keys: { expires: true }, server: { epoch: "another:0" } } as const;
+    expect(written(commands.recover(), restarted).epoch).toBe(EPOCH);
   });
 
   test("a recovery of a moved store with more nodes counts them: the store compares its replicas with the record", () => {

@@ -77,7 +77,7 @@ test("a move begins above each version that the store may have reached under a c
 test("a move begins above a version that only the checkpoint knows", async () => {
   const { store, storeId } = await afterClockAhead(0);
   const known = { storeId, ledgerId: ledgerIdOf(2, 5), generation: 0, nodeCount: 1 };
-  const options = moving(store, { ...NO_CHECKPOINT_FILE, read: () => known });
+  const options = moving(store, { ...NO_CHECKPOINT_FILE, read: () => known, readable: () => known });
   expect(await moveNamespace(options)).toMatchObject({ record: { version: 3 } });
 });
 

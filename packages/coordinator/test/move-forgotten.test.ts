@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ledgerIdOf } from "@callnumber/protocol/api";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
 import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
@@ -84,8 +84,21 @@ async function forgetful(checkpointFile?: CheckpointFile, place = HERE) {
 test("a source that forgot its seal is sealed again by the same move, which goes on as the same store", async () => {
   const { world, target, storeId } = await forgetful();
   expect(await planMove(moving(world, target))).toMatchObject({ stage: "done", storeId });
+  const apply = vi.spyOn(world.store, "apply");
   expect(await moveNamespace(moving(world, target))).toMatchObject({ storeId, leaseCount: undefined });
-  expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
+  const seal = expect.stringMatching(/ done$/);
+  expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2, seal });
+  // At once: one that was cut short could be taken for a move that made no store yet.
+  expect(apply).toHaveBeenCalledTimes(1);
+});
+
+test("a source of whose move no note can be read is moved nowhere while the store that it became is known", async () => {
+  const { world, target, storeId } = await forgetful(NO_CHECKPOINT_FILE);
+  const there = fileAt({ group: target.place, addresses: [target.place] });
+  expect(there.read()).toMatchObject({ storeId });
+  for (const act of [planMove, moveNamespace]) {
+    await expect(act(moving(world, await newTarget()))).rejects.toMatchObject({ code: "namespace_moved" });
+  }
 });
 
 test("a move that is done makes no second new store, where the first one is missing: it may run elsewhere", async () => {
@@ -94,13 +107,17 @@ test("a move that is done makes no second new store, where the first one is miss
   const again = { ...moving(world, target), target: there };
   const refused = {
     code: "namespace_lost",
-    message: expect.stringMatching(`another address.*recover --store .* --store-id ${storeId}`),
+    message: expect.stringMatching(
+      "another address.*Only if it runs nowhere, run .callnumber move .*--confirm-loss --apply",
+    ),
   };
   // The source has forgotten that it was moved, and its checkpoint does not say whether that was done.
   await expect(moveNamespace(again)).rejects.toMatchObject(refused);
   await moveNamespace(moving(world, target));
   await expect(moveNamespace(again)).rejects.toMatchObject(refused);
   expect(await there.store.listNamespaces()).toEqual([]);
+  // The operator knows that it runs nowhere.
+  expect(await moveNamespace({ ...again, isLossConfirmed: true })).toMatchObject({ storeId, leaseCount: 0 });
 });
 
 test("a move whose seal was not acknowledged sets the same one at the next try, while its version may be used", async () => {
@@ -211,7 +228,8 @@ test("of two copies that are moved at the same moment, the one that is noted lat
   const late = fileAt();
   let looks = 0;
   // The first look, by the plan, comes before the other copy is moved.
-  const checkpointFile = { ...late, movesOf: (id: string) => (looks++ === 0 ? [] : late.movesOf(id)) };
+  const movesOf = (id: string) => (looks++ === 0 ? [] : late.movesOf(id));
+  const checkpointFile = { ...late, movesOf, laterStoresOf: () => [] };
   await expect(moveNamespace(moving(world, other, checkpointFile))).rejects.toMatchObject({
     code: "namespace_moved",
     message: expect.stringContaining(storeId),

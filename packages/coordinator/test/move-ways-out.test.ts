@@ -88,7 +88,7 @@ describe("a new store that has a checkpoint, and no record at its place,", () =>
     for (const act of [planMove, moveNamespace]) {
       await expect(act(moving(store, empty))).rejects.toMatchObject({
         code: "namespace_lost",
-        message: expect.stringContaining(`callnumber recover --store ${TO} --namespace main --store-id ${storeId}`),
+        message: expect.stringContaining(`--namespace main --to ${TO} --confirm-loss --apply`),
       });
     }
     expect(await empty.listNamespaces()).toEqual([]);
@@ -275,7 +275,7 @@ test("recover makes the record of a lost source again, says that it stays moved,
   // Whether the move was done is forgotten with the seal.
   await expect(moveNamespace(moving(emptied, target))).rejects.toMatchObject({
     code: "namespace_lost",
-    message: expect.stringMatching(`Only if it runs nowhere, run .callnumber recover .* --store-id ${newStoreId}`),
+    message: expect.stringMatching("Only if it runs nowhere, run .callnumber move .*--confirm-loss --apply"),
   });
   await recovered(recovering(target, TO, newStoreId));
   expect(await moveNamespace(moving(emptied, target))).toMatchObject({ storeId: newStoreId });

@@ -25,10 +25,11 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   const unclosable = new Set<string>();
   const checkpointFileOf = (namespace: string): CheckpointFile => ({
     read: () => undefined,
+    readable: () => undefined,
     note: () => {},
     movesHere: () => [],
     movesOf: () => [],
-    knows: () => false,
+    laterStoresOf: () => [],
     close: () => {
       closed.push(namespace);
       if (unclosable.has(namespace)) throw new CoordinatorError("checkpoint_unavailable", namespace);

@@ -35,6 +35,7 @@ interface Options extends StoreNamespaceOptions {
   readonly nodes: number;
   readonly ignoreFindings: readonly string[];
   readonly confirmClock?: boolean;
+  readonly confirmLoss?: boolean;
   readonly apply?: boolean;
 }
 
@@ -61,6 +62,7 @@ export function makeCommand(): Command {
     ignoreFindingsOption(),
     checkpointDirOption(),
     confirmClockOption(),
+    switchOption("confirm-loss", "the new store may have been made, is missing, and runs nowhere: make it again"),
     switchOption("apply", "move the namespaces"),
     urlFileOption("to"),
   ]);
@@ -136,7 +138,7 @@ async function planned(options: Options, stores: Stores) {
 }
 
 async function withMove<T>(
-  { nodes, ignoreFindings, checkpointDir, confirmClock = false }: Options,
+  { nodes, ignoreFindings, checkpointDir, confirmClock = false, confirmLoss = false }: Options,
   { source, target, isTargetMissing, from, to }: Stores,
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
@@ -151,7 +153,12 @@ async function withMove<T>(
       checkpointFile: targetCheckpointFile,
     };
     const request = { store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes };
-    return await act({ ...request, overrides: ignoreFindings, isClockChecked: confirmClock });
+    return await act({
+      ...request,
+      overrides: ignoreFindings,
+      isClockChecked: confirmClock,
+      isLossConfirmed: confirmLoss,
+    });
   } finally {
     checkpointFile.close();
     targetCheckpointFile.close();

@@ -3,8 +3,8 @@
  * and reads all: what one coordinator saw, every later one on this machine knows.
  *
  * Written for every range that is handed out, in place and without a sync: that survives the process. Every five seconds, and after a failure,
- * replaced by a new synced file: that survives the machine; so is one that notes a move, before the new store is made. No descriptor stays open between two writes: the number of a closed one may by
- * then be a connection, or the file of another namespace.
+ * replaced by a new synced file: that survives the machine; so is one that notes a move, before the new store is made. No descriptor stays open
+ * between two writes: the number of a closed one may by then be a connection, or the file of another namespace.
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { hash, randomUUID } from "node:crypto";
@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateDirectory } from "../platform/private-file.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, type MoveHere, mergeCheckpoints } from "./checkpoint.js";
-import { movedToIn } from "./store-id.js";
+import { isMovedFrom, movedToIn } from "./store-id.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are merged and removed. */
@@ -57,8 +57,7 @@ export interface CheckpointFileOptions {
 }
 
 /**
- * Opens the checkpoint file of a namespace. Directory and file are made by the first write.
- * @throws CoordinatorError `checkpoint_unavailable` when the directory can't be read or written.
+ * Opens the checkpoint file of a namespace. Directory and file are made by the first write. @throws CoordinatorError `checkpoint_unavailable` when the directory can't be read or written.
  */
 export function openCheckpointFile({
   folder,
@@ -81,6 +80,14 @@ export function openCheckpointFile({
       .map((file) => ({ path: file.path, noted: contentOf(file) }))
       .filter(({ noted }) => isAt(noted, at));
 
+  function readAll() {
+    const found = foreignFiles().map(({ noted }) => noted);
+    const known = found.flatMap((noted) => (noted === CORRUPT || noted === undefined ? [] : [noted.checkpoint]));
+    assertOneStore(known, folder, namespace);
+    const merged = known.length === 0 ? undefined : known.reduce(mergeCheckpoints);
+    return { merged, isDamaged: found.includes(CORRUPT) };
+  }
+
   function write(text: string, mustSync: boolean): void {
     const lastSyncMs = mustSync ? undefined : syncedAtMs;
     syncedAtMs = undefined;
@@ -96,30 +103,27 @@ export function openCheckpointFile({
     makePrivateDirectory(folder);
     replaceFile(folder, path, text);
     syncedAtMs = now();
-    const isFirst = !hasFile;
+    if (hasFile) return;
     hasFile = true;
     // Only now: their checkpoints are part of ours, which is on the disk.
-    if (isFirst) removeAbandoned();
+    removeAbandoned();
   }
 
   return {
     read: () =>
       usable(() => {
-        const found = foreignFiles().map(({ noted }) => noted);
-        const readable = found.filter((noted): noted is FileContent => noted !== CORRUPT && noted !== undefined);
-        const known = readable.map(({ checkpoint }) => checkpoint);
-        assertOneStore(known, folder, namespace);
-        const merged = known.length === 0 ? undefined : known.reduce(mergeCheckpoints);
+        const { merged, isDamaged } = readAll();
         // Whatever a damaged file had: a store that was moved leases nothing.
-        return found.includes(CORRUPT) && merged?.movedTo === undefined ? CORRUPT : merged;
+        return isDamaged && merged?.movedTo === undefined ? CORRUPT : merged;
       }),
+    readable: () => usable(() => readAll().merged),
     note: (checkpoint) =>
       usable(() => {
         latest = checkpoint;
         write(textOf({ namespace, checkpoint, at, from: place.url }), textOfMoveIn(checkpoint) !== undefined);
       }),
     movesOf: (storeId) => usable(() => movesOf(folder, namespace, storeId)),
-    knows: (storeId) => usable(() => checkpointsOf(folder, namespace, storeId).length > 0),
+    laterStoresOf: (storeId) => usable(() => laterStoresOf(folder, namespace, storeId)),
     movesHere: () => usable(() => movesTo(folder, place).filter((move) => move.namespace === namespace)),
     close: () => {
       if (!hasFile) return;
@@ -268,14 +272,20 @@ function movesTo(folder: string, { url }: StorePlace): readonly (MoveHere & Pick
 }
 
 function movesOf(folder: string, namespace: string, storeId: string): readonly string[] {
-  return [...new Set(checkpointsOf(folder, namespace, storeId).flatMap(({ movedTo }) => movedTo ?? []))];
+  const own = checkpointsIn(folder, namespace).filter((noted) => noted.storeId === storeId);
+  return [...new Set(own.flatMap(({ movedTo }) => movedTo ?? []))];
+}
+
+function laterStoresOf(folder: string, namespace: string, storeId: string): readonly string[] {
+  const known = new Set(checkpointsIn(folder, namespace).map((noted) => noted.storeId));
+  return [...known].filter((other) => isMovedFrom(storeId, other));
 }
 
 /** Of every place, since a store that comes back under another address is the same store. Damaged files show no store. */
-function checkpointsOf(folder: string, namespace: string, storeId: string): readonly Checkpoint[] {
+function checkpointsIn(folder: string, namespace: string): readonly Checkpoint[] {
   return filesIn(folder).flatMap((file) => {
     const noted = file.namespace === namespace ? contentOf(file) : undefined;
-    return noted === undefined || noted === CORRUPT || noted.checkpoint.storeId !== storeId ? [] : [noted.checkpoint];
+    return noted === undefined || noted === CORRUPT ? [] : [noted.checkpoint];
   });
 }
 

@@ -27,11 +27,6 @@ export interface Checkpoint {
 /** There is a checkpoint, and it can't be read: the store may have rolled back. */
 export const CORRUPT = "corrupt";
 
-/** Undefined for one that can't be read, too. */
-export function readableOf(read: Checkpoint | typeof CORRUPT | undefined): Checkpoint | undefined {
-  return read === CORRUPT ? undefined : read;
-}
-
 /** A move to a place. */
 export interface MoveHere {
   /** The place of the old store. */
@@ -43,24 +38,27 @@ export interface MoveHere {
 export interface CheckpointFile {
   /** Returns the last checkpoint of this coordinator or another one on this machine; undefined for none. */
   read(): Checkpoint | typeof CORRUPT | undefined;
+  /** Returns what can be read of it, also next to a damaged file. */
+  readable(): Checkpoint | undefined;
   /** Writes a checkpoint, which outlives the process once this returns. */
   note(checkpoint: Checkpoint): void;
   /** Returns the moves to here, as the checkpoints of their sources have them, whether they were finished or not. */
   movesHere(): readonly MoveHere[];
   /** Returns the moves of a store as its seals have them, one unless it was moved twice: noted at whatever address it had then. */
   movesOf(storeId: string): readonly string[];
-  /** Whether a store is known at any place: it was made, or is being made. */
-  knows(storeId: string): boolean;
+  /** Returns the ids of the stores that a store became by moves, as far as one was made, or is being made, at any place. */
+  laterStoresOf(storeId: string): readonly string[];
   close(): void;
 }
 
 /** For a coordinator without a place for checkpoints. */
 export const NO_CHECKPOINT_FILE: CheckpointFile = {
   read: () => undefined,
+  readable: () => undefined,
   note: () => {},
   movesHere: () => [],
   movesOf: () => [],
-  knows: () => false,
+  laterStoresOf: () => [],
   close: () => {},
 };
 

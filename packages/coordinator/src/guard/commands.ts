@@ -63,6 +63,8 @@ export interface SealStep extends StepBase, Remembered {
   readonly step: "seal";
   /** `movedSeal`, which nothing lifts and which may be set again; or `FORKED_SEAL`, which `recover` lifts. */
   readonly seal: string;
+  /** Who sets it makes the new store next: it is set once, over the first seal of the same move, as long as the store lives on. Default false. */
+  readonly makesStore?: boolean;
 }
 
 /** Makes the record again at the run ceiling, to be claimed by the next coordinator. Renames keys that no step of ours could have made. */

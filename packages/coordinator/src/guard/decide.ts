@@ -127,10 +127,11 @@ function decideSeal(context: StepContext, step: SealStep): Written | Refusal {
 function decideMove(context: StepContext, step: SealStep): Written | Refusal {
   const record = checkMovable(context, step);
   if (isRefusal(record)) return record;
-  if (isDoneSeal(step.seal)) {
-    // Who sets it makes the new store: at most one does, and none where the store has gone back to before its seal.
+  if (step.makesStore === true) {
+    // At most one does, and none where the store may have gone back since.
     if (isDoneSeal(record.seal)) return refusal("MOVED", textOfMove(record.seal));
-    if (record.phase !== PHASES.sealed) return refusal("RACED", record.generation);
+    const isSealed = record.phase === PHASES.sealed && record.epoch === context.server.epoch;
+    if (!isSealed) return refusal("RACED", record.generation);
   }
   const { firstVersion = Infinity } = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "") ?? {};
   const known = Math.max(markIdOf(record), step.floor, context.keys.ledgerMark);
@@ -162,7 +163,8 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   if (kept !== undefined && isMovedSeal(kept.seal)) {
     // It stays moved. Only what every other step refuses goes: a time to live, and keys of another program.
     if (keys.expires || movesAside.length > 0) {
-      const record = { ...inEpoch(kept, context), nodeCount };
+      // Its epoch shows a move whether the store has gone back since.
+      const record = { ...withTime(kept, context), nodeCount };
       return { record, runCount: 0, movesAside, persists: true, acceptsCopy: true };
     }
     return refusal("MOVED", textOfMove(kept.seal));

@@ -1,12 +1,6 @@
 /** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
 
-import {
-  type CommandOptions,
-  type ErrorCode,
-  nameOfLedgerId,
-  type RecoveryReason,
-  STORE_URL,
-} from "@callnumber/protocol/api";
+import { type ErrorCode, nameOfLedgerId, type RecoveryReason, STORE_URL } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { GuardStatus, LastRecovery } from "@callnumber/protocol/schemas";
 import { CoordinatorError } from "../errors.js";
@@ -141,23 +135,13 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
   }
   const { storeId, ledgerId, movedTo } = checkpoint;
   if (movedTo !== undefined) return refused("MOVED", movedTo, namespace);
+  // With its version in any case: nothing may be left that shows it.
+  const minRun = nameOfLedgerId(ledgerId, VERSION_MAX);
   return new CoordinatorError(
     "namespace_lost",
     `namespace "${namespace}" is missing, but run ${nameOfLedgerId(ledgerId)} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
-      `Without one, ${recoverLost(namespace, storeId, ledgerId)}`,
+      `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": minRun })}`,
   );
-}
-
-/** How a lost store is made again. `ledgerId`: the last that is known to have been leased; `at`: the store, where it is another than the command's. */
-export function recoverLost(
-  namespace: string,
-  storeId: string,
-  ledgerId: number | undefined,
-  at: CommandOptions = {},
-): string {
-  // With its version in any case: nothing may be left that shows it.
-  const minRun = ledgerId === undefined ? undefined : nameOfLedgerId(ledgerId, VERSION_MAX);
-  return runCommand("recover", namespace, { ...at, "store-id": storeId, "min-run": minRun });
 }
 
 /** The command that shows operators how to remove a namespace from a store. */

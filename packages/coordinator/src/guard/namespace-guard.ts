@@ -28,7 +28,6 @@ import {
   isAttended,
   isSameCheckpoint,
   mergeCheckpoints,
-  readableOf,
   withMove,
 } from "./checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./clocks.js";
@@ -128,7 +127,7 @@ export class NamespaceGuard {
     };
     const { store, namespace, checkpointFile, log } = options;
     const read = checkpointFile.read();
-    const known = readableOf(read);
+    const known = checkpointFile.readable();
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
       const cause =
         read === undefined
@@ -151,7 +150,7 @@ export class NamespaceGuard {
     // The store is believed once: the log shows what was believed.
     if (read === undefined) log.info({ namespace, ...checkpointFields(found) }, "checkpoint_created");
     if (move !== undefined) guard.#noteRefusal(move);
-    guard.#isIntact = store.isExclusive && known !== undefined && isSameCheckpoint(known, found);
+    guard.#isIntact = store.isExclusive && read !== CORRUPT && known !== undefined && isSameCheckpoint(known, found);
     return guard;
   }
 

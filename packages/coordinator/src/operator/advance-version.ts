@@ -8,14 +8,7 @@
 import { commandLine, ledgerIdOf } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import {
-  type Checkpoint,
-  CORRUPT,
-  checkpointOf,
-  isAttended,
-  isSameCheckpoint,
-  readableOf,
-} from "../guard/checkpoint.js";
+import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { AdvanceStep, Outcome } from "../guard/commands.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
@@ -60,7 +53,7 @@ export async function planAdvance(options: AdvanceOptions): Promise<AdvancePlan>
   const found = await store.readNamespace(namespace);
   const checkpoint = checkpointFile.read();
   const { storeId, version, highWaterMark, generation, phase } = found;
-  const seen = readableOf(checkpoint);
+  const seen = checkpointFile.readable();
   if (seen !== undefined && seen.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
   const [movedTo] = checkpointFile.movesOf(storeId);
   if (movedTo !== undefined) throw refused("MOVED", movedTo, namespace);
@@ -136,8 +129,8 @@ export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan)
 
 /** Where nothing is known of what the store had, it may have rolled back: its next coordinator must not take this step for another's heartbeat. */
 function lowerBoundsOf(plan: AdvancePlan, options: AdvanceOptions): Pick<AdvanceStep, "floor" | "generationMin"> {
-  const { found, checkpoint } = plan;
-  const { ledgerId: floor, generation } = readableOf(checkpoint) ?? { ledgerId: 0, generation: 0 };
+  const { found } = plan;
+  const { ledgerId: floor, generation } = options.checkpointFile.readable() ?? { ledgerId: 0, generation: 0 };
   return { floor, generationMin: isUnknown(plan, options) ? found.generation + 1 : generation };
 }
 

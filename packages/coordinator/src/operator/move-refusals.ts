@@ -4,9 +4,9 @@ import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
 import type { Checkpoint } from "../guard/checkpoint.js";
 import { SILENCE_MAX_MS } from "../guard/clocks.js";
-import { recoverLost, STRAY_HELP } from "../guard/guard-state.js";
+import { STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
-import { refused } from "../guard/refusals.js";
+import { refused, runCommand } from "../guard/refusals.js";
 import { isMovedFrom, isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
@@ -33,8 +33,7 @@ interface TargetPlace {
  */
 export function assertFree({ source, storeId, place, found, checkpoint, begun, mayBeDone }: TargetPlace): void {
   const { namespace } = source;
-  const own = checkpoint?.storeId === storeId ? checkpoint : undefined;
-  if (found === undefined && mayBeDone) throw newStoreMissing(namespace, storeId, place, own);
+  if (found === undefined && mayBeDone) throw newStoreMissing(namespace, place);
   const known = found?.storeId ?? checkpoint?.storeId;
   if (known === undefined || known === storeId) return;
   if (isMovedFrom(source.storeId, known)) {
@@ -56,14 +55,13 @@ export function assertFree({ source, storeId, place, found, checkpoint, begun, m
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
 }
 
-/** The error for a new store that may have been made, and that is not at its place. `checkpoint`: its own there. */
-export function newStoreMissing(namespace: string, storeId: string, place: string, checkpoint?: Checkpoint) {
-  const command = recoverLost(namespace, storeId, checkpoint?.ledgerId, { store: urlOfPlace(place) });
+/** The error for a new store that may have been made, and that is not at its place. */
+export function newStoreMissing(namespace: string, place: string): CoordinatorError {
+  const again = runCommand("move", namespace, { to: urlOfPlace(place), "confirm-loss": true, apply: true });
   return new CoordinatorError(
     "namespace_lost",
-    `namespace "${namespace}" was moved to ${place}, and is not there. If it runs under another address, start it there: made again, it would ` +
-      `repeat numbers. Only if it runs nowhere, ${command}`,
-    { movedTo: `${storeId}@${place}` },
+    `namespace "${namespace}" may be in a new store at ${place} already, and is not there. If that store runs under another address, start it ` +
+      `there: made again, it would repeat numbers. Only if it runs nowhere, ${again}`,
   );
 }
 
@@ -132,7 +130,7 @@ export function movedElsewhere(namespace: string, text: string): CoordinatorErro
   if (moved === undefined) return error;
   return new CoordinatorError(
     error.code,
-    `${error.message}. If that place is lost permanently and this id runs nowhere, continue in an empty place: ` +
+    `${error.message}. If that place is lost permanently, and this id runs nowhere and was not moved on, continue in an empty place: ` +
       `\`${continuing(namespace, moved.storeId)}\``,
     { movedTo: text },
   );

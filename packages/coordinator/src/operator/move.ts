@@ -16,13 +16,7 @@ import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { whenCeilingReaches } from "../guard/ceiling.js";
-import {
-  type Checkpoint,
-  type CheckpointFile,
-  checkpointOf,
-  mergeCheckpoints,
-  readableOf,
-} from "../guard/checkpoint.js";
+import { type Checkpoint, type CheckpointFile, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
 import { hasItsEpoch } from "../guard/checks.js";
 import { DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
@@ -74,6 +68,8 @@ export interface MoveOptions extends NamespaceGuardOptions {
   readonly overrides?: readonly string[];
   /** The operator has checked the clocks: a long heartbeat gap was only that. Default false. */
   readonly isClockChecked?: boolean;
+  /** The operator knows that the new store runs nowhere: where it may have been made, and is missing, it is made again. Default false. */
+  readonly isLossConfirmed?: boolean;
   /** Leases in one read and write. Default 500. */
   readonly pageLeaseCount?: number;
 }
@@ -113,7 +109,7 @@ const PAGE_LEASE_COUNT = 500;
  */
 export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const { namespace, store, target, checkpointFile } = options;
-  const known = readableOf(checkpointFile.read());
+  const known = checkpointFile.readable();
   const source = await readSource(store, namespace, known);
   if (known !== undefined && known.storeId !== source.storeId) throw refused("FOREIGN", source.storeId, namespace);
   const begun = moveBegun(source, checkpointFile.movesOf(source.storeId), target.place);
@@ -125,10 +121,14 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
     );
   }
   const found = await ofTarget(target.place, recordIn(target.store, namespace));
-  const checkpoint = readableOf(target.checkpointFile.read());
+  const checkpoint = target.checkpointFile.readable();
   // A source that has forgotten its seal, or may have gone back since, can't say whether the move was done.
   const isSure = begun === undefined || (isMovedSeal(source.seal) && hasItsEpoch(await store.read(namespace)));
-  const mayBeDone = isDoneSeal(source.seal) || !isSure || target.checkpointFile.knows(storeId);
+  const later = checkpointFile.laterStoresOf(source.storeId);
+  // No readable note of the move is left, but the store that it became.
+  if (begun === undefined && found === undefined && later.length > 0) throw refused("MOVED", "", namespace);
+  const isKnown = later.includes(storeId);
+  const mayBeDone = options.isLossConfirmed !== true && (isDoneSeal(source.seal) || !isSure || isKnown);
   assertFree({ source, storeId, place: target.place, found, checkpoint, begun, mayBeDone });
   if (begun === undefined) await assertNoCopy(store);
   else if (found === undefined) assertHasBegun(namespace, storeId, (options.now ?? Date.now)());
@@ -242,9 +242,9 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
     await copyLedger(ledgersOf(options), ledger.copiedUpTo);
     await copyRetention(ledgersOf(options));
     leaseCount = await verifyCopy(options);
+    await sealDone(options, plan);
+    await makeRecord(options, plan);
   }
-  await sealDone(options, plan);
-  if (ledger !== undefined) await makeRecord(options, storeId);
   const record = await ofTarget(target.place, target.store.readNamespace(namespace));
   return { namespace, storeId, leaseCount, record };
 }
@@ -275,18 +275,19 @@ async function assertFit(
 }
 
 /**
- * Nothing of the target may be leased before this is done: the source may forget its seal, and its checkpoint then has the move.
+ * Nothing of the target may be leased before this is done: the source may forget its seal, and its checkpoint then has the move. Where the new
+ * store is there, the seal says so at once: one without it would let another move make it again.
  * @throws CoordinatorError as the step; `namespace_moved` when a copy of the source was moved elsewhere meanwhile.
  */
 async function sealSource(options: MoveOptions, { source, storeId, stage }: MovePlan): Promise<void> {
   const { store, namespace, checkpointFile } = options;
-  const step = sealing(options, source, storeId);
+  const step = sealing(options, source, storeId, stage === "done");
   const movedTo = textOfMove(step.seal);
-  const read = readableOf(checkpointFile.read());
+  const read = checkpointFile.readable();
   const known = read === undefined ? checkpointOf(source) : mergeCheckpoints(read, checkpointOf(source));
   // First, so that coordinators of the target know of it however early this process is killed.
   checkpointFile.note({ ...known, movesTo: movedTo });
-  const isSealed = stage === "done" && source.phase === PHASES.sealed;
+  const isSealed = stage === "done" && isDoneSeal(source.seal);
   const { after } = isSealed ? { after: source } : await doStep(store, namespace, step, options);
   checkpointFile.note({ ...mergeCheckpoints(known, checkpointOf(after)), movedTo });
   // A copy of the source may have been moved meanwhile: of two that are noted, at least the later one sees both.
@@ -296,8 +297,10 @@ async function sealSource(options: MoveOptions, { source, storeId, stage }: Move
 
 /** @throws CoordinatorError as the step; `namespace_moved` when another process has done it. */
 async function sealDone(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
+  // A new store that is lost, as the operator has confirmed.
   if (isDoneSeal(source.seal)) return;
-  await doStep(options.store, options.namespace, sealing(options, source, storeId, true), options);
+  const step = { ...sealing(options, source, storeId, true), makesStore: true };
+  await doStep(options.store, options.namespace, step, options);
 }
 
 function sealing(
@@ -307,7 +310,7 @@ function sealing(
   isDone = false,
 ): SealStep {
   const seal = movedSeal({ storeId, place, isDone });
-  const floor = readableOf(checkpointFile.read())?.ledgerId ?? 0;
+  const floor = checkpointFile.readable()?.ledgerId ?? 0;
   return { step: "seal", storeId: source.storeId, isSilenceAccepted: false, floor, generationMin: 0, seal };
 }
 
@@ -326,10 +329,11 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
  * At the ceiling, as a lost store is made again. The new store is noted before it is made: one that is missing later is then missed also by
  * who sees no more of the source than its first seal. @throws CoordinatorError `namespace_lost` when it was made elsewhere meanwhile.
  */
-async function makeRecord(options: MoveOptions, storeId: string): Promise<void> {
-  const { namespace, target, nodeCount } = options;
+async function makeRecord(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
+  const { namespace, target, nodeCount, isLossConfirmed = false } = options;
   const { store, place, checkpointFile } = target;
-  if (checkpointFile.knows(storeId)) throw newStoreMissing(namespace, storeId, place);
+  const isKnown = checkpointFile.laterStoresOf(source.storeId).includes(storeId);
+  if (isKnown && !isLossConfirmed) throw newStoreMissing(namespace, place);
   const { firstVersion, firstRun } = storeIdFields(storeId);
   checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation: 0, nodeCount });
   const { after } = await ofTarget(place, doStep(store, namespace, recovery(options, storeId), options));

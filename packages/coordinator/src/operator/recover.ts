@@ -17,7 +17,7 @@ import {
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
-import { type Checkpoint, CORRUPT, checkpointOf, readableOf } from "../guard/checkpoint.js";
+import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
 import type { Outcome } from "../guard/commands.js";
 import { moveUnfinished } from "../guard/guard-state.js";
@@ -106,7 +106,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   assertAtRest(first.record, second.record, again);
   const { record, fault } = second;
   const read = checkpointFile.read();
-  const checkpoint = readableOf(read);
+  const checkpoint = checkpointFile.readable();
   // An operator who names the new store says that it runs nowhere: `move` may not know that.
   const isNamed = checkpointFile.movesHere().some(({ storeId: moved }) => moved === options.storeId);
   const unfinished =
