@@ -34,7 +34,15 @@ import type {
 } from "./commands.js";
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
-import { isDoneSeal, isMovedSeal, movedToIn, parseStoreId, type StoreIdFields, textOfMove } from "./store-id.js";
+import {
+  doneSeal,
+  isDoneSeal,
+  isMovedSeal,
+  movedToIn,
+  parseStoreId,
+  type StoreIdFields,
+  textOfMove,
+} from "./store-id.js";
 
 /** What to write: the record, and for a lease how many runs up to its high-water mark were granted. */
 export interface Written {
@@ -163,8 +171,9 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   if (kept !== undefined && isMovedSeal(kept.seal)) {
     // It stays moved. Only what every other step refuses goes: a time to live, and keys of another program.
     if (keys.expires || movesAside.length > 0) {
-      // Its epoch shows a move whether the store has gone back since.
-      const record = { ...withTime(kept, context), nodeCount };
+      // Of another life of the store, it may have forgotten that the new store was made.
+      const seal = kept.epoch === context.server.epoch ? kept.seal : doneSeal(kept.seal);
+      const record = { ...inEpoch(kept, context), nodeCount, seal };
       return { record, runCount: 0, movesAside, persists: true, acceptsCopy: true };
     }
     return refusal("MOVED", textOfMove(kept.seal));

@@ -73,17 +73,17 @@ export interface MovedTo {
   readonly place: string;
 }
 
-/** `isDone`: the new store is being made, or was: from then on, nothing at its place means that it is elsewhere, or lost. Default false. */
-interface SealOfMove extends MovedTo {
-  readonly isDone?: boolean;
-}
-
 /**
  * The seal of a store that was moved, of printable ASCII without spaces. It keeps what the first try decided: every further try
  * goes on to the same place as the same store.
  */
-export function movedSeal({ storeId, place, isDone = false }: SealOfMove): string {
-  return `${MOVED_SEAL} ${storeId}@${place}${isDone ? DONE : ""}`;
+export function movedSeal({ storeId, place }: MovedTo): string {
+  return `${MOVED_SEAL} ${storeId}@${place}`;
+}
+
+/** The seal of a move, and that the new store is being made, or was: from then on, nothing at its place means that it is elsewhere, or lost. */
+export function doneSeal(seal: string): string {
+  return isDoneSeal(seal) ? seal : `${seal}${DONE}`;
 }
 
 export function isDoneSeal(seal: string): boolean {

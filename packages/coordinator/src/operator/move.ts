@@ -27,6 +27,7 @@ import { assertFitFor } from "../guard/preflight.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import {
+  doneSeal,
   isDoneSeal,
   isMovedSeal,
   type MovedTo,
@@ -309,7 +310,8 @@ function sealing(
   storeId: string,
   isDone = false,
 ): SealStep {
-  const seal = movedSeal({ storeId, place, isDone });
+  const first = movedSeal({ storeId, place });
+  const seal = isDone ? doneSeal(first) : first;
   const floor = checkpointFile.readable()?.ledgerId ?? 0;
   return { step: "seal", storeId: source.storeId, isSilenceAccepted: false, floor, generationMin: 0, seal };
 }
