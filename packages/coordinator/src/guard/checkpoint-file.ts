@@ -56,9 +56,7 @@ export interface CheckpointFileOptions {
   readonly now?: () => number;
 }
 
-/**
- * Opens the checkpoint file of a namespace. Directory and file are made by the first write. @throws CoordinatorError `checkpoint_unavailable` when the directory can't be read or written.
- */
+/** The first write makes directory and file. @throws CoordinatorError `checkpoint_unavailable` when the directory can't be read or written. */
 export function openCheckpointFile({
   folder,
   place,

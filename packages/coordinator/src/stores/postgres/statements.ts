@@ -40,8 +40,8 @@ const STANDBYS = `(SELECT count(*) FILTER (WHERE is_standby) AS standbys,
 
 /**
  * The server at this moment. Its epoch: when its process began and, from PostgreSQL 15 on, last recovered from a crash of a part of it, which resets its
- * statistics; the database and its table, of which a copy has others; which cluster it is, the timeline that it writes (a checkpoint would show a promotion late), and the connections of its standbys: one that comes may have followed another
- * server meanwhile.
+ * statistics; the database and its table, of which a copy has others; which cluster it is, the timeline that it writes (a checkpoint would show a
+ * promotion late), and the connections of its standbys: one that comes may have followed another server meanwhile.
  */
 const serverOf = (table: string) => `
   CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'master' END AS role,
@@ -53,7 +53,7 @@ const serverOf = (table: string) => `
     CASE WHEN pg_is_in_recovery() THEN '-' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END,
     coalesce(senders.connections, '0')) AS epoch, senders.standbys`;
 
-/** Set again after a write: a trigger of another program may have set it otherwise. */
+/** For what a lease rests on. Set again after a write, because a trigger of another program may have changed it. */
 const DURABLY = "set_config('synchronous_commit', 'on', true)";
 /** What reports and upkeep write: no lease rests on it, and it waits for no standby, which may be away for long. */
 const LOCALLY = "SELECT set_config('synchronous_commit', 'local', true)";
