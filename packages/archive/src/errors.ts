@@ -1,6 +1,6 @@
 /** The one error class of this importer: a stable code, and a message with what failed, why, and what to do. */
 import { ClientError } from "@callnumber/client";
-import type { ClientErrorCode } from "@callnumber/protocol/api";
+import { type ClientErrorCode, STOPPING_CODES } from "@callnumber/protocol/api";
 
 export type ArchiveErrorCode =
   | "bad_usage"
@@ -37,14 +37,10 @@ export interface ErrorDetails {
 }
 
 /** After these, numbers may be repeated, or are another store's: a person must act before an import goes on. */
-export const STOPPING_CODES: ReadonlySet<ArchiveErrorCode> = new Set([
+export const PERSON_NEEDED: ReadonlySet<ArchiveErrorCode> = new Set([
   "repeated_call_number",
   "other_namespace",
-  "store_mismatch",
-  "store_id_mismatch",
-  "store_forked",
-  "run_not_increasing",
-  "run_above_high_water_mark",
+  ...STOPPING_CODES,
 ]);
 
 const RETRY = "then run the same command again. It continues where it stopped.";

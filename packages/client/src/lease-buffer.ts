@@ -15,7 +15,7 @@
  * A request whose response is lost, late or invalid is never repeated with the same nonce: its runs are discarded.
  */
 import process from "node:process";
-import { type ClientErrorCode, type Lease, ledgerIdOf, type RunReport } from "@callnumber/protocol/api";
+import { type Lease, ledgerIdOf, type RunReport, STOPPING_CODES } from "@callnumber/protocol/api";
 import { SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import { ClientError, closedError } from "./client-error.js";
 import { Demand } from "./demand.js";
@@ -36,18 +36,6 @@ const CLOSE_GRACE_MS = 1_000;
  * So many runs take some ten milliseconds at full speed, well below what half of the largest lease lasts; a turn costs a thousandth of that.
  */
 const RUNS_WITHOUT_TURN_MAX = 8;
-
-/**
- * Errors after which the buffered runs must not be used any more either: the store is not the one that leased them, or has lost them, or
- * there are two of it. Another holder may get the same runs.
- */
-const STOPPING_CODES: ReadonlySet<ClientErrorCode> = new Set([
-  "store_mismatch",
-  "run_not_increasing",
-  "run_above_high_water_mark",
-  "store_id_mismatch",
-  "store_forked",
-]);
 
 /** One run that a lease holds. */
 export interface HeldRun {

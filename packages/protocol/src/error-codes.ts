@@ -96,3 +96,15 @@ export type ClientErrorCode =
   | "invalid_response"
   | "run_not_increasing"
   | "process_cloned";
+
+/**
+ * Errors after which a client must not use its buffered runs any more either: the store is not the one that leased them, or has lost them, or
+ * there are two of it. Another holder may get the same runs.
+ */
+export const STOPPING_CODES: ReadonlySet<ClientErrorCode> = new Set([
+  "store_mismatch",
+  "run_not_increasing",
+  "run_above_high_water_mark",
+  "store_id_mismatch",
+  "store_forked",
+]);

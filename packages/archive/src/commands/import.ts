@@ -1,6 +1,6 @@
 /** `callnumber-archive import`: signals, progress and the exit status. The summary goes to stdout, everything else to stderr. */
 import { createInterface } from "node:readline/promises";
-import { ArchiveError, errorDetails, STOPPING_CODES } from "../errors.js";
+import { ArchiveError, errorDetails, PERSON_NEEDED } from "../errors.js";
 import { type ImportSettings, importMail } from "../importing/import.js";
 import type { NumberedMessage } from "../importing/range-importer.js";
 import { type Summary, summaryText } from "../importing/summary.js";
@@ -103,7 +103,7 @@ function stopOnSignals(): AbortSignal {
 /** What is followed may be read later: a part that was not stored is no failure then. */
 function exitStatus({ outcome, messages, error }: Summary, stopSignal: StopSignal, isFollowed: boolean): number {
   if (outcome === "stopped") return SIGNAL_STATUSES[stopSignal];
-  if (error !== null && STOPPING_CODES.has(error.code)) return STOPPED_STATUS;
+  if (error !== null && PERSON_NEEDED.has(error.code)) return STOPPED_STATUS;
   return outcome === "complete" && (isFollowed || messages.notStored === 0) ? 0 : 1;
 }
 

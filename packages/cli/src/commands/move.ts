@@ -78,6 +78,9 @@ type Route = FromTo<string>;
 
 async function move(options: Options): Promise<void> {
   const { json, nodes, to } = options;
+  if (options.confirmLoss && options.namespace === ALL) {
+    throw new TypeError("--confirm-loss is about one new store, not all of them. Pass its namespace with --namespace");
+  }
   if (to === undefined) throw new TypeError("move has no new store. Pass --to URL or --to-file PATH");
   const [source, target] = [options.store, to].map((url) => persistentAddress(url, "nothing is moved from or to it"));
   const addresses = { from: source as StoreAddress, to: target as StoreAddress };
