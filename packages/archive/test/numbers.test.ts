@@ -6,6 +6,7 @@ import { Archive } from "../src/archive/archive.js";
 import type { NewMessage } from "../src/archive/insert-message.js";
 import { appendLines, entryLine, headerLine } from "../src/numbers/numbers-file.js";
 import { appendMissing, syncNumbers } from "../src/numbers/sync-numbers.js";
+import { ArchiveReader } from "../src/reader/archive-reader.js";
 import { message, rowsOf, temporaryDirectory } from "./importing.js";
 
 const ORIGIN = { storeId: "store-a", namespace: "main" };
@@ -82,6 +83,9 @@ test("a cross-post gets back the number that it had in its list", async () => {
     numberOf(6),
     numberOf(7),
   ]);
+  archive.store([one], [numberOf(7)], ORIGIN);
+  using reader = new ArchiveReader(join(directory, "new.db"));
+  expect(reader.findRenumbered(numberOf(6))).toBeUndefined();
 });
 
 test("old links come back with their message, and those that the file lacks are appended", async () => {
@@ -256,7 +260,7 @@ test("lines that are no entries, and a number that another message has, are name
   expect(problems).toEqual([[0, expect.stringContaining(numberOf(7))]]);
 });
 
-test("a message that was numbered again by an import without the file is named, and one that a kill left is not", async () => {
+test("a message that was numbered again by an import without the file is named, and found by both; one that a kill left is not named", async () => {
   {
     using archive = archiveOf("lost.db");
     store(archive, [LETTER], 7);
@@ -268,6 +272,12 @@ test("a message that was numbered again by an import without the file is named, 
   appendFileSync(file, entryLine(numberOf(9, 1), OTHER));
   await sync(archive);
   expect(problems).toEqual([[0, expect.stringMatching(`${numberOf(9)} has the number ${numberOf(7)} in it`)]]);
+  using reader = new ArchiveReader(join(directory, "new.db"));
+  expect([7, 9, 6].map((run) => reader.findRenumbered(numberOf(run))?.callNumber)).toEqual([
+    numberOf(9),
+    undefined,
+    undefined,
+  ]);
   problems = [];
   await sync(archive);
   expect(problems).toEqual([]);

@@ -186,6 +186,32 @@ describe("a missing message", () => {
     expect(await textOf(`${url}/message/dxlGgaI3`, 404)).toContain("is not in this archive");
   });
 
+  test("redirects to the number that an import without the file of numbers gave it, also after another loss", async () => {
+    const { directory, archive, coordinator } = await importedArchive(["Subject: one\n\nfirst"]);
+    const numbers = `${directory}/numbers.ndjson`;
+    const to = ["--archive", archive, "--coordinator", coordinator.url];
+    await runImporter(`${directory}/0.mbox`, ...to, "--numbers", numbers);
+    const before = numberOf(archive, "one");
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(archive + suffix, { force: true });
+    await runImporter(`${directory}/0.mbox`, ...to);
+    const after = numberOf(archive, "one");
+    const { summary } = await runImporter(`${directory}/0.mbox`, ...to, "--numbers", numbers);
+    expect(JSON.stringify(summary?.problems)).toContain(`the message ${after} has the number ${before} in it`);
+    for (const again of [false, true]) {
+      if (again) {
+        for (const suffix of ["", "-wal", "-shm"]) rmSync(archive + suffix, { force: true });
+        await runImporter(`${directory}/0.mbox`, ...to, "--numbers", numbers);
+      }
+      const { url } = await startReader(archive, "--base-url", "https://lists.example.org/mail");
+      for (const path of [`/message/${before}`, `/message/${before}/raw`, `/search?q=${before}`]) {
+        const response = await fetch(url + path, { redirect: "manual" });
+        if (path.startsWith("/search")) expect(await response.text()).toContain(`/mail/message/${after}`);
+        else expect([response.status, response.headers.get("location")]).toEqual([307, `/mail/message/${after}`]);
+      }
+      await textOf(`${url}/message/${after}`);
+    }
+  });
+
   test("is searched for at its old address, which redirects", async () => {
     const { archive } = await importedArchive(GARDEN);
     const number = numberOf(archive, SEEDS);

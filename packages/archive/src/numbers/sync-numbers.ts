@@ -51,12 +51,13 @@ export async function syncNumbers(
     for (const number of archive.known.conflicts())
       onProblem(0, `its number ${number} is that of another message here`);
     for (const { here, inFile } of archive.known.renumbered())
-      onProblem(0, `the message ${here} has the number ${inFile} in it: it was imported without it. ${REMEDY}`);
+      onProblem(
+        0,
+        `the message ${here} has the number ${inFile} in it: it was imported without it. Both links lead to it`,
+      );
   }
   if (archive.origin !== undefined) appendMissing(archive, path, archive.origin);
 }
-
-const REMEDY = "Put back the archive of before that import, and import with the file, or one of the two links is dead";
 
 /** Yields the entries of a file of numbers. @throws ArchiveError `numbers_unusable` when it can't be read, or is none. */
 export async function* entriesIn(

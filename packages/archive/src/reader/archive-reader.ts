@@ -39,6 +39,7 @@ const SELECT = `select ${COLUMNS} from messages`;
 /** Read on each side of a message. */
 const THREAD_HALF_MAX = 250;
 const RELATIVES_MAX = 20;
+const MESSAGE_HASH_BYTES = 32;
 /** How far a clock that has the wrong zone is ahead. */
 const ZONE_MS_MAX = 14 * 3600 * 1000;
 
@@ -60,6 +61,18 @@ export class ArchiveReader implements Disposable {
 
   find(callNumber: string): MessageRow | undefined {
     return this.#all(`${SELECT} where call_number = ?`, callNumber)[0];
+  }
+
+  /** Returns the message of which a file of numbers has this number, and which was imported under another one; undefined for none. */
+  findRenumbered(callNumber: string): MessageRow | undefined {
+    const known = this.database.prepare("select * from known_numbers where call_number = ?").get(callNumber);
+    if (known === undefined) return undefined;
+    const first = Buffer.from(known["message"] as Uint8Array);
+    const last = Buffer.concat([first, Buffer.alloc(MESSAGE_HASH_BYTES - first.length, 0xff)]);
+    // A cross-post has a number in each list.
+    const query = `${SELECT} where message_hash between ? and ?
+      and (is_list_given = 0 or ? = 0 or list is ?) order by messages.rowid limit 1`;
+    return this.#all(query, first, last, Number(known["is_list_given"]), known["list"] as string | null)[0];
   }
 
   /** Returns the next rows in the order in which they were stored. */
@@ -162,7 +175,7 @@ export class ArchiveReader implements Disposable {
     this.database.close();
   }
 
-  #all(query: string, ...values: readonly (string | number | null)[]): MessageRow[] {
+  #all(query: string, ...values: readonly (string | number | Buffer | null)[]): MessageRow[] {
     return this.database.prepare(query).all(...values) as unknown as MessageRow[];
   }
 }

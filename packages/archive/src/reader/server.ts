@@ -175,7 +175,7 @@ export function makeReader(settings: ReaderSettings): FastifyInstance {
     const query = `${request.query.q ?? ""}`.slice(0, QUERY_LENGTH_MAX).trim();
     const list = request.query.list === undefined ? undefined : String(request.query.list);
     const before = Number.parseInt(request.query.before ?? "", 10) || undefined;
-    const found = archive.find(query);
+    const found = archive.find(query) ?? archive.findRenumbered(query);
     const hits = found !== undefined ? [] : index.search(query, HITS_PER_PAGE + 1, before, list);
     const shown = hits.slice(0, HITS_PER_PAGE);
     const rows = found === undefined ? shown.flatMap(({ callNumber }) => archive.find(callNumber) ?? []) : [found];
@@ -198,6 +198,9 @@ export function makeReader(settings: ReaderSettings): FastifyInstance {
   }
 
   async function sendMissing({ params }: MessageRequest, reply: FastifyReply) {
+    const renumbered = archive.findRenumbered(params.number);
+    // Not permanent: the number may come back with a copy of the message.
+    if (renumbered !== undefined) return reply.redirect(`${path}/message/${renumbered.callNumber}`, 307);
     const { explanation, suggestions } = await missing.explain(params.number);
     return page(reply, missingPage(site, "There is no such message", explanation, suggestions), 404);
   }

@@ -148,7 +148,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     if (moved !== undefined) return print(`Done. The store stays as it was: ${moved}`);
     print(
       `Done: the high-water mark is run ${runName(version, highWaterMark)}. ` +
-        `${store.isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
+        `${(created ?? store).isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
         `${seconds(plan.nextRunInMs)} s later.`,
     );
   } finally {
