@@ -1,5 +1,5 @@
 /** `callnumber recover`, run as an operator does: with a list of call numbers, and on a healthy store. */
-import { copyFile, writeFile } from "node:fs/promises";
+import { copyFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { openStore } from "../../coordinator/src/stores/open-store.js";
 import type { Store } from "../../coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../coordinator/src/stores/store-url.js";
-import { done, embeddedStore } from "./commands-for-test.js";
+import { done, embeddedStore, jsonOf } from "./commands-for-test.js";
 
 /** Above everything that the stores here have leased, and far below their run ceiling. */
 const FORGOTTEN_RUN = 70_000;
@@ -100,4 +100,13 @@ test("recover reports that a healthy store needs no recovery, but not for a copi
   expect((await done("recover", ...place(path))).stdout).toContain("no recovery is needed");
   await copyFile(path, `${path}.copy`);
   expect((await done("recover", ...place(`${path}.copy`))).stdout).not.toContain("no recovery is needed");
+});
+
+test("recover of a lost embedded store says that its coordinator must be started", async () => {
+  const folder = await folderForTest();
+  const path = join(folder, "store.db");
+  const place = ["--store", `sqlite:${path}`, "--checkpoint-dir", join(folder, "checkpoint")];
+  const { storeId } = await jsonOf<{ storeId: string }>("init", ...place);
+  await rm(path);
+  expect((await done("recover", ...place, "--store-id", storeId, "--apply")).stdout).toMatch(/Done: .*Start the coordinator: it claims/);
 });
