@@ -108,5 +108,7 @@ test("recover of a lost embedded store says that its coordinator must be started
   const place = ["--store", `sqlite:${path}`, "--checkpoint-dir", join(folder, "checkpoint")];
   const { storeId } = await jsonOf<{ storeId: string }>("init", ...place);
   await rm(path);
-  expect((await done("recover", ...place, "--store-id", storeId, "--apply")).stdout).toMatch(/Done: .*Start the coordinator: it claims/);
+  expect((await done("recover", ...place, "--store-id", storeId, "--apply")).stdout).toMatch(
+    /Done: .*Start the coordinator: it claims/,
+  );
 });
