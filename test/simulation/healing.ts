@@ -89,8 +89,8 @@ function nextVerb(
 ): Verb | undefined {
   const refused = operator.refusedWith?.code;
   // Whether the new store was made is not known, and it runs nowhere: the error names the option that says so.
-  if (lastVerb?.name === "move" && operator.refusedWith?.message.includes("--confirm-loss") === true)
-    return { ...lastVerb, isLossConfirmed: true };
+  const namesLoss = lastVerb?.name === "move" && operator.refusedWith?.message.includes("--confirm-loss") === true;
+  if (namesLoss && refused !== "namespace_moved") return { ...lastVerb, isLossConfirmed: true };
   if ([code, refused].includes("namespace_moved")) {
     // The record is gone or damaged, and its version has ended: the error names the new store, and `recover` where that is lost.
     if (lastVerb?.name === "recover" && refused === "namespace_moved" && asksForOperator(code))
@@ -101,8 +101,9 @@ function nextVerb(
     // And its version has ended: the error names a floor in the next one, since this operator knows of no move that was done.
     if (lastVerb?.name === "recover" && refused === "run_space_exhausted") return { name: "recover", version: 1 };
     const isElsewhere = refused === "namespace_moved" && lastVerb?.name === "move";
-    // Begun for each place: for one in a seal that was put back, and for the other later. None was made: the error names `recover`.
-    if (isElsewhere && lastVerb.to === 1) return { name: "recover in an empty place" };
+    // Begun for each place: for one in a seal that was put back, and for the other later. None was made: the error names the way.
+    if (isElsewhere && lastVerb.to === 1)
+      return namesLoss ? { ...lastVerb, isLossConfirmed: true } : { name: "recover in an empty place" };
     // Begun for the other place.
     return { name: "move", to: isElsewhere ? 1 : 0 };
   }

@@ -108,7 +108,7 @@ test("a move that is done makes no second new store, where the first one is miss
   const refused = {
     code: "namespace_lost",
     message: expect.stringMatching(
-      "another address.*Only if it runs nowhere, run .callnumber move .*--confirm-loss --apply",
+      "another address.*Only if it runs nowhere and was not moved on, run .callnumber move .*--confirm-loss --apply",
     ),
   };
   // The source has forgotten that it was moved, and its checkpoint does not say whether that was done.
@@ -118,6 +118,26 @@ test("a move that is done makes no second new store, where the first one is miss
   expect(await there.store.listNamespaces()).toEqual([]);
   // The operator knows that it runs nowhere.
   expect(await moveNamespace({ ...again, isLossConfirmed: true })).toMatchObject({ storeId, leaseCount: 0 });
+});
+
+test("a loss that is confirmed is confirmed for one try: after a kill behind the seal, the next one asks again", async () => {
+  const world = await newWorld();
+  Object.assign(world.store, { leases: async () => [] });
+  const target = { ...(await newTarget()), checkpointFile: NO_CHECKPOINT_FILE };
+  const move = { ...moving(world, target), target, bounds: world.store.boundsOf() };
+  const killed = () => {
+    throw new Error("killed");
+  };
+  world.store.before = (command) => command.step === "seal" && command.makesStore === true && killed();
+  await expect(moveNamespace(move)).rejects.toThrow("killed");
+  // It may have gone back since.
+  world.store.server.epoch = "second:life:0";
+  await expect(moveNamespace(move)).rejects.toMatchObject({ code: "namespace_lost" });
+  world.store.before = (command) => command.step === "seal" && command.makesStore === false && killed();
+  await expect(moveNamespace({ ...move, isLossConfirmed: true })).rejects.toThrow("killed");
+  await expect(moveNamespace(move)).rejects.toMatchObject({ code: "namespace_lost" });
+  world.store.before = () => {};
+  expect(await moveNamespace({ ...move, isLossConfirmed: true })).toMatchObject({ leaseCount: 0 });
 });
 
 test("a move whose seal was not acknowledged sets the same one at the next try, while its version may be used", async () => {

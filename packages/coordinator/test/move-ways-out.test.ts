@@ -13,6 +13,7 @@ import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { movedSeal, nextStoreId } from "../src/guard/store-id.js";
 import { importLeases } from "../src/ledger/ledger-changes.js";
+import { planAdvance } from "../src/operator/advance-version.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
 import { recordFindings } from "../src/operator/record-findings.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, wayOfMoved } from "../src/operator/recover.js";
@@ -125,14 +126,13 @@ describe("a store that was made where another one is moved", () => {
     await expect(planMove(moving(store, stray))).rejects.toMatchObject({
       code: "namespace_exists",
       message: expect.stringMatching(
-        `it holds store ${strayId}.*goes nowhere else.*remove it \\(.callnumber explain store_id_mismatch.*recover .* --store-id ${newStoreId}`,
+        `it holds store ${strayId}.*goes nowhere else.*remove it \\(.callnumber explain store_id_mismatch.*move .* --confirm-loss --apply`,
       ),
     });
-    const elsewhere = memory();
-    await recovered(recovering(elsewhere, THIRD, newStoreId));
-    expect(await elsewhere.readNamespace(NAMESPACE)).toMatchObject({ storeId: newStoreId, version: 1 });
+    const elsewhere = moving(store, memory(), { to: THIRD, isLossConfirmed: true });
+    expect(await moveNamespace(elsewhere)).toMatchObject({ storeId: newStoreId, leaseCount: 5 });
     // From here on there is one: the same move makes no second, even in an empty place.
-    await expect(moveNamespace(moving(store, memory()))).rejects.toMatchObject({ code: "namespace_lost" });
+    await expect(moveNamespace(moving(store, memory()))).rejects.toMatchObject({ code: "namespace_moved" });
   });
 });
 
@@ -275,7 +275,9 @@ test("recover makes the record of a lost source again, says that it stays moved,
   // Whether the move was done is forgotten with the seal.
   await expect(moveNamespace(moving(emptied, target))).rejects.toMatchObject({
     code: "namespace_lost",
-    message: expect.stringMatching("Only if it runs nowhere, run .callnumber move .*--confirm-loss --apply"),
+    message: expect.stringMatching(
+      "Only if it runs nowhere and was not moved on, run .callnumber move .*--confirm-loss --apply",
+    ),
   });
   await recovered(recovering(target, TO, newStoreId));
   expect(await moveNamespace(moving(emptied, target))).toMatchObject({ storeId: newStoreId });
@@ -356,16 +358,101 @@ describe("a new store whose id is from a clock that was ahead", () => {
   });
 });
 
-test("a move to another place than the one it has begun for names that one, and what to do when it is lost", async () => {
-  const { store, newStoreId } = await sealedSource();
-  await expect(planMove(moving(store, memory(), { to: THIRD }))).rejects.toMatchObject({
-    code: "namespace_moved",
-    movedTo: `${newStoreId}@${TO}`,
-    message: expect.stringContaining(
-      `callnumber recover --store NEW_STORE_URL --namespace main --store-id ${newStoreId}`,
-    ),
+describe("a move to another place than the one it has begun for", () => {
+  /** From a machine that knows nothing of the move. */
+  const unknowing = (store: Store, target: Store, own: MovingOptions = {}) => ({
+    ...moving(store, target, own),
+    checkpointFile: NO_CHECKPOINT_FILE,
   });
-  const third = memory();
-  await recovered(recovering(third, THIRD, newStoreId));
-  expect(await third.readNamespace(NAMESPACE)).toMatchObject({ storeId: newStoreId, version: 1 });
+
+  test("names that place, and what to do where it is lost; then it goes on there, with the leases, and nowhere else", async () => {
+    const { store, newStoreId } = await sealedSource();
+    const third = memory();
+    await expect(moveNamespace(moving(store, third, { to: THIRD, nodeCount: 2 }))).rejects.toMatchObject({
+      code: "namespace_moved",
+      movedTo: `${newStoreId}@${TO}`,
+      message: expect.stringContaining(
+        `was not moved on, take another: \`callnumber move --store STORE_URL --namespace main --to ${THIRD} --nodes 2 --confirm-loss --apply\``,
+      ),
+    });
+    expect(await moveNamespace(moving(store, third, { to: THIRD, isLossConfirmed: true }))).toMatchObject({
+      storeId: newStoreId,
+      leaseCount: 5,
+    });
+    expect(await third.readNamespace(NAMESPACE)).toMatchObject({ storeId: newStoreId, version: 1 });
+    const first = memory();
+    for (const of of [moving, unknowing]) {
+      await expect(moveNamespace(of(store, first))).rejects.toMatchObject({ code: "namespace_moved" });
+      await expect(moveNamespace(of(store, memory(), { to: THIRD }))).rejects.toMatchObject({
+        code: of === moving ? "namespace_moved" : "namespace_lost",
+      });
+    }
+    expect(await first.listNamespaces()).toEqual([]);
+    expect(await moveNamespace(unknowing(store, third, { to: THIRD }))).toMatchObject({ leaseCount: undefined });
+  });
+
+  test("one that is killed on the way asks again before it makes the new store", async () => {
+    const { store, newStoreId } = await sealedSource();
+    const third = memory();
+    const target = moving(store, third, { to: THIRD, isLossConfirmed: true });
+    Object.assign(third, { appendLeases: async () => Promise.reject(new Error("killed")) });
+    await expect(moveNamespace(target)).rejects.toThrow("killed");
+    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ seal: `moved ${newStoreId}@${THIRD} done` });
+    for (const of of [moving, unknowing]) {
+      await expect(moveNamespace(of(store, memory()))).rejects.toMatchObject({ code: "namespace_moved" });
+      await expect(moveNamespace(of(store, memory(), { to: THIRD }))).rejects.toMatchObject({
+        message: expect.stringContaining("--confirm-loss"),
+      });
+    }
+  });
+
+  test.each([false, true])(
+    "overtakes a process, which makes no new store at the first place (confirmed: %s)",
+    async (isLossConfirmed) => {
+      const { store, storeId, newStoreId } = await sealedSource();
+      const [first, third] = [memory(), memory()];
+      const append = first.appendLeases.bind(first);
+      Object.assign(first, {
+        appendLeases: async (...words: Parameters<Store["appendLeases"]>) => {
+          if ((await third.listNamespaces()).length === 0)
+            await moveNamespace(unknowing(store, third, { to: THIRD, isLossConfirmed: true }));
+          return await append(...words);
+        },
+      });
+      if (isLossConfirmed) await seal(store, storeId, `${movedSeal({ storeId: newStoreId, place: TO })} done`);
+      await expect(moveNamespace(unknowing(store, first, { isLossConfirmed }))).rejects.toMatchObject({
+        code: "namespace_moved",
+      });
+      expect(await first.listNamespaces()).toEqual([]);
+    },
+  );
+});
+
+test("a new store that was moved on is made again by no move, whatever is confirmed, and by no step into its version", async () => {
+  const { store, storeId, newStoreId } = await sealedSource();
+  await moveNamespace(moving(store, memory()));
+  const later = nextStoreId(newStoreId, 2, Date.now());
+  fileAt(THIRD).note({ storeId: later, ledgerId: 2 ** 31 + 1, generation: 0, nodeCount: 1 });
+  await expect(moveNamespace(moving(store, memory(), { isLossConfirmed: true }))).rejects.toMatchObject({
+    code: "namespace_moved",
+    message: expect.stringContaining(`goes on as store ${later}`),
+  });
+  // A note of the move itself is readable no more.
+  const forgotten = memory();
+  await init(forgotten, storeId);
+  const options = { ...recovering(forgotten, FROM), checkpointFile: { ...fileAt(FROM), movesOf: () => [] } };
+  const known = { read: () => undefined, readable: () => undefined, note: () => {} };
+  const file = { ...options.checkpointFile, ...known };
+  await expect(planAdvance({ ...options, checkpointFile: file, isForcedEarly: true })).rejects.toMatchObject({
+    code: "namespace_moved",
+  });
+  await expect(
+    planRecovery({ ...options, checkpointFile: file, minRun: { version: 1, run: 5 } }),
+  ).rejects.toMatchObject({ code: "namespace_moved" });
+});
+
+test("the new store that a kill left without its record is made with the nodes that it was to have", async () => {
+  const { store, newStoreId } = await sealedSource();
+  fileAt(TO).note({ storeId: newStoreId, ledgerId: 2 ** 30 + 1, generation: 0, nodeCount: 2 });
+  await expect(moveNamespace(moving(store, memory(), { isLossConfirmed: true }))).rejects.toThrow("pass --nodes 2");
 });

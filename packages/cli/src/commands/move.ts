@@ -62,7 +62,7 @@ export function makeCommand(): Command {
     ignoreFindingsOption(),
     checkpointDirOption(),
     confirmClockOption(),
-    switchOption("confirm-loss", "the new store may have been made, is missing, and runs nowhere: make it again"),
+    switchOption("confirm-loss", "the new store may have been made, but runs nowhere: make it, also at another place"),
     switchOption("apply", "move the namespaces"),
     urlFileOption("to"),
   ]);

@@ -8,7 +8,7 @@ import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ceilingAt } from "./ceiling.js";
 import { type Bounds, checkClockOfMove, checkClocks, checkHeartbeat, clocksOf, SILENCE_MAX_MS } from "./clocks.js";
-import type { StepCommand } from "./commands.js";
+import type { SealStep, StepCommand } from "./commands.js";
 import {
   type NamespaceRecord,
   type NamespaceState,
@@ -18,7 +18,7 @@ import {
   readRecord,
 } from "./record.js";
 import { isRefusal, type Refusal, refusal, refused } from "./refusals.js";
-import { isMovedSeal, textOfMove } from "./store-id.js";
+import { isMovedSeal, isOfStore, movedToIn, textOfMove } from "./store-id.js";
 
 /** The keys that a step concerns. */
 export const KEY_NAMES = ["record", "ledger", "holders"] as const;
@@ -104,15 +104,15 @@ export function checkOwned(
  */
 export function checkMovable(
   context: StepContext,
-  step: { readonly storeId: string; readonly seal: string },
+  step: Pick<SealStep, "storeId" | "seal" | "isLossConfirmed">,
 ): NamespaceState | Refusal {
   const record = checkPlace(context, step.storeId);
   if (isRefusal(record)) return record;
   const unfit = checkClockOfMove(context);
   if (unfit !== undefined) return unfit;
-  return record.phase === PHASES.sealed && textOfMove(record.seal) !== textOfMove(step.seal)
-    ? refuseSealed(record)
-    : record;
+  const [before, after] = [textOfMove(record.seal), textOfMove(step.seal)];
+  const isSame = before === after || (step.isLossConfirmed === true && isOfStore(before, movedToIn(after)?.storeId));
+  return record.phase === PHASES.sealed && !isSame ? refuseSealed(record) : record;
 }
 
 function recordIn(

@@ -146,15 +146,9 @@ function decideMove(context: StepContext, step: SealStep): Written | Refusal {
   if (record.phase !== PHASES.sealed && firstVersion <= runOfLedgerId(known).version) {
     return refusal("RACED", record.generation);
   }
-  return {
-    record: {
-      ...inEpoch(record, context),
-      phase: PHASES.sealed,
-      seal: isDoneSeal(record.seal) ? record.seal : step.seal,
-    },
-    runCount: 0,
-    acceptsCopy: true,
-  };
+  const isSamePlace = textOfMove(record.seal) === textOfMove(step.seal);
+  const seal = isSamePlace && isDoneSeal(record.seal) ? record.seal : step.seal;
+  return { record: { ...inEpoch(record, context), phase: PHASES.sealed, seal }, runCount: 0, acceptsCopy: true };
 }
 
 /** What an operator does when nothing else helps: makes the record again at the ceiling, to be claimed. */

@@ -105,6 +105,11 @@ export function movedToIn(text: string): MovedTo | undefined {
   return parseStoreId(storeId) && { storeId, place: text.slice(storeId.length + 1) };
 }
 
+/** Whether a move goes on as this store, wherever. */
+export function isOfStore(text: string, storeId: string | undefined): boolean {
+  return storeId !== undefined && movedToIn(text)?.storeId === storeId;
+}
+
 /** Returns the URL of a place for a command: in a seal it has no character but printable ASCII. */
 export function urlOfPlace(place: string): string {
   try {

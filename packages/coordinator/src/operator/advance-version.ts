@@ -17,6 +17,7 @@ import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { USED_SHARES } from "../status/alarms.js";
 import { runSpaceOf } from "../status/status.js";
+import { movedOn } from "./move-refusals.js";
 
 export interface AdvanceOptions extends NamespaceGuardOptions {
   /** The operator gives up what is left of the version. */
@@ -57,6 +58,8 @@ export async function planAdvance(options: AdvanceOptions): Promise<AdvancePlan>
   if (seen !== undefined && seen.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
   const [movedTo] = checkpointFile.movesOf(storeId);
   if (movedTo !== undefined) throw refused("MOVED", movedTo, namespace);
+  const [later] = checkpointFile.laterStoresOf(storeId);
+  if (later !== undefined) throw movedOn(namespace, later);
   const { usedShare, runsLeft, callNumbersLeft, ceilingEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
     seen !== undefined && (seen.ledgerId > ledgerIdOf(version, highWaterMark) || seen.generation > generation);

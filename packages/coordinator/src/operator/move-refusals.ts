@@ -6,22 +6,77 @@ import type { Checkpoint } from "../guard/checkpoint.js";
 import { SILENCE_MAX_MS } from "../guard/clocks.js";
 import { STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
-import { refused, runCommand } from "../guard/refusals.js";
-import { isMovedFrom, isMovedSeal, type MovedTo, movedToIn, storeIdFields, urlOfPlace } from "../guard/store-id.js";
+import { refused } from "../guard/refusals.js";
+import {
+  isMovedFrom,
+  isMovedSeal,
+  isOfStore,
+  movedToIn,
+  storeIdFields,
+  textOfMove,
+  urlOfPlace,
+} from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
 import { LEDGER_LEFT, type LedgerComparison } from "./ledger-copy.js";
 
+/** What the command for a refused `move` keeps of the one that was typed. */
+export interface TypedMove {
+  readonly namespace: string;
+  readonly nodeCount: number;
+  readonly overrides?: readonly string[];
+}
+
+/** The command for an operator who knows that the new store runs nowhere. */
+function confirming({ namespace, nodeCount, overrides = [] }: TypedMove, to: string): string {
+  const nodes = nodeCount === 1 ? {} : { nodes: nodeCount };
+  const ignored = overrides.length === 0 ? {} : { "ignore-findings": overrides.join(",") };
+  return commandLine("move", namespace, { to, ...nodes, ...ignored, "confirm-loss": true, apply: true });
+}
+
+/** A move that has begun. */
+export interface BegunMove {
+  readonly storeId: string;
+  /** The seal, or a checkpoint, has another place. */
+  readonly isElsewhere: boolean;
+}
+
+/**
+ * Returns the move that the seal of the source and the checkpoints have, undefined for none. Where they have more new stores than one, the store
+ * forgot a move and was moved again without its checkpoint.
+ * @throws CoordinatorError `namespace_moved` to another place, unless the operator knows that the new store runs nowhere.
+ */
+export function moveBegun(
+  { seal }: NamespaceRecord,
+  noted: readonly string[],
+  options: TypedMove & { readonly target: { readonly place: string }; readonly isLossConfirmed?: boolean },
+): BegunMove | undefined {
+  const { namespace, target, isLossConfirmed = false } = options;
+  const moves = [...new Set([...noted, ...(isMovedSeal(seal) ? [textOfMove(seal)] : [])])];
+  if (moves.length === 0) return undefined;
+  const { storeId } = movedToIn(moves[0] ?? "") ?? {};
+  const another = moves.find((text) => !isOfStore(text, storeId));
+  if (storeId === undefined || another !== undefined) throw movedElsewhere(namespace, another ?? "");
+  const elsewhere = moves.find((text) => movedToIn(text)?.place !== target.place);
+  if (elsewhere === undefined || isLossConfirmed) return { storeId, isElsewhere: elsewhere !== undefined };
+  const error = refused("MOVED", elsewhere, namespace);
+  const again = confirming(options, urlOfPlace(target.place));
+  throw new CoordinatorError(
+    error.code,
+    `${error.message}. Only if that place is lost permanently, and this id runs nowhere and was not moved on, take another: \`${again}\``,
+    { movedTo: elsewhere },
+  );
+}
+
 /** The place that a namespace moves to, and what is known of it. */
-interface TargetPlace {
+interface TargetPlace extends TypedMove {
   readonly source: NamespaceRecord;
   /** The id of the new store. */
   readonly storeId: string;
   readonly place: string;
   readonly found: NamespaceRecord | undefined;
   readonly checkpoint: Checkpoint | undefined;
-  /** Undefined for a move that has not begun. */
-  readonly begun: MovedTo | undefined;
+  readonly isBegun: boolean;
   /** The new store may have been made by an earlier try. */
   readonly mayBeDone: boolean;
 }
@@ -31,9 +86,9 @@ interface TargetPlace {
  * checkpoint there, but no record, or may have been made, may run elsewhere: made again, it would run twice.
  * @throws CoordinatorError `namespace_exists`, `namespace_lost`; `namespace_moved` when it is there, and the source has forgotten that.
  */
-export function assertFree({ source, storeId, place, found, checkpoint, begun, mayBeDone }: TargetPlace): void {
-  const { namespace } = source;
-  if (found === undefined && mayBeDone) throw newStoreMissing(namespace, place);
+export function assertFree(target: TargetPlace): void {
+  const { namespace, source, storeId, place, found, checkpoint, isBegun, mayBeDone } = target;
+  if (found === undefined && mayBeDone) throw newStoreMissing(target, place);
   const known = found?.storeId ?? checkpoint?.storeId;
   if (known === undefined || known === storeId) return;
   if (isMovedFrom(source.storeId, known)) {
@@ -47,21 +102,28 @@ export function assertFree({ source, storeId, place, found, checkpoint, begun, m
     found === undefined
       ? `the checkpoint directory remembers store ${known} there`
       : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
-  const way =
-    begun === undefined
-      ? 'Move to an empty place: another file, "?prefix=" or "?schema="'
-      : `The move goes nowhere else now. If no archive has numbers of that store, remove it (${STRAY_HELP}), then run the same again. ` +
-        `Else continue in an empty place: \`${continuing(namespace, storeId)}\``;
+  const way = isBegun
+    ? `The move goes nowhere else now. If no archive has numbers of that store, remove it (${STRAY_HELP}), then run the same again. ` +
+      `Else continue in an empty place: \`${confirming(target, "NEW_STORE_URL")}\``
+    : 'Move to an empty place: another file, "?prefix=" or "?schema="';
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
 }
 
 /** The error for a new store that may have been made, and that is not at its place. */
-export function newStoreMissing(namespace: string, place: string): CoordinatorError {
-  const again = runCommand("move", namespace, { to: urlOfPlace(place), "confirm-loss": true, apply: true });
+export function newStoreMissing(move: TypedMove, place: string): CoordinatorError {
   return new CoordinatorError(
     "namespace_lost",
-    `namespace "${namespace}" may be in a new store at ${place} already, and is not there. If that store runs under another address, start it ` +
-      `there: made again, it would repeat numbers. Only if it runs nowhere, ${again}`,
+    `namespace "${move.namespace}" may be in a new store at ${place} already, and is not there. If that store runs under another address, start ` +
+      "it there: made again, it would repeat numbers. Only if it runs nowhere and was not moved on, run " +
+      `\`${confirming(move, urlOfPlace(place))}\``,
+  );
+}
+
+/** The error for a store that goes on as a later one than is asked for. */
+export function movedOn(namespace: string, storeId: string): CoordinatorError {
+  return new CoordinatorError(
+    "namespace_moved",
+    `namespace "${namespace}" was moved, and goes on as store ${storeId}, as a checkpoint has it. Use that store (--store). Nothing was changed`,
   );
 }
 
@@ -104,6 +166,14 @@ export function assertHasBegun(namespace: string, storeId: string, nowMs: number
   );
 }
 
+/** A kill may have left the note of the new store without its record. @throws RangeError for another number of nodes than it was to have. */
+export function assertNodeCount(checkpoint: Checkpoint | undefined, storeId: string, nodeCount: number): void {
+  if (checkpoint?.storeId !== storeId || checkpoint.nodeCount === nodeCount) return;
+  throw new RangeError(
+    `the new store was to have ${checkpoint.nodeCount} data nodes: pass --nodes ${checkpoint.nodeCount}`,
+  );
+}
+
 /** Makes the commands of an error of the target name the target. */
 export async function ofTarget<T>(place: string, result: Promise<T>): Promise<T> {
   return await result.catch((error: unknown) => {
@@ -123,7 +193,7 @@ export function assertWhole(namespace: string, { leaseCount, copiedCount }: Ledg
   );
 }
 
-/** The error for a store that was moved to another place than the given one, with what to do when that place is lost. */
+/** The error for a store that was moved, with what to do when that place is lost and the old store can't be moved. */
 export function movedElsewhere(namespace: string, text: string): CoordinatorError {
   const error = refused("MOVED", text, namespace);
   const moved = movedToIn(text);
@@ -131,11 +201,7 @@ export function movedElsewhere(namespace: string, text: string): CoordinatorErro
   return new CoordinatorError(
     error.code,
     `${error.message}. If that place is lost permanently, and this id runs nowhere and was not moved on, continue in an empty place: ` +
-      `\`${continuing(namespace, moved.storeId)}\``,
+      `\`${commandLine("recover", namespace, { store: "NEW_STORE_URL", "store-id": moved.storeId })}\``,
     { movedTo: text },
   );
-}
-
-function continuing(namespace: string, storeId: string): string {
-  return commandLine("recover", namespace, { store: "NEW_STORE_URL", "store-id": storeId });
 }

@@ -30,7 +30,7 @@ import {
   doneSeal,
   isDoneSeal,
   isMovedSeal,
-  type MovedTo,
+  isOfStore,
   movedSeal,
   movedToIn,
   nextStoreId,
@@ -44,8 +44,10 @@ import {
   assertFree,
   assertHasBegun,
   assertNoCopy,
+  assertNodeCount,
   assertWhole,
-  movedElsewhere,
+  moveBegun,
+  movedOn,
   newStoreMissing,
   ofTarget,
 } from "./move-refusals.js";
@@ -69,7 +71,7 @@ export interface MoveOptions extends NamespaceGuardOptions {
   readonly overrides?: readonly string[];
   /** The operator has checked the clocks: a long heartbeat gap was only that. Default false. */
   readonly isClockChecked?: boolean;
-  /** The operator knows that the new store runs nowhere: where it may have been made, and is missing, it is made again. Default false. */
+  /** The operator knows that the new store runs nowhere: where it may have been made, it is made again, also at another place. Default false. */
   readonly isLossConfirmed?: boolean;
   /** Leases in one read and write. Default 500. */
   readonly pageLeaseCount?: number;
@@ -80,14 +82,17 @@ export interface MoveOptions extends NamespaceGuardOptions {
  *
  *   source open, target empty                         new
  *   source sealed for this target, target empty       begun: an earlier move was cut short
- *   the same, and the seal says that it is done       refused: the new store may run under another address
  *   source sealed for this target, target has record  done
+ *   source sealed for another target, or it says      refused: the new store may run at another address. Begun, or done, once the operator
+ *   that it is done, or may have gone back               knows that it runs nowhere
  *
  * A source that has forgotten its seal is sealed again, as long as a checkpoint of its store id has the move, and the target its record.
  */
 export interface MovePlan {
   readonly namespace: string;
   readonly stage: "new" | "begun" | "done";
+  /** The new store may have been made, and runs nowhere, as the operator has confirmed. */
+  readonly isRemade: boolean;
   readonly source: NamespaceRecord;
   /** The id of the new store; decided once the source is sealed. */
   readonly storeId: string;
@@ -113,7 +118,8 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const known = checkpointFile.readable();
   const source = await readSource(store, namespace, known);
   if (known !== undefined && known.storeId !== source.storeId) throw refused("FOREIGN", source.storeId, namespace);
-  const begun = moveBegun(source, checkpointFile.movesOf(source.storeId), target.place);
+  if (source.phase === PHASES.sealed && !isMovedSeal(source.seal)) throw refused("FORKED", "0", namespace);
+  const begun = moveBegun(source, checkpointFile.movesOf(source.storeId), options);
   assertClockIsChecked(source, options);
   const storeId = begun?.storeId ?? newStoreOf(source, known, options);
   if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
@@ -126,11 +132,15 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   // A source that has forgotten its seal, or may have gone back since, can't say whether the move was done.
   const isSure = begun === undefined || (isMovedSeal(source.seal) && hasItsEpoch(await store.read(namespace)));
   const later = checkpointFile.laterStoresOf(source.storeId);
-  // No readable note of the move is left, but the store that it became.
-  if (begun === undefined && found === undefined && later.length > 0) throw refused("MOVED", "", namespace);
-  const isKnown = later.includes(storeId);
-  const mayBeDone = options.isLossConfirmed !== true && (isDoneSeal(source.seal) || !isSure || isKnown);
-  assertFree({ source, storeId, place: target.place, found, checkpoint, begun, mayBeDone });
+  // No readable note of the move is left, but the store that it became; or that one was moved on.
+  const another = later.find((id) => begun === undefined || id !== storeId);
+  if (found === undefined && another !== undefined) throw movedOn(namespace, another);
+  const mayBeDone = begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || later.includes(storeId);
+  const isRemade = found === undefined && mayBeDone;
+  const isRefused = isRemade && options.isLossConfirmed !== true;
+  const at = { place: target.place, found, checkpoint };
+  assertFree({ ...options, ...at, source, storeId, isBegun: begun !== undefined, mayBeDone: isRefused });
+  if (found === undefined) assertNodeCount(checkpoint, storeId, options.nodeCount);
   if (begun === undefined) await assertNoCopy(store);
   else if (found === undefined) assertHasBegun(namespace, storeId, (options.now ?? Date.now)());
   const isDone = found !== undefined;
@@ -140,7 +150,7 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   await assertFit(options, source, storeId, isDone);
   const { firstVersion } = storeIdFields(storeId);
   const stage = isDone ? "done" : begun === undefined ? "new" : "begun";
-  return { namespace, stage, source, storeId, firstVersion, target: found, ledger };
+  return { namespace, stage, isRemade, source, storeId, firstVersion, target: found, ledger };
 }
 
 function ledgersOf({ namespace, store: source, target, pageLeaseCount = PAGE_LEASE_COUNT }: MoveOptions) {
@@ -156,23 +166,6 @@ async function readSource(store: Store, namespace: string, known: Checkpoint | u
     const { movedTo: _, ...checkpoint } = known;
     throw asNamespaceLost(error, namespace, checkpoint);
   }
-}
-
-/**
- * Returns the move that the seal of the source and the checkpoints have, undefined for none. Where they differ, the store forgot a move and was
- * moved again without its checkpoint. @throws CoordinatorError `namespace_moved` to another place, `store_forked`.
- */
-function moveBegun(
-  { namespace, phase, seal }: NamespaceRecord,
-  noted: readonly string[],
-  place: string,
-): MovedTo | undefined {
-  if (phase === PHASES.sealed && !isMovedSeal(seal)) throw refused("FORKED", "0", namespace);
-  const sealed = isMovedSeal(seal) ? [textOfMove(seal)] : [];
-  const moves = [...new Set([...noted, ...sealed])];
-  const another = moves.find((text) => movedToIn(text)?.place !== place) ?? moves[1];
-  if (another !== undefined) throw movedElsewhere(namespace, another);
-  return movedToIn(moves[0] ?? "");
 }
 
 /**
@@ -280,32 +273,32 @@ async function assertFit(
  * store is there, the seal says so at once: one without it would let another move make it again.
  * @throws CoordinatorError as the step; `namespace_moved` when a copy of the source was moved elsewhere meanwhile.
  */
-async function sealSource(options: MoveOptions, { source, storeId, stage }: MovePlan): Promise<void> {
-  const { store, namespace, checkpointFile } = options;
-  const step = sealing(options, source, storeId, stage === "done");
+async function sealSource(options: MoveOptions, { source, storeId, stage, isRemade }: MovePlan): Promise<void> {
+  const { store, namespace, checkpointFile, isLossConfirmed = false } = options;
+  const step = sealing(options, source, storeId, stage === "done" || isRemade);
   const movedTo = textOfMove(step.seal);
   const read = checkpointFile.readable();
   const known = read === undefined ? checkpointOf(source) : mergeCheckpoints(read, checkpointOf(source));
   // First, so that coordinators of the target know of it however early this process is killed.
   checkpointFile.note({ ...known, movesTo: movedTo });
-  const isSealed = stage === "done" && isDoneSeal(source.seal);
+  const isSealed = stage === "done" && source.seal === step.seal;
   const { after } = isSealed ? { after: source } : await doStep(store, namespace, step, options);
   checkpointFile.note({ ...mergeCheckpoints(known, checkpointOf(after)), movedTo });
   // A copy of the source may have been moved meanwhile: of two that are noted, at least the later one sees both.
-  const another = checkpointFile.movesOf(source.storeId).find((move) => move !== movedTo);
+  const others = checkpointFile.movesOf(source.storeId).filter((move) => move !== movedTo);
+  const another = others.find((move) => !isLossConfirmed || !isOfStore(move, storeId));
   if (another !== undefined) throw refused("MOVED", another, namespace);
 }
 
 /** @throws CoordinatorError as the step; `namespace_moved` when another process has done it. */
-async function sealDone(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
-  // A new store that is lost, as the operator has confirmed.
-  if (isDoneSeal(source.seal)) return;
-  const step = { ...sealing(options, source, storeId, true), makesStore: true };
+async function sealDone(options: MoveOptions, { source, storeId, isRemade }: MovePlan): Promise<void> {
+  // Where the new store is made again, the seal says so already, and must still be the same.
+  const step = { ...sealing(options, source, storeId, true), makesStore: !isRemade, isLossConfirmed: false };
   await doStep(options.store, options.namespace, step, options);
 }
 
 function sealing(
-  { target: { place }, checkpointFile }: MoveOptions,
+  { target: { place }, checkpointFile, isLossConfirmed = false }: MoveOptions,
   source: NamespaceRecord,
   storeId: string,
   isDone = false,
@@ -313,7 +306,8 @@ function sealing(
   const first = movedSeal({ storeId, place });
   const seal = isDone ? doneSeal(first) : first;
   const floor = checkpointFile.readable()?.ledgerId ?? 0;
-  return { step: "seal", storeId: source.storeId, isSilenceAccepted: false, floor, generationMin: 0, seal };
+  const bounds = { isSilenceAccepted: false, floor, generationMin: 0 };
+  return { step: "seal", storeId: source.storeId, ...bounds, seal, isLossConfirmed };
 }
 
 /** Returns how many leases there are. */
@@ -331,11 +325,11 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
  * At the ceiling, as a lost store is made again. The new store is noted before it is made: one that is missing later is then missed also by
  * who sees no more of the source than its first seal. @throws CoordinatorError `namespace_lost` when it was made elsewhere meanwhile.
  */
-async function makeRecord(options: MoveOptions, { source, storeId }: MovePlan): Promise<void> {
-  const { namespace, target, nodeCount, isLossConfirmed = false } = options;
+async function makeRecord(options: MoveOptions, { source, storeId, isRemade }: MovePlan): Promise<void> {
+  const { namespace, target, nodeCount } = options;
   const { store, place, checkpointFile } = target;
   const isKnown = checkpointFile.laterStoresOf(source.storeId).includes(storeId);
-  if (isKnown && !isLossConfirmed) throw newStoreMissing(namespace, place);
+  if (isKnown && !isRemade) throw newStoreMissing(options, place);
   const { firstVersion, firstRun } = storeIdFields(storeId);
   checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation: 0, nodeCount });
   const { after } = await ofTarget(place, doStep(store, namespace, recovery(options, storeId), options));

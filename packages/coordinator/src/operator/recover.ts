@@ -26,9 +26,9 @@ import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
 import { assertFitFor } from "../guard/preflight.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { isMovedSeal, movedSeal, movedToIn, parseStoreId, textOfMove } from "../guard/store-id.js";
+import { isMovedSeal, movedSeal, movedToIn, parseStoreId, storeIdFields, textOfMove } from "../guard/store-id.js";
 import { type Store } from "../stores/store.js";
-import { movedElsewhere } from "./move-refusals.js";
+import { movedElsewhere, movedOn } from "./move-refusals.js";
 
 /** A run that is known to be leased, and the source of that. */
 export interface Floor {
@@ -151,6 +151,8 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   // From the first version of the new store on, a coordinator that knows of no move would lease its runs.
   const takenBy = moves.find((moved) => target >= RUN_MAX || version >= firstVersionOf(moved));
   if (takenBy !== undefined) throw movedElsewhere(namespace, takenBy);
+  const later = checkpointFile.laterStoresOf(storeId).find((each) => version >= storeIdFields(each).firstVersion);
+  if (later !== undefined) throw movedOn(namespace, later);
   return {
     namespace,
     storeId,
