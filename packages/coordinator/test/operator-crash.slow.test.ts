@@ -106,7 +106,9 @@ describe.each<[string, MakePlace, MakePlace]>([
   async function finish(moving: Moving, when: string): Promise<void> {
     const again = await startMove(moving).catch((error: Error) => error);
     if (!(again instanceof Error)) return;
-    expect(again.message, when).toMatch(/Only if it runs nowhere, run `callnumber move .* --confirm-loss --apply`/);
+    expect(again.message, when).toMatch(
+      /Only if it runs nowhere and was not moved on, run `callnumber move .* --confirm-loss --apply`/,
+    );
     await startMove(moving, undefined, true);
   }
 
