@@ -61,7 +61,7 @@ export async function heal(world: World): Promise<void> {
       if (verb.name === "advance-version") {
         world.operator.advance();
       } else if (verb.name === "move") {
-        world.operator.move(world.newPlaces[verb.to], verb.isLossConfirmed);
+        world.operator.move(world.newPlaces[verb.to], verb.lostStoreId);
       } else if (verb.name === "recover in an empty place") {
         world.operator.recoverAt(world.newPlaces[0]);
       } else {
@@ -74,7 +74,7 @@ export async function heal(world: World): Promise<void> {
 
 type Verb = (
   | { readonly name: "advance-version" }
-  | { readonly name: "move"; readonly to: 0 | 1; readonly isLossConfirmed?: true }
+  | { readonly name: "move"; readonly to: 0 | 1; readonly lostStoreId?: string }
   | { readonly name: "recover in an empty place" }
   | { readonly name: "recover"; readonly version: number }
 ) & {
@@ -89,8 +89,9 @@ function nextVerb(
 ): Verb | undefined {
   const refused = operator.refusedWith?.code;
   // Whether the new store was made is not known, and it runs nowhere: the error names the option that says so.
-  const namesLoss = lastVerb?.name === "move" && operator.refusedWith?.message.includes("--confirm-loss") === true;
-  if (namesLoss && refused !== "namespace_moved") return { ...lastVerb, isLossConfirmed: true };
+  const [, lostStoreId] = /--confirm-loss (\S+)/.exec(operator.refusedWith?.message ?? "") ?? [];
+  const confirmed = lastVerb?.name === "move" && lostStoreId !== undefined ? { ...lastVerb, lostStoreId } : undefined;
+  if (confirmed !== undefined && refused !== "namespace_moved") return confirmed;
   if ([code, refused].includes("namespace_moved")) {
     // The record is gone or damaged, and its version has ended: the error names the new store, and `recover` where that is lost.
     if (lastVerb?.name === "recover" && refused === "namespace_moved" && asksForOperator(code))
@@ -102,8 +103,7 @@ function nextVerb(
     if (lastVerb?.name === "recover" && refused === "run_space_exhausted") return { name: "recover", version: 1 };
     const isElsewhere = refused === "namespace_moved" && lastVerb?.name === "move";
     // Begun for each place: for one in a seal that was put back, and for the other later. None was made: the error names the way.
-    if (isElsewhere && lastVerb.to === 1)
-      return namesLoss ? { ...lastVerb, isLossConfirmed: true } : { name: "recover in an empty place" };
+    if (isElsewhere && lastVerb.to === 1) return confirmed ?? { name: "recover in an empty place" };
     // Begun for the other place.
     return { name: "move", to: isElsewhere ? 1 : 0 };
   }

@@ -78,11 +78,11 @@ export class Operator {
   }
 
   /** To a new place, and again where it was cut short. */
-  move({ name, store }: NewPlace, isLossConfirmed = false): void {
+  move({ name, store }: NewPlace, lostStoreId?: string): void {
     void this.#type("move", async () => {
       const { storeId, record } = await moveNamespace({
         isClockChecked: true,
-        isLossConfirmed,
+        lostStoreId,
         ...this.#common(),
         random: () => this.#world.random(),
         nodeCount: 1,

@@ -146,11 +146,6 @@ describe("move", () => {
   test.each<[string[], number, RegExp]>([
     [["--store", "memory:", "--to", "redis://127.0.0.1:1"], 2, /memory store ends with its process/],
     [["--store", "redis://127.0.0.1:1", "--to", "redis://127.0.0.1:1/0"], 2, /the same place/],
-    [
-      ["--store", "memory:", "--to", "redis://127.0.0.1:1", "--namespace", "all", "--confirm-loss"],
-      2,
-      /about one new store.*--namespace/,
-    ],
     [["--store", "redis://u:geheim@127.0.0.1:1", "--to", "redis://v:geheim@127.0.0.1:1"], 2, /the same place/],
     [
       ["--store", "redis://u:geheim@127.0.0.1:1", "--to", "redis://v:geheim@127.0.0.1:2"],

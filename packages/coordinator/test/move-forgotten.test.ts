@@ -13,7 +13,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { openCheckpointFile, type StorePlace } from "../src/guard/checkpoint-file.js";
 import { doStep } from "../src/guard/namespace-steps.js";
-import { MOVED_TEXT_LENGTH_MAX, movedSeal, movedToIn } from "../src/guard/store-id.js";
+import { MOVED_TEXT_LENGTH_MAX, movedSeal, movedToIn, textOfMove } from "../src/guard/store-id.js";
 import { planAdvance } from "../src/operator/advance-version.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
 import { recordFindings } from "../src/operator/record-findings.js";
@@ -108,7 +108,7 @@ test("a move that is done makes no second new store, where the first one is miss
   const refused = {
     code: "namespace_lost",
     message: expect.stringMatching(
-      "another address.*Only if it runs nowhere and was not moved on, run .callnumber move .*--confirm-loss --apply",
+      `another address.*Only if it runs nowhere, .*, run .callnumber move .*--confirm-loss ${storeId} --apply`,
     ),
   };
   // The source has forgotten that it was moved, and its checkpoint does not say whether that was done.
@@ -117,7 +117,7 @@ test("a move that is done makes no second new store, where the first one is miss
   await expect(moveNamespace(again)).rejects.toMatchObject(refused);
   expect(await there.store.listNamespaces()).toEqual([]);
   // The operator knows that it runs nowhere.
-  expect(await moveNamespace({ ...again, isLossConfirmed: true })).toMatchObject({ storeId, leaseCount: 0 });
+  expect(await moveNamespace({ ...again, lostStoreId: storeId })).toMatchObject({ storeId, leaseCount: 0 });
 });
 
 test("a loss that is confirmed is confirmed for one try: after a kill behind the seal, the next one asks again", async () => {
@@ -133,11 +133,12 @@ test("a loss that is confirmed is confirmed for one try: after a kill behind the
   // It may have gone back since.
   world.store.server.epoch = "second:life:0";
   await expect(moveNamespace(move)).rejects.toMatchObject({ code: "namespace_lost" });
+  const { storeId: lostStoreId } = movedToIn(textOfMove((await world.store.readNamespace(NAMESPACE)).seal)) ?? {};
   world.store.before = (command) => command.step === "seal" && command.makesStore === false && killed();
-  await expect(moveNamespace({ ...move, isLossConfirmed: true })).rejects.toThrow("killed");
+  await expect(moveNamespace({ ...move, lostStoreId })).rejects.toThrow("killed");
   await expect(moveNamespace(move)).rejects.toMatchObject({ code: "namespace_lost" });
   world.store.before = () => {};
-  expect(await moveNamespace({ ...move, isLossConfirmed: true })).toMatchObject({ leaseCount: 0 });
+  expect(await moveNamespace({ ...move, lostStoreId })).toMatchObject({ leaseCount: 0 });
 });
 
 test("a move whose seal was not acknowledged sets the same one at the next try, while its version may be used", async () => {

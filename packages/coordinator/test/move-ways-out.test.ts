@@ -8,10 +8,11 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { checkpointsOf } from "../src/checkpoints.js";
+import { ceilingAt } from "../src/guard/ceiling.js";
 import { type CheckpointFile, checkpointOf, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { NamespaceGuard } from "../src/guard/namespace-guard.js";
-import { movedSeal, nextStoreId } from "../src/guard/store-id.js";
+import { movedSeal, nextStoreId, storeIdFields } from "../src/guard/store-id.js";
 import { importLeases } from "../src/ledger/ledger-changes.js";
 import { planAdvance } from "../src/operator/advance-version.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
@@ -89,7 +90,7 @@ describe("a new store that has a checkpoint, and no record at its place,", () =>
     for (const act of [planMove, moveNamespace]) {
       await expect(act(moving(store, empty))).rejects.toMatchObject({
         code: "namespace_lost",
-        message: expect.stringContaining(`--namespace main --to ${TO} --confirm-loss --apply`),
+        message: expect.stringContaining(`--namespace main --to ${TO} --confirm-loss ${storeId} --apply`),
       });
     }
     expect(await empty.listNamespaces()).toEqual([]);
@@ -126,11 +127,11 @@ describe("a store that was made where another one is moved", () => {
     await expect(planMove(moving(store, stray))).rejects.toMatchObject({
       code: "namespace_exists",
       message: expect.stringMatching(
-        `it holds store ${strayId}.*goes nowhere else.*remove it \\(.callnumber explain store_id_mismatch.*move .* --confirm-loss --apply`,
+        `it holds store ${strayId}.*goes nowhere else.*remove it \\(.callnumber explain store_id_mismatch.*move .* --confirm-loss ${newStoreId} --apply`,
       ),
     });
-    const elsewhere = moving(store, memory(), { to: THIRD, isLossConfirmed: true });
-    expect(await moveNamespace(elsewhere)).toMatchObject({ storeId: newStoreId, leaseCount: 5 });
+    const elsewhere = moving(store, memory(), { to: THIRD, lostStoreId: newStoreId });
+    expect(await moveNamespace(elsewhere)).toMatchObject({ leaseCount: 5 });
     // From here on there is one: the same move makes no second, even in an empty place.
     await expect(moveNamespace(moving(store, memory()))).rejects.toMatchObject({ code: "namespace_moved" });
   });
@@ -275,9 +276,7 @@ test("recover makes the record of a lost source again, says that it stays moved,
   // Whether the move was done is forgotten with the seal.
   await expect(moveNamespace(moving(emptied, target))).rejects.toMatchObject({
     code: "namespace_lost",
-    message: expect.stringMatching(
-      "Only if it runs nowhere and was not moved on, run .callnumber move .*--confirm-loss --apply",
-    ),
+    message: expect.stringMatching("Only if it runs nowhere, .*, run .callnumber move .*--confirm-loss .* --apply"),
   });
   await recovered(recovering(target, TO, newStoreId));
   expect(await moveNamespace(moving(emptied, target))).toMatchObject({ storeId: newStoreId });
@@ -365,39 +364,72 @@ describe("a move to another place than the one it has begun for", () => {
     checkpointFile: NO_CHECKPOINT_FILE,
   });
 
-  test("names that place, and what to do where it is lost; then it goes on there, with the leases, and nowhere else", async () => {
+  test("names that place, and what to do where it is lost; then another store begins there above all of the lost one", async () => {
     const { store, newStoreId } = await sealedSource();
     const third = memory();
     await expect(moveNamespace(moving(store, third, { to: THIRD, nodeCount: 2 }))).rejects.toMatchObject({
       code: "namespace_moved",
       movedTo: `${newStoreId}@${TO}`,
       message: expect.stringContaining(
-        `was not moved on, take another: \`callnumber move --store STORE_URL --namespace main --to ${THIRD} --nodes 2 --confirm-loss --apply\``,
+        `take this place: \`callnumber move --store STORE_URL --namespace main --to ${THIRD} --nodes 2 --confirm-loss ${newStoreId} --apply\``,
       ),
     });
-    expect(await moveNamespace(moving(store, third, { to: THIRD, isLossConfirmed: true }))).toMatchObject({
-      storeId: newStoreId,
-      leaseCount: 5,
-    });
-    expect(await third.readNamespace(NAMESPACE)).toMatchObject({ storeId: newStoreId, version: 1 });
-    const first = memory();
+    const beforeMs = Date.now();
+    const { storeId, leaseCount } = await moveNamespace(moving(store, third, { to: THIRD, lostStoreId: newStoreId }));
+    expect(leaseCount).toBe(5);
+    const { firstVersion, firstRun } = storeIdFields(storeId);
+    expect(firstVersion).toBe(1);
+    expect(firstRun).toBeGreaterThan(ceilingAt(storeIdFields(newStoreId), 1, beforeMs));
+    expect(await third.readNamespace(NAMESPACE)).toMatchObject({ storeId, version: 1 });
+    expect(fileAt(FROM).movesOf((await store.readNamespace(NAMESPACE)).storeId)[0]).toBe(`${storeId}@${THIRD}`);
+    expect(fileAt(TO).movesHere()).toEqual([]);
+    // Nowhere else from now on, for any machine, and by any command that was printed before.
     for (const of of [moving, unknowing]) {
-      await expect(moveNamespace(of(store, first))).rejects.toMatchObject({ code: "namespace_moved" });
-      await expect(moveNamespace(of(store, memory(), { to: THIRD }))).rejects.toMatchObject({
-        code: of === moving ? "namespace_moved" : "namespace_lost",
-      });
+      for (const lostStoreId of [undefined, newStoreId]) {
+        const first = memory();
+        await expect(moveNamespace(of(store, first, { lostStoreId }))).rejects.toMatchObject({
+          code: "namespace_moved",
+        });
+        await expect(moveNamespace(of(store, first, { to: THIRD, lostStoreId }))).rejects.toMatchObject({
+          code: "namespace_lost",
+        });
+        expect(await first.listNamespaces()).toEqual([]);
+      }
+      expect(await moveNamespace(of(store, third, { to: THIRD }))).toMatchObject({ leaseCount: undefined });
     }
-    expect(await first.listNamespaces()).toEqual([]);
-    expect(await moveNamespace(unknowing(store, third, { to: THIRD }))).toMatchObject({ leaseCount: undefined });
+  });
+
+  test("a place that was given up, and has its store again, is not gone back to", async () => {
+    const { store, newStoreId } = await sealedSource();
+    const first = memory();
+    await moveNamespace(moving(store, first));
+    const { storeId } = await moveNamespace(moving(store, memory(), { to: THIRD, lostStoreId: newStoreId }));
+    await expect(moveNamespace(moving(store, first, { lostStoreId: storeId }))).rejects.toMatchObject({
+      code: "namespace_exists",
+    });
+    await expect(planRecovery(recovering(memory(), TO))).rejects.toMatchObject({
+      code: "namespace_moved",
+      message: expect.stringContaining(`goes on as store ${storeId}`),
+    });
+  });
+
+  test("is not sure that the new store was not made where only a checkpoint has that move: a copy may have been moved", async () => {
+    const { store, storeId } = await sealedSource();
+    const later = nextStoreId(storeId, 1, Date.now() + 60_000);
+    const known = checkpointOf(await store.readNamespace(NAMESPACE));
+    fileAt(FROM).note({ ...known, movedTo: `${later}@${THIRD}` });
+    await expect(moveNamespace(moving(store, memory(), { to: THIRD }))).rejects.toMatchObject({
+      code: "namespace_lost",
+      message: expect.stringContaining(`--confirm-loss ${later} --apply`),
+    });
   });
 
   test("one that is killed on the way asks again before it makes the new store", async () => {
     const { store, newStoreId } = await sealedSource();
     const third = memory();
-    const target = moving(store, third, { to: THIRD, isLossConfirmed: true });
     Object.assign(third, { appendLeases: async () => Promise.reject(new Error("killed")) });
-    await expect(moveNamespace(target)).rejects.toThrow("killed");
-    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ seal: `moved ${newStoreId}@${THIRD} done` });
+    await expect(moveNamespace(moving(store, third, { to: THIRD, lostStoreId: newStoreId }))).rejects.toThrow("killed");
+    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ seal: expect.stringMatching(`@${THIRD} done$`) });
     for (const of of [moving, unknowing]) {
       await expect(moveNamespace(of(store, memory()))).rejects.toMatchObject({ code: "namespace_moved" });
       await expect(moveNamespace(of(store, memory(), { to: THIRD }))).rejects.toMatchObject({
@@ -408,24 +440,36 @@ describe("a move to another place than the one it has begun for", () => {
 
   test.each([false, true])(
     "overtakes a process, which makes no new store at the first place (confirmed: %s)",
-    async (isLossConfirmed) => {
+    async (isConfirmed) => {
       const { store, storeId, newStoreId } = await sealedSource();
+      const lostStoreId = newStoreId;
       const [first, third] = [memory(), memory()];
       const append = first.appendLeases.bind(first);
       Object.assign(first, {
         appendLeases: async (...words: Parameters<Store["appendLeases"]>) => {
           if ((await third.listNamespaces()).length === 0)
-            await moveNamespace(unknowing(store, third, { to: THIRD, isLossConfirmed: true }));
+            await moveNamespace(unknowing(store, third, { to: THIRD, lostStoreId }));
           return await append(...words);
         },
       });
-      if (isLossConfirmed) await seal(store, storeId, `${movedSeal({ storeId: newStoreId, place: TO })} done`);
-      await expect(moveNamespace(unknowing(store, first, { isLossConfirmed }))).rejects.toMatchObject({
-        code: "namespace_moved",
-      });
+      if (isConfirmed) await seal(store, storeId, `${movedSeal({ storeId: newStoreId, place: TO })} done`);
+      const own = isConfirmed ? { lostStoreId } : {};
+      await expect(moveNamespace(unknowing(store, first, own))).rejects.toMatchObject({ code: "namespace_moved" });
       expect(await first.listNamespaces()).toEqual([]);
     },
   );
+
+  test("of two that give the same store up at the same moment, one does it", async () => {
+    const { store, newStoreId } = await sealedSource();
+    const [second, third] = [memory(), memory()];
+    const tries = [
+      unknowing(store, second, { to: "redis://127.0.0.1:6393/0", lostStoreId: newStoreId }),
+      unknowing(store, third, { to: THIRD, lostStoreId: newStoreId }),
+    ];
+    const done = await Promise.allSettled(tries.map(moveNamespace));
+    expect(done.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect([...(await second.listNamespaces()), ...(await third.listNamespaces())]).toEqual([NAMESPACE]);
+  });
 });
 
 test("a new store that was moved on is made again by no move, whatever is confirmed, and by no step into its version", async () => {
@@ -433,7 +477,7 @@ test("a new store that was moved on is made again by no move, whatever is confir
   await moveNamespace(moving(store, memory()));
   const later = nextStoreId(newStoreId, 2, Date.now());
   fileAt(THIRD).note({ storeId: later, ledgerId: 2 ** 31 + 1, generation: 0, nodeCount: 1 });
-  await expect(moveNamespace(moving(store, memory(), { isLossConfirmed: true }))).rejects.toMatchObject({
+  await expect(moveNamespace(moving(store, memory(), { lostStoreId: newStoreId }))).rejects.toMatchObject({
     code: "namespace_moved",
     message: expect.stringContaining(`goes on as store ${later}`),
   });
@@ -454,5 +498,5 @@ test("a new store that was moved on is made again by no move, whatever is confir
 test("the new store that a kill left without its record is made with the nodes that it was to have", async () => {
   const { store, newStoreId } = await sealedSource();
   fileAt(TO).note({ storeId: newStoreId, ledgerId: 2 ** 30 + 1, generation: 0, nodeCount: 2 });
-  await expect(moveNamespace(moving(store, memory(), { isLossConfirmed: true }))).rejects.toThrow("pass --nodes 2");
+  await expect(moveNamespace(moving(store, memory(), { lostStoreId: newStoreId }))).rejects.toThrow("pass --nodes 2");
 });

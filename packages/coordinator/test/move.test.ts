@@ -16,7 +16,7 @@ import { CoordinatorError } from "../src/errors.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { NamespaceRecord } from "../src/guard/record.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { movedSeal, newStoreId } from "../src/guard/store-id.js";
+import { movedSeal, movedToIn, newStoreId, textOfMove } from "../src/guard/store-id.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { importLeases, recordReport } from "../src/ledger/ledger-changes.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
@@ -400,7 +400,9 @@ describe("after a move", () => {
     await expect(moveNamespace(moving(source, to, target, { bounds }))).rejects.toMatchObject({
       code: "namespace_lost",
     });
-    const { storeId } = await moveNamespace({ ...moving(source, to, target, { bounds }), isLossConfirmed: true });
+    const { storeId: lostStoreId } = movedToIn(textOfMove((await source.readNamespace(NAMESPACE)).seal)) ?? {};
+    const { storeId } = await moveNamespace({ ...moving(source, to, target, { bounds }), lostStoreId });
+    expect(storeId).toBe(lostStoreId);
     expect(await target.leases(NAMESPACE, { direction: "oldest_first", limit: 100 })).toHaveLength(7);
     expect(await moveNamespace(moving(source, to, target, { bounds }))).toMatchObject({ storeId });
     await leaseQuickly(target);

@@ -1,7 +1,7 @@
 /**
  * A process for tests to kill: moves a namespace, or trims its ledger once, and kills itself before, during or after one of its changes,
  * counted over stores and files. Prints `ready` once the stores are open, and at the end its changes, and what failed, as JSON.
- * Argument: { storeUrl, bounds, kill?: { at, when }, move?: { targetUrl, place, pageLeaseCount, checkpointDir, isLossConfirmed }, trim?: { directory, aheadMs } } as JSON.
+ * Argument: { storeUrl, bounds, kill?: { at, when }, move?: { targetUrl, place, pageLeaseCount, checkpointDir, lostStoreId }, trim?: { directory, aheadMs } } as JSON.
  */
 import { readdirSync, statSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -76,7 +76,7 @@ function checkpointFileOf(url, folder) {
   return mortal(openCheckpointFile({ folder, place: placeOf(parseStoreUrl(url)), namespace: "main" }));
 }
 
-async function moveTo({ targetUrl, place, pageLeaseCount, checkpointDir, isLossConfirmed }) {
+async function moveTo({ targetUrl, place, pageLeaseCount, checkpointDir, lostStoreId }) {
   const [store, target] = [mortal(await open(storeUrl)), mortal(await open(targetUrl))];
   const [checkpointFile, targetFile] = [storeUrl, targetUrl].map((url) => checkpointFileOf(url, checkpointDir));
   const common = { namespace: "main", checkpointFile, bounds, nodeCount: 1, pageLeaseCount };
@@ -84,7 +84,7 @@ async function moveTo({ targetUrl, place, pageLeaseCount, checkpointDir, isLossC
   await moveNamespace({
     ...common,
     store,
-    isLossConfirmed,
+    lostStoreId,
     target: { store: target, place, checkpointFile: targetFile },
   });
   await store.close();

@@ -35,7 +35,7 @@ interface Options extends StoreNamespaceOptions {
   readonly nodes: number;
   readonly ignoreFindings: readonly string[];
   readonly confirmClock?: boolean;
-  readonly confirmLoss?: boolean;
+  readonly confirmLoss?: string;
   readonly apply?: boolean;
 }
 
@@ -62,7 +62,7 @@ export function makeCommand(): Command {
     ignoreFindingsOption(),
     checkpointDirOption(),
     confirmClockOption(),
-    switchOption("confirm-loss", "the new store may have been made, but runs nowhere: make it, also at another place"),
+    checkedOption("--confirm-loss <store-id>", "a new store that runs nowhere: make it again, or one at another place"),
     switchOption("apply", "move the namespaces"),
     urlFileOption("to"),
   ]);
@@ -78,9 +78,6 @@ type Route = FromTo<string>;
 
 async function move(options: Options): Promise<void> {
   const { json, nodes, to } = options;
-  if (options.confirmLoss && options.namespace === ALL) {
-    throw new TypeError("--confirm-loss is about one new store, not all of them. Pass its namespace with --namespace");
-  }
   if (to === undefined) throw new TypeError("move has no new store. Pass --to URL or --to-file PATH");
   const [source, target] = [options.store, to].map((url) => persistentAddress(url, "nothing is moved from or to it"));
   const addresses = { from: source as StoreAddress, to: target as StoreAddress };
@@ -141,7 +138,7 @@ async function planned(options: Options, stores: Stores) {
 }
 
 async function withMove<T>(
-  { nodes, ignoreFindings, checkpointDir, confirmClock = false, confirmLoss = false }: Options,
+  { nodes, ignoreFindings, checkpointDir, confirmClock = false, confirmLoss }: Options,
   { source, target, isTargetMissing, from, to }: Stores,
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
@@ -160,7 +157,7 @@ async function withMove<T>(
       ...request,
       overrides: ignoreFindings,
       isClockChecked: confirmClock,
-      isLossConfirmed: confirmLoss,
+      lostStoreId: confirmLoss,
     });
   } finally {
     checkpointFile.close();

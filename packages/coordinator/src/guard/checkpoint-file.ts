@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateDirectory } from "../platform/private-file.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, type MoveHere, mergeCheckpoints } from "./checkpoint.js";
-import { isMovedFrom, movedToIn } from "./store-id.js";
+import { isMovedFrom, latestFirst, movedToIn } from "./store-id.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are merged and removed. */
@@ -264,14 +264,14 @@ function movesTo(folder: string, { url }: StorePlace): readonly (MoveHere & Pick
     const { namespace, checkpoint, from } = noted;
     const { place, storeId } = movedToIn(textOfMoveIn(checkpoint) ?? "") ?? {};
     if (place !== url || storeId === undefined) return [];
-    const moves = movesOf(folder, namespace, checkpoint.storeId).map((move) => movedToIn(move)?.place);
-    return moves.length > 0 && !moves.includes(url) ? [] : [{ namespace, from, storeId }];
+    const [latest] = movesOf(folder, namespace, checkpoint.storeId);
+    return latest !== undefined && movedToIn(latest)?.place !== url ? [] : [{ namespace, from, storeId }];
   });
 }
 
 function movesOf(folder: string, namespace: string, storeId: string): readonly string[] {
   const own = checkpointsIn(folder, namespace).filter((noted) => noted.storeId === storeId);
-  return [...new Set(own.flatMap(({ movedTo }) => movedTo ?? []))];
+  return latestFirst(own.flatMap(({ movedTo }) => movedTo ?? []));
 }
 
 function laterStoresOf(folder: string, namespace: string, storeId: string): readonly string[] {

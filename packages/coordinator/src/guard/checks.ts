@@ -18,7 +18,7 @@ import {
   readRecord,
 } from "./record.js";
 import { isRefusal, type Refusal, refusal, refused } from "./refusals.js";
-import { isMovedSeal, isOfStore, movedToIn, textOfMove } from "./store-id.js";
+import { isMovedSeal, textOfMove } from "./store-id.js";
 
 /** The keys that a step concerns. */
 export const KEY_NAMES = ["record", "ledger", "holders"] as const;
@@ -104,15 +104,14 @@ export function checkOwned(
  */
 export function checkMovable(
   context: StepContext,
-  step: Pick<SealStep, "storeId" | "seal" | "isLossConfirmed">,
+  step: Pick<SealStep, "storeId" | "seal" | "replaces">,
 ): NamespaceState | Refusal {
   const record = checkPlace(context, step.storeId);
   if (isRefusal(record)) return record;
   const unfit = checkClockOfMove(context);
   if (unfit !== undefined) return unfit;
-  const [before, after] = [textOfMove(record.seal), textOfMove(step.seal)];
-  const isSame = before === after || (step.isLossConfirmed === true && isOfStore(before, movedToIn(after)?.storeId));
-  return record.phase === PHASES.sealed && !isSame ? refuseSealed(record) : record;
+  const mayBeSet = textOfMove(record.seal) === textOfMove(step.seal) || record.seal === step.replaces;
+  return record.phase === PHASES.sealed && !mayBeSet ? refuseSealed(record) : record;
 }
 
 function recordIn(

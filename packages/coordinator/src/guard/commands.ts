@@ -65,8 +65,8 @@ export interface SealStep extends StepBase, Remembered {
   readonly seal: string;
   /** Who sets it makes the new store next: it is set once, over the first seal of the same move, as long as the store lives on. Default false. */
   readonly makesStore?: boolean;
-  /** The new store runs nowhere, as an operator knows: another place may replace that of the seal. Default false. */
-  readonly isLossConfirmed?: boolean;
+  /** The whole seal of an earlier move, which this one replaces: the store that it names runs nowhere, as an operator knows. Default: none. */
+  readonly replaces?: string | undefined;
 }
 
 /** Makes the record again at the run ceiling, to be claimed by the next coordinator. Renames keys that no step of ours could have made. */

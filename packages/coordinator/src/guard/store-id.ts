@@ -39,16 +39,20 @@ export function storeIdFields(storeId: string): StoreIdFields {
 }
 
 /** Returns the id of the new store of a move. @throws Error when the text is no store id. */
-export function nextStoreId(storeId: string, firstVersion: number, initializedAtMs: number): string {
+export function nextStoreId(storeId: string, firstVersion: number, initializedAtMs: number, firstRun = 1): string {
   const { rate } = storeIdFields(storeId);
-  return newStoreId({ firstVersion, firstRun: 1, initializedAtMs, rate }, storeId.slice(0, storeId.indexOf(".")));
+  return newStoreId({ firstVersion, firstRun, initializedAtMs, rate }, storeId.slice(0, storeId.indexOf(".")));
 }
 
-/** Whether one store was moved to the other, perhaps over others between. */
+/** Whether one store was moved to the other, perhaps over others between, or the other was made for a move that gave the one up. */
 export function isMovedFrom(earlier: string, later: string): boolean {
   const [one, other] = [parseStoreId(earlier), parseStoreId(later)];
   const isSameUuid = earlier.split(".", 1)[0] === later.split(".", 1)[0];
-  return isSameUuid && one !== undefined && other !== undefined && one.firstVersion < other.firstVersion;
+  return isSameUuid && one !== undefined && other !== undefined && firstLedgerIdOf(one) < firstLedgerIdOf(other);
+}
+
+function firstLedgerIdOf({ firstVersion, firstRun }: StoreIdFields): number {
+  return ledgerIdOf(firstVersion, firstRun);
 }
 
 /** Parses a store id; undefined when the text is none. */
@@ -105,9 +109,16 @@ export function movedToIn(text: string): MovedTo | undefined {
   return parseStoreId(storeId) && { storeId, place: text.slice(storeId.length + 1) };
 }
 
-/** Whether a move goes on as this store, wherever. */
-export function isOfStore(text: string, storeId: string | undefined): boolean {
-  return storeId !== undefined && movedToIn(text)?.storeId === storeId;
+/** Returns the moves of one store, each once, the latest first: one that gave another up, or else was begun later. */
+export function latestFirst(texts: readonly string[]): readonly string[] {
+  const placeOf = (text: string): readonly [number, number] => {
+    const id = parseStoreId(movedToIn(text)?.storeId ?? "");
+    return id === undefined ? [0, 0] : [firstLedgerIdOf(id), id.initializedAtMs];
+  };
+  return [...new Set(texts)].sort((one, other) => {
+    const [[oneId, oneMs], [otherId, otherMs]] = [placeOf(one), placeOf(other)];
+    return otherId - oneId || otherMs - oneMs;
+  });
 }
 
 /** Returns the URL of a place for a command: in a seal it has no character but printable ASCII. */

@@ -10,7 +10,8 @@ import { refused } from "../guard/refusals.js";
 import {
   isMovedFrom,
   isMovedSeal,
-  isOfStore,
+  latestFirst,
+  type MovedTo,
   movedToIn,
   storeIdFields,
   textOfMove,
@@ -28,44 +29,43 @@ export interface TypedMove {
 }
 
 /** The command for an operator who knows that the new store runs nowhere. */
-function confirming({ namespace, nodeCount, overrides = [] }: TypedMove, to: string): string {
+function confirming({ namespace, nodeCount, overrides = [] }: TypedMove, lostStoreId: string, to: string): string {
   const nodes = nodeCount === 1 ? {} : { nodes: nodeCount };
   const ignored = overrides.length === 0 ? {} : { "ignore-findings": overrides.join(",") };
-  return commandLine("move", namespace, { to, ...nodes, ...ignored, "confirm-loss": true, apply: true });
+  return commandLine("move", namespace, { to, ...nodes, ...ignored, "confirm-loss": lostStoreId, apply: true });
 }
 
+const IF_LOST = "runs nowhere, was not moved on, and no other move is running";
+
 /** A move that has begun. */
-export interface BegunMove {
-  readonly storeId: string;
-  /** The seal, or a checkpoint, has another place. */
+export interface BegunMove extends MovedTo {
+  /** As the seal has it. */
+  readonly text: string;
+  /** It has begun for another place than this one. */
   readonly isElsewhere: boolean;
 }
 
 /**
- * Returns the move that the seal of the source and the checkpoints have, undefined for none. Where they have more new stores than one, the store
- * forgot a move and was moved again without its checkpoint.
- * @throws CoordinatorError `namespace_moved` to another place, unless the operator knows that the new store runs nowhere.
+ * Returns the latest move that the seal of the source and the checkpoints have, undefined for none.
+ * @throws CoordinatorError `namespace_moved` to another place, unless the operator knows that this new store runs nowhere.
  */
 export function moveBegun(
   { seal }: NamespaceRecord,
   noted: readonly string[],
-  options: TypedMove & { readonly target: { readonly place: string }; readonly isLossConfirmed?: boolean },
+  options: TypedMove & { readonly target: { readonly place: string }; readonly lostStoreId?: string | undefined },
 ): BegunMove | undefined {
-  const { namespace, target, isLossConfirmed = false } = options;
-  const moves = [...new Set([...noted, ...(isMovedSeal(seal) ? [textOfMove(seal)] : [])])];
-  if (moves.length === 0) return undefined;
-  const { storeId } = movedToIn(moves[0] ?? "") ?? {};
-  const another = moves.find((text) => !isOfStore(text, storeId));
-  if (storeId === undefined || another !== undefined) throw movedElsewhere(namespace, another ?? "");
-  const elsewhere = moves.find((text) => movedToIn(text)?.place !== target.place);
-  if (elsewhere === undefined || isLossConfirmed) return { storeId, isElsewhere: elsewhere !== undefined };
-  const error = refused("MOVED", elsewhere, namespace);
-  const again = confirming(options, urlOfPlace(target.place));
-  throw new CoordinatorError(
-    error.code,
-    `${error.message}. Only if that place is lost permanently, and this id runs nowhere and was not moved on, take another: \`${again}\``,
-    { movedTo: elsewhere },
-  );
+  const { namespace, target } = options;
+  const [text] = latestFirst([...noted, ...(isMovedSeal(seal) ? [textOfMove(seal)] : [])]);
+  if (text === undefined) return undefined;
+  const move = movedToIn(text);
+  if (move === undefined) throw refused("MOVED", text, namespace);
+  const isElsewhere = move.place !== target.place;
+  if (!isElsewhere || options.lostStoreId === move.storeId) return { ...move, text, isElsewhere };
+  const { code, message } = refused("MOVED", text, namespace);
+  const again = confirming(options, move.storeId, urlOfPlace(target.place));
+  throw new CoordinatorError(code, `${message}. Only if that store ${IF_LOST}, take this place: \`${again}\``, {
+    movedTo: text,
+  });
 }
 
 /** The place that a namespace moves to, and what is known of it. */
@@ -76,7 +76,7 @@ interface TargetPlace extends TypedMove {
   readonly place: string;
   readonly found: NamespaceRecord | undefined;
   readonly checkpoint: Checkpoint | undefined;
-  readonly isBegun: boolean;
+  readonly begun: MovedTo | undefined;
   /** The new store may have been made by an earlier try. */
   readonly mayBeDone: boolean;
 }
@@ -87,11 +87,11 @@ interface TargetPlace extends TypedMove {
  * @throws CoordinatorError `namespace_exists`, `namespace_lost`; `namespace_moved` when it is there, and the source has forgotten that.
  */
 export function assertFree(target: TargetPlace): void {
-  const { namespace, source, storeId, place, found, checkpoint, isBegun, mayBeDone } = target;
-  if (found === undefined && mayBeDone) throw newStoreMissing(target, place);
+  const { namespace, source, storeId, place, found, checkpoint, begun, mayBeDone } = target;
+  if (found === undefined && mayBeDone) throw newStoreMissing(target, begun?.storeId ?? storeId, place);
   const known = found?.storeId ?? checkpoint?.storeId;
   if (known === undefined || known === storeId) return;
-  if (isMovedFrom(source.storeId, known)) {
+  if (isMovedFrom(source.storeId, known) && (begun === undefined || !isMovedFrom(known, begun.storeId))) {
     const serve = `callnumber serve --store ${shellWord(urlOfPlace(place))}`;
     const text = `namespace "${namespace}" was moved to ${place} before, as store ${known}, and the old store forgot that. Nothing was changed`;
     throw new CoordinatorError("namespace_moved", `${text}. To lease there, run \`${serve}\``, {
@@ -102,20 +102,19 @@ export function assertFree(target: TargetPlace): void {
     found === undefined
       ? `the checkpoint directory remembers store ${known} there`
       : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
-  const way = isBegun
+  const way = begun
     ? `The move goes nowhere else now. If no archive has numbers of that store, remove it (${STRAY_HELP}), then run the same again. ` +
-      `Else continue in an empty place: \`${confirming(target, "NEW_STORE_URL")}\``
+      `Else continue in an empty place: \`${confirming(target, begun.storeId, "NEW_STORE_URL")}\``
     : 'Move to an empty place: another file, "?prefix=" or "?schema="';
   throw new CoordinatorError("namespace_exists", `namespace "${namespace}" can't move to ${place}: ${kept}. ${way}`);
 }
 
 /** The error for a new store that may have been made, and that is not at its place. */
-export function newStoreMissing(move: TypedMove, place: string): CoordinatorError {
+export function newStoreMissing(move: TypedMove, storeId: string, place: string): CoordinatorError {
   return new CoordinatorError(
     "namespace_lost",
     `namespace "${move.namespace}" may be in a new store at ${place} already, and is not there. If that store runs under another address, start ` +
-      "it there: made again, it would repeat numbers. Only if it runs nowhere and was not moved on, run " +
-      `\`${confirming(move, urlOfPlace(place))}\``,
+      `it there: made again, it would repeat numbers. Only if it ${IF_LOST}, run \`${confirming(move, storeId, urlOfPlace(place))}\``,
   );
 }
 

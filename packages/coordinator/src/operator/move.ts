@@ -12,13 +12,10 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
-import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
-import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
-import { whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, type CheckpointFile, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
 import { hasItsEpoch } from "../guard/checks.js";
-import { DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
@@ -29,16 +26,16 @@ import { refused } from "../guard/refusals.js";
 import {
   doneSeal,
   isDoneSeal,
+  isMovedFrom,
   isMovedSeal,
-  isOfStore,
   movedSeal,
   movedToIn,
-  nextStoreId,
   storeIdFields,
   textOfMove,
 } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
+import { storeIdOf } from "./move-ids.js";
 import {
   assertClockIsChecked,
   assertFree,
@@ -71,8 +68,8 @@ export interface MoveOptions extends NamespaceGuardOptions {
   readonly overrides?: readonly string[];
   /** The operator has checked the clocks: a long heartbeat gap was only that. Default false. */
   readonly isClockChecked?: boolean;
-  /** The operator knows that the new store runs nowhere: where it may have been made, it is made again, also at another place. Default false. */
-  readonly isLossConfirmed?: boolean;
+  /** The id of the new store, which runs nowhere, as the operator knows: it is made again, or another one at another place. Default: none. */
+  readonly lostStoreId?: string | undefined;
   /** Leases in one read and write. Default 500. */
   readonly pageLeaseCount?: number;
 }
@@ -121,7 +118,7 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   if (source.phase === PHASES.sealed && !isMovedSeal(source.seal)) throw refused("FORKED", "0", namespace);
   const begun = moveBegun(source, checkpointFile.movesOf(source.storeId), options);
   assertClockIsChecked(source, options);
-  const storeId = begun?.storeId ?? newStoreOf(source, known, options);
+  const storeId = storeIdOf(options, source, known, begun);
   if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
     throw new TypeError(
       `the new store's address is too long to be kept in the old store's seal: ${target.place.slice(0, 60)}…`,
@@ -130,16 +127,17 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const found = await ofTarget(target.place, recordIn(target.store, namespace));
   const checkpoint = target.checkpointFile.readable();
   // A source that has forgotten its seal, or may have gone back since, can't say whether the move was done.
-  const isSure = begun === undefined || (isMovedSeal(source.seal) && hasItsEpoch(await store.read(namespace)));
+  const isSure =
+    begun === undefined || (textOfMove(source.seal) === begun.text && hasItsEpoch(await store.read(namespace)));
   const later = checkpointFile.laterStoresOf(source.storeId);
   // No readable note of the move is left, but the store that it became; or that one was moved on.
-  const another = later.find((id) => begun === undefined || id !== storeId);
+  const another = later.find((id) => begun === undefined || isMovedFrom(begun.storeId, id));
   if (found === undefined && another !== undefined) throw movedOn(namespace, another);
   const mayBeDone = begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || later.includes(storeId);
   const isRemade = found === undefined && mayBeDone;
-  const isRefused = isRemade && options.isLossConfirmed !== true;
+  const isRefused = isRemade && options.lostStoreId !== begun?.storeId;
   const at = { place: target.place, found, checkpoint };
-  assertFree({ ...options, ...at, source, storeId, isBegun: begun !== undefined, mayBeDone: isRefused });
+  assertFree({ ...options, ...at, source, storeId, begun, mayBeDone: isRefused });
   if (found === undefined) assertNodeCount(checkpoint, storeId, options.nodeCount);
   if (begun === undefined) await assertNoCopy(store);
   else if (found === undefined) assertHasBegun(namespace, storeId, (options.now ?? Date.now)());
@@ -166,40 +164,6 @@ async function readSource(store: Store, namespace: string, known: Checkpoint | u
     const { movedTo: _, ...checkpoint } = known;
     throw asNamespaceLost(error, namespace, checkpoint);
   }
-}
-
-/**
- * Returns the id of a new store, none of whose numbers can be one of the source's. That of an earlier try, where it may be used: its seal was
- * not acknowledged, and may still come to light on another server. @throws CoordinatorError `run_space_exhausted`.
- */
-function newStoreOf(
-  source: NamespaceRecord,
-  known: Checkpoint | undefined,
-  { now = Date.now, bounds = DEFAULT_BOUNDS, target }: MoveOptions,
-): string {
-  const version = versionReached(source, known, Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs);
-  const tried = movedToIn(known?.movesTo ?? "");
-  if (tried?.place === target.place) {
-    const { firstVersion, initializedAtMs } = storeIdFields(tried.storeId);
-    // One from a clock that was ahead would lease nothing until then.
-    if (firstVersion > version && initializedAtMs <= now() + bounds.epsMs) return tried.storeId;
-  }
-  if (version < VERSION_MAX) return nextStoreId(source.storeId, version + 1, now());
-  throw new CoordinatorError(
-    "run_space_exhausted",
-    `namespace "${source.namespace}" can't move: it may have reached version ${version}, the last, and a move takes the next one. Between ` +
-      "Redis servers, replicate and promote instead: version and store id stay",
-  );
-}
-
-/**
- * Returns the greatest version that the source can have leased from until then, whatever it has lost: it may have forgotten an `advance-version`,
- * which needs a run ceiling that has reached the end of a version. `atMs` is not before its last write: its clocks may have been ahead.
- */
-function versionReached({ storeId, version }: NamespaceRecord, known: Checkpoint | undefined, atMs: number): number {
-  let reached = Math.max(version, runOfLedgerId(known?.ledgerId ?? 0).version);
-  while (reached < VERSION_MAX && whenCeilingReaches(storeIdFields(storeId), reached, RUN_MAX) <= atMs) reached++;
-  return reached;
 }
 
 async function recordIn(store: Store, namespace: string): Promise<NamespaceRecord | undefined> {
@@ -274,7 +238,7 @@ async function assertFit(
  * @throws CoordinatorError as the step; `namespace_moved` when a copy of the source was moved elsewhere meanwhile.
  */
 async function sealSource(options: MoveOptions, { source, storeId, stage, isRemade }: MovePlan): Promise<void> {
-  const { store, namespace, checkpointFile, isLossConfirmed = false } = options;
+  const { store, namespace, checkpointFile } = options;
   const step = sealing(options, source, storeId, stage === "done" || isRemade);
   const movedTo = textOfMove(step.seal);
   const read = checkpointFile.readable();
@@ -284,21 +248,21 @@ async function sealSource(options: MoveOptions, { source, storeId, stage, isRema
   const isSealed = stage === "done" && source.seal === step.seal;
   const { after } = isSealed ? { after: source } : await doStep(store, namespace, step, options);
   checkpointFile.note({ ...mergeCheckpoints(known, checkpointOf(after)), movedTo });
-  // A copy of the source may have been moved meanwhile: of two that are noted, at least the later one sees both.
+  // A copy of the source may have been moved meanwhile: of two that are noted, at least the later one sees both. What was given up is earlier.
   const others = checkpointFile.movesOf(source.storeId).filter((move) => move !== movedTo);
-  const another = others.find((move) => !isLossConfirmed || !isOfStore(move, storeId));
+  const another = others.find((move) => !isMovedFrom(movedToIn(move)?.storeId ?? "", storeId));
   if (another !== undefined) throw refused("MOVED", another, namespace);
 }
 
 /** @throws CoordinatorError as the step; `namespace_moved` when another process has done it. */
 async function sealDone(options: MoveOptions, { source, storeId, isRemade }: MovePlan): Promise<void> {
   // Where the new store is made again, the seal says so already, and must still be the same.
-  const step = { ...sealing(options, source, storeId, true), makesStore: !isRemade, isLossConfirmed: false };
+  const step = { ...sealing(options, source, storeId, true), makesStore: !isRemade };
   await doStep(options.store, options.namespace, step, options);
 }
 
 function sealing(
-  { target: { place }, checkpointFile, isLossConfirmed = false }: MoveOptions,
+  { target: { place }, checkpointFile }: MoveOptions,
   source: NamespaceRecord,
   storeId: string,
   isDone = false,
@@ -307,7 +271,8 @@ function sealing(
   const seal = isDone ? doneSeal(first) : first;
   const floor = checkpointFile.readable()?.ledgerId ?? 0;
   const bounds = { isSilenceAccepted: false, floor, generationMin: 0 };
-  return { step: "seal", storeId: source.storeId, ...bounds, seal, isLossConfirmed };
+  const replaces = isMovedSeal(source.seal) ? source.seal : undefined;
+  return { step: "seal", storeId: source.storeId, ...bounds, seal, replaces };
 }
 
 /** Returns how many leases there are. */
@@ -329,7 +294,7 @@ async function makeRecord(options: MoveOptions, { source, storeId, isRemade }: M
   const { namespace, target, nodeCount } = options;
   const { store, place, checkpointFile } = target;
   const isKnown = checkpointFile.laterStoresOf(source.storeId).includes(storeId);
-  if (isKnown && !isRemade) throw newStoreMissing(options, place);
+  if (isKnown && !isRemade) throw newStoreMissing(options, storeId, place);
   const { firstVersion, firstRun } = storeIdFields(storeId);
   checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation: 0, nodeCount });
   const { after } = await ofTarget(place, doStep(store, namespace, recovery(options, storeId), options));
