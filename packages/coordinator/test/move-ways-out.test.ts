@@ -3,6 +3,7 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import { Redis } from "ioredis";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
@@ -411,6 +412,18 @@ describe("a move to another place than the one it has begun for", () => {
       code: "namespace_moved",
       message: expect.stringContaining(`goes on as store ${storeId}`),
     });
+  });
+
+  test("goes on in the next version where the lost store may have reached the end of its own", async () => {
+    const { store, storeId } = await sourceIn();
+    const lostStoreId = nextStoreId(storeId, 1, Date.now(), RUN_MAX - 150_000);
+    await seal(store, storeId, movedSeal({ storeId: lostStoreId, place: TO }));
+    const third = memory();
+    await moveNamespace(moving(store, third, { to: THIRD, lostStoreId }));
+    expect(await third.readNamespace(NAMESPACE)).toMatchObject({ version: 2 });
+    // What a coordinator of the old store noted before stays on file.
+    fileAt(FROM).note({ ...checkpointOf(await store.readNamespace(NAMESPACE)), movedTo: `${lostStoreId}@${TO}` });
+    expect(fileAt(FROM).readable()?.movedTo).toMatch(THIRD);
   });
 
   test("is not sure that the new store was not made where only a checkpoint has that move: a copy may have been moved", async () => {

@@ -9,7 +9,7 @@ import type { Bounds } from "./clocks.js";
 import type { RecordAfter } from "./commands.js";
 import type { NamespaceRecord } from "./record.js";
 import { refused } from "./refusals.js";
-import { isMovedSeal, textOfMove } from "./store-id.js";
+import { isMovedSeal, latestFirst, textOfMove } from "./store-id.js";
 
 export interface Checkpoint {
   readonly storeId: string;
@@ -98,7 +98,7 @@ export function checkpointFields({ ledgerId, ...rest }: Checkpoint) {
 /** Returns the greater values of two checkpoints of one store, moved if one of them is; of two stores, the first checkpoint. */
 export function mergeCheckpoints(one: Checkpoint, other: Checkpoint): Checkpoint {
   if (one.storeId !== other.storeId) return one;
-  const movedTo = one.movedTo ?? other.movedTo;
+  const [movedTo] = latestFirst([one, other].flatMap((each) => each.movedTo ?? []));
   const movesTo = one.movesTo ?? other.movesTo;
   const move = movedTo !== undefined ? { movedTo } : movesTo !== undefined ? { movesTo } : {};
   return {

@@ -2,7 +2,7 @@
 import { runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
+import { BURST_RUNS, ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
 import type { Checkpoint } from "../guard/checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { NamespaceRecord } from "../guard/record.js";
@@ -37,7 +37,8 @@ function storeElsewhere(lost: string, initializedAtMs: number, untilMs: number):
   const id = storeIdFields(lost);
   for (let version = id.firstVersion; version <= VERSION_MAX; version++) {
     const firstRun = Math.max(ceilingAt(id, version, untilMs), 0) + 1;
-    if (firstRun < RUN_MAX) return nextStoreId(lost, version, initializedAtMs, firstRun);
+    // Its own ceiling, at which its record is made, must be in the version, too.
+    if (firstRun + 2 * BURST_RUNS < RUN_MAX) return nextStoreId(lost, version, initializedAtMs, firstRun);
   }
   throw new CoordinatorError(
     "run_space_exhausted",
