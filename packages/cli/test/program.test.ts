@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, serve, shell } from "../../../test/processes/command.js";
 import { done, embeddedStore, expectFailure, httpServer, jsonOf, NOWHERE } from "./commands-for-test.js";
@@ -177,8 +178,12 @@ test("init begins at the run it is given, and makes a namespace once", async () 
   const lists = ["init", "--store", store, "--namespace", "lists"];
   expect((await done(...lists, "--first-run", "200000")).stdout).toContain("first run  200000");
   await expectFailure(lists, 1, "namespace_exists");
+  const moved = ["init", "--store", store, "--namespace", "moved", "--first-run", "1/65548"];
+  expect((await done(...moved)).stdout).toContain("Runs below 1/65548 are never leased here");
   const { url } = await serve(store);
   await done("next", "--namespace", "lists", "--coordinator", url);
+  const first = (await done("next", "--namespace", "moved", "--coordinator", url)).stdout.trim();
+  expect(decodeCallNumber(first)).toMatchObject({ version: 1, run: 65548 });
   await expectFailure(["next", "--coordinator", url], 1, /`callnumber init --store sqlite:\S+ --namespace main`/);
   await expectFailure(["init", "--store", store], 1, "store_locked");
 });

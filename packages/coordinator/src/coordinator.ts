@@ -4,7 +4,6 @@
  * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
  * Guarantees: G6 (docs/guarantees.md).
  */
-import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   type Holder,
@@ -14,7 +13,7 @@ import {
   type ReportRequest,
   runOfLedgerId,
 } from "@callnumber/protocol/api";
-import { RUN_MAX } from "@callnumber/protocol/codec";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type {
   Alarm,
   InspectResponse,
@@ -27,6 +26,7 @@ import { CoordinatorError } from "./errors.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/clocks.js";
 import { moveUnfinished, namespaceLost } from "./guard/guard-state.js";
+import { newProofKey } from "./guard/lease-proof.js";
 import { NamespaceGuards, type ServedLedger, servedLedger } from "./guard/namespace-guards.js";
 import { doStep } from "./guard/namespace-steps.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
@@ -95,7 +95,8 @@ export interface LeaseOptions {
 }
 
 export interface InitOptions {
-  /** 1 to 2^30 - 1, default 1. Give an archive that already holds numbers a first run above all of them. */
+  /** 0 to 7, default 0, and 1 to 2^30 - 1, default 1. Give an archive that already holds numbers a first run above all of them. */
+  readonly firstVersion?: number;
   readonly firstRun?: number;
   /** By how many runs a second the run ceiling rises, 1 to 16, default 2. Never changes. */
   readonly rate?: number;
@@ -163,9 +164,10 @@ export class Coordinator {
    */
   async initNamespace(
     namespace: string,
-    { firstRun = 1, rate = RATE_DEFAULT, nodeCount = 1 }: InitOptions = {},
+    { firstVersion = 0, firstRun = 1, rate = RATE_DEFAULT, nodeCount = 1 }: InitOptions = {},
   ): Promise<NamespaceRecord> {
     assertNamespace(namespace);
+    assertWithin("firstVersion", firstVersion, 0, VERSION_MAX);
     assertWithin("firstRun", firstRun, 1, RUN_MAX);
     assertWithin("rate", rate, 1, RATE_MAX);
     assertWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
@@ -176,11 +178,10 @@ export class Coordinator {
       checkpoint === undefined ? moveUnfinished(namespace, checkpointFile) : namespaceLost(namespace, checkpoint);
     if (lost !== undefined && (await this.#store.read(namespace)).keys.record === "none") throw lost;
     await this.#preflight.assertFitFor({ namespace, nodeCount });
-    const storeId = newStoreId({ firstRun, initializedAtMs: this.#clock.now(), rate });
-    const proofKey = randomBytes(32).toString("hex");
-    const init = { step: "init", storeId, isSilenceAccepted: false, nodeCount, proofKey } as const;
+    const storeId = newStoreId({ firstVersion, firstRun, initializedAtMs: this.#clock.now(), rate });
+    const init = { step: "init", storeId, isSilenceAccepted: false, nodeCount, proofKey: newProofKey() } as const;
     await doStep(this.#store, namespace, init, this.#clock);
-    this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
+    this.#log.info({ namespace, storeId, firstVersion, firstRun, rate, nodeCount }, "init");
     return await this.#store.readNamespace(namespace);
   }
 
@@ -333,8 +334,7 @@ export class Coordinator {
   async #read(namespace: string) {
     assertNamespace(namespace);
     const guard = await this.#guards.of(namespace);
-    const record = await guard.showRecord();
-    return { guard, record, code: guard.state.code, shortageMs: guard.ceiling.shortageMs };
+    return { guard, record: await guard.showRecord(), code: guard.state.code, shortageMs: guard.ceiling.shortageMs };
   }
 
   /** A store on the coordinator's host shares its clock: only a holder can show that this clock is wrong. */

@@ -1,6 +1,7 @@
 /** `init`: makes a namespace, on the store itself. */
 import { RATE_DEFAULT, RATE_MAX } from "@callnumber/coordinator/internal";
 import { Coordinator, checkpointsOf, describeStore, type NamespaceRecord } from "@callnumber/coordinator/operator";
+import { type NamedRun, runName } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { runNameSchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";
@@ -17,17 +18,14 @@ import {
 } from "../store-options.js";
 
 interface Options extends StoreNamespaceOptions {
-  readonly firstRun: number;
+  readonly firstRun: NamedRun;
   readonly rate: number;
   readonly nodes: number;
   readonly ignoreFindings: readonly string[];
   readonly create?: boolean;
 }
 
-/** A namespace begins in version 0. */
-const firstRunSchema = runNameSchema
-  .refine(({ version = 0, run }) => version === 0 && run >= 1, `must be a whole number from 1 to ${RUN_MAX}`)
-  .transform(({ run }) => run);
+const firstRunSchema = runNameSchema.refine(({ run }) => run >= 1, `must be a whole number from 1 to ${RUN_MAX}`);
 
 export function makeCommand(): Command {
   const command = new Command("init")
@@ -44,7 +42,11 @@ export function makeCommand(): Command {
   const rate = "runs per second by which the run ceiling rises, 16,384 numbers each; never changes";
   return addActingOptions(command, [
     switchOption("create", "make the file of the default store; not needed with --store"),
-    checkedOption("--first-run <run>", "the first run to lease", firstRunSchema).default(1),
+    checkedOption(
+      "--first-run <run>",
+      "the first run to lease, such as 200000, or 1/65548 (version/run)",
+      firstRunSchema,
+    ).default({ run: 1 }, "1"),
     checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),
     nodesOption("data nodes that could be promoted: the master and its replicas").default(1),
     ignoreFindingsOption(),
@@ -63,7 +65,8 @@ async function init(options: Options, command: Command): Promise<void> {
   try {
     const { checkpointFileOf } = checkpoints;
     const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf, overrides });
-    const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
+    const { version: firstVersion = 0, run } = firstRun;
+    const record = await coordinator.initNamespace(namespace, { firstVersion, firstRun: run, rate, nodeCount: nodes });
     // The key of the lease proofs is secret.
     const { proofKey: _, ...rest } = record;
     if (options.json) printJson({ store: describeStore(address), ...rest });
@@ -74,14 +77,18 @@ async function init(options: Options, command: Command): Promise<void> {
 }
 
 /** What the operator of a new namespace must know. */
-export function formatNewNamespace({ namespace, storeId, firstRun }: NamespaceRecord, store: string): string {
+export function formatNewNamespace(
+  { namespace, storeId, firstVersion, firstRun }: NamespaceRecord,
+  store: string,
+): string {
+  const first = runName(firstVersion, firstRun);
   return [
     `Made namespace "${namespace}" in ${store}`,
     `  store id   ${storeId}`,
-    `  first run  ${firstRun}`,
+    `  first run  ${first}`,
     "Store the store id with your archive and give it to the importers (expectedStoreId): they then reject any other store.",
-    firstRun === 1
+    firstVersion === 0 && firstRun === 1
       ? "If an archive already holds call numbers of this namespace, stop here: its runs begin at 1 too. Find its store, or init with --first-run."
-      : `Runs below ${firstRun} are never leased here.`,
+      : `Runs below ${first} are never leased here.`,
   ].join("\n");
 }

@@ -2,12 +2,17 @@
  * Lease proofs: evidence that this store leased a run, by which a copy of the store is detected.
  * Guarantees: G7 (docs/guarantees.md).
  */
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
 import { type Holder, ledgerIdOf, runName, runOfLedgerId } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Checkpoint } from "./checkpoint.js";
 import type { NamespaceRecord } from "./record.js";
+
+/** Returns a new key for a record. */
+export function newProofKey(): string {
+  return randomBytes(32).toString("hex");
+}
 
 /**
  * Makes lease proofs: evidence that this store leased a run. A run without one is a claim that any client could make, and would let it stop all
