@@ -3,6 +3,7 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { Redis } from "ioredis";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -53,6 +54,11 @@ function moving(source: Store, target: Store, { from = FROM, to = TO, ...own }: 
 
 const OPTIONS = { bounds: SHORT_BOUNDS, nodeCount: 1, pageLeaseCount: 3 };
 type MovingOptions = Partial<MoveOptions> & { readonly from?: string; readonly to?: string };
+
+/** What a coordinator of the store knows when it starts. */
+async function guardOf(store: Store, checkpointFile: CheckpointFile) {
+  return await NamespaceGuard.open({ store, namespace: NAMESPACE, checkpointFile, bounds: SHORT_BOUNDS });
+}
 
 function recovering(store: Store, url: string, storeId?: string): RecoverOptions {
   const watching = { watchMs: 0, pause: async () => {}, isClockChecked: false };
@@ -410,8 +416,25 @@ describe("a move to another place than the one it has begun for", () => {
     });
     await expect(planRecovery(recovering(memory(), TO))).rejects.toMatchObject({
       code: "namespace_moved",
-      message: expect.stringContaining(`goes on as store ${storeId}`),
+      movedTo: `${storeId}@${THIRD}`,
     });
+    // Nor is it leased from, nor does it ask to be recovered, where the later one is known.
+    await expect(guardOf(first, fileAt(TO))).resolves.toMatchObject({ state: { code: "namespace_moved" } });
+    await expect(guardOf(memory(), fileAt(TO))).rejects.toMatchObject({ code: "namespace_moved" });
+    expect(await recordFindings(first, checkpointsOf(parseStoreUrl(TO), folder))).toMatchObject([
+      { code: "namespace_moved" },
+    ]);
+  });
+
+  test("asks for the clocks where a checkpoint has a run of the lost store above its ceiling", async () => {
+    const { store, newStoreId } = await sealedSource();
+    fileAt(TO).note({ storeId: newStoreId, ledgerId: ledgerIdOf(1, 200_000), generation: 0, nodeCount: 1 });
+    for (const own of [{ to: THIRD }, {}]) {
+      const { seal: before } = await store.readNamespace(NAMESPACE);
+      const target = moving(store, memory(), { ...own, lostStoreId: newStoreId });
+      await expect(moveNamespace(target)).rejects.toMatchObject({ code: "manual_recovery_required" });
+      expect(await store.readNamespace(NAMESPACE)).toMatchObject({ seal: before });
+    }
   });
 
   test("goes on in the next version where the lost store may have reached the end of its own", async () => {

@@ -439,7 +439,9 @@ describe("after a move", () => {
     };
     const plan = await planRecovery(options);
     expect(plan.possibleAtMs).toBeNull();
-    expect((await recoverNamespace(options, plan)).after).toMatchObject({ version: 1, highWaterMark: plan.target });
+    const { version, highWaterMark } = (await recoverNamespace(options, plan)).after;
+    expect(version).toBe(1);
+    expect(highWaterMark).toBeGreaterThanOrEqual(plan.target);
     const runs = runsOf([...leases, before, await leaseQuickly(emptied)]);
     expect(new Set(runs).size).toBe(runs.length);
   });

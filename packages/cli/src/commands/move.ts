@@ -62,7 +62,7 @@ export function makeCommand(): Command {
     ignoreFindingsOption(),
     checkpointDirOption(),
     confirmClockOption(),
-    checkedOption("--confirm-loss <store-id>", "a new store that runs nowhere: make it again, or one at another place"),
+    checkedOption("--confirm-loss <id>", "id of a new store that runs nowhere: make it again, or one at another place"),
     switchOption("apply", "move the namespaces"),
     urlFileOption("to"),
   ]);

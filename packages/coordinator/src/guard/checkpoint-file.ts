@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateDirectory } from "../platform/private-file.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, type MoveHere, mergeCheckpoints } from "./checkpoint.js";
-import { isMovedFrom, latestFirst, movedToIn } from "./store-id.js";
+import { isMovedFrom, isMoveFrom, latestFirst, movedToIn } from "./store-id.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are merged and removed. */
@@ -269,14 +269,16 @@ function movesTo(folder: string, { url }: StorePlace): readonly (MoveHere & Pick
   });
 }
 
+/** Also those of the stores between, and of one that gave this one up. */
 function movesOf(folder: string, namespace: string, storeId: string): readonly string[] {
-  const own = checkpointsIn(folder, namespace).filter((noted) => noted.storeId === storeId);
+  const all = checkpointsIn(folder, namespace);
+  const own = all.filter((noted) => noted.storeId === storeId || isMoveFrom(storeId, noted.movedTo));
   return latestFirst(own.flatMap(({ movedTo }) => movedTo ?? []));
 }
 
-function laterStoresOf(folder: string, namespace: string, storeId: string): readonly string[] {
-  const known = new Set(checkpointsIn(folder, namespace).map((noted) => noted.storeId));
-  return [...known].filter((other) => isMovedFrom(storeId, other));
+function laterStoresOf(folder: string, namespace: string, storeId: string): readonly Checkpoint[] {
+  const later = checkpointsIn(folder, namespace).filter((noted) => isMovedFrom(storeId, noted.storeId));
+  return later.sort((one, other) => other.ledgerId - one.ledgerId);
 }
 
 /** Of every place, since a store that comes back under another address is the same store. Damaged files show no store. */

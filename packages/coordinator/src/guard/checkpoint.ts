@@ -44,10 +44,10 @@ export interface CheckpointFile {
   note(checkpoint: Checkpoint): void;
   /** Returns the moves to here, as the checkpoints of their sources have them, whether they were finished or not. */
   movesHere(): readonly MoveHere[];
-  /** Returns the moves of a store as its seals have them, the latest first, one unless one was given up: noted at whatever address it had then. */
+  /** Returns where a store was moved to, as seals have it, the latest first, also after further moves: noted at whatever address it had then. */
   movesOf(storeId: string): readonly string[];
-  /** Returns the ids of the stores that a store became by moves, as far as one was made, or is being made, at any place. */
-  laterStoresOf(storeId: string): readonly string[];
+  /** Returns the checkpoints of the stores that a store became by moves, the latest first, as far as one was made, or is being made, at any place. */
+  laterStoresOf(storeId: string): readonly Checkpoint[];
   close(): void;
 }
 

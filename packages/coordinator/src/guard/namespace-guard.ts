@@ -132,7 +132,7 @@ export class NamespaceGuard {
       const cause =
         read === undefined
           ? asMoveUnfinished(error, namespace, checkpointFile)
-          : asNamespaceLost(error, namespace, read);
+          : asNamespaceLost(error, namespace, read === CORRUPT ? read : withMove(read, checkpointFile));
       throw known === undefined ? cause : withCheckpoint(cause, known);
     });
     if (known !== undefined && known.storeId !== record.storeId) throw refused("FOREIGN", record.storeId, namespace);

@@ -51,6 +51,11 @@ export function isMovedFrom(earlier: string, later: string): boolean {
   return isSameUuid && one !== undefined && other !== undefined && firstLedgerIdOf(one) < firstLedgerIdOf(other);
 }
 
+/** Whether a seal's text names a store that this one became. */
+export function isMoveFrom(storeId: string, text = ""): boolean {
+  return isMovedFrom(storeId, movedToIn(text)?.storeId ?? "");
+}
+
 function firstLedgerIdOf({ firstVersion, firstRun }: StoreIdFields): number {
   return ledgerIdOf(firstVersion, firstRun);
 }

@@ -59,7 +59,7 @@ export async function planAdvance(options: AdvanceOptions): Promise<AdvancePlan>
   const [movedTo] = checkpointFile.movesOf(storeId);
   if (movedTo !== undefined) throw refused("MOVED", movedTo, namespace);
   const [later] = checkpointFile.laterStoresOf(storeId);
-  if (later !== undefined) throw movedOn(namespace, later);
+  if (later !== undefined) throw movedOn(namespace, later.storeId);
   const { usedShare, runsLeft, callNumbersLeft, ceilingEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
     seen !== undefined && (seen.ledgerId > ledgerIdOf(version, highWaterMark) || seen.generation > generation);

@@ -1,5 +1,5 @@
 /** The id of the new store of a move: none of the numbers that it leases can be one of the old store, or of a new one that was given up. */
-import { runOfLedgerId } from "@callnumber/protocol/api";
+import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { BURST_RUNS, ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
@@ -22,19 +22,32 @@ export function storeIdOf(
   source: NamespaceRecord,
   known: Checkpoint | undefined,
   begun: BegunMove | undefined,
+  later: readonly Checkpoint[],
 ): string {
   if (begun === undefined) return newStoreOf(source, known, options);
   if (!begun.isElsewhere) return begun.storeId;
   const { now = Date.now, bounds = DEFAULT_BOUNDS } = options;
-  return storeElsewhere(begun.storeId, now(), Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs);
+  const leased = later.filter((each) => each.storeId === begun.storeId).map(({ ledgerId }) => ledgerId);
+  const untilMs = Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs;
+  return storeElsewhere(begun.storeId, Math.max(0, ...leased), now(), untilMs);
 }
 
 /**
  * Returns the id of a new store at another place: it begins above all that the lost one can have leased until then, by its run ceiling.
- * @throws CoordinatorError `run_space_exhausted`.
+ * `leasedId`: the greatest ledger id that a checkpoint has of it. @throws CoordinatorError `run_space_exhausted`; `manual_recovery_required`
+ *   where that is above the ceiling.
  */
-function storeElsewhere(lost: string, initializedAtMs: number, untilMs: number): string {
+function storeElsewhere(lost: string, leasedId: number, initializedAtMs: number, untilMs: number): string {
   const id = storeIdFields(lost);
+  const { version: leasedVersion, run } = runOfLedgerId(leasedId);
+  const possibleAtMs = leasedId === 0 ? 0 : whenCeilingReaches(id, leasedVersion, run);
+  if (possibleAtMs > untilMs) {
+    throw new CoordinatorError(
+      "manual_recovery_required",
+      `a checkpoint has run ${nameOfLedgerId(leasedId)} of store ${lost}, above its run ceiling: a clock was ahead, or this one is behind. ` +
+        `Nothing was changed. Set the clocks right, or run the same after ${new Date(possibleAtMs).toISOString()}`,
+    );
+  }
   for (let version = id.firstVersion; version <= VERSION_MAX; version++) {
     const firstRun = Math.max(ceilingAt(id, version, untilMs), 0) + 1;
     // Its own ceiling, at which its record is made, must be in the version, too.

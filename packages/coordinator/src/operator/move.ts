@@ -11,13 +11,13 @@
  *
  * Guarantees: G13 (docs/guarantees.md).
  */
-import { randomBytes } from "node:crypto";
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import { type Checkpoint, type CheckpointFile, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
 import { hasItsEpoch } from "../guard/checks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
 import { asNamespaceLost } from "../guard/guard-state.js";
+import { newProofKey } from "../guard/lease-proof.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
 import { assertFitFor } from "../guard/preflight.js";
@@ -118,7 +118,8 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   if (source.phase === PHASES.sealed && !isMovedSeal(source.seal)) throw refused("FORKED", "0", namespace);
   const begun = moveBegun(source, checkpointFile.movesOf(source.storeId), options);
   assertClockIsChecked(source, options);
-  const storeId = storeIdOf(options, source, known, begun);
+  const later = checkpointFile.laterStoresOf(source.storeId);
+  const storeId = storeIdOf(options, source, known, begun, later);
   if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
     throw new TypeError(
       `the new store's address is too long to be kept in the old store's seal: ${target.place.slice(0, 60)}…`,
@@ -129,11 +130,11 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   // A source that has forgotten its seal, or may have gone back since, can't say whether the move was done.
   const isSure =
     begun === undefined || (textOfMove(source.seal) === begun.text && hasItsEpoch(await store.read(namespace)));
-  const later = checkpointFile.laterStoresOf(source.storeId);
   // No readable note of the move is left, but the store that it became; or that one was moved on.
-  const another = later.find((id) => begun === undefined || isMovedFrom(begun.storeId, id));
-  if (found === undefined && another !== undefined) throw movedOn(namespace, another);
-  const mayBeDone = begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || later.includes(storeId);
+  const another = later.find((each) => begun === undefined || isMovedFrom(begun.storeId, each.storeId));
+  if (found === undefined && another !== undefined) throw movedOn(namespace, another.storeId);
+  const mayBeDone =
+    begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || later.some((each) => each.storeId === storeId);
   const isRemade = found === undefined && mayBeDone;
   const isRefused = isRemade && options.lostStoreId !== begun?.storeId;
   const at = { place: target.place, found, checkpoint };
@@ -293,7 +294,7 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
 async function makeRecord(options: MoveOptions, { source, storeId, isRemade }: MovePlan): Promise<void> {
   const { namespace, target, nodeCount } = options;
   const { store, place, checkpointFile } = target;
-  const isKnown = checkpointFile.laterStoresOf(source.storeId).includes(storeId);
+  const isKnown = checkpointFile.laterStoresOf(source.storeId).some((each) => each.storeId === storeId);
   if (isKnown && !isRemade) throw newStoreMissing(options, storeId, place);
   const { firstVersion, firstRun } = storeIdFields(storeId);
   checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation: 0, nodeCount });
@@ -301,7 +302,9 @@ async function makeRecord(options: MoveOptions, { source, storeId, isRemade }: M
   checkpointFile.note(checkpointOf(after));
 }
 
-function recovery({ nodeCount }: MoveOptions, storeId: string): RecoverStep {
-  const proofKey = randomBytes(32).toString("hex");
-  return { step: "recover", storeId, isSilenceAccepted: false, floor: 0, generationMin: 0, nodeCount, proofKey };
+function recovery({ nodeCount, target: { checkpointFile } }: MoveOptions, storeId: string): RecoverStep {
+  const proofKey = newProofKey();
+  const known = checkpointFile.readable();
+  const floor = known?.storeId === storeId ? known.ledgerId : 0;
+  return { step: "recover", storeId, isSilenceAccepted: false, floor, generationMin: 0, nodeCount, proofKey };
 }

@@ -3,7 +3,6 @@
  * nothing. The recovery writes the record at the run ceiling, above everything that was ever leased; the next coordinator claims, waits for the
  * quorum and confirms, as in every recovery.
  */
-import { randomBytes } from "node:crypto";
 import {
   type CommandOptions,
   commandLine,
@@ -21,6 +20,7 @@ import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
 import type { Outcome } from "../guard/commands.js";
 import { moveUnfinished } from "../guard/guard-state.js";
+import { newProofKey } from "../guard/lease-proof.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
 import { assertFitFor } from "../guard/preflight.js";
@@ -151,8 +151,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   // From the first version of the new store on, a coordinator that knows of no move would lease its runs.
   const takenBy = moves.find((moved) => target >= RUN_MAX || version >= firstVersionOf(moved));
   if (takenBy !== undefined) throw movedElsewhere(namespace, takenBy);
-  const later = checkpointFile.laterStoresOf(storeId).find((each) => version >= storeIdFields(each).firstVersion);
-  if (later !== undefined) throw movedOn(namespace, later);
+  const laterOnes = checkpointFile.laterStoresOf(storeId);
+  const later = laterOnes.find((each) => version >= storeIdFields(each.storeId).firstVersion);
+  if (later !== undefined) throw movedOn(namespace, later.storeId);
   return {
     namespace,
     storeId,
@@ -206,7 +207,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     floor: greatestOf(plan.floors).ledgerId,
     generationMin: plan.checkpoint?.generation ?? 0,
     nodeCount: plan.nodeCount,
-    proofKey: randomBytes(32).toString("hex"),
+    proofKey: newProofKey(),
   } as const;
   const outcome = await doStep(store, namespace, command, options).catch((error: unknown) => {
     // The store knows neither where a run is known from, nor the way on.
