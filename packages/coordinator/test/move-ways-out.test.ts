@@ -414,21 +414,45 @@ describe("a move to another place than the one it has begun for", () => {
     await expect(moveNamespace(moving(store, first, { lostStoreId: storeId }))).rejects.toMatchObject({
       code: "namespace_exists",
     });
-    await expect(planRecovery(recovering(memory(), TO))).rejects.toMatchObject({
-      code: "namespace_moved",
-      movedTo: `${storeId}@${THIRD}`,
-    });
+    const moved = { code: "namespace_moved", message: expect.stringContaining(`goes on as store ${storeId}`) };
+    await expect(planRecovery(recovering(memory(), TO))).rejects.toMatchObject(moved);
     // Nor is it leased from, nor does it ask to be recovered, where the later one is known.
-    await expect(guardOf(first, fileAt(TO))).resolves.toMatchObject({ state: { code: "namespace_moved" } });
-    await expect(guardOf(memory(), fileAt(TO))).rejects.toMatchObject({ code: "namespace_moved" });
+    await expect(guardOf(first, fileAt(TO))).rejects.toMatchObject(moved);
+    await expect(guardOf(memory(), fileAt(TO))).rejects.toMatchObject(moved);
     expect(await recordFindings(first, checkpointsOf(parseStoreUrl(TO), folder))).toMatchObject([
       { code: "namespace_moved" },
     ]);
   });
 
+  test("begins above the store that is given up also where nothing else shows that one", async () => {
+    const { store, storeId } = await sourceIn();
+    const lostStoreId = nextStoreId(storeId, 1, Date.now() + 1000 * 86_400_000, 5000);
+    const { storeId: made } = await moveNamespace(moving(store, memory(), { to: THIRD, lostStoreId }));
+    expect(storeIdFields(made)).toMatchObject({ firstVersion: 1, firstRun: 5001 });
+  });
+
+  test("is not made by an older store than the one that moved there", async () => {
+    const { store, newStoreId } = await sealedSource();
+    const second = memory();
+    await moveNamespace(moving(store, second));
+    const third = nextStoreId(newStoreId, 2, Date.now());
+    fileAt(TO).note({ ...checkpointOf(await second.readNamespace(NAMESPACE)), movedTo: `${third}@${THIRD}` });
+    const before = await store.readNamespace(NAMESPACE);
+    for (const lostStoreId of [undefined, newStoreId]) {
+      for (const to of [TO, THIRD]) {
+        await expect(moveNamespace(moving(store, memory(), { to, lostStoreId }))).rejects.toMatchObject({
+          code: "namespace_moved",
+        });
+      }
+    }
+    expect((await store.readNamespace(NAMESPACE)).seal).toBe(before.seal);
+  });
+
   test("asks for the clocks where a checkpoint has a run of the lost store above its ceiling", async () => {
     const { store, newStoreId } = await sealedSource();
-    fileAt(TO).note({ storeId: newStoreId, ledgerId: ledgerIdOf(1, 200_000), generation: 0, nodeCount: 1 });
+    // As a coordinator noted it that had another name of its host.
+    const there = "redis://127.0.0.1:6399/0";
+    fileAt(there).note({ storeId: newStoreId, ledgerId: ledgerIdOf(1, 200_000), generation: 0, nodeCount: 1 });
     for (const own of [{ to: THIRD }, {}]) {
       const { seal: before } = await store.readNamespace(NAMESPACE);
       const target = moving(store, memory(), { ...own, lostStoreId: newStoreId });

@@ -22,8 +22,16 @@ import {
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateDirectory } from "../platform/private-file.js";
-import { type Checkpoint, type CheckpointFile, CORRUPT, type MoveHere, mergeCheckpoints } from "./checkpoint.js";
-import { isMovedFrom, isMoveFrom, latestFirst, movedToIn } from "./store-id.js";
+import {
+  type Checkpoint,
+  type CheckpointFile,
+  CORRUPT,
+  laterStoresIn,
+  type MoveHere,
+  mergeCheckpoints,
+  movesIn,
+} from "./checkpoint.js";
+import { movedToIn } from "./store-id.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are merged and removed. */
@@ -120,8 +128,8 @@ export function openCheckpointFile({
         latest = checkpoint;
         write(textOf({ namespace, checkpoint, at, from: place.url }), textOfMoveIn(checkpoint) !== undefined);
       }),
-    movesOf: (storeId) => usable(() => movesOf(folder, namespace, storeId)),
-    laterStoresOf: (storeId) => usable(() => laterStoresOf(folder, namespace, storeId)),
+    movesOf: (storeId) => usable(() => movesIn(checkpointsIn(folder, namespace), storeId)),
+    laterStoresOf: (storeId) => usable(() => laterStoresIn(checkpointsIn(folder, namespace), storeId)),
     movesHere: () => usable(() => movesTo(folder, place).filter((move) => move.namespace === namespace)),
     close: () => {
       if (!hasFile) return;
@@ -264,21 +272,9 @@ function movesTo(folder: string, { url }: StorePlace): readonly (MoveHere & Pick
     const { namespace, checkpoint, from } = noted;
     const { place, storeId } = movedToIn(textOfMoveIn(checkpoint) ?? "") ?? {};
     if (place !== url || storeId === undefined) return [];
-    const [latest] = movesOf(folder, namespace, checkpoint.storeId);
+    const [latest] = movesIn(checkpointsIn(folder, namespace), checkpoint.storeId);
     return latest !== undefined && movedToIn(latest)?.place !== url ? [] : [{ namespace, from, storeId }];
   });
-}
-
-/** Also those of the stores between, and of one that gave this one up. */
-function movesOf(folder: string, namespace: string, storeId: string): readonly string[] {
-  const all = checkpointsIn(folder, namespace);
-  const own = all.filter((noted) => noted.storeId === storeId || isMoveFrom(storeId, noted.movedTo));
-  return latestFirst(own.flatMap(({ movedTo }) => movedTo ?? []));
-}
-
-function laterStoresOf(folder: string, namespace: string, storeId: string): readonly Checkpoint[] {
-  const later = checkpointsIn(folder, namespace).filter((noted) => isMovedFrom(storeId, noted.storeId));
-  return later.sort((one, other) => other.ledgerId - one.ledgerId);
 }
 
 /** Of every place, since a store that comes back under another address is the same store. Damaged files show no store. */

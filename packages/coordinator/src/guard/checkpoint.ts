@@ -9,7 +9,7 @@ import type { Bounds } from "./clocks.js";
 import type { RecordAfter } from "./commands.js";
 import type { NamespaceRecord } from "./record.js";
 import { refused } from "./refusals.js";
-import { isMovedSeal, latestFirst, textOfMove } from "./store-id.js";
+import { byMoves, isMovedFrom, isMovedSeal, latestFirst, movedToIn, textOfMove } from "./store-id.js";
 
 export interface Checkpoint {
   readonly storeId: string;
@@ -35,6 +35,9 @@ export interface MoveHere {
   readonly storeId: string;
 }
 
+/** `ledgerId`: the greatest that is known of it; 0 where it was perhaps never made. */
+export type LaterStore = Pick<Checkpoint, "storeId" | "ledgerId">;
+
 export interface CheckpointFile {
   /** Returns the last checkpoint of this coordinator or another one on this machine; undefined for none. */
   read(): Checkpoint | typeof CORRUPT | undefined;
@@ -44,10 +47,10 @@ export interface CheckpointFile {
   note(checkpoint: Checkpoint): void;
   /** Returns the moves to here, as the checkpoints of their sources have them, whether they were finished or not. */
   movesHere(): readonly MoveHere[];
-  /** Returns where a store was moved to, as seals have it, the latest first, also after further moves: noted at whatever address it had then. */
+  /** Returns the moves of a store as its seals have them, the latest first, one unless one was given up: noted at whatever address it had then. */
   movesOf(storeId: string): readonly string[];
-  /** Returns the checkpoints of the stores that a store became by moves, the latest first, as far as one was made, or is being made, at any place. */
-  laterStoresOf(storeId: string): readonly Checkpoint[];
+  /** Returns the stores that a store became by moves, or that gave it up, the latest first, as far as checkpoints of any place have them. */
+  laterStoresOf(storeId: string): readonly LaterStore[];
   close(): void;
 }
 
@@ -88,6 +91,26 @@ export function checkpointOf({
 }: RecordSeen): Checkpoint {
   const movedTo = isMovedSeal(seal) ? { movedTo: textOfMove(seal) } : {};
   return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount, ...movedTo };
+}
+
+/** Returns the moves that checkpoints have of a store, the latest first. */
+export function movesIn(checkpoints: readonly Checkpoint[], storeId: string): readonly string[] {
+  const own = checkpoints.filter((noted) => noted.storeId === storeId);
+  return latestFirst(own.flatMap(({ movedTo }) => movedTo ?? []));
+}
+
+/** Returns the later stores that checkpoints have of a store, the latest first. Of one that only a note of a move has, no run is known. */
+export function laterStoresIn(checkpoints: readonly Checkpoint[], storeId: string): readonly LaterStore[] {
+  const known = checkpoints.flatMap(({ movedTo = "", ...noted }) => {
+    const became = movedToIn(movedTo)?.storeId;
+    return became === undefined ? [noted] : [noted, { storeId: became, ledgerId: 0 }];
+  });
+  return known.filter((each) => isMovedFrom(storeId, each.storeId)).sort(byMoves);
+}
+
+/** Returns the store of a checkpoint, and the version that it had reached. */
+export function versionIn({ storeId, ledgerId }: Checkpoint) {
+  return { storeId, version: runOfLedgerId(ledgerId).version };
 }
 
 /** Returns a checkpoint as operators read it. */

@@ -28,6 +28,7 @@ import {
   isAttended,
   isSameCheckpoint,
   mergeCheckpoints,
+  versionIn,
   withMove,
 } from "./checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./clocks.js";
@@ -35,6 +36,7 @@ import type { LeaseStep, Outcome, StepCommand } from "./commands.js";
 import {
   asMoveUnfinished,
   asNamespaceLost,
+  assertLatest,
   type GuardState,
   isRecoverable,
   RecoveryReport,
@@ -129,13 +131,15 @@ export class NamespaceGuard {
     const read = checkpointFile.read();
     const known = checkpointFile.readable();
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
+      if (known !== undefined) assertLatest(namespace, versionIn(known), checkpointFile);
       const cause =
         read === undefined
           ? asMoveUnfinished(error, namespace, checkpointFile)
-          : asNamespaceLost(error, namespace, read === CORRUPT ? read : withMove(read, checkpointFile));
+          : asNamespaceLost(error, namespace, read);
       throw known === undefined ? cause : withCheckpoint(cause, known);
     });
     if (known !== undefined && known.storeId !== record.storeId) throw refused("FOREIGN", record.storeId, namespace);
+    assertLatest(namespace, record, checkpointFile);
     // Of a store that has a checkpoint here, another one is not moved here: `move` would have refused.
     const stray = known === undefined ? strayStore(namespace, record.storeId, checkpointFile) : undefined;
     if (stray !== undefined) throw stray;

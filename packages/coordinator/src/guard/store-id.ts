@@ -51,9 +51,9 @@ export function isMovedFrom(earlier: string, later: string): boolean {
   return isSameUuid && one !== undefined && other !== undefined && firstLedgerIdOf(one) < firstLedgerIdOf(other);
 }
 
-/** Whether a seal's text names a store that this one became. */
-export function isMoveFrom(storeId: string, text = ""): boolean {
-  return isMovedFrom(storeId, movedToIn(text)?.storeId ?? "");
+/** Sorts stores: the one that the others became first. */
+export function byMoves(one: { readonly storeId: string }, other: { readonly storeId: string }): number {
+  return Number(isMovedFrom(one.storeId, other.storeId)) - Number(isMovedFrom(other.storeId, one.storeId));
 }
 
 function firstLedgerIdOf({ firstVersion, firstRun }: StoreIdFields): number {

@@ -11,13 +11,13 @@ import { CoordinatorError } from "../errors.js";
 import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { AdvanceStep, Outcome } from "../guard/commands.js";
+import { movedOn } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep } from "../guard/namespace-steps.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { USED_SHARES } from "../status/alarms.js";
 import { runSpaceOf } from "../status/status.js";
-import { movedOn } from "./move-refusals.js";
 
 export interface AdvanceOptions extends NamespaceGuardOptions {
   /** The operator gives up what is left of the version. */

@@ -2,8 +2,8 @@
 import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { BURST_RUNS, ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
-import type { Checkpoint } from "../guard/checkpoint.js";
+import { BURST_RUNS, ceilingAt, firstRunOf, whenCeilingReaches } from "../guard/ceiling.js";
+import type { Checkpoint, LaterStore } from "../guard/checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { movedToIn, nextStoreId, storeIdFields } from "../guard/store-id.js";
@@ -16,20 +16,21 @@ interface MoveClock {
   readonly bounds?: Bounds;
 }
 
-/** Returns the id that the new store gets, or has got. */
-export function storeIdOf(
-  options: MoveClock,
-  source: NamespaceRecord,
-  known: Checkpoint | undefined,
-  begun: BegunMove | undefined,
-  later: readonly Checkpoint[],
-): string {
+/** What a move has found. */
+interface Found {
+  readonly source: NamespaceRecord;
+  readonly known: Checkpoint | undefined;
+  readonly begun: BegunMove | undefined;
+  readonly later: readonly LaterStore[];
+}
+
+/** Returns the id that the new store gets, or has got. `seenMs`: the latest time that the source shows. */
+export function storeIdOf(options: MoveClock, seenMs: number, { source, known, begun, later }: Found): string {
   if (begun === undefined) return newStoreOf(source, known, options);
   if (!begun.isElsewhere) return begun.storeId;
   const { now = Date.now, bounds = DEFAULT_BOUNDS } = options;
   const leased = later.filter((each) => each.storeId === begun.storeId).map(({ ledgerId }) => ledgerId);
-  const untilMs = Math.max(now(), source.changedAtMs) + 2 * bounds.epsMs;
-  return storeElsewhere(begun.storeId, Math.max(0, ...leased), now(), untilMs);
+  return storeElsewhere(begun.storeId, Math.max(0, ...leased), now(), Math.max(now(), seenMs) + 2 * bounds.epsMs);
 }
 
 /**
@@ -49,7 +50,7 @@ function storeElsewhere(lost: string, leasedId: number, initializedAtMs: number,
     );
   }
   for (let version = id.firstVersion; version <= VERSION_MAX; version++) {
-    const firstRun = Math.max(ceilingAt(id, version, untilMs), 0) + 1;
+    const firstRun = Math.max(ceilingAt(id, version, untilMs), firstRunOf(id, version)) + 1;
     // Its own ceiling, at which its record is made, must be in the version, too.
     if (firstRun + 2 * BURST_RUNS < RUN_MAX) return nextStoreId(lost, version, initializedAtMs, firstRun);
   }

@@ -50,17 +50,21 @@ export interface BegunMove extends MovedTo {
  * @throws CoordinatorError `namespace_moved` to another place, unless the operator knows that this new store runs nowhere.
  */
 export function moveBegun(
-  { seal }: NamespaceRecord,
+  { storeId: from, seal }: NamespaceRecord,
   noted: readonly string[],
   options: TypedMove & { readonly target: { readonly place: string }; readonly lostStoreId?: string | undefined },
 ): BegunMove | undefined {
   const { namespace, target } = options;
   const [text] = latestFirst([...noted, ...(isMovedSeal(seal) ? [textOfMove(seal)] : [])]);
+  const move = movedToIn(text ?? "");
+  const { lostStoreId = "" } = options;
+  // Nothing else may be left that shows the store which the operator names.
+  if (isMovedFrom(move?.storeId ?? from, lostStoreId))
+    return { storeId: lostStoreId, place: "", text: "", isElsewhere: true };
   if (text === undefined) return undefined;
-  const move = movedToIn(text);
   if (move === undefined) throw refused("MOVED", text, namespace);
   const isElsewhere = move.place !== target.place;
-  if (!isElsewhere || options.lostStoreId === move.storeId) return { ...move, text, isElsewhere };
+  if (!isElsewhere || lostStoreId === move.storeId) return { ...move, text, isElsewhere };
   const { code, message } = refused("MOVED", text, namespace);
   const again = confirming(options, move.storeId, urlOfPlace(target.place));
   throw new CoordinatorError(code, `${message}. Only if that store ${IF_LOST}, take this place: \`${again}\``, {
@@ -115,14 +119,6 @@ export function newStoreMissing(move: TypedMove, storeId: string, place: string)
     "namespace_lost",
     `namespace "${move.namespace}" may be in a new store at ${place} already, and is not there. If that store runs under another address, start ` +
       `it there: made again, it would repeat numbers. Only if it ${IF_LOST}, run \`${confirming(move, storeId, urlOfPlace(place))}\``,
-  );
-}
-
-/** The error for a store that goes on as a later one than is asked for. */
-export function movedOn(namespace: string, storeId: string): CoordinatorError {
-  return new CoordinatorError(
-    "namespace_moved",
-    `namespace "${namespace}" was moved, and goes on as store ${storeId}, as a checkpoint has it. Use that store (--store). Nothing was changed`,
   );
 }
 

@@ -13,10 +13,16 @@
  */
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
-import { type Checkpoint, type CheckpointFile, checkpointOf, mergeCheckpoints } from "../guard/checkpoint.js";
+import {
+  type Checkpoint,
+  type CheckpointFile,
+  checkpointOf,
+  type LaterStore,
+  mergeCheckpoints,
+} from "../guard/checkpoint.js";
 import { hasItsEpoch } from "../guard/checks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
-import { asNamespaceLost } from "../guard/guard-state.js";
+import { asNamespaceLost, movedOn } from "../guard/guard-state.js";
 import { newProofKey } from "../guard/lease-proof.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
@@ -44,7 +50,6 @@ import {
   assertNodeCount,
   assertWhole,
   moveBegun,
-  movedOn,
   newStoreMissing,
   ofTarget,
 } from "./move-refusals.js";
@@ -119,7 +124,13 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const begun = moveBegun(source, checkpointFile.movesOf(source.storeId), options);
   assertClockIsChecked(source, options);
   const later = checkpointFile.laterStoresOf(source.storeId);
-  const storeId = storeIdOf(options, source, known, begun, later);
+  const observed = await store.read(namespace);
+  const storeId = storeIdOf(options, Math.max(source.changedAtMs, observed.server.timeMs), {
+    source,
+    known,
+    begun,
+    later,
+  });
   if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
     throw new TypeError(
       `the new store's address is too long to be kept in the old store's seal: ${target.place.slice(0, 60)}…`,
@@ -128,13 +139,11 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const found = await ofTarget(target.place, recordIn(target.store, namespace));
   const checkpoint = target.checkpointFile.readable();
   // A source that has forgotten its seal, or may have gone back since, can't say whether the move was done.
-  const isSure =
-    begun === undefined || (textOfMove(source.seal) === begun.text && hasItsEpoch(await store.read(namespace)));
+  const isSure = begun === undefined || (textOfMove(source.seal) === begun.text && hasItsEpoch(observed));
   // No readable note of the move is left, but the store that it became; or that one was moved on.
   const another = later.find((each) => begun === undefined || isMovedFrom(begun.storeId, each.storeId));
   if (found === undefined && another !== undefined) throw movedOn(namespace, another.storeId);
-  const mayBeDone =
-    begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || later.some((each) => each.storeId === storeId);
+  const mayBeDone = begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || wasMade(later, storeId);
   const isRemade = found === undefined && mayBeDone;
   const isRefused = isRemade && options.lostStoreId !== begun?.storeId;
   const at = { place: target.place, found, checkpoint };
@@ -150,6 +159,10 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const { firstVersion } = storeIdFields(storeId);
   const stage = isDone ? "done" : begun === undefined ? "new" : "begun";
   return { namespace, stage, isRemade, source, storeId, firstVersion, target: found, ledger };
+}
+
+function wasMade(later: readonly LaterStore[], storeId: string): boolean {
+  return later.some((each) => each.storeId === storeId && each.ledgerId > 0);
 }
 
 function ledgersOf({ namespace, store: source, target, pageLeaseCount = PAGE_LEASE_COUNT }: MoveOptions) {
@@ -225,7 +238,7 @@ async function assertFit(
     isDone && source.phase === PHASES.sealed
       ? undefined
       : refusalOfStep(store, namespace, sealing(options, source, storeId), options),
-    isTargetKnown ? refusalOfStep(target.store, namespace, recovery(options, storeId), options) : undefined,
+    isTargetKnown ? refusalOfStep(target.store, namespace, recovery(options, source, storeId), options) : undefined,
   ];
   for (const refusal of refusals) {
     const error = await refusal;
@@ -294,17 +307,18 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
 async function makeRecord(options: MoveOptions, { source, storeId, isRemade }: MovePlan): Promise<void> {
   const { namespace, target, nodeCount } = options;
   const { store, place, checkpointFile } = target;
-  const isKnown = checkpointFile.laterStoresOf(source.storeId).some((each) => each.storeId === storeId);
+  const isKnown = wasMade(checkpointFile.laterStoresOf(source.storeId), storeId);
   if (isKnown && !isRemade) throw newStoreMissing(options, storeId, place);
   const { firstVersion, firstRun } = storeIdFields(storeId);
   checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation: 0, nodeCount });
-  const { after } = await ofTarget(place, doStep(store, namespace, recovery(options, storeId), options));
+  const { after } = await ofTarget(place, doStep(store, namespace, recovery(options, source, storeId), options));
   checkpointFile.note(checkpointOf(after));
 }
 
-function recovery({ nodeCount, target: { checkpointFile } }: MoveOptions, storeId: string): RecoverStep {
+/** Above all that is known of a store of that id, at whatever address. */
+function recovery({ nodeCount, checkpointFile }: MoveOptions, source: NamespaceRecord, storeId: string): RecoverStep {
   const proofKey = newProofKey();
-  const known = checkpointFile.readable();
-  const floor = known?.storeId === storeId ? known.ledgerId : 0;
+  const known = checkpointFile.laterStoresOf(source.storeId).filter((each) => each.storeId === storeId);
+  const floor = Math.max(0, ...known.map(({ ledgerId }) => ledgerId));
   return { step: "recover", storeId, isSilenceAccepted: false, floor, generationMin: 0, nodeCount, proofKey };
 }

@@ -4,7 +4,7 @@ import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
 import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
 import { EPS_MS } from "../guard/clocks.js";
-import { asNamespaceLost, moveUnfinished, namespaceLost } from "../guard/guard-state.js";
+import { asNamespaceLost, assertLatest, moveUnfinished, namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
 import type { Finding } from "../guard/step-store.js";
@@ -45,7 +45,7 @@ async function findingsOf(
   { checkpointFileOf }: Pick<Checkpoints, "checkpointFileOf">,
 ): Promise<readonly Finding[]> {
   try {
-    const { storeId, phase, seal, changedAtMs } = await store.readNamespace(namespace);
+    const { storeId, version, phase, seal, changedAtMs } = await store.readNamespace(namespace);
     const finding = (code: Finding["code"], what: string, remedy: string) => [
       { code, what: `namespace ${namespace}: ${what}`, remedy, namespaces: [namespace] },
     ];
@@ -60,6 +60,7 @@ async function findingsOf(
     if (isMovedSeal(seal) || checkpointFileOf(namespace).movesOf(storeId).length > 0) {
       return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
     }
+    assertLatest(namespace, { storeId, version }, checkpointFileOf(namespace));
     const aheadMs = changedAtMs - Date.now();
     if (phase !== PHASES.sealed && aheadMs > EPS_MS) {
       return [findingOfError(refused("CLOCKBACK", String(aheadMs - EPS_MS), namespace), namespace)];

@@ -19,16 +19,16 @@ import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
 import type { Outcome } from "../guard/commands.js";
-import { moveUnfinished } from "../guard/guard-state.js";
+import { assertLatest, moveUnfinished } from "../guard/guard-state.js";
 import { newProofKey } from "../guard/lease-proof.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
 import { assertFitFor } from "../guard/preflight.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
-import { isMovedSeal, movedSeal, movedToIn, parseStoreId, storeIdFields, textOfMove } from "../guard/store-id.js";
+import { isMovedSeal, movedSeal, movedToIn, parseStoreId, textOfMove } from "../guard/store-id.js";
 import { type Store } from "../stores/store.js";
-import { movedElsewhere, movedOn } from "./move-refusals.js";
+import { movedElsewhere } from "./move-refusals.js";
 
 /** A run that is known to be leased, and the source of that. */
 export interface Floor {
@@ -151,9 +151,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   // From the first version of the new store on, a coordinator that knows of no move would lease its runs.
   const takenBy = moves.find((moved) => target >= RUN_MAX || version >= firstVersionOf(moved));
   if (takenBy !== undefined) throw movedElsewhere(namespace, takenBy);
-  const laterOnes = checkpointFile.laterStoresOf(storeId);
-  const later = laterOnes.find((each) => version >= storeIdFields(each.storeId).firstVersion);
-  if (later !== undefined) throw movedOn(namespace, later.storeId);
+  assertLatest(namespace, { storeId, version }, checkpointFile);
   return {
     namespace,
     storeId,
