@@ -108,6 +108,11 @@ export function laterStoresIn(checkpoints: readonly Checkpoint[], storeId: strin
   return known.filter((each) => isMovedFrom(storeId, each.storeId)).sort(byMoves);
 }
 
+/** Returns the greatest ledger id that is known of one of these stores; 0 where it was perhaps never made. */
+export function leasedIdOf(stores: readonly LaterStore[], storeId: string): number {
+  return Math.max(0, ...stores.filter((each) => each.storeId === storeId).map(({ ledgerId }) => ledgerId));
+}
+
 /** Returns the store of a checkpoint, and the version that it had reached. */
 export function versionIn({ storeId, ledgerId }: Checkpoint) {
   return { storeId, version: runOfLedgerId(ledgerId).version };

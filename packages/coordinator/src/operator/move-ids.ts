@@ -3,7 +3,7 @@ import { nameOfLedgerId, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { BURST_RUNS, ceilingAt, firstRunOf, whenCeilingReaches } from "../guard/ceiling.js";
-import type { Checkpoint, LaterStore } from "../guard/checkpoint.js";
+import { type Checkpoint, type LaterStore, leasedIdOf } from "../guard/checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { NamespaceRecord } from "../guard/record.js";
 import { movedToIn, nextStoreId, storeIdFields } from "../guard/store-id.js";
@@ -29,8 +29,8 @@ export function storeIdOf(options: MoveClock, seenMs: number, { source, known, b
   if (begun === undefined) return newStoreOf(source, known, options);
   if (!begun.isElsewhere) return begun.storeId;
   const { now = Date.now, bounds = DEFAULT_BOUNDS } = options;
-  const leased = later.filter((each) => each.storeId === begun.storeId).map(({ ledgerId }) => ledgerId);
-  return storeElsewhere(begun.storeId, Math.max(0, ...leased), now(), Math.max(now(), seenMs) + 2 * bounds.epsMs);
+  const untilMs = Math.max(now(), seenMs) + 2 * bounds.epsMs;
+  return storeElsewhere(begun.storeId, leasedIdOf(later, begun.storeId), now(), untilMs);
 }
 
 /**

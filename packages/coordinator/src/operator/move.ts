@@ -17,7 +17,7 @@ import {
   type Checkpoint,
   type CheckpointFile,
   checkpointOf,
-  type LaterStore,
+  leasedIdOf,
   mergeCheckpoints,
 } from "../guard/checkpoint.js";
 import { hasItsEpoch } from "../guard/checks.js";
@@ -143,7 +143,7 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   // No readable note of the move is left, but the store that it became; or that one was moved on.
   const another = later.find((each) => begun === undefined || isMovedFrom(begun.storeId, each.storeId));
   if (found === undefined && another !== undefined) throw movedOn(namespace, another.storeId);
-  const mayBeDone = begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || wasMade(later, storeId);
+  const mayBeDone = begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || leasedIdOf(later, storeId) > 0;
   const isRemade = found === undefined && mayBeDone;
   const isRefused = isRemade && options.lostStoreId !== begun?.storeId;
   const at = { place: target.place, found, checkpoint };
@@ -159,10 +159,6 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const { firstVersion } = storeIdFields(storeId);
   const stage = isDone ? "done" : begun === undefined ? "new" : "begun";
   return { namespace, stage, isRemade, source, storeId, firstVersion, target: found, ledger };
-}
-
-function wasMade(later: readonly LaterStore[], storeId: string): boolean {
-  return later.some((each) => each.storeId === storeId && each.ledgerId > 0);
 }
 
 function ledgersOf({ namespace, store: source, target, pageLeaseCount = PAGE_LEASE_COUNT }: MoveOptions) {
@@ -307,7 +303,7 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
 async function makeRecord(options: MoveOptions, { source, storeId, isRemade }: MovePlan): Promise<void> {
   const { namespace, target, nodeCount } = options;
   const { store, place, checkpointFile } = target;
-  const isKnown = wasMade(checkpointFile.laterStoresOf(source.storeId), storeId);
+  const isKnown = leasedIdOf(checkpointFile.laterStoresOf(source.storeId), storeId) > 0;
   if (isKnown && !isRemade) throw newStoreMissing(options, storeId, place);
   const { firstVersion, firstRun } = storeIdFields(storeId);
   checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation: 0, nodeCount });
@@ -318,7 +314,6 @@ async function makeRecord(options: MoveOptions, { source, storeId, isRemade }: M
 /** Above all that is known of a store of that id, at whatever address. */
 function recovery({ nodeCount, checkpointFile }: MoveOptions, source: NamespaceRecord, storeId: string): RecoverStep {
   const proofKey = newProofKey();
-  const known = checkpointFile.laterStoresOf(source.storeId).filter((each) => each.storeId === storeId);
-  const floor = Math.max(0, ...known.map(({ ledgerId }) => ledgerId));
+  const floor = leasedIdOf(checkpointFile.laterStoresOf(source.storeId), storeId);
   return { step: "recover", storeId, isSilenceAccepted: false, floor, generationMin: 0, nodeCount, proofKey };
 }
