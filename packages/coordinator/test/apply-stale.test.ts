@@ -183,7 +183,7 @@ test("what the stores of this process share writes nothing that would be refused
   const seen = new Set<string>();
   // With one seed in five no confirm is written in 300 states: then as many more.
   for (let round = 0; round < ROUNDS_MAX && !wanted.every((outcome) => seen.has(outcome)); round++)
-    await playAll(bareTable, statesOf(300, 10_000), inject("seed") + round, seen);
+    await playAll(bareTable, statesOf(300, 4_000), inject("seed") + round, seen);
   expect([...seen]).toEqual(expect.arrayContaining(wanted));
 });
 
@@ -198,14 +198,14 @@ test("an embedded store writes nothing that would be refused now", async () => {
 test.runIf(HAS_REDIS)(
   "Redis writes nothing that would be refused now, and all that is decided on what is there",
   async () => {
-    await playAll(await sharedTable(), statesOf(30, 1_000));
+    await playAll(await sharedTable(), statesOf(30, 400));
   },
 );
 
 test.runIf(HAS_POSTGRES)(
   "PostgreSQL writes nothing that would be refused now, and all that is decided on what is there",
   async () => {
-    await playAll(await postgresTable(), statesOf(10, 500));
+    await playAll(await postgresTable(), statesOf(10, 200));
   },
 );
 
