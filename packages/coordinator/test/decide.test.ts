@@ -281,6 +281,25 @@ describe("a move", () => {
     (_, odd, refusal) => {
       expect(decided(commands.seal(sealTo(1)), odd)).toBe(refusal);
     },
+  test("a move is refused where too few of the nodes are connected to acknowledge a seal, first and again", () => {
+    const seal = sealTo(1);
+    const sealed = { phase: PHASES.sealed, seal, nodeCount: 2 };
+    expect(decided(commands.seal(seal), { record: { nodeCount: 2 } })).toBe("QUORUM 0 of 1");
+    expect(decided(commands.seal(seal), { record: sealed })).toBe("QUORUM 0 of 1");
+    expect(written(commands.seal(seal), { record: sealed, server: { connectedReplicas: 1 } }).seal).toBe(seal);
+  });
+
+  test("a recovery counts the nodes of a moved store again, which stays moved", () => {
+    const sealed = { phase: PHASES.sealed, seal: sealTo(1), nodeCount: 2 };
+    const one = { ...record, ...sealed, nodeCount: 1 };
+    expect(written(commands.recover({ nodeCount: 1 }), { record: sealed })).toEqual(one);
+    expect(decided(commands.recover({ nodeCount: 2 }), { record: sealed })).toMatch(/^MOVED /);
+    expect(decided(commands.recover({ nodeCount: 3 }), { record: sealed })).toBe("QUORUM 0 of 1");
+    const attached = { connectedReplicas: 2 };
+    expect(decided(commands.recover({ nodeCount: 2 }), { record: sealed, server: attached })).toBe("NODES 2");
+    expect(written(commands.recover({ nodeCount: 3 }), { record: sealed, server: attached }).nodeCount).toBe(3);
+  });
+
   );
 
   test("a move is rejected when its own clock is ahead of the store's, or before the release", () => {

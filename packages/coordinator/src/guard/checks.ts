@@ -108,7 +108,7 @@ export function checkMovable(
 ): NamespaceState | Refusal {
   const record = checkPlace(context, step.storeId);
   if (isRefusal(record)) return record;
-  const unfit = checkClockOfMove(context);
+  const unfit = checkClockOfMove(context) ?? checkQuorum(context, record.nodeCount);
   if (unfit !== undefined) return unfit;
   const mayBeSet = textOfMove(record.seal) === textOfMove(step.seal) || record.seal === step.replaces;
   return record.phase === PHASES.sealed && !mayBeSet ? refuseSealed(record) : record;

@@ -163,8 +163,8 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   const unfit = checkServerOf(context, kept, nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   if (kept !== undefined && isMovedSeal(kept.seal)) {
-    // It stays moved. Only what every other step refuses goes: a time to live, and keys of another program.
-    if (keys.expires || movesAside.length > 0) {
+    // It stays moved. Only what every other step refuses goes: a time to live, keys of another program, a node that is lost.
+    if (keys.expires || movesAside.length > 0 || nodeCount !== kept.nodeCount) {
       // Of another life of the store, it may have forgotten that the new store was made.
       const seal = kept.epoch === context.server.epoch ? kept.seal : doneSeal(kept.seal);
       const record = { ...inEpoch(kept, context), nodeCount, seal };

@@ -236,10 +236,9 @@ async function assertFit(
       : refusalOfStep(store, namespace, sealing(options, source, storeId), options),
     isTargetKnown ? refusalOfStep(target.store, namespace, recovery(options, source, storeId), options) : undefined,
   ];
-  for (const refusal of refusals) {
-    const error = await refusal;
-    if (error !== undefined) throw error;
-  }
+  const [ofSource, atTarget] = await Promise.all(refusals);
+  if (ofSource !== undefined) throw ofSource;
+  if (atTarget !== undefined) await ofTarget(target.place, Promise.reject(atTarget));
 }
 
 /**

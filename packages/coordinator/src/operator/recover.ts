@@ -238,8 +238,11 @@ async function canBeSealed(
   const bounds = { isSilenceAccepted: false, floor: 0, generationMin: 0 };
   const seal = movedSeal({ storeId, place: "nowhere" });
   const refusal = await refusalOfStep(store, namespace, { step: "seal", storeId, ...bounds, seal }, clock);
-  return refusal?.code !== "store_corrupt";
+  return refusal === undefined || !UNSEALABLE.has(refusal.code);
 }
+
+/** What a recovery ends for `move`. */
+const UNSEALABLE: ReadonlySet<string> = new Set(["store_corrupt", "quorum_missing", "unexpected_replicas"]);
 
 const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_found", "store_corrupt"]);
 
