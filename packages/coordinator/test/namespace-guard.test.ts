@@ -4,10 +4,10 @@
  */
 
 import { describe, expect, test } from "vitest";
-import { CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { CORRUPT, type LaterStore, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { checksumOf } from "../src/guard/record.js";
-import { MOVED_SEAL } from "../src/guard/store-id.js";
+import { MOVED_SEAL, nextStoreId } from "../src/guard/store-id.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 import { stepOn } from "./steps-for-test.js";
@@ -344,6 +344,31 @@ test.each<[string, string, (world: World) => unknown]>([
     expect(guard.state).toMatchObject({ state: "active", code: null });
   },
 );
+
+test("a guard leases nothing more once a checkpoint has a later store: at its next recovery, and within a minute of heartbeats", async () => {
+  for (const isRestarted of [true, false]) {
+    const { world } = await guardAtRun10();
+    let later: readonly LaterStore[] = [];
+    const guard = await guardOn(world, { checkpointFile: { ...NO_CHECKPOINT_FILE, laterStoresOf: () => later } });
+    await guard.heartbeat();
+    later = [{ storeId: nextStoreId(world.storeId, 0, world.clock.timeMs, 1_000), ledgerId: 0 }];
+    if (isRestarted) world.store.server.epoch = "second:life:0";
+    let beats = 0;
+    const code = "namespace_moved";
+    while (
+      beats < 12 &&
+      (await guard.heartbeat().then(
+        () => true,
+        () => false,
+      ))
+    )
+      beats++;
+    expect(beats).toBe(isRestarted ? 0 : 10);
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code });
+    expect(guard.state).toMatchObject({ state: "stopped", code });
+  }
+});
 
 test("a guard that met the seal of a move leases nothing more, also when the store forgets the seal", async () => {
   const { world, guard } = await guardAtRun10();

@@ -4,12 +4,12 @@
  * Guarantees: G8, G13 (docs/guarantees.md).
  */
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
-import type { CoordinatorError } from "../errors.js";
+import { CoordinatorError } from "../errors.js";
 import type { Bounds } from "./clocks.js";
-import type { RecordAfter } from "./commands.js";
+import type { RecordAfter, StepCommand } from "./commands.js";
 import type { NamespaceRecord } from "./record.js";
 import { refused } from "./refusals.js";
-import { byMoves, isMovedFrom, isMovedSeal, latestFirst, movedToIn, textOfMove } from "./store-id.js";
+import { byMoves, isMovedFrom, isMovedSeal, latestFirst, movedToIn, storeIdFields, textOfMove } from "./store-id.js";
 
 export interface Checkpoint {
   readonly storeId: string;
@@ -118,6 +118,27 @@ export function versionIn({ storeId, ledgerId }: Checkpoint) {
   return { storeId, version: runOfLedgerId(ledgerId).version };
 }
 
+/** The error for a store that goes on as a later one than is asked for. */
+export function movedOn(namespace: string, storeId: string): CoordinatorError {
+  return new CoordinatorError(
+    "namespace_moved",
+    `namespace "${namespace}" was moved, and goes on as store ${storeId}, as a checkpoint has it. Use that store (--store). Nothing was changed`,
+  );
+}
+
+/**
+ * A store that became another one leases nothing, also where no note of its own move is left. One of an earlier version can't lease runs of the
+ * later one. @throws CoordinatorError `namespace_moved`.
+ */
+export function assertLatest(
+  namespace: string,
+  { storeId, version }: Pick<NamespaceRecord, "storeId" | "version">,
+  file: CheckpointFile,
+): void {
+  const later = file.laterStoresOf(storeId).find((each) => version >= storeIdFields(each.storeId).firstVersion);
+  if (later !== undefined) throw movedOn(namespace, later.storeId);
+}
+
 /** Returns a checkpoint as operators read it. */
 export function checkpointFields({ ledgerId, ...rest }: Checkpoint) {
   return { ...rest, ...runOfLedgerId(ledgerId) };
@@ -148,10 +169,16 @@ export function isSameCheckpoint(one: Checkpoint, other: Checkpoint): boolean {
   return one.storeId === other.storeId && one.ledgerId === other.ledgerId && one.generation === other.generation;
 }
 
+/** After so many heartbeats of a namespace, one looks for a later store, too: about once a minute. */
+const LOOK_EVERY_BEATS = 12;
+
 export class GuardMemory {
   readonly #namespace: string;
   readonly #file: CheckpointFile;
   #checkpoint: Checkpoint;
+  #beatCount = 0;
+  /** Why nothing is leased any more, until a restart. */
+  #end: CoordinatorError | undefined;
   /** The write of the checkpoint that is about to begin. */
   #write: Promise<void> | undefined;
 
@@ -173,12 +200,26 @@ export class GuardMemory {
   /** Undefined for a store that was not moved, as far as is known. */
   get move(): CoordinatorError | undefined {
     const { movedTo } = this.#checkpoint;
-    return movedTo === undefined ? undefined : refused("MOVED", movedTo, this.#namespace);
+    return movedTo === undefined ? this.#end : refused("MOVED", movedTo, this.#namespace);
   }
 
-  /** @throws CoordinatorError `namespace_moved`, also when the store itself has forgotten it. */
-  assertNotMoved(): void {
+  /**
+   * Before a step. A store that was given up meanwhile, and comes back, is claimed first: then the checkpoints are asked, and at heartbeats now and
+   * then. @throws CoordinatorError `namespace_moved`, also when the store itself has forgotten it.
+   */
+  assertNotMoved(step: StepCommand["step"]): void {
+    const isDue = step === "claim" || (step === "heartbeat" && ++this.#beatCount % LOOK_EVERY_BEATS === 0);
+    if (isDue) this.#lookForLaterStore();
     if (this.move !== undefined) throw this.move;
+  }
+
+  #lookForLaterStore(): void {
+    try {
+      assertLatest(this.#namespace, versionIn(this.#checkpoint), this.#file);
+    } catch (error) {
+      if ((error as CoordinatorError).code === "namespace_moved") this.#end = error as CoordinatorError;
+      throw error;
+    }
   }
 
   /**

@@ -102,7 +102,13 @@ export type StepCommand =
   | SealStep
   | RecoverStep
   | InitStep
-  | AdvanceStep;
+  | AdvanceStep
+  | SuspectStep;
+
+/** A step without what every step of a guard carries. */
+export type OwnStep = {
+  readonly [S in StepCommand as S["step"]]: Omit<S, "storeId" | "isSilenceAccepted">;
+}[StepCommand["step"]];
 
 /** The record as a step left it. */
 export type RecordAfter = Omit<NamespaceState, "namespace" | "id" | "phase" | "proofKey" | "seal">;

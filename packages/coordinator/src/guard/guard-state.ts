@@ -11,9 +11,8 @@ import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT } from "./checkpoint.js";
 import type { Bounds } from "./clocks.js";
 import type { RecordAfter } from "./commands.js";
-import type { NamespaceRecord } from "./record.js";
 import { refused, runCommand } from "./refusals.js";
-import { storeIdFields, urlOfPlace } from "./store-id.js";
+import { urlOfPlace } from "./store-id.js";
 
 /** Only an operator ends these. */
 const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
@@ -143,27 +142,6 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
     `namespace "${namespace}" is missing, but run ${nameOfLedgerId(ledgerId)} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
       `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": minRun })}`,
   );
-}
-
-/** The error for a store that goes on as a later one than is asked for. */
-export function movedOn(namespace: string, storeId: string): CoordinatorError {
-  return new CoordinatorError(
-    "namespace_moved",
-    `namespace "${namespace}" was moved, and goes on as store ${storeId}, as a checkpoint has it. Use that store (--store). Nothing was changed`,
-  );
-}
-
-/**
- * A store that became another one leases nothing, also where no note of its own move is left. One of an earlier version can't lease runs of the
- * later one. @throws CoordinatorError `namespace_moved`.
- */
-export function assertLatest(
-  namespace: string,
-  { storeId, version }: Pick<NamespaceRecord, "storeId" | "version">,
-  file: CheckpointFile,
-): void {
-  const later = file.laterStoresOf(storeId).find((each) => version >= storeIdFields(each.storeId).firstVersion);
-  if (later !== undefined) throw movedOn(namespace, later.storeId);
 }
 
 /** The command that shows operators how to remove a namespace from a store. */

@@ -19,6 +19,7 @@ import { type Log, SILENT_LOG } from "../log.js";
 import { type Store } from "../stores/store.js";
 import { CeilingMonitor } from "./ceiling.js";
 import {
+  assertLatest,
   type Checkpoint,
   type CheckpointFile,
   CORRUPT,
@@ -32,11 +33,10 @@ import {
   withMove,
 } from "./checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./clocks.js";
-import type { LeaseStep, Outcome, StepCommand } from "./commands.js";
+import type { LeaseStep, Outcome, OwnStep, StepCommand } from "./commands.js";
 import {
   asMoveUnfinished,
   asNamespaceLost,
-  assertLatest,
   type GuardState,
   isRecoverable,
   RecoveryReport,
@@ -77,11 +77,6 @@ export type GuardedLease = Omit<Lease, "namespace" | "nonce">;
 const RECOVERIES_MAX = 4;
 /** How long another coordinator's claim is left alone; no two coordinators wait for the same time. */
 const CLAIM_PATIENCE_MS = 100;
-
-/** A step without what every step of this guard carries. */
-type OwnStep = {
-  readonly [S in StepCommand as S["step"]]: Omit<S, "storeId" | "isSilenceAccepted">;
-}[StepCommand["step"]];
 
 export class NamespaceGuard {
   readonly #options: Required<NamespaceGuardOptions>;
@@ -176,7 +171,7 @@ export class NamespaceGuard {
    * @throws CoordinatorError: nothing was leased, or what was leased is discarded.
    */
   async lease({ lastRun, proof, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
-    this.#memory.assertNotMoved();
+    this.#memory.assertNotMoved("lease");
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
     const context = { checkpoint: this.checkpoint, proofKey: this.#proofKey, log: this.#options.log };
     const shown = { proof, holder: request.holder, readRecord: () => this.readRecord() };
@@ -309,7 +304,7 @@ export class NamespaceGuard {
 
   /** Sends one step and verifies what it did: where this rejects, the step has no effect that may be used. */
   async #step(own: OwnStep): Promise<Outcome> {
-    this.#memory.assertNotMoved();
+    this.#memory.assertNotMoved(own.step);
     const command = { ...own, storeId: this.checkpoint.storeId, isSilenceAccepted: false } as StepCommand;
     const outcome = await this.#steps.do(command).catch((error: unknown) => {
       this.#memory.noteMove(error);

@@ -8,10 +8,9 @@
 import { commandLine, ledgerIdOf } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint } from "../guard/checkpoint.js";
+import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint, movedOn } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS } from "../guard/clocks.js";
 import type { AdvanceStep, Outcome } from "../guard/commands.js";
-import { movedOn } from "../guard/guard-state.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep } from "../guard/namespace-steps.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";

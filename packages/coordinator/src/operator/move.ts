@@ -19,10 +19,11 @@ import {
   checkpointOf,
   leasedIdOf,
   mergeCheckpoints,
+  movedOn,
 } from "../guard/checkpoint.js";
 import { hasItsEpoch } from "../guard/checks.js";
 import type { RecoverStep, SealStep } from "../guard/commands.js";
-import { asNamespaceLost, movedOn } from "../guard/guard-state.js";
+import { asNamespaceLost } from "../guard/guard-state.js";
 import { newProofKey } from "../guard/lease-proof.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";

@@ -2,9 +2,9 @@
 import { commandLine, DEFAULT_NAMESPACE } from "@callnumber/protocol/api";
 import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
-import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
+import { assertLatest, type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
 import { EPS_MS } from "../guard/clocks.js";
-import { asNamespaceLost, assertLatest, moveUnfinished, namespaceLost } from "../guard/guard-state.js";
+import { asNamespaceLost, moveUnfinished, namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
 import type { Finding } from "../guard/step-store.js";

@@ -16,10 +16,10 @@ import {
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
-import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
+import { assertLatest, type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
 import type { Outcome } from "../guard/commands.js";
-import { assertLatest, moveUnfinished } from "../guard/guard-state.js";
+import { moveUnfinished } from "../guard/guard-state.js";
 import { newProofKey } from "../guard/lease-proof.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
