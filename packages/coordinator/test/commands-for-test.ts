@@ -10,6 +10,7 @@ import type {
   RecoverStep,
   SealStep,
   StepCommand,
+  SuspectStep,
 } from "../src/guard/commands.js";
 import { newStoreId } from "../src/guard/store-id.js";
 import type { ReportCommand } from "../src/ledger/ledger-changes.js";
@@ -71,6 +72,7 @@ export function commandsFor(storeId: string) {
     recover: (own: Own<RecoverStep> = {}): RecoverStep => {
       return { ...base(), ...remembered, step: "recover", nodeCount: undefined, proofKey: PROOF_KEY, ...own };
     },
+    suspect: (): SuspectStep => ({ ...base(), step: "suspect" }),
     advance: (version: number, own: Own<AdvanceStep> = {}): AdvanceStep => {
       return { ...base(), ...remembered, step: "advance", version, ...own };
     },

@@ -101,7 +101,11 @@ const OF_ALL: readonly [string, Odd, string][] = [
 const OF_MEMORY: readonly [string, Odd, string][] = [
   ["a generation below the one that was seen", { record: { generation: 1 } }, "STALEGEN 1"],
   ["another process", { server: { epoch: "other:replication:0" } }, "EPOCH 3"],
-  ["another epoch of several nodes", { record: { nodeCount: 3 }, server: { epoch: "process:other:0" } }, "EPOCH 3"],
+  [
+    "another epoch of several nodes",
+    { record: { nodeCount: 3 }, server: { epoch: "process:other:0", connectedReplicas: 1 } },
+    "EPOCH 3",
+  ],
   ["a replica that came and went", { server: { epoch: "process:other:1" } }, "OPERATOR replica"],
   ["another replication of one process", { server: { epoch: "process:other:0" } }, "OPERATOR epoch"],
   ["a claim", { record: { phase: PHASES.claimed } }, "PENDING 3"],
@@ -188,6 +192,36 @@ describe("a lease", () => {
   });
 });
 
+describe("a node that is not counted", () => {
+  const attached = { server: { connectedReplicas: 1 } };
+  const suspect = { epoch: "process:-:attached" };
+
+  test("a node that is attached to the only one is kept in the record, and ends leasing and recoveries once it is gone", () => {
+    expect(written(commands.suspect(), attached)).toEqual({ ...record, ...suspect });
+    for (const step of [commands.lease(seen), commands.heartbeat(), commands.claim(3), commands.advance(0)])
+      expect(decided(step, { record: suspect, nowMs: NOW_MS + 1e12 }), step.step).toMatch(/^OPERATOR/);
+    expect(decided(commands.lease(), { record: suspect })).toBe("OPERATOR replica");
+    expect(decided(commands.claim(3), { record: suspect })).toBe("OPERATOR replica");
+    expect(written(commands.recover(), { record: suspect }).epoch).toBe(EPOCH);
+    expect(decided(commands.lease(), { record: suspect, server: { epoch: "next:r:0" } })).toBe("EPOCH 3");
+  });
+
+  test.each<[string, Odd]>([
+    ["that is gone", {}],
+    ["of several", { ...attached, record: { nodeCount: 2 } }],
+    ["of a replica", { server: { connectedReplicas: 1, role: "slave" } }],
+    ["of a server without an epoch", { server: { connectedReplicas: 1, epoch: undefined } }],
+    ["that is known", { ...attached, record: suspect }],
+    ["of a sealed store", { ...attached, record: { phase: PHASES.sealed, seal: FORKED_SEAL } }],
+  ])("a node %s is not noted", (_, odd) => {
+    expect(decided(commands.suspect(), odd)).toBe("RACED 3");
+  });
+
+  test("a record of another store is left alone", () => {
+    expect(decided({ ...commands.suspect(), storeId: storeIdFrom(2) }, attached)).toMatch(/^FOREIGN/);
+  });
+});
+
 describe("a skip", () => {
   const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
   const claimed = { phase: PHASES.claimed };
@@ -247,6 +281,25 @@ describe("a move", () => {
     expect(written(commands.seal(above), reached)).toMatchObject({ phase: PHASES.sealed, seal: above });
   });
 
+  test("a move is refused where too few of the nodes are connected to acknowledge a seal, first and again", () => {
+    const seal = sealTo(1);
+    const sealed = { phase: PHASES.sealed, seal, nodeCount: 2 };
+    expect(decided(commands.seal(seal), { record: { nodeCount: 2 } })).toBe("QUORUM 0 of 1");
+    expect(decided(commands.seal(seal), { record: sealed })).toBe("QUORUM 0 of 1");
+    expect(written(commands.seal(seal), { record: sealed, server: { connectedReplicas: 1 } }).seal).toBe(seal);
+  });
+
+  test("a recovery counts the nodes of a moved store again, which stays moved", () => {
+    const sealed = { phase: PHASES.sealed, seal: sealTo(1), nodeCount: 2 };
+    const one = { ...record, ...sealed, nodeCount: 1 };
+    expect(written(commands.recover({ nodeCount: 1 }), { record: sealed })).toEqual(one);
+    expect(decided(commands.recover({ nodeCount: 2 }), { record: sealed })).toMatch(/^MOVED /);
+    expect(decided(commands.recover({ nodeCount: 3 }), { record: sealed })).toBe("QUORUM 0 of 1");
+    const attached = { connectedReplicas: 2 };
+    expect(decided(commands.recover({ nodeCount: 2 }), { record: sealed, server: attached })).toBe("NODES 2");
+    expect(written(commands.recover({ nodeCount: 3 }), { record: sealed, server: attached }).nodeCount).toBe(3);
+  });
+
   test("a store says once that its move is done, and only while it is sealed for that move", () => {
     const [seal, other] = [sealTo(1), sealTo(2)];
     const done = `${seal} done`;
@@ -281,25 +334,6 @@ describe("a move", () => {
     (_, odd, refusal) => {
       expect(decided(commands.seal(sealTo(1)), odd)).toBe(refusal);
     },
-  test("a move is refused where too few of the nodes are connected to acknowledge a seal, first and again", () => {
-    const seal = sealTo(1);
-    const sealed = { phase: PHASES.sealed, seal, nodeCount: 2 };
-    expect(decided(commands.seal(seal), { record: { nodeCount: 2 } })).toBe("QUORUM 0 of 1");
-    expect(decided(commands.seal(seal), { record: sealed })).toBe("QUORUM 0 of 1");
-    expect(written(commands.seal(seal), { record: sealed, server: { connectedReplicas: 1 } }).seal).toBe(seal);
-  });
-
-  test("a recovery counts the nodes of a moved store again, which stays moved", () => {
-    const sealed = { phase: PHASES.sealed, seal: sealTo(1), nodeCount: 2 };
-    const one = { ...record, ...sealed, nodeCount: 1 };
-    expect(written(commands.recover({ nodeCount: 1 }), { record: sealed })).toEqual(one);
-    expect(decided(commands.recover({ nodeCount: 2 }), { record: sealed })).toMatch(/^MOVED /);
-    expect(decided(commands.recover({ nodeCount: 3 }), { record: sealed })).toBe("QUORUM 0 of 1");
-    const attached = { connectedReplicas: 2 };
-    expect(decided(commands.recover({ nodeCount: 2 }), { record: sealed, server: attached })).toBe("NODES 2");
-    expect(written(commands.recover({ nodeCount: 3 }), { record: sealed, server: attached }).nodeCount).toBe(3);
-  });
-
   );
 
   test("a move is rejected when its own clock is ahead of the store's, or before the release", () => {

@@ -334,7 +334,7 @@ test.each<[string, string, (world: World) => unknown]>([
     await arise(world);
     world.store.stepNames();
     await expect(leaseOf(guard)).rejects.toMatchObject({ code });
-    expect(world.store.stepNames()).toEqual(["lease"]);
+    expect(world.store.stepNames()).toEqual(code === "unexpected_replicas" ? ["lease", "suspect"] : ["lease"]);
     expect(guard.state).toMatchObject({ code, sinceMs: world.clock.timeMs });
     expect(guard.state.state).not.toBe("active");
     Object.assign(world.store.server, server);
@@ -344,6 +344,23 @@ test.each<[string, string, (world: World) => unknown]>([
     expect(guard.state).toMatchObject({ state: "active", code: null });
   },
 );
+
+test("a node that was attached to the only one ends leasing until an operator recovers, also in a guard that never saw it", async () => {
+  const { world, guard } = await guardAtRun10();
+  Object.assign(world.store.server, { connectedReplicas: 1 });
+  await expect(guard.heartbeat()).rejects.toMatchObject({ code: "unexpected_replicas" });
+  await expect(guard.heartbeat()).rejects.toMatchObject({ code: "unexpected_replicas" });
+  Object.assign(world.store.server, { connectedReplicas: 0 });
+  const code = "manual_recovery_required";
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code });
+  world.clock.timeMs += SHORT_BOUNDS.gapMs + 1;
+  const later = await guardOn(world, { checkpointFile: NO_CHECKPOINT_FILE });
+  await expect(later.heartbeat()).rejects.toMatchObject({ code });
+  await expect(leaseOf(later)).rejects.toMatchObject({ code });
+  await stepOn(world.store, NAMESPACE, commandsFor(world.storeId).recover());
+  await guard.heartbeat();
+  expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(11);
+});
 
 test("a guard leases nothing more once a checkpoint has a later store: at its next recovery, and within a minute of heartbeats", async () => {
   for (const isRestarted of [true, false]) {

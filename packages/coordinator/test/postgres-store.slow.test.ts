@@ -28,6 +28,7 @@ import { smallDisk, smallDiskUnavailable } from "../../../test/small-disk.js";
 import { type CertificateAndKey, newAuthority } from "../../../test/tls/certificates.js";
 import { Coordinator } from "../src/coordinator.js";
 import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { statementsIn } from "../src/stores/postgres/statements.js";
 import type { Store } from "../src/stores/store.js";
@@ -758,11 +759,11 @@ describe("with a synchronous standby", () => {
     await copying;
   });
 
-  test("a lease of a store that counts one node is refused while a standby is attached", async () => {
+  test("a store that counts one node leases nothing while a standby is attached, nor when it was promoted, until a recovery", async () => {
     const primary = await startPostgresServer();
     const one = await newPostgresStoreAt(primary);
     await one.lease();
-    await startPostgresServer({
+    const standby = await startPostgresServer({
       fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
     });
     await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
@@ -771,5 +772,19 @@ describe("with a synchronous standby", () => {
     await primary.run("REVOKE pg_read_all_stats FROM callnumber");
     await expect(one.lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
     expect(await one.store.preflight()).toContainEqual(expect.objectContaining({ code: "unexpected_replicas" }));
+    await primary.run("GRANT pg_read_all_stats TO callnumber");
+    const guard = await NamespaceGuard.open({
+      store: one.store,
+      namespace: NAMESPACE,
+      checkpointFile: NO_CHECKPOINT_FILE,
+    });
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "unexpected_replicas" });
+    await standby.run("SELECT pg_promote()");
+    await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["0"]]);
+    const code = "manual_recovery_required";
+    await expect(one.lease()).rejects.toMatchObject({ code });
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code });
+    await one.step(one.commands.recover());
+    await guard.heartbeat();
   });
 });

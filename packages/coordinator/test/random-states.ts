@@ -24,7 +24,8 @@ interface Play {
 
 export type Recipe = (server: ObservedServer, bounds: Bounds) => Play;
 
-type StepName = StepCommand["step"];
+/** All but the one for a server to which another is attached, which none of these stores has. */
+type StepName = Exclude<StepCommand["step"], "suspect">;
 
 const UUID = "0189c0de-0000-4000-8000-000000000000";
 const OTHER_UUID = "0189c0de-ffff-4000-8000-000000000000";
@@ -311,7 +312,7 @@ function commandOf(
   const generationMin = generationOf(recipe.generationMinDelta);
   const commands = commandsFor(storeIds[recipe.storeId]);
   const base = { isSilenceAccepted };
-  const made: { readonly [S in StepCommand as S["step"]]: S } = {
+  const made: { readonly [S in StepCommand as Extract<S["step"], StepName>]: S } = {
     lease: commands.lease({ ...base, floor, generationMin, provenRun, runCount, holder }),
     heartbeat: commands.heartbeat({ ...base, floor, generationMin }),
     claim: commands.claim(generation, { ...base, generationMin }),

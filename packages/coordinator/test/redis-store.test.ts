@@ -166,10 +166,12 @@ test("a lease fails at a server that an uncounted replica follows, and needs an 
   const { master, replicas } = await startReplicatedRedis({ nodeCount: 2 });
   const [replica] = replicas as [RedisServer];
   await detach(replica);
-  const { lease } = await newStoreAt(master.url);
+  const { lease, step, commands, store } = await newStoreAt(master.url);
   await lease();
   await follow(replica, master);
   await expect(lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
+  expect((await step(commands.suspect())).after.epoch).toMatch(/^[0-9a-f]{40}:-:attached$/);
+  expect((await store.read(NAMESPACE)).keys.fields["ep"]).toMatch(/:attached$/);
   await detach(replica);
   await untilInfo(master, { connected_slaves: "0" });
   await expect(lease()).rejects.toMatchObject({

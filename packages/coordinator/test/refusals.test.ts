@@ -27,7 +27,7 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
   ["VERSION", "3", stops("store_schema_unsupported", { fault: undefined }), ["has schema version 3;", "version 2"]],
   ["FOREIGN", "another-id", stops("store_id_mismatch"), ["(id another-id)", "Restore the right store"]],
   ["FOREIGN", "", stops("store_id_mismatch"), ["(id missing)"]],
-  ["NOEPOCH", "", stops("store_epoch_unreadable"), ["Grant INFO"]],
+  ["NOEPOCH", "", stops("store_epoch_unreadable"), ["Grant what `callnumber doctor` names"]],
   [
     "REPLICA",
     "slave",

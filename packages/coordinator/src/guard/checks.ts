@@ -79,6 +79,8 @@ export interface RisingMark {
 
 /** What may differ from the context when a decision is carried out, and the decision would be the same. */
 export interface Rest {
+  /** Default: as many as the record counts. */
+  readonly replicasMax?: number;
   /** How far the store's clock may be ahead of the coordinator's. */
   readonly storeAheadMaxMs: number;
   /** Undefined: nothing else. */
@@ -141,13 +143,18 @@ export function namespaceRecordIn(
 
 /** Returns the record if it is of the expected store, and on a master. */
 function checkPlace(context: StepContext, storeId: string): NamespaceState | Refusal {
+  const record = checkRecord(context, storeId);
+  return isRefusal(record) ? record : (checkServer(context, record.nodeCount) ?? record);
+}
+
+/** Returns the record if it is of the expected store, whatever the server is. */
+export function checkRecord(context: StepContext, storeId: string): NamespaceState | Refusal {
   const { keys, namespace } = context;
   const record = context.record ?? recordIn(keys, namespace);
   if (isRefusal(record)) return record;
   const ledgerFault = checkLedger(keys);
   if (ledgerFault !== undefined) return ledgerFault;
-  if (record.storeId !== storeId) return refusal("FOREIGN", record.storeId);
-  return checkServer(context, record.nodeCount) ?? record;
+  return record.storeId === storeId ? record : refusal("FOREIGN", record.storeId);
 }
 
 /** Returns the record if nothing indicates that the store rolled back. */
@@ -170,20 +177,29 @@ export function checkCheckpoint(
   record: NamespaceState,
   step: { readonly floor: number; readonly generationMin: number },
 ): Refusal | undefined {
-  const { server, bounds, keys } = context;
+  const { bounds, keys } = context;
   const { latestMs } = clocksOf(context);
   const { generation } = record;
   if (generation < step.generationMin) return refusal("STALEGEN", generation);
-  if (record.epoch !== server.epoch) {
-    const epoch = server.epoch ?? "";
-    // One process, one node, and yet another epoch: a node that the record does not count was attached meanwhile.
-    if (record.nodeCount !== 1 || runIdOf(record.epoch) !== runIdOf(epoch)) return refusal("EPOCH", generation);
-    return refusal("OPERATOR", syncsOf(record.epoch) === syncsOf(epoch) ? "epoch" : "replica");
-  }
+  const otherEpoch = checkEpoch(context, record);
+  if (otherEpoch !== undefined) return otherEpoch;
   if (record.phase === PHASES.claimed) return refusal("PENDING", generation);
   if (latestMs - record.changedAtMs > bounds.gapMs) return refusal("GAP", generation);
   if (markIdOf(record) < Math.max(step.floor, keys.ledgerMark)) return refusal("ROLLBACK", generation);
   return undefined;
+}
+
+/** What the epoch says against the record: no recovery ends what only an operator can judge. */
+export function checkEpoch({ server: { epoch = "" } }: StepContext, record: NamespaceState): Refusal | undefined {
+  if (record.epoch === epoch) return undefined;
+  // One process, one node, and yet another epoch: a node that the record does not count was attached meanwhile.
+  if (record.nodeCount !== 1 || runIdOf(record.epoch) !== runIdOf(epoch)) return refusal("EPOCH", record.generation);
+  return refusal("OPERATOR", syncsOf(record.epoch) === syncsOf(epoch) ? "epoch" : "replica");
+}
+
+/** An epoch that this process of the server never has, for a record that is not to be believed while it runs. */
+export function suspectEpoch(epoch: string): string {
+  return `${runIdOf(epoch)}:-:attached`;
 }
 
 export function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
@@ -193,10 +209,9 @@ export function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefi
 }
 
 export function checkServer({ server }: StepContext, nodeCount: number): Refusal | undefined {
-  if (server.epoch === undefined) return refusal("NOEPOCH", "");
-  if (server.role !== "master") return refusal("REPLICA", server.role);
-  if (server.connectedReplicas > nodeCount - 1) return refusal("NODES", server.connectedReplicas);
-  return undefined;
+  const excess = server.connectedReplicas > nodeCount - 1 ? refusal("NODES", server.connectedReplicas) : undefined;
+  if (server.epoch === undefined) return excess ?? refusal("NOEPOCH", "");
+  return server.role === "master" ? excess : refusal("REPLICA", server.role);
 }
 
 /** As `checkServer`, before a record is made: what no majority of its nodes could have is not begun. */
@@ -237,6 +252,7 @@ export function markIdOf({ version, highWaterMark }: NamespaceState): number {
 }
 
 const ANY_MS = Number.MAX_SAFE_INTEGER;
+const ANY_COUNT = Number.MAX_SAFE_INTEGER;
 
 /** Returns what a step that was granted rests on, besides all that no lease changes: the checks above, as bounds. */
 export function restsOn(context: StepContext, record: NamespaceState, step: StepCommand): Rest {
@@ -271,6 +287,8 @@ export function restsOn(context: StepContext, record: NamespaceState, step: Step
       const ageMaxMs = step.isSilenceAccepted ? ANY_MS : SILENCE_MAX_MS;
       return { storeAheadMaxMs: epsMs, rising: { ...sound, ageMinMs: -epsMs, ageMaxMs } };
     }
+    case "suspect":
+      return { storeAheadMaxMs: ANY_MS, replicasMax: ANY_COUNT, rising: undefined };
     default:
       return { storeAheadMaxMs: epsMs, rising: undefined };
   }

@@ -79,6 +79,14 @@ export interface RecoverStep extends StepBase {
   readonly proofKey: string;
 }
 
+/**
+ * Keeps in the record that a node is attached which it does not count, for when that is gone and nothing else shows it: leasing ends until
+ * `recover`. After a failure the next heartbeat tries again.
+ */
+export interface SuspectStep extends StepBase {
+  readonly step: "suspect";
+}
+
 /** Makes the record of a namespace, once. */
 export interface InitStep extends StepBase {
   readonly step: "init";

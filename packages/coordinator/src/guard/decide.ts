@@ -8,17 +8,20 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ceilingAt, ROOM_SHARE, whenCeilingReaches } from "./ceiling.js";
 import {
   checkCheckpoint,
+  checkEpoch,
   checkHealthy,
   checkMovable,
   checkNewServer,
   checkOwned,
   checkQuorum,
+  checkRecord,
   checkServer,
   KEY_NAMES,
   type KeyName,
   markIdOf,
   type ObservedKeys,
   type StepContext,
+  suspectEpoch,
 } from "./checks.js";
 import { checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
 import type {
@@ -31,6 +34,7 @@ import type {
   RecoverStep,
   SealStep,
   StepCommand,
+  SuspectStep,
 } from "./commands.js";
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
@@ -72,6 +76,7 @@ const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
   recover: decideRecover,
   init: decideInit,
   advance: decideAdvance,
+  suspect: decideSuspect,
 };
 
 /**
@@ -103,6 +108,8 @@ function decideClaim(context: StepContext, step: ClaimStep): Written | Refusal {
   const record = checkOwned(context, step);
   if (isRefusal(record)) return record;
   if (record.generation !== step.generation) return refusal("RACED", record.generation);
+  const otherEpoch = checkEpoch(context, record);
+  if (otherEpoch?.code === "OPERATOR") return otherEpoch;
   const generation = Math.max(record.generation, step.generationMin) + 1;
   if (generation > GENERATION_MAX) return refuseGeneration();
   return { record: { ...inEpoch(record, context), generation, phase: PHASES.claimed }, runCount: 0 };
@@ -301,6 +308,18 @@ function decideAdvance(context: StepContext, step: AdvanceStep): Written | Refus
     record: { ...inEpoch(record, context), version: version + 1, highWaterMark: 0, generation, phase },
     runCount: 0,
   };
+}
+
+/** One node to which another is attached: that may be promoted and lease when nothing of it is seen any more. A seal stays as it is. */
+function decideSuspect(context: StepContext, { storeId }: SuspectStep): Written | Refusal {
+  const record = checkRecord(context, storeId);
+  if (isRefusal(record)) return record;
+  const { role, connectedReplicas, epoch } = context.server;
+  const isAttached = role === "master" && record.nodeCount === 1 && connectedReplicas > 0;
+  const suspect = epoch && suspectEpoch(epoch);
+  if (!suspect || !isAttached || record.phase === PHASES.sealed || record.epoch === suspect)
+    return refusal("RACED", record.generation);
+  return { record: { ...record, epoch: suspect }, runCount: 0 };
 }
 
 /** A greater one could be written, but never be read again. */

@@ -305,9 +305,12 @@ export class NamespaceGuard {
   /** Sends one step and verifies what it did: where this rejects, the step has no effect that may be used. */
   async #step(own: OwnStep): Promise<Outcome> {
     this.#memory.assertNotMoved(own.step);
-    const command = { ...own, storeId: this.checkpoint.storeId, isSilenceAccepted: false } as StepCommand;
-    const outcome = await this.#steps.do(command).catch((error: unknown) => {
+    const sent = { storeId: this.checkpoint.storeId, isSilenceAccepted: false };
+    const command = { ...own, ...sent } as StepCommand;
+    const outcome = await this.#steps.do(command).catch(async (error: unknown) => {
       this.#memory.noteMove(error);
+      const { code } = error as CoordinatorError;
+      if (code === "unexpected_replicas") await this.#steps.do({ step: "suspect", ...sent }).catch(() => {});
       throw asNamespaceLost(this.ceiling.noteRefusal(error), this.namespace, this.checkpoint);
     });
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.

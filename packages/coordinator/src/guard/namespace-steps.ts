@@ -204,7 +204,7 @@ export class NamespaceSteps {
     if (first === undefined || record === undefined) throw new Error("broken invariant: a change of nothing");
     return {
       found: { keys, server },
-      replicasMax: record.nodeCount - 1,
+      replicasMax: first.replicasMax ?? record.nodeCount - 1,
       timeMinMs: nowMs - bounds.epsMs,
       timeMaxMs: nowMs + first.storeAheadMaxMs,
       rising: first.rising && {

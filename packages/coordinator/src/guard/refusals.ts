@@ -111,8 +111,8 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   NOEPOCH: {
     code: "store_epoch_unreadable",
     message: () =>
-      "the server does not return its epoch (INFO server, replication, stats), so a restart could not be detected. " +
-      "Grant INFO to the coordinator's user",
+      "the server does not return its epoch, so a restart could not be detected. Grant what " +
+      "`callnumber doctor` names to the coordinator's user",
   },
   REPLICA: {
     code: "store_is_replica",

@@ -33,8 +33,8 @@ export const SENDERS = `(SELECT sender.*, sender.sync_state IN ('sync', 'quorum'
       SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical') AS is_standby
   FROM pg_stat_replication AS sender)`;
 
-/** How many standbys there are, and which connections they have: a clock that was set back makes the latest one look old. */
-const STANDBYS = `(SELECT count(*) FILTER (WHERE is_standby) AS standbys,
+/** How many standbys there are, and which connections they have: a clock that was set back makes the latest one look old. Some users don't see. */
+const STANDBYS = `(SELECT count(*) FILTER (WHERE is_standby) AS standbys, bool_or(is_standby AND backend_start IS NULL) AS are_hidden,
     md5(string_agg(concat_ws(' ', pid, extract(epoch FROM backend_start)), ',' ORDER BY pid) FILTER (WHERE is_standby)) AS connections
   FROM ${SENDERS} AS sender) AS senders`;
 
@@ -45,13 +45,13 @@ const STANDBYS = `(SELECT count(*) FILTER (WHERE is_standby) AS standbys,
  */
 const serverOf = (table: string) => `
   CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'master' END AS role,
-  concat_ws(':', concat_ws('-', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+  CASE WHEN senders.are_hidden THEN NULL ELSE concat_ws(':', concat_ws('-', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
       CASE WHEN current_setting('server_version_num')::integer >= 150000
         THEN (extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000)::bigint END,
       (SELECT oid FROM pg_database WHERE datname = current_database()), '${table}'::regclass::oid),
     (SELECT system_identifier FROM pg_control_system()),
     CASE WHEN pg_is_in_recovery() THEN '-' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END,
-    coalesce(senders.connections, '0')) AS epoch, senders.standbys`;
+    coalesce(senders.connections, '0')) END AS epoch, senders.standbys`;
 
 /** For what a lease rests on. Set again after a write, because a trigger of another program may have changed it. */
 const DURABLY = "set_config('synchronous_commit', 'on', true)";

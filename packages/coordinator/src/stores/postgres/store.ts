@@ -239,14 +239,20 @@ export class PostgresStore implements Store {
     const [row = {}, another] = rows;
     if (another !== undefined) throw new CoordinatorError("store_corrupt", SEVERAL_ROWS);
     const { role, epoch, now_ms: timeMs, ledger_mark: ledgerMark, standbys: connectedReplicas } = row;
-    const isOurs = row["nonce"] === nonce && typeof role === "string" && typeof epoch === "string";
-    if (!isOurs || !isWhole(timeMs) || !isWhole(ledgerMark) || !isWhole(connectedReplicas)) {
+    const isOurs = row["nonce"] === nonce && typeof role === "string";
+    if (
+      !isOurs ||
+      (epoch !== null && typeof epoch !== "string") ||
+      !isWhole(timeMs) ||
+      !isWhole(ledgerMark) ||
+      !isWhole(connectedReplicas)
+    ) {
       throw this.#connections.unexpectedAnswer();
     }
-    const { keys } = observedLocally({ fields: fieldsIn(row), ledgerMark, epoch, timeMs });
+    const { keys } = observedLocally({ fields: fieldsIn(row), ledgerMark, epoch: "", timeMs });
     const observed: Observed = {
       keys: { ...keys, fingerprint: String(row["fingerprint"]) },
-      server: { timeMs, role, epoch, connectedReplicas },
+      server: { timeMs, role, epoch: epoch ?? undefined, connectedReplicas },
     };
     return { observed, row };
   }
