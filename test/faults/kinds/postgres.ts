@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type CuttingProxy, startCuttingProxy } from "../../postgres/cutting-proxy.js";
 import { OTHER_USER } from "../../postgres/postgres-programs.js";
 import type { PostgresServer } from "../../postgres/postgres-server.js";
-import { archive, baseBackup } from "../../postgres/standby.js";
+import { archive, baseBackup, followed } from "../../postgres/standby.js";
 import { controlledMachineUnavailable } from "../../redis/controlled-machine.js";
 import { smallDiskUnavailable } from "../../small-disk.js";
 import { Apart } from "../apart.js";
@@ -113,6 +113,27 @@ export const POSTGRES: readonly Fault[] = [
       await world.untilSeen("store_is_replica");
       await world.server.run("SELECT pg_promote()");
       await world.untilSeen("epoch_changed");
+    },
+  ),
+  postgresFault(
+    "a standby attached to the only server, and promoted, while that one goes on",
+    { injectionCountMax: 1, expected: ["unexpected_replicas", "manual_recovery_required"] },
+    async (world) => {
+      const lines = `primary_conninfo = '${followed(world.server)}'\n`;
+      // After a recovery it leases at the ceiling, as the promoted one will.
+      await world.crash("SIGKILL");
+      await world.untilSeen("epoch_changed");
+      await world.untilLeasing();
+      const standby = await world.addServer({}, { fill: (data) => baseBackup(world.server, data, lines) });
+      await world.untilSeen("unexpected_replicas");
+      await standby.run("SELECT pg_promote()");
+      const other = await world.addCoordinatorAt(standby);
+      await Apart.start(world, other).lease();
+      await world.untilSeen("manual_recovery_required");
+      await world.removeCoordinator(other);
+      await standby.kill("SIGKILL");
+      world.beginInjection();
+      await world.withoutCoordinators(() => recover(world));
     },
   ),
   postgresFault(
