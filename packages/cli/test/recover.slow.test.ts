@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { initBackdated } from "../../../test/backdated.js";
+import { baseBackup, followed } from "../../../test/postgres/standby.js";
+import { ownPostgresUnavailable, startPostgresServer, storeUrlAt } from "../../../test/postgres/test-postgres.js";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { openStore } from "../../coordinator/src/stores/open-store.js";
@@ -110,5 +112,22 @@ test("recover of a lost embedded store says that its coordinator must be started
   await rm(path);
   expect((await done("recover", ...place, "--store-id", storeId, "--apply")).stdout).toMatch(
     /Done: .*Start the coordinator: it claims/,
+  );
+});
+
+test("recover makes a lost schema of a pair again: the standby of its server counts", async ({ skip }) => {
+  const reason = ownPostgresUnavailable();
+  if (reason !== undefined) skip(reason);
+  const primary = await startPostgresServer();
+  await startPostgresServer({
+    fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
+  });
+  await primary.configure({ synchronous_standby_names: "ANY 1 (standby)" });
+  await expect.poll(() => primary.run("SELECT sync_state FROM pg_stat_replication")).toEqual([["quorum"]]);
+  const place = ["--store", storeUrlAt(primary.url), "--checkpoint-dir", await folderForTest()];
+  const { storeId } = await jsonOf<{ storeId: string }>("init", ...place, "--nodes", "2");
+  await primary.run(`DROP SCHEMA ${new URL(place[1] as string).searchParams.get("schema")} CASCADE`);
+  expect((await done("recover", ...place, "--store-id", storeId, "--nodes", "2", "--apply")).stdout).toMatch(
+    /data nodes +2.*Done: /s,
   );
 });

@@ -126,8 +126,8 @@ async function recover(options: Options, command: Command): Promise<void> {
       return;
     }
     if (isMissing) {
-      // Fails here, before an empty store is created.
-      await recoverNamespace({ ...request, checkpointFile: NO_CHECKPOINT_FILE }, plan);
+      // Fails here, before an empty store is created. The store in its place has no other nodes: the new one is asked for them.
+      await recoverNamespace({ ...request, checkpointFile: NO_CHECKPOINT_FILE }, { ...plan, nodeCount: 1 });
       created = (await openStore(address, { create: true })).store;
     }
     const { after, movedAside = [] } = await recoverNamespace({ ...request, store: created ?? store }, plan);
