@@ -9,7 +9,7 @@ import {
   makeCheckpointDirectory,
   openCheckpointFile,
 } from "./guard/checkpoint-file.js";
-import { refused } from "./guard/refusals.js";
+import { whyMissing } from "./guard/guard-state.js";
 import { describeStore, placeOf, type StoreAddress } from "./stores/store-url.js";
 
 /** The checkpoints of one store, a file for each namespace. */
@@ -17,8 +17,6 @@ export interface Checkpoints {
   readonly checkpointFileOf: (namespace: string) => CheckpointFile;
   /** Returns the namespaces with a checkpoint, also those that the store has lost. Makes nothing, reads no high-water mark. */
   namespaces(): ReadonlySet<string>;
-  /** Returns the checkpoints by namespace. Makes nothing. */
-  remembered(): ReadonlyMap<string, Checkpoint | typeof CORRUPT>;
   /**
    * For a place without a store. @throws CoordinatorError `store_not_found` when a checkpoint has runs of it; `namespace_moved`, unless
    * the caller is the move that may finish it.
@@ -32,7 +30,6 @@ export interface Checkpoints {
 const NO_CHECKPOINTS: Checkpoints = {
   checkpointFileOf: () => NO_CHECKPOINT_FILE,
   namespaces: () => new Set(),
-  remembered: () => new Map(),
   mustNotBeLost: () => {},
   makeDirectory: () => {},
 };
@@ -50,26 +47,22 @@ export function checkpointsOf(address: StoreAddress, directory: string): Checkpo
     );
   }
   const place = placeOf(address);
-  const remembered = () => checkpointsAt(folder, place);
+  const checkpointFileOf = (namespace: string) => openCheckpointFile({ folder, place, namespace });
   return {
-    checkpointFileOf: (namespace) => openCheckpointFile({ folder, place, namespace }),
+    checkpointFileOf,
     namespaces: () => checkpointedNamespaces(folder, place),
-    remembered,
     makeDirectory: () => makeCheckpointDirectory(folder),
     mustNotBeLost: ({ isMove = false } = {}) => {
-      for (const [namespace, checkpoint] of remembered()) throw lost(address, namespace, checkpoint, isMove);
+      for (const [namespace, checkpoint] of checkpointsAt(folder, place)) {
+        const missing = whyMissing(namespace, checkpointFileOf(namespace));
+        throw missing?.code === "namespace_moved" && !isMove ? missing : lost(address, namespace, checkpoint);
+      }
     },
   };
 }
 
-function lost(
-  address: StoreAddress,
-  namespace: string,
-  checkpoint: Checkpoint | typeof CORRUPT,
-  isMove: boolean,
-): CoordinatorError {
+function lost(address: StoreAddress, namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
   const isDamaged = checkpoint === CORRUPT;
-  if (!isDamaged && !isMove && checkpoint.movedTo !== undefined) return refused("MOVED", checkpoint.movedTo, namespace);
   const known = isDamaged ? "a run" : `run ${nameOfLedgerId(checkpoint.ledgerId)}`;
   const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(

@@ -25,7 +25,7 @@ import type {
 import { CoordinatorError } from "./errors.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/clocks.js";
-import { moveUnfinished, namespaceLost } from "./guard/guard-state.js";
+import { whyMissing } from "./guard/guard-state.js";
 import { newProofKey } from "./guard/lease-proof.js";
 import { NamespaceGuards, type ServedLedger, servedLedger } from "./guard/namespace-guards.js";
 import { doStep } from "./guard/namespace-steps.js";
@@ -160,7 +160,7 @@ export class Coordinator {
   /**
    * Makes a namespace: once, before its first lease.
    * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_exists`;
-   *   `namespace_lost` when the namespace has a checkpoint here; `quorum_missing` with too few replicas; all that a lease fails with.
+   *   `namespace_lost` or `namespace_moved` when it has a checkpoint here; `quorum_missing` with too few replicas; all that a lease fails with.
    */
   async initNamespace(
     namespace: string,
@@ -172,10 +172,8 @@ export class Coordinator {
     assertWithin("rate", rate, 1, RATE_MAX);
     assertWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
     const checkpointFile = this.#checkpointFileOf(namespace);
-    const checkpoint = checkpointFile.read();
+    const lost = whyMissing(namespace, checkpointFile);
     checkpointFile.close();
-    const lost =
-      checkpoint === undefined ? moveUnfinished(namespace, checkpointFile) : namespaceLost(namespace, checkpoint);
     if (lost !== undefined && (await this.#store.read(namespace)).keys.record === "none") throw lost;
     await this.#preflight.assertFitFor({ namespace, nodeCount });
     const storeId = newStoreId({ firstVersion, firstRun, initializedAtMs: this.#clock.now(), rate });

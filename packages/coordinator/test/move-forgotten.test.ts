@@ -216,7 +216,7 @@ describe.each([
     await expect(planRecovery(recovering(world, there()))).rejects.toMatchObject(moved);
     const advancing = { ...commonOf(world, there()), isForcedEarly: true, isClockChecked: true };
     await expect(planAdvance(advancing)).rejects.toMatchObject(moved);
-    const checkpoints = { checkpointFileOf: there, remembered: () => new Map(), namespaces: () => new Set<string>() };
+    const checkpoints = { checkpointFileOf: there, namespaces: () => new Set<string>() };
     expect(await recordFindings(world.store, checkpoints)).toMatchObject([{ code: "namespace_moved" }]);
     const guard = await guardOn(world, { checkpointFile: there() });
     expect(guard.state).toMatchObject({ state: "stopped", code: "namespace_moved" });

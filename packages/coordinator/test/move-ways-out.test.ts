@@ -10,6 +10,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { checkpointsOf } from "../src/checkpoints.js";
+import { Coordinator } from "../src/coordinator.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
 import { type CheckpointFile, checkpointOf, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
@@ -419,9 +420,15 @@ describe("a move to another place than the one it has begun for", () => {
     // Nor is it leased from, nor does it ask to be recovered, where the later one is known.
     await expect(guardOf(first, fileAt(TO))).rejects.toMatchObject(moved);
     await expect(guardOf(memory(), fileAt(TO))).rejects.toMatchObject(moved);
-    expect(await recordFindings(first, checkpointsOf(parseStoreUrl(TO), folder))).toMatchObject([
-      { code: "namespace_moved" },
-    ]);
+    const checkpoints = checkpointsOf(parseStoreUrl(TO), folder);
+    const remedy = "point the coordinator at that store";
+    for (const there of [first, memory()]) {
+      const what = moved.message;
+      expect(await recordFindings(there, checkpoints)).toMatchObject([{ code: "namespace_moved", what, remedy }]);
+    }
+    const coordinator = new Coordinator({ store: memory(), name: "test", checkpointFileOf: () => fileAt(TO) });
+    await expect(coordinator.initNamespace(NAMESPACE)).rejects.toMatchObject(moved);
+    expect(() => checkpoints.mustNotBeLost()).toThrow(`goes on as store ${storeId}`);
   });
 
   test("begins above the store that is given up also where nothing else shows that one", async () => {

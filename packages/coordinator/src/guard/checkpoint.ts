@@ -128,15 +128,21 @@ export function movedOn(namespace: string, storeId: string): CoordinatorError {
 
 /**
  * A store that became another one leases nothing, also where no note of its own move is left. One of an earlier version can't lease runs of the
- * later one. @throws CoordinatorError `namespace_moved`.
+ * later one. Returns the error `namespace_moved`, undefined for the latest store that checkpoints have.
  */
-export function assertLatest(
+export function whyNotLatest(
   namespace: string,
   { storeId, version }: Pick<NamespaceRecord, "storeId" | "version">,
   file: CheckpointFile,
-): void {
+): CoordinatorError | undefined {
   const later = file.laterStoresOf(storeId).find((each) => version >= storeIdFields(each.storeId).firstVersion);
-  if (later !== undefined) throw movedOn(namespace, later.storeId);
+  return later && movedOn(namespace, later.storeId);
+}
+
+/** @throws CoordinatorError `namespace_moved`, see above. */
+export function assertLatest(...of: Parameters<typeof whyNotLatest>): void {
+  const moved = whyNotLatest(...of);
+  if (moved !== undefined) throw moved;
 }
 
 /** Returns a checkpoint as operators read it. */
@@ -209,17 +215,8 @@ export class GuardMemory {
    */
   assertNotMoved(step: StepCommand["step"]): void {
     const isDue = step === "claim" || (step === "heartbeat" && ++this.#beatCount % LOOK_EVERY_BEATS === 0);
-    if (isDue) this.#lookForLaterStore();
+    if (isDue) this.#end = whyNotLatest(this.#namespace, versionIn(this.#checkpoint), this.#file);
     if (this.move !== undefined) throw this.move;
-  }
-
-  #lookForLaterStore(): void {
-    try {
-      assertLatest(this.#namespace, versionIn(this.#checkpoint), this.#file);
-    } catch (error) {
-      if ((error as CoordinatorError).code === "namespace_moved") this.#end = error as CoordinatorError;
-      throw error;
-    }
   }
 
   /**

@@ -8,7 +8,7 @@ import type { Log } from "../log.js";
 import type { Store } from "../stores/store.js";
 import { formatDuration } from "../text.js";
 import type { CeilingMonitor } from "./ceiling.js";
-import { type Checkpoint, type CheckpointFile, CORRUPT } from "./checkpoint.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, versionIn, whyNotLatest } from "./checkpoint.js";
 import type { Bounds } from "./clocks.js";
 import type { RecordAfter } from "./commands.js";
 import { refused, runCommand } from "./refusals.js";
@@ -142,6 +142,13 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
     `namespace "${namespace}" is missing, but run ${nameOfLedgerId(ledgerId)} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
       `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": minRun })}`,
   );
+}
+
+/** The error for a namespace that a store does not hold, by what checkpoints have of it; undefined where they have nothing. */
+export function whyMissing(namespace: string, file: CheckpointFile): CoordinatorError | undefined {
+  const [read, known] = [file.read(), file.readable()];
+  if (read === undefined) return moveUnfinished(namespace, file);
+  return (known && whyNotLatest(namespace, versionIn(known), file)) ?? namespaceLost(namespace, read);
 }
 
 /** The command that shows operators how to remove a namespace from a store. */

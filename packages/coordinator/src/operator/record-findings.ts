@@ -1,10 +1,10 @@
 /** What prevents leasing according to the records of a store, for `doctor`. A record can be at fault on a healthy server. */
-import { commandLine, DEFAULT_NAMESPACE } from "@callnumber/protocol/api";
+import { commandLine, DEFAULT_NAMESPACE, type ErrorCode } from "@callnumber/protocol/api";
 import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
-import { assertLatest, type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
+import { assertLatest, type CheckpointFile } from "../guard/checkpoint.js";
 import { EPS_MS } from "../guard/clocks.js";
-import { asNamespaceLost, moveUnfinished, namespaceLost } from "../guard/guard-state.js";
+import { whyMissing } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
 import type { Finding } from "../guard/step-store.js";
@@ -20,47 +20,44 @@ export const NO_NAMESPACE: Finding = {
 /** Examines the records, and the namespaces that only checkpoints know. Changes nothing. */
 export async function recordFindings(
   store: Store,
-  checkpoints: Pick<Checkpoints, "checkpointFileOf" | "remembered" | "namespaces">,
+  checkpoints: Pick<Checkpoints, "checkpointFileOf" | "namespaces">,
 ): Promise<readonly Finding[]> {
-  const remembered = checkpoints.remembered();
   const namespaces = await store.listNamespaces();
   const findings = await Promise.all(
-    namespaces.map((namespace) => findingsOf(store, namespace, remembered.get(namespace), checkpoints)),
+    namespaces.map((namespace) => findingsOf(store, namespace, checkpoints.checkpointFileOf(namespace))),
   );
-  const lost = [...remembered].filter(([namespace]) => !namespaces.includes(namespace));
-  const ofLost = lost.map(([namespace, checkpoint]) => findingOfError(namespaceLost(namespace, checkpoint), namespace));
-  const ofMoves = [...checkpoints.namespaces()].flatMap((namespace) => {
-    if (namespaces.includes(namespace) || remembered.has(namespace)) return [];
-    const unfinished = moveUnfinished(namespace, checkpoints.checkpointFileOf(namespace));
-    return unfinished === undefined ? [] : [findingOfError(unfinished, namespace)];
+  const missing = [...checkpoints.namespaces()].flatMap((namespace) => {
+    const error = namespaces.includes(namespace)
+      ? undefined
+      : whyMissing(namespace, checkpoints.checkpointFileOf(namespace));
+    return error === undefined ? [] : [findingOfError(error, namespace)];
   });
-  const all = [...findings.flat(), ...ofLost, ...ofMoves];
-  return namespaces.length + lost.length + ofMoves.length > 0 ? all : [NO_NAMESPACE];
+  return namespaces.length + missing.length > 0 ? [...findings.flat(), ...missing] : [NO_NAMESPACE];
 }
 
 async function findingsOf(
   store: Store,
   namespace: string,
-  checkpoint: Checkpoint | typeof CORRUPT | undefined,
-  { checkpointFileOf }: Pick<Checkpoints, "checkpointFileOf">,
+  checkpointFile: CheckpointFile,
 ): Promise<readonly Finding[]> {
+  const known = checkpointFile.readable();
   try {
     const { storeId, version, phase, seal, changedAtMs } = await store.readNamespace(namespace);
     const finding = (code: Finding["code"], what: string, remedy: string) => [
       { code, what: `namespace ${namespace}: ${what}`, remedy, namespaces: [namespace] },
     ];
-    if (checkpoint !== undefined && checkpoint !== CORRUPT && checkpoint.storeId !== storeId) {
+    if (known !== undefined && known.storeId !== storeId) {
       const remedy = "restore the right store, or point the coordinator at it";
       return finding(
         "store_id_mismatch",
-        `its store id is ${storeId}, but the checkpoint has ${checkpoint.storeId}`,
+        `its store id is ${storeId}, but the checkpoint has ${known.storeId}`,
         remedy,
       );
     }
-    if (isMovedSeal(seal) || checkpointFileOf(namespace).movesOf(storeId).length > 0) {
+    if (isMovedSeal(seal) || checkpointFile.movesOf(storeId).length > 0) {
       return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
     }
-    assertLatest(namespace, { storeId, version }, checkpointFileOf(namespace));
+    assertLatest(namespace, { storeId, version }, checkpointFile);
     const aheadMs = changedAtMs - Date.now();
     if (phase !== PHASES.sealed && aheadMs > EPS_MS) {
       return [findingOfError(refused("CLOCKBACK", String(aheadMs - EPS_MS), namespace), namespace)];
@@ -74,20 +71,24 @@ async function findingsOf(
     return finding("store_forked", "two copies of the store were met", remedy);
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
-    const cause = checkpoint === undefined ? error : asNamespaceLost(error, namespace, checkpoint);
-    return [findingOfError(cause, namespace)];
+    const missing = error.code === "namespace_not_found" ? whyMissing(namespace, checkpointFile) : undefined;
+    return [findingOfError(missing ?? error, namespace)];
   }
 }
 
-function findingOfError({ code, message }: CoordinatorError, namespace: string): Finding {
-  return {
-    code,
-    what: message,
-    remedy:
-      remedyIn(message) ??
-      (code === "clock_moved_backward" ? "set the clocks right" : `\`${commandLine("recover", namespace)}\``),
-    namespaces: [namespace],
-  };
+function findingOfError(error: CoordinatorError, namespace: string): Finding {
+  const { code, message } = error;
+  return { code, what: message, remedy: remedyOf(error, namespace), namespaces: [namespace] };
+}
+
+/** Where a message names no command. */
+const REMEDIES: Partial<Record<ErrorCode, string>> = {
+  clock_moved_backward: "set the clocks right",
+  namespace_moved: "point the coordinator at that store",
+};
+
+function remedyOf({ code, message }: CoordinatorError, namespace: string): string {
+  return remedyIn(message) ?? REMEDIES[code] ?? `\`${commandLine("recover", namespace)}\``;
 }
 
 /** Returns the command that a message names, with the options that it needs. */
