@@ -145,6 +145,18 @@ describe("a store that was made where another one is moved", () => {
   });
 });
 
+test("the doctor prints at the source of a move that was cut short how to finish it", async () => {
+  const { store, newStoreId } = await sealedSource();
+  const command = `callnumber move --store STORE_URL --namespace main --to ${TO} --apply`;
+  expect(await recordFindings(store, checkpointsOf(parseStoreUrl(FROM), folder))).toMatchObject([
+    {
+      code: "namespace_moved",
+      what: expect.stringContaining(`was moved to ${TO} as store ${newStoreId}`),
+      remedy: `point the coordinator at that store; if the namespace is missing there, finish the move: \`${command}\``,
+    },
+  ]);
+});
+
 test("an intent to move counts no more once its source has moved elsewhere: init there succeeds, and the doctor is silent", async () => {
   const { store, newStoreId } = await sourceIn();
   const known = checkpointOf(await store.readNamespace(NAMESPACE));

@@ -8,7 +8,7 @@ import { whyMissing } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
 import type { Finding } from "../guard/step-store.js";
-import { isMovedSeal } from "../guard/store-id.js";
+import { isMovedSeal, textOfMove } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 
 export const NO_NAMESPACE: Finding = {
@@ -54,9 +54,8 @@ async function findingsOf(
         remedy,
       );
     }
-    if (isMovedSeal(seal) || checkpointFile.movesOf(storeId).length > 0) {
-      return finding("namespace_moved", "it was moved to another store", "point the coordinator at the new store");
-    }
+    const [movedTo = isMovedSeal(seal) ? textOfMove(seal) : undefined] = checkpointFile.movesOf(storeId);
+    if (movedTo !== undefined) throw refused("MOVED", movedTo, namespace);
     assertLatest(namespace, { storeId, version }, checkpointFile);
     const aheadMs = changedAtMs - Date.now();
     if (phase !== PHASES.sealed && aheadMs > EPS_MS) {
@@ -81,13 +80,18 @@ function findingOfError(error: CoordinatorError, namespace: string): Finding {
   return { code, what: message, remedy: remedyOf(error, namespace), namespaces: [namespace] };
 }
 
+const MOVED = "point the coordinator at that store";
+
 /** Where a message names no command. */
 const REMEDIES: Partial<Record<ErrorCode, string>> = {
   clock_moved_backward: "set the clocks right",
-  namespace_moved: "point the coordinator at that store",
+  namespace_moved: MOVED,
 };
 
-function remedyOf({ code, message }: CoordinatorError, namespace: string): string {
+function remedyOf({ code, message, movedTo }: CoordinatorError, namespace: string): string {
+  // The store may not be there yet.
+  const finishing = movedTo === undefined ? undefined : remedyIn(message);
+  if (finishing !== undefined) return `${MOVED}; if the namespace is missing there, finish the move: ${finishing}`;
   return remedyIn(message) ?? REMEDIES[code] ?? `\`${commandLine("recover", namespace)}\``;
 }
 
