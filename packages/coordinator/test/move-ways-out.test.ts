@@ -126,6 +126,8 @@ describe("a store that was made where another one is moved", () => {
         `is store ${strayId} here, but store ${newStoreId} is moved here from ${FROM}.*remove it here.*callnumber move --store ${FROM}`,
       ),
     };
+    const found = { what: refusal.message, remedy: "`callnumber explain store_id_mismatch`" };
+    expect(await recordFindings(stray, checkpointsOf(parseStoreUrl(TO), folder))).toMatchObject([found]);
     await expect(open()).rejects.toMatchObject(refusal);
     await expect(open()).rejects.toMatchObject(refusal);
   });

@@ -4,7 +4,7 @@ import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
 import { assertLatest, type CheckpointFile } from "../guard/checkpoint.js";
 import { EPS_MS } from "../guard/clocks.js";
-import { whyMissing } from "../guard/guard-state.js";
+import { strayStore, whyMissing } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
 import type { Finding } from "../guard/step-store.js";
@@ -57,6 +57,8 @@ async function findingsOf(
     const [movedTo = isMovedSeal(seal) ? textOfMove(seal) : undefined] = checkpointFile.movesOf(storeId);
     if (movedTo !== undefined) throw refused("MOVED", movedTo, namespace);
     assertLatest(namespace, { storeId, version }, checkpointFile);
+    const stray = known === undefined ? strayStore(namespace, storeId, checkpointFile) : undefined;
+    if (stray !== undefined) throw stray;
     const aheadMs = changedAtMs - Date.now();
     if (phase !== PHASES.sealed && aheadMs > EPS_MS) {
       return [findingOfError(refused("CLOCKBACK", String(aheadMs - EPS_MS), namespace), namespace)];
