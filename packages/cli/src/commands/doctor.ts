@@ -114,7 +114,9 @@ async function storeFindings(address: StoreAddress, { checkpointDir }: Options):
   const checkpoints = checkpointsOf(address, checkpointDir);
   const { store } = await openStoreWithCheckpoints(address, checkpoints);
   try {
-    return [...(await store.preflight({ asOperator: true })), ...(await recordFindings(store, checkpoints))];
+    const ofServer = await store.preflight({ asOperator: true });
+    const known = new Set(ofServer.map(({ code }) => code));
+    return [...ofServer, ...(await recordFindings(store, checkpoints)).filter(({ code }) => !known.has(code))];
   } finally {
     await store.close();
   }

@@ -39,6 +39,11 @@ export function isRecoverable(error: unknown): error is CoordinatorError {
   return code === "store_recovering" && reason !== "conflict";
 }
 
+/** Whether a coordinator can't end it: neither by itself, nor by waiting. */
+export function isStopping({ code }: Pick<CoordinatorError, "code">): boolean {
+  return STOPPING_CODES.has(code);
+}
+
 export function activeSince(sinceMs: number): GuardState {
   return { state: "active", code: null, reason: null, sinceMs, explanation: "runs are leased" };
 }
@@ -55,7 +60,7 @@ export function nextState(error: CoordinatorError, before: GuardState, nowMs: nu
   if (code === "run_ceiling_reached") return before.state === "active" ? before : activeSince(nowMs);
   // The recovery that follows succeeds, or fails for a reason of its own.
   if (before.state === "stopped" && isRecoverable(error)) return before;
-  const state = STOPPING_CODES.has(code) ? "stopped" : "recovering";
+  const state = isStopping(error) ? "stopped" : "recovering";
   const sinceMs = isSameCause(before, { code, reason }) ? before.sinceMs : nowMs;
   return { state, code, reason, sinceMs, explanation: message };
 }

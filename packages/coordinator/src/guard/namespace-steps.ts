@@ -245,7 +245,7 @@ export class NamespaceSteps {
   }
 }
 
-type StepOptions = Partial<Pick<NamespaceStepsOptions, "now" | "bounds">>;
+export type StepOptions = Partial<Pick<NamespaceStepsOptions, "now" | "bounds">>;
 
 /**
  * Does one step of an operator's command.

@@ -1,11 +1,15 @@
 /** What prevents leasing according to the records of a store, for `doctor`. A record can be at fault on a healthy server. */
 import { commandLine, DEFAULT_NAMESPACE, type ErrorCode } from "@callnumber/protocol/api";
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { Checkpoints } from "../checkpoints.js";
 import { CoordinatorError } from "../errors.js";
-import { assertLatest, type CheckpointFile } from "../guard/checkpoint.js";
-import { EPS_MS } from "../guard/clocks.js";
-import { strayStore, whyMissing } from "../guard/guard-state.js";
-import { PHASES } from "../guard/record.js";
+import { CeilingMonitor } from "../guard/ceiling.js";
+import { assertLatest, type Checkpoint, type CheckpointFile } from "../guard/checkpoint.js";
+import { DEFAULT_BOUNDS } from "../guard/clocks.js";
+import type { StepCommand } from "../guard/commands.js";
+import { isRecoverable, isStopping, strayStore, whyMissing } from "../guard/guard-state.js";
+import { refusalOfStep, type StepOptions } from "../guard/namespace-steps.js";
+import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { initUnlessLost, refused } from "../guard/refusals.js";
 import type { Finding } from "../guard/step-store.js";
 import { isMovedSeal, textOfMove } from "../guard/store-id.js";
@@ -17,14 +21,17 @@ export const NO_NAMESPACE: Finding = {
   remedy: initUnlessLost(DEFAULT_NAMESPACE),
 };
 
+const NOTHING_KNOWN = { ledgerId: 0, generation: 0 };
+
 /** Examines the records, and the namespaces that only checkpoints know. Changes nothing. */
 export async function recordFindings(
   store: Store,
   checkpoints: Pick<Checkpoints, "checkpointFileOf" | "namespaces">,
+  clock: StepOptions = {},
 ): Promise<readonly Finding[]> {
   const namespaces = await store.listNamespaces();
   const findings = await Promise.all(
-    namespaces.map((namespace) => findingsOf(store, namespace, checkpoints.checkpointFileOf(namespace))),
+    namespaces.map((namespace) => findingsOf(store, namespace, checkpoints.checkpointFileOf(namespace), clock)),
   );
   const missing = [...checkpoints.namespaces()].flatMap((namespace) => {
     const error = namespaces.includes(namespace)
@@ -39,10 +46,12 @@ async function findingsOf(
   store: Store,
   namespace: string,
   checkpointFile: CheckpointFile,
+  clock: StepOptions,
 ): Promise<readonly Finding[]> {
   const known = checkpointFile.readable();
   try {
-    const { storeId, version, phase, seal, changedAtMs } = await store.readNamespace(namespace);
+    const record = await store.readNamespace(namespace);
+    const { storeId, version, phase, seal } = record;
     const finding = (code: Finding["code"], what: string, remedy: string) => [
       { code, what: `namespace ${namespace}: ${what}`, remedy, namespaces: [namespace] },
     ];
@@ -59,12 +68,10 @@ async function findingsOf(
     assertLatest(namespace, { storeId, version }, checkpointFile);
     const stray = known === undefined ? strayStore(namespace, storeId, checkpointFile) : undefined;
     if (stray !== undefined) throw stray;
-    const aheadMs = changedAtMs - Date.now();
-    if (phase !== PHASES.sealed && aheadMs > EPS_MS) {
-      return [findingOfError(refused("CLOCKBACK", String(aheadMs - EPS_MS), namespace), namespace)];
-    }
-    if (phase === PHASES.open) return [];
-    if (phase === PHASES.claimed) {
+    if (phase !== PHASES.sealed) {
+      const stop = await whyStopped(store, record, known, clock);
+      if (stop !== undefined) throw stop;
+      if (phase === PHASES.open) return [];
       const remedy = "start a coordinator: it completes the recovery";
       return finding("store_recovering", "a recovery began, by `recover` or by a coordinator that stopped", remedy);
     }
@@ -77,17 +84,47 @@ async function findingsOf(
   }
 }
 
+/**
+ * Returns why no coordinator would lease before an operator acts, or the clocks are right; undefined where one would, perhaps after a recovery,
+ * which it does by itself.
+ */
+async function whyStopped(
+  store: Store,
+  record: NamespaceRecord,
+  { ledgerId: floor, generation: generationMin }: Pick<Checkpoint, "ledgerId" | "generation"> = NOTHING_KNOWN,
+  { now = Date.now, bounds = DEFAULT_BOUNDS }: StepOptions,
+): Promise<CoordinatorError | undefined> {
+  const { namespace, storeId, version, highWaterMark, nodeCount, proofKey } = record;
+  const base = { storeId, isSilenceAccepted: false, floor, generationMin };
+  const refusalOf = (step: StepCommand) => refusalOfStep(store, namespace, step, { now, bounds });
+  const refusal = await refusalOf({ ...base, step: "heartbeat" });
+  if (refusal === undefined) {
+    new CeilingMonitor({ namespace, bounds, now }).assertNear(record);
+    return highWaterMark >= RUN_MAX ? refused("EXHAUSTED", String(version), namespace) : undefined;
+  }
+  // By the rules of `recover`, to the run ceiling, a coordinator recovers, too.
+  const stop = isRecoverable(refusal) ? await refusalOf({ ...base, step: "recover", nodeCount, proofKey }) : refusal;
+  return stop !== undefined && (isStopping(stop) || stop.code in CLOCKS) ? stop : undefined;
+}
+
 function findingOfError(error: CoordinatorError, namespace: string): Finding {
   const { code, message } = error;
-  return { code, what: message, remedy: remedyOf(error, namespace), namespaces: [namespace] };
+  const what = message.includes(`"${namespace}"`) ? message : `namespace ${namespace}: ${message}`;
+  return { code, what, remedy: remedyOf(error, namespace), namespaces: [namespace] };
 }
 
 const MOVED = "point the coordinator at that store";
 
+const CLOCKS: Partial<Record<ErrorCode, string>> = {
+  clock_moved_backward: "set the clocks right",
+  clock_skew: "set the clocks right",
+};
+
 /** Where a message names no command. */
 const REMEDIES: Partial<Record<ErrorCode, string>> = {
-  clock_moved_backward: "set the clocks right",
+  ...CLOCKS,
   namespace_moved: MOVED,
+  run_space_exhausted: "use another namespace",
 };
 
 function remedyOf({ code, message, movedTo }: CoordinatorError, namespace: string): string {
