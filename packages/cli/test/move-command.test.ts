@@ -1,5 +1,5 @@
 /** `callnumber move`, run as an operator does: between real stores, with real coordinators before and after. */
-import { readdir } from "node:fs/promises";
+import { cp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
@@ -104,6 +104,29 @@ describe("move", () => {
     expect(before).toBeLessThan(2 ** 30);
     expect(after).toBeGreaterThan(2 ** 30);
     expect((await ledgerAt(url)).slice(1)).toEqual(ledger);
+  });
+
+  test("move prints of a source that forgot its seal, or is sealed for another place, that it is so", async () => {
+    const [from, to, other] = [await embeddedStore(), await embeddedStore(), redisPlace()];
+    const path = from.slice("sqlite:".length);
+    await done("init", "--store", from);
+    await cp(path, `${path}.before`);
+    const moved = await jsonOf<{ moved: { storeId: string }[] }>("move", "--store", from, "--to", to, "--apply");
+    const again = ["move", "--store", from, "--to", to];
+    const nothing = (await done(...again)).stdout;
+    expect(nothing).toMatch(/done already: nothing is left to do\nNothing was changed\n$/);
+    const lost = ["--confirm-loss", moved.moved[0]?.storeId ?? ""];
+    expect((await done("move", "--store", from, "--to", other, ...lost)).stdout).toMatch(
+      /begun: the old store is sealed for another place, and .*Nothing was changed\. To do it, .*--apply/s,
+    );
+    await cp(`${path}.before`, path);
+    expect((await done(...again)).stdout).toMatch(
+      /done already, but the old store has no seal; --apply seals it for this one\n.*To do it, .*--apply/,
+    );
+    await rm(to.slice("sqlite:".length));
+    expect((await done(...again, ...lost)).stdout).toMatch(
+      /begun: the old store has no seal, and the new one is missing/,
+    );
   });
 
   test("move fails to a third place after a move, and to a place that holds another store", async () => {

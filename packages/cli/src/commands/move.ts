@@ -1,4 +1,5 @@
 /** `move`: takes namespaces to another store. Prints what it finds and would do. With --apply it does it, or continues. */
+import { isDoneSeal, movedToIn, textOfMove } from "@callnumber/coordinator/internal";
 import {
   CoordinatorError,
   checkpointsOf,
@@ -7,6 +8,7 @@ import {
   type Moved,
   type MovePlan,
   moveNamespace,
+  type NamespaceRecord,
   openStore,
   placeOf,
   planMove,
@@ -93,7 +95,7 @@ async function move(options: Options): Promise<void> {
     else print(plans.map((plan) => formatPlan(plan, route, nodes)).join("\n\n"));
     assertNone(findings);
     if (json) return;
-    return print("Nothing was changed. To do it, run it again with --apply");
+    return print(`Nothing was changed${plans.some(isLeft) ? ". To do it, run it again with --apply" : ""}`);
   }
   assertNone(findings);
   const moved: Moved[] = [];
@@ -195,14 +197,31 @@ async function openTarget(address: StoreAddress, create: boolean) {
   }
 }
 
-const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
-  new: "not begun",
-  begun: "begun: the old store is sealed for it, and the new one is missing; --apply continues from there",
-  done: "done already: nothing is left to do",
-};
+/** Where the seal of a record says that it went. */
+function movedToOf({ seal }: NamespaceRecord) {
+  return movedToIn(textOfMove(seal));
+}
+
+function isLeft({ stage, source, storeId }: MovePlan): boolean {
+  return stage !== "done" || movedToOf(source)?.storeId !== storeId || !isDoneSeal(source.seal);
+}
+
+/** How far the move is, and what the old store has of it. */
+function formatStage(plan: MovePlan): string {
+  const { stage, source, storeId } = plan;
+  if (stage === "new") return "not begun";
+  if (!isLeft(plan)) return "done already: nothing is left to do";
+  const sealedFor = movedToOf(source)?.storeId;
+  const isForIt = sealedFor === storeId;
+  if (stage === "done" && isForIt) return "done already; --apply only notes that in the seal of the old store";
+  const seal = isForIt ? "is sealed for it" : sealedFor === undefined ? "has no seal" : "is sealed for another place";
+  return stage === "done"
+    ? `done already, but the old store ${seal}; --apply seals it for this one`
+    : `begun: the old store ${seal}, and the new one is missing; --apply continues from there`;
+}
 
 function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): string {
-  const { namespace, stage, source, storeId, firstVersion, ledger } = plan;
+  const { namespace, source, storeId, firstVersion, ledger } = plan;
   const { version, highWaterMark } = source;
   const found = [
     `namespace ${namespace}, store id ${source.storeId}`,
@@ -211,7 +230,7 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
     `                     version ${version}, ${formatRecord(source)}`,
     `  the new store      ${to}`,
     `                     ${plan.target === undefined ? "no such namespace" : `store id ${storeId}`}`,
-    `  the move           ${STAGES[stage]}`,
+    `  the move           ${formatStage(plan)}`,
   ];
   if (ledger === undefined) return found.join("\n");
   const { leaseCount, copiedCount } = ledger;
