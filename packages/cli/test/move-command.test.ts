@@ -129,6 +129,19 @@ describe("move", () => {
     );
   });
 
+  test("move prints of a new store that was moved on where it went, and not to serve it", async () => {
+    const [from, to, last] = [await embeddedStore(), await embeddedStore(), await embeddedStore()];
+    await done("init", "--store", from);
+    const late = ["move", "--store", from, "--to", to];
+    await done(...late, "--apply");
+    await done("move", "--store", to, "--to", last, "--apply");
+    const movedOn = `moved on           to ${last}, as store id `;
+    expect((await done(...late)).stdout).toContain(movedOn);
+    const { stdout } = await done(...late, "--apply");
+    expect(stdout).toContain(movedOn);
+    expect(stdout).not.toContain(`"callnumber serve" on ${to}`);
+  });
+
   test("move fails to a third place after a move, and to a place that holds another store", async () => {
     const [from, to, other] = [redisPlace(), redisPlace(), redisPlace()];
     await done("init", "--store", from);

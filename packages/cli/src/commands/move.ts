@@ -1,5 +1,5 @@
 /** `move`: takes namespaces to another store. Prints what it finds and would do. With --apply it does it, or continues. */
-import { isDoneSeal, movedToIn, textOfMove } from "@callnumber/coordinator/internal";
+import { isDoneSeal, movedToIn, textOfMove, urlOfPlace } from "@callnumber/coordinator/internal";
 import {
   CoordinatorError,
   checkpointsOf,
@@ -111,7 +111,7 @@ async function move(options: Options): Promise<void> {
     // Those that are done are shown also when a later one fails.
     if (json && moved.length > 0) printJson({ ...route, moved: moved.map(movedAsJson) });
   }
-  if (!json) print(nextSteps(addresses));
+  if (!json && moved.some(({ record }) => movedToOf(record) === undefined)) print(nextSteps(addresses));
 }
 
 interface Stores extends FromTo<StoreAddress> {
@@ -221,7 +221,7 @@ function formatStage(plan: MovePlan): string {
 }
 
 function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): string {
-  const { namespace, source, storeId, firstVersion, ledger } = plan;
+  const { namespace, source, storeId, firstVersion, target, ledger } = plan;
   const { version, highWaterMark } = source;
   const found = [
     `namespace ${namespace}, store id ${source.storeId}`,
@@ -229,7 +229,7 @@ function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): str
     `  the old store      ${from}`,
     `                     version ${version}, ${formatRecord(source)}`,
     `  the new store      ${to}`,
-    `                     ${plan.target === undefined ? "no such namespace" : `store id ${storeId}`}`,
+    `                     ${target === undefined ? "no such namespace" : `store id ${storeId}${formatMovedOn(target)}`}`,
     `  the move           ${formatStage(plan)}`,
   ];
   if (ledger === undefined) return found.join("\n");
@@ -258,7 +258,15 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
     leaseCount === undefined
       ? `Namespace ${namespace} was moved before.`
       : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} ${leaseCount === 1 ? "lease is" : "leases are"} there, the high-water mark is run ${runName(version, highWaterMark)}.`;
-  return `${done}\n  new store id       ${storeId}`;
+  return `${done}\n  new store id       ${storeId}${formatMovedOn(record)}`;
+}
+
+/** The new store may have been moved, too, since an earlier try. */
+function formatMovedOn(record: NamespaceRecord): string {
+  const movedOn = movedToOf(record);
+  if (movedOn === undefined) return "";
+  const { storeId, place } = movedOn;
+  return `\n  moved on           to ${urlOfPlace(place)}, as store id ${storeId}: start "callnumber serve" there`;
 }
 
 /** What the operator must do then: coordinators have another user than the one of this command. */
