@@ -262,6 +262,32 @@ describe("rights", () => {
     });
   });
 
+  test("so is one whose server speaks another language", async (context) => {
+    const environment = { LANGUAGE: "de" };
+    const own = await startPostgresServer({ environment, settings: { lc_messages: "C.utf8" } });
+    const denied = await own.run("SELECT 1/0").catch(String);
+    context.skip(!String(denied).includes("durch Null"), "the server has no German messages here");
+    const store = await postgresStoreAt(await newSchemaAt(own));
+    const refused = (right: string) =>
+      expect(store.read(NAMESPACE)).rejects.toMatchObject({
+        code: "store_epoch_unreadable",
+        message: expect.stringMatching(`keine Berechtigung für .*Grant ${right} to`),
+      });
+    await own.run("REVOKE SELECT ON pg_stat_replication FROM PUBLIC");
+    await refused("SELECT on pg_stat_replication");
+    await own.run("GRANT SELECT ON pg_stat_replication TO PUBLIC");
+    await own.run("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC");
+    await refused("EXECUTE on pg_control_system");
+  });
+
+  test("a database whose name is like one of the server's own functions is not taken for one", async () => {
+    const coordinator = new URL(await newSchemaAt(await server()));
+    await (await server()).run("CREATE DATABASE pg_archive");
+    const place = new URL(coordinator);
+    place.pathname = "/pg_archive";
+    await expect(postgresStoreAt(place.href, { create: true })).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+
   test("a user without a right to the tables is refused with the file that grants it", async () => {
     const url = storeUrlAt((await server()).url);
     await postgresStoreAt(url, { create: true });

@@ -33,8 +33,9 @@ const RIGHTS =
 /** What a login lacks that was made as a printed command shows it, without user and password: the driver and the server say it in words alone. */
 const LOGIN_MISSING = /client password must be a string|no PostgreSQL user name/;
 
-/** A function that the epoch or the count of standbys is read with. */
-const FUNCTION_DENIED = /^permission denied for (function|view) (pg_\w+)$/;
+/** What the epoch or the count of standbys is read from: the server's own, whose name stands in the message in any language. */
+const OF_SERVER = /\bpg_\w+/;
+const VIEWS = new Set(["pg_database", "pg_replication_slots", "pg_roles", "pg_stat_replication"]);
 
 /** The error for whatever a statement rejected with. */
 export function asStoreError(error: unknown, address: PostgresAddress): CoordinatorError {
@@ -55,11 +56,11 @@ export function asStoreError(error: unknown, address: PostgresAddress): Coordina
     return as("store_corrupt", `the store's tables can't be used: ${text}. ${remedy}`);
   }
   const rejected = `PostgreSQL at ${server} rejected:`;
-  const [, kind, denied] = (state === "42501" && FUNCTION_DENIED.exec(message)) || [];
-  if (denied === undefined) {
+  const [denied] = (state === "42501" && OF_SERVER.exec(message)) || [];
+  if (denied === undefined || denied === address.database) {
     return as("store_unavailable", `${rejected} ${state === "42501" ? `${text}. ${RIGHTS}` : (HINTS[state] ?? text)}`);
   }
-  const right = kind === "view" ? "SELECT" : "EXECUTE";
+  const right = VIEWS.has(denied) ? "SELECT" : "EXECUTE";
   return as("store_epoch_unreadable", `${rejected} ${text}. Grant ${right} on ${denied} to the coordinator's user`);
 }
 
