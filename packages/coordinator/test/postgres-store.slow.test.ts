@@ -20,10 +20,11 @@ import { archive, baseBackup, followed } from "../../../test/postgres/standby.js
 import {
   asCoordinator,
   type PostgresServer,
+  shippedRights,
   startPostgresServer,
   storeUrlAt,
 } from "../../../test/postgres/test-postgres.js";
-import { folderForTest, REPOSITORY } from "../../../test/processes/command.js";
+import { callnumber, folderForTest, REPOSITORY, serve } from "../../../test/processes/command.js";
 import { smallDisk, smallDiskUnavailable } from "../../../test/small-disk.js";
 import { type CertificateAndKey, newAuthority } from "../../../test/tls/certificates.js";
 import { Coordinator } from "../src/coordinator.js";
@@ -35,6 +36,7 @@ import type { Store } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { needsOwnPostgres, newPostgresStoreAt, newSchemaAt, postgresStoreAt } from "./postgres-for-test.js";
 import { inHand, withNamespace } from "./store-in-hand.js";
+import { postgresAddressForTest } from "./stores-for-test.js";
 
 beforeEach(needsOwnPostgres);
 
@@ -353,6 +355,91 @@ describe("the schema", () => {
     const { schema, lease } = await newPostgresStoreAt(await server());
     await (await server()).run(`DROP TABLE ${schema}.${table} CASCADE`);
     await expect(lease()).rejects.toMatchObject({ code: "store_corrupt", message: expect.stringContaining(schema) });
+  });
+
+  const TABLES = ["store", "namespaces", "holders", "leases"];
+  const ACCIDENTS = [
+    ...TABLES.map((table) => `DROP TABLE ${table} CASCADE`),
+    "TRUNCATE store",
+    `TRUNCATE ${TABLES.join(", ")}`,
+    `DROP TABLE ${TABLES.join(", ")}`,
+  ];
+
+  /** A store that has leased run 1, after the accident, and what the coordinator prints then. */
+  async function storeAfter(accident: string) {
+    const own = await server();
+    const coordinator = await newSchemaAt(own);
+    const { schema } = postgresAddressForTest(coordinator);
+    const owner = storeUrlAt(own.url, schema);
+    const place = ["--checkpoint-dir", await folderForTest()];
+    const nextRun = async () => {
+      const { url, stop } = await serve(coordinator, ...place);
+      const { stdout } = await callnumber(["next", "--coordinator", url]);
+      await stop();
+      return Number((await callnumber(["decode", stdout.trim()])).stdout.split(",")[1]);
+    };
+    const rowsIn = (table: string) =>
+      own.run(`SELECT count(*) FROM ${schema}.${table}`).then(
+        ([row]) => Number(row?.[0]),
+        () => "no table",
+      );
+    await callnumber(["init", "--store", owner, ...place]);
+    expect(await nextRun()).toBe(1);
+    await own.run(`SET search_path TO ${schema}; ${accident}`);
+    const { stderr } = await callnumber(["serve", "--port", "0", "--store", coordinator, ...place]);
+    const [, printed = ""] = /`callnumber (recover [^`]+)`/.exec(stderr) ?? [];
+    const words = printed.split(" ").map((word) => (word.includes("postgres:") ? owner : word));
+    return { accident, schema, words, nextRun, rows: () => Promise.all(TABLES.map(rowsIn)) };
+  }
+
+  test("the printed command makes tables and rows that are missing, keeps what is there, and recovers above all that was leased", async () => {
+    // One after the other, because each changes the rights of one user.
+    const stores = [];
+    for (const accident of ACCIDENTS) stores.push(await storeAfter(accident));
+    const recovering = stores.map(async ({ accident, words, rows }) => {
+      const left = await rows();
+      const planned = await callnumber(words);
+      expect({ accident, code: planned.code, rows: await rows() }).toEqual({ accident, code: 0, rows: left });
+      const { code } = await callnumber([...words, "--apply"]);
+      // The record is made again, and the version of the schema.
+      const [, , ...ledger] = left.map((count) => (count === "no table" ? 0 : count));
+      expect({ accident, code, rows: await rows() }).toEqual({ accident, code: 0, rows: [1, 1, ...ledger] });
+    });
+    await Promise.all(recovering);
+    for (const { schema } of stores) {
+      for (const statement of shippedRights(schema)) await (await server()).run(statement);
+    }
+    for (const run of await Promise.all(stores.map(({ nextRun }) => nextRun()))) expect(run).toBeGreaterThan(65_536);
+  });
+
+  test("without a checkpoint, tables that are missing are named with the command that makes them, which init does not repeat", async () => {
+    const { schema, url, lease, storeId } = await newPostgresStoreAt(await server());
+    await lease();
+    await (await server()).run(`DROP TABLE ${schema}.leases`);
+    await expect(postgresStoreAt(url)).rejects.toMatchObject({
+      code: "store_corrupt",
+      message: expect.stringMatching(/lacks its leases\..*`callnumber recover --store STORE_URL --store-id STORE_ID`/),
+    });
+    const made = await postgresStoreAt(storeUrlAt((await server()).url, schema), { create: true });
+    expect(made.isNew).toBe(false);
+    expect(await made.readNamespace(NAMESPACE)).toMatchObject({ storeId, highWaterMark: 1 });
+    await expect(withNamespace(made)).rejects.toMatchObject({ code: "namespace_exists" });
+    // The new table has no rights yet.
+    await expect(lease()).rejects.toMatchObject({
+      message: expect.stringContaining("deploy/postgres/coordinator.sql"),
+    });
+  });
+
+  test("what is missing is not made next to tables of another version, or another program's", async () => {
+    const { schema } = await newPostgresStoreAt(await server());
+    await (await server()).run(`DROP TABLE ${schema}.leases; UPDATE ${schema}.store SET schema_version = 2`);
+    const owner = storeUrlAt((await server()).url, schema);
+    await expect(postgresStoreAt(owner, { create: true })).rejects.toMatchObject({ code: "store_schema_unsupported" });
+    const foreign = `DROP SCHEMA ${schema} CASCADE; CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.leases (id integer)`;
+    await (await server()).run(foreign);
+    await expect(postgresStoreAt(owner, { create: true })).rejects.toMatchObject({ code: "store_corrupt" });
+    const tables = `SELECT tablename FROM pg_tables WHERE schemaname = '${schema}'`;
+    expect(await (await server()).run(tables)).toEqual([["leases"]]);
   });
 
   test("text of any kind in a holder is kept", async () => {

@@ -52,7 +52,9 @@ export function asStoreError(error: unknown, address: PostgresAddress): Coordina
   }
   if (state === undefined) return as("store_unavailable", `PostgreSQL at ${server} can't be reached: ${text}`);
   if (GONE.has(state)) {
-    const remedy = `Another program has changed the schema "${address.schema}". Restore it, or run what callnumber doctor prints`;
+    // Tables can be made again, and no column of theirs.
+    const orMakeThem = state === "42703" ? "" : ", or run what callnumber doctor prints";
+    const remedy = `Another program has changed the schema "${address.schema}". Restore it${orMakeThem}`;
     return as("store_corrupt", `the store's tables can't be used: ${text}. ${remedy}`);
   }
   const rejected = `PostgreSQL at ${server} rejected:`;
