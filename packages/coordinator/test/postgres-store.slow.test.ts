@@ -452,6 +452,22 @@ describe("the schema", () => {
   });
 });
 
+test("the SQL of the documents removes one namespace, and leaves the others as they are", async () => {
+  const page = readFileSync(join(REPOSITORY, "docs/how-to/maintain.md"), "utf8");
+  const [, sql = ""] = /```sql postgres:remove-namespace\n(.*?)```/s.exec(page) ?? [];
+  const { schema, ...kept } = await newPostgresStoreAt(await server());
+  const removed = await withNamespace(kept.store, { namespace: "list" });
+  for (const { lease } of [kept, kept, removed]) await lease();
+  await (await server()).run(sql.replaceAll("callnumber.", `${schema}.`));
+  expect(await kept.store.listNamespaces()).toEqual([NAMESPACE]);
+  const all = { direction: "oldest_first", limit: 9 } as const;
+  expect(await kept.store.leases("list", all)).toEqual([]);
+  expect((await kept.store.leases(NAMESPACE, all)).map(({ holder }) => holder.name)).toEqual(["importer", "importer"]);
+  expect((await kept.lease()).firstRun).toBe(3);
+  // It may be made again, as one that never was.
+  expect((await (await withNamespace(kept.store, { namespace: "list" })).lease()).firstRun).toBe(1);
+});
+
 test("a store works through PgBouncer in transaction mode, whose sessions change with each transaction", async (context) => {
   const program = await findPgbouncer();
   if (program.missing !== undefined) return context.skip(program.missing);
