@@ -874,6 +874,25 @@ describe("with a synchronous standby", () => {
     expect((await recovered()).after.nodeCount).toBe(2);
   });
 
+  test("a user who may not see whether standbys are synchronous is named with the grant, or with INHERIT where it has that", async () => {
+    const { primary } = await pair();
+    const { store } = await newPostgresStoreAt(primary, { nodeCount: 2 });
+    const remedies = async () =>
+      (await store.preflight())
+        .filter(({ code }) => code === "store_epoch_unreadable")
+        .map(({ remedy }) => /GRANT.*TO|.*INHERIT/.exec(remedy)?.[0]);
+    expect(await remedies()).toEqual([]);
+    await primary.run("ALTER ROLE callnumber NOINHERIT");
+    const [[version = ""] = []] = await primary.run("SHOW server_version_num");
+    const isOfGrant = Number(version) >= 160_000;
+    if (isOfGrant) await primary.run("GRANT pg_read_all_stats TO callnumber WITH INHERIT FALSE");
+    expect(await remedies()).toEqual([expect.stringMatching(isOfGrant ? /WITH INHERIT/ : /ALTER ROLE … INHERIT/)]);
+    await primary.run("REVOKE pg_read_all_stats FROM callnumber");
+    expect(await remedies()).toEqual(["GRANT pg_read_all_stats TO"]);
+    await primary.run("ALTER ROLE callnumber INHERIT; GRANT pg_read_all_stats TO callnumber");
+    expect(await remedies()).toEqual([]);
+  });
+
   test("a logical subscriber is named, and no standby: it is another cluster", async () => {
     const primary = await startPostgresServer({ settings: { wal_level: "logical" } });
     const { store, lease } = await newPostgresStoreAt(primary);

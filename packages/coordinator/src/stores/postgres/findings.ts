@@ -14,6 +14,7 @@ const VERSION_MIN = 14;
 const REPORT = `SELECT current_setting('server_version_num')::integer / 10000 AS version, current_setting('fsync') AS fsync,
   current_setting('full_page_writes') AS full_page_writes, current_setting('lock_timeout') AS lock_timeout, current_setting('synchronous_standby_names') AS synchronous, pg_is_in_recovery() AS is_replica,
   (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
+  pg_has_role('pg_read_all_stats', 'MEMBER') AS may_read_stats,
   (SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'logical' AND active)::integer AS logical,
   (SELECT count(*) FILTER (WHERE NOT (is_standby AND replays) AND is_waited_for) FROM ${SENDERS} AS sender)::integer AS others_waited_for,
   (SELECT json_agg(json_build_object('name', application_name, 'state', sync_state)) FROM ${SENDERS} AS sender WHERE is_standby) AS standbys`;
@@ -122,7 +123,7 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
     yield {
       code: "store_epoch_unreadable",
       what: "the user may not see whether its standbys are synchronous",
-      remedy: "as a superuser, GRANT pg_read_all_stats TO the user of --store",
+      remedy: grantOfStats(row),
       namespaces: several,
     };
   }
@@ -137,6 +138,14 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
       namespaces: several,
     };
   }
+}
+
+/** A role that does not inherit has what was granted to it, and may not use it. From PostgreSQL 16 on, each grant has that of its time. */
+function grantOfStats({ may_read_stats: isMember, version }: Row): string {
+  if (isMember !== true) return "as a superuser, GRANT pg_read_all_stats TO the user of --store";
+  const inherit =
+    Number(version) < 16 ? "ALTER ROLE … INHERIT for" : "GRANT pg_read_all_stats TO … WITH INHERIT TRUE for";
+  return `as a superuser, ${inherit} the user of --store, who has pg_read_all_stats and does not inherit it`;
 }
 
 function* warnings(row: Row, { address }: PostgresUse): Generator<Finding> {
