@@ -127,6 +127,19 @@ describe("move", () => {
     expect((await done(...again, ...lost)).stdout).toMatch(
       /begun: the old store has no seal, and the new one is missing/,
     );
+    expect((await done("move", "--store", from, "--to", other, ...lost, "--apply")).stdout).toContain(
+      `and every one that ran on the store ${lost[1]}, which is given up`,
+    );
+  });
+
+  test("move prints for a new place that holds a copy the command for that place, not for the old store", async () => {
+    const [from, original, to] = [await embeddedStore(), await embeddedStore(), await embeddedStore()];
+    await done("init", "--store", from);
+    await done("init", "--store", original);
+    await cp(original.slice("sqlite:".length), to.slice("sqlite:".length));
+    const { stderr } = await expectFailure(["move", "--store", from, "--to", to], 1, /store_copied/);
+    expect(stderr).toContain(`callnumber recover --store ${to} `);
+    expect(stderr).not.toContain(from);
   });
 
   test("move prints of a new store that was moved on where it went, and not to serve it", async () => {

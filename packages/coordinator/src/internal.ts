@@ -11,6 +11,7 @@ export { ROLES, type Role } from "./http/auth.js";
 export { CONCURRENT_LEASES_DEFAULT } from "./http/in-flight-limits.js";
 export { canExist, inspectMalformed } from "./inspect/verdicts.js";
 export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
+export { ofTarget } from "./operator/move-refusals.js";
 export { NO_NAMESPACE, recordFindings, remedyIn } from "./operator/record-findings.js";
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
 export { areSamePlace, commandUrlOf, hasNoLogin, isEmbedded } from "./stores/store-url.js";

@@ -1,5 +1,5 @@
 /** `move`: takes namespaces to another store. Prints what it finds and would do. With --apply it does it, or continues. */
-import { isDoneSeal, movedToIn, textOfMove, urlOfPlace } from "@callnumber/coordinator/internal";
+import { isDoneSeal, movedToIn, ofTarget, textOfMove, urlOfPlace } from "@callnumber/coordinator/internal";
 import {
   CoordinatorError,
   checkpointsOf,
@@ -111,7 +111,8 @@ async function move(options: Options): Promise<void> {
     // Those that are done are shown also when a later one fails.
     if (json && moved.length > 0) printJson({ ...route, moved: moved.map(movedAsJson) });
   }
-  if (!json && moved.some(({ record }) => movedToOf(record) === undefined)) print(nextSteps(addresses));
+  if (!json && moved.some(({ record }) => movedToOf(record) === undefined))
+    print(nextSteps(addresses, options.confirmLoss));
 }
 
 interface Stores extends FromTo<StoreAddress> {
@@ -190,7 +191,8 @@ async function withStores<T>(
 /** A store that does not exist yet is an empty one. */
 async function openTarget(address: StoreAddress, create: boolean) {
   try {
-    return { store: (await openStore(address, { create })).store, isMissing: false };
+    const opening = openStore(address, { create });
+    return { store: (await ofTarget(placeOf(address).url, opening)).store, isMissing: false };
   } catch (error) {
     if (!(error instanceof CoordinatorError) || error.code !== "store_not_found") throw error;
     return { store: (await openStore({ kind: "memory" }, { create })).store, isMissing: true };
@@ -270,7 +272,7 @@ function formatMovedOn(record: NamespaceRecord): string {
 }
 
 /** What the operator must do then: coordinators have another user than the one of this command. */
-function nextSteps(addresses: FromTo<StoreAddress>): string {
+function nextSteps(addresses: FromTo<StoreAddress>, lostStoreId: string | undefined): string {
   const [from, to] = [addresses.from, addresses.to].map((address) =>
     describeStore(address).replace(/\/\/[^/]*@/, "//"),
   );
@@ -279,6 +281,7 @@ function nextSteps(addresses: FromTo<StoreAddress>): string {
   return [
     "Now:",
     `  1 stop every "callnumber serve" on ${from}: it rejects every lease (namespace_moved)`,
+    ...(lostStoreId === undefined ? [] : [`    and every one that ran on the store ${lostStoreId}, which is given up`]),
     `  2 start "callnumber serve" on ${to}${granting}: it claims the store, and leases some seconds later`,
     "  3 restart importers with the new store id as expectedStoreId, and the coordinator's URL if it is another one",
     "  4 note the new store id where the old one was noted",
