@@ -247,7 +247,7 @@ export const POSTGRES: readonly Fault[] = [
     await world.untilSeen("rolled_back");
   }),
   postgresFault(
-    "the record deleted, all emptied, or the schema dropped",
+    "the record deleted, all emptied, or tables or the schema dropped",
     { isShort: true, expected: [] },
     async (world) => {
       const ways = [
@@ -256,6 +256,9 @@ export const POSTGRES: readonly Fault[] = [
           "namespace_lost",
         ],
         [`TRUNCATE ${SCHEMA}.namespaces CASCADE`, "namespace_lost"],
+        [`TRUNCATE ${SCHEMA}.store, ${SCHEMA}.namespaces CASCADE`, "namespace_lost"],
+        [`DROP TABLE ${SCHEMA}.store, ${SCHEMA}.namespaces CASCADE`, "store_corrupt"],
+        [`DROP TABLE ${SCHEMA}.leases`, "store_corrupt"],
         [`DROP SCHEMA ${SCHEMA} CASCADE`, "store_corrupt"],
       ] as const;
       const [sql, code] = oneOf(world.random, ways);
