@@ -399,11 +399,16 @@ describe("the schema", () => {
     const recovering = stores.map(async ({ accident, words, rows }) => {
       const left = await rows();
       const planned = await callnumber(words);
-      expect({ accident, code: planned.code, rows: await rows() }).toEqual({ accident, code: 0, rows: left });
-      const { code } = await callnumber([...words, "--apply"]);
+      const { code: plannedCode } = planned;
+      expect({ accident, code: plannedCode, rows: await rows() }, planned.stderr).toEqual({
+        accident,
+        code: 0,
+        rows: left,
+      });
+      const { code, stderr } = await callnumber([...words, "--apply"]);
       // The record is made again, and the version of the schema.
       const [, , ...ledger] = left.map((count) => (count === "no table" ? 0 : count));
-      expect({ accident, code, rows: await rows() }).toEqual({ accident, code: 0, rows: [1, 1, ...ledger] });
+      expect({ accident, code, rows: await rows() }, stderr).toEqual({ accident, code: 0, rows: [1, 1, ...ledger] });
     });
     await Promise.all(recovering);
     for (const { schema } of stores) {
