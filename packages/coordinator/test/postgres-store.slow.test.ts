@@ -374,7 +374,15 @@ describe("the schema", () => {
     const place = ["--checkpoint-dir", await folderForTest()];
     const nextRun = async () => {
       const { url, stop } = await serve(coordinator, ...place);
-      const { stdout } = await callnumber(["next", "--coordinator", url]);
+      let stdout = "";
+      // On a busy machine it leases later than `next` waits.
+      await expect
+        .poll(async () => {
+          const finished = await callnumber(["next", "--coordinator", url]);
+          ({ stdout } = finished);
+          return finished.code;
+        })
+        .toBe(0);
       await stop();
       return Number((await callnumber(["decode", stdout.trim()])).stdout.split(",")[1]);
     };
