@@ -183,7 +183,7 @@ export class GuardMemory {
   readonly #file: CheckpointFile;
   #checkpoint: Checkpoint;
   #beatCount = 0;
-  /** Why nothing is leased any more, until a restart. */
+  /** The error for a later store, where a checkpoint had one when that was last looked for. */
   #end: CoordinatorError | undefined;
   /** The write of the checkpoint that is about to begin. */
   #write: Promise<void> | undefined;
