@@ -7,6 +7,7 @@ export type ArchiveErrorCode =
   | "source_unusable"
   | "archive_unusable"
   | "archive_failed"
+  | "archive_replaced"
   | "address_unusable"
   | "message_missing"
   | "other_namespace"
@@ -36,8 +37,9 @@ export interface ErrorDetails {
   readonly message: string;
 }
 
-/** After these, numbers may be repeated, or are another store's: a person must act before an import goes on. */
+/** After these, numbers may be repeated, or are another store's, or messages are gone: a person must act before an import goes on. */
 export const PERSON_NEEDED: ReadonlySet<ArchiveErrorCode> = new Set([
+  "archive_replaced",
   "repeated_call_number",
   "other_namespace",
   ...STOPPING_CODES,

@@ -1,4 +1,4 @@
-import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, expect, test } from "vitest";
@@ -208,6 +208,36 @@ test("the archive is pinned with its first message to a store and a namespace, a
     expect(() => archive.store(second, NUMBERS.slice(1), origin)).toThrow(expect.objectContaining({ code }));
   }
   expect(archive.count()).toBe(1);
+});
+
+test.each([
+  ["removed", () => rmSync(path)],
+  ["moved", () => renameSync(path, `${path}.old`)],
+  [
+    "replaced by its copy",
+    () => {
+      writeFileSync(`${path}.copy`, readFileSync(path));
+      renameSync(`${path}.copy`, path);
+    },
+  ],
+])("an archive whose file was %s stores nothing more, and no number of it is noted elsewhere", (_, change) => {
+  using archive = new Archive(path);
+  archive.store([message("first")], NUMBERS, ORIGIN);
+  change();
+  const noted: unknown[] = [];
+  const second = [message("second", { byteOffset: 9 })];
+  expect(() => archive.store(second, NUMBERS.slice(1), ORIGIN, undefined, (stored) => void noted.push(stored))).toThrow(
+    expect.objectContaining({ code: "archive_replaced", message: expect.stringContaining(path) }),
+  );
+  expect([noted, archive.count()]).toEqual([[], 1]);
+});
+
+test("an archive that is opened again is not made again", () => {
+  new Archive(path).close();
+  Archive.reopen(path).close();
+  rmSync(path);
+  expect(() => Archive.reopen(path)).toThrow(expect.objectContaining({ code: "archive_replaced" }));
+  expect(existsSync(path)).toBe(false);
 });
 
 test("the archive uses WAL", () => {

@@ -1,7 +1,18 @@
 /** `--follow` as a process: mail that arrives slowly, rotations, kills, and a coordinator that is away. */
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { copyFile, type FileHandle, mkdir, open, readFile, rename, truncate, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  copyFile,
+  type FileHandle,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -200,4 +211,53 @@ test.each([
     [2, "2"],
   ]);
   expect(summary?.sources).toMatchObject([{ path: mbox, messages: 3, notices: ["its last message is pending"] }]);
+});
+
+test.each([1, 2])(
+  "what follows ends when its archive is removed, and makes no new one (processes: %i)",
+  async (count) => {
+    const directory = await temporaryDirectory();
+    const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
+    const [mbox, archive] = [join(directory, "tiny.mbox"), join(directory, "archive.db")];
+    await writeFile(mbox, tinyMbox(3));
+    const args = [
+      "--archive",
+      archive,
+      "--coordinator",
+      url,
+      "--follow",
+      "--settle",
+      "3600",
+      "--processes",
+      `${count}`,
+    ];
+    const importer = startImporter(mbox, ...args);
+    await untilStored(archive, 2);
+    await rm(archive);
+    await appendFile(mbox, tinyMbox(9).subarray(tinyMbox(3).length));
+    const { status, summary } = await importer.ended;
+    expect([status, summary?.error?.code, existsSync(archive)]).toEqual([3, "archive_replaced", false]);
+  },
+);
+
+test("a file of numbers that is moved away is made again with all numbers when the next one is issued", async () => {
+  const directory = await temporaryDirectory();
+  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
+  const [mbox, archive, numbers] = ["tiny.mbox", "archive.db", "numbers.ndjson"].map((name) =>
+    join(directory, name),
+  ) as [string, string, string];
+  await writeFile(mbox, tinyMbox(3));
+  const args = ["--archive", archive, "--coordinator", url, "--follow", "--settle", "3600", "--numbers", numbers];
+  const importer = startImporter(mbox, ...args);
+  await untilStored(archive, 2);
+  await rename(numbers, `${numbers}.1`);
+  await appendFile(mbox, tinyMbox(9).subarray(tinyMbox(3).length));
+  await untilStored(archive, 8);
+  process.kill(importer.pid, "SIGTERM");
+  const { status, numbered } = await importer.ended;
+  const [header, ...entries] = (await readFile(numbers, "utf8")).trimEnd().split("\n");
+  expect([status, header]).toEqual([0, (await readFile(`${numbers}.1`, "utf8")).split("\n")[0]]);
+  expect(entries.map((line) => JSON.parse(line).number).toSorted()).toEqual(
+    numbered.map(({ callNumber }) => callNumber).toSorted(),
+  );
 });

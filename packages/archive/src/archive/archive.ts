@@ -4,7 +4,7 @@
  *
  * Invariant: a row of `messages` is never changed or replaced. A call number that is already stored is an error.
  */
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
 import { ArchiveError } from "../errors.js";
@@ -87,6 +87,8 @@ export class Archive implements Disposable {
   readonly #insertCopy;
   readonly #insertRelation;
   readonly #version;
+  /** Which file was opened: what is written to one that has no name any more is lost when it is closed. */
+  readonly #file: string | undefined;
   #storeCount = 0;
   #lastName: { readonly source: string; readonly name: string } | undefined;
 
@@ -98,6 +100,7 @@ export class Archive implements Disposable {
     this.path = realPath(path);
     this.policy = { sameContent: "skip", weakestRule: "message-id-and-bytes", ...policy };
     this.#database = openDatabase(this.path);
+    this.#file = fileAt(this.path);
     this.known = new KnownNumbers(this.#database, this.policy.sameContent);
     const copies = this.policy.sameContent === "skip" ? `union all ${SELECT_COPIES_IN}` : "";
     this.#storedIn = this.#database.prepare(`${SELECT_MESSAGES_IN} ${copies}`);
@@ -106,6 +109,12 @@ export class Archive implements Disposable {
     this.#insertCopy = this.#database.prepare(INSERT_COPY);
     this.#insertRelation = this.#database.prepare(INSERT_RELATION);
     this.#version = this.#database.prepare("pragma data_version");
+  }
+
+  /** As the constructor, for an archive that was there before: it is not made again. @throws ArchiveError `archive_replaced`, too. */
+  static reopen(path: string, policy?: Partial<SamePolicy>): Archive {
+    if (fileAt(path) === undefined) throw replaced(path);
+    return new Archive(path, policy);
   }
 
   /** Changes when the archive is changed, by whatever process. */
@@ -162,7 +171,8 @@ export class Archive implements Disposable {
    * will be stored: if it throws, nothing is.
    * @throws RangeError when there are fewer numbers than needed; ArchiveError `repeated_call_number` when a number is
    *   already stored; `store_mismatch`, `other_namespace` when the archive's numbers come from elsewhere; `archive_failed`
-   *   when SQLite can't write. Nothing is stored then.
+   *   when SQLite can't write; `archive_replaced` when the file was removed or replaced since it was opened. Nothing is
+   *   stored then.
    */
   store(
     messages: readonly NewMessage[],
@@ -173,6 +183,7 @@ export class Archive implements Disposable {
   ): StoreResult {
     return this.#orAction(() =>
       inTransaction(this.#database, () => {
+        if (fileAt(this.path) !== this.#file) throw replaced(this.path);
         this.#pin(origin);
         const isCurrent = lookUp !== undefined && lookUp.version === this.version;
         const copies = counts(SAME_RULES);
@@ -305,6 +316,17 @@ export class Archive implements Disposable {
       throw new ArchiveError("archive_failed", text, { cause: error });
     }
   }
+}
+
+function fileAt(path: string): string | undefined {
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return file && `${file.dev} ${file.ino}`;
+}
+
+function replaced(path: string): ArchiveError {
+  const failure = `The archive ${path} was removed or replaced during the import. Nothing more was stored`;
+  const action = "Put the archive back, then run the same command again, with the file of numbers.";
+  return new ArchiveError("archive_replaced", `${failure}.\n${action}`);
 }
 
 /** Through whatever links its directory is reached, its sources have one name. */

@@ -3,6 +3,7 @@
  * one archive open; each write is one transaction. README.md describes the tables for other programs.
  */
 
+import { existsSync } from "node:fs";
 import { dirname, isAbsolute, relative } from "node:path";
 import { type DatabaseSyncInstance as Database, DatabaseSync } from "@photostructure/sqlite";
 import { ArchiveError } from "../errors.js";
@@ -113,6 +114,11 @@ create table facts (
 ${MESSAGES}
 ${OTHERS}
 pragma application_id = ${APPLICATION_ID};`;
+
+/** For what only reads or adds to an archive: opened, it would be created. @throws ArchiveError `archive_unusable`. */
+export function assertArchiveAt(path: string): void {
+  if (!existsSync(path)) throw new ArchiveError("archive_unusable", `There is no archive at ${path}. Check --archive.`);
+}
 
 /**
  * Opens an archive, and creates it where there is none. A file that is no archive is left exactly as it was.

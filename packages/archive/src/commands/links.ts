@@ -1,9 +1,8 @@
 /** `callnumber-archive links`: reads the links of an older archive, lists them, and writes maps for web servers. */
-import { existsSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
 import * as z from "zod";
-import { openDatabase } from "../archive/schema.js";
+import { assertArchiveAt, openDatabase } from "../archive/schema.js";
 import { ArchiveError } from "../errors.js";
 import { csvLinks, hyperkittyLinks, publicInboxLinks } from "../links/by-message-id.js";
 import { MAP_KINDS, type MapKind, mapOf } from "../links/maps.js";
@@ -85,8 +84,7 @@ async function run([kind = "", ...args]: readonly string[]): Promise<void> {
   if ((path === "") !== (argument === undefined) || others.length > 0)
     throw badUsage(`links ${kind} needs ${argument ?? "no argument"}`);
   const options = check(optionsSchema, names.includes("url") ? values : { ...values, url: "/" });
-  // Opened, it would be created.
-  if (!existsSync(options.archive)) throw badUsage(`--archive ${options.archive}: there is no such file`);
+  assertArchiveAt(options.archive);
   const database = openDatabase(options.archive);
   try {
     if (find === undefined) {

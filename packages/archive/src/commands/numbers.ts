@@ -2,6 +2,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import * as z from "zod";
 import { Archive } from "../archive/archive.js";
+import { assertArchiveAt } from "../archive/schema.js";
 import { ArchiveError } from "../errors.js";
 import { assertWritable, headerLine } from "../numbers/numbers-file.js";
 import { appendMissing, entriesIn } from "../numbers/sync-numbers.js";
@@ -41,8 +42,7 @@ export const command: Command = {
     if (others.length > 0)
       throw badUsage(`"${others[0]}" is not an option of numbers export: the file is named with --to`);
     const { archive: path, to } = check(schema, values);
-    if (!existsSync(path))
-      throw new ArchiveError("archive_unusable", `There is no archive at ${path}. Check --archive.`);
+    assertArchiveAt(path);
     using archive = new Archive(path);
     const { origin } = archive;
     if (origin === undefined) throw new ArchiveError("archive_unusable", `The archive ${path} has no message yet.`);

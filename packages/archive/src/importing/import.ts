@@ -123,7 +123,7 @@ export async function importMail(
         addProblem(problem);
       }
       summary.sources = [...scanned.values()];
-      using archive = new Archive(forWorkers.archive);
+      using archive = Archive.reopen(forWorkers.archive);
       summary.archiveHolds = archive.count();
       summary.storeId = archive.origin?.storeId ?? null;
     }

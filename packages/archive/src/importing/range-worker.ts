@@ -1,7 +1,9 @@
 /** What imports ranges, in whatever process: one client, one connection to the archive, one range after the other. */
+import { existsSync } from "node:fs";
 import { type ClientError, createClient } from "@callnumber/client";
 import { Archive, type StoredNow } from "../archive/archive.js";
 import { appendLines, entryLine } from "../numbers/numbers-file.js";
+import { appendMissing } from "../numbers/sync-numbers.js";
 import type { Range } from "../sources/source.js";
 import { clientOptions, type WorkerSettings } from "./client-options.js";
 import { type NumberSource, RangeImporter, type RangeResult } from "./range-importer.js";
@@ -59,7 +61,7 @@ export class RangeWorker {
 
   #open() {
     const { namespace, list, archive: path } = this.#settings;
-    const archive = new Archive(path, this.#settings);
+    const archive = Archive.reopen(path, this.#settings);
     archive.assertOrigin({ namespace });
     const client = this.#newSource(archive.origin?.storeId);
     const numbers: NumberSource = {
@@ -91,10 +93,13 @@ export class RangeWorker {
     });
   }
 
-  #appendNumbers({ origin }: Archive, stored: readonly StoredNow[]): void {
+  #appendNumbers(archive: Archive, stored: readonly StoredNow[]): void {
+    const { origin } = archive;
     const { numbersFile } = this.#settings;
     const fresh = stored.filter(({ isRestored }) => !isRestored);
     if (numbersFile === undefined || fresh.length === 0 || origin === undefined) return;
+    // A new file, or one that was moved away: with the numbers that are stored it has those of this transaction.
+    if (!existsSync(numbersFile)) return appendMissing(archive, numbersFile, origin);
     appendLines(
       numbersFile,
       origin,

@@ -1,7 +1,6 @@
 /** Reads an archive that other processes may write, and never changes it. Each query is bounded. */
-import { existsSync } from "node:fs";
 import { type DatabaseSyncInstance as Database, DatabaseSync } from "@photostructure/sqlite";
-import { APPLICATION_ID, SCHEMA_VERSION } from "../archive/schema.js";
+import { APPLICATION_ID, assertArchiveAt, SCHEMA_VERSION } from "../archive/schema.js";
 import { ArchiveError } from "../errors.js";
 import type { Threaded } from "./threads.js";
 
@@ -189,7 +188,7 @@ const USE_AN_ARCHIVE = "Pass --archive the path of an archive; an import brings 
 
 function openReadOnly(path: string): Database {
   let database: Database | undefined;
-  if (!existsSync(path)) throw new ArchiveError("archive_unusable", `There is no archive at ${path}. Check --archive.`);
+  assertArchiveAt(path);
   try {
     database = new DatabaseSync(path, { readOnly: true, timeout: 10_000 });
     const [applicationId, version] = ["application_id", "user_version"].map((name) =>
