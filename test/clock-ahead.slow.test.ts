@@ -117,10 +117,16 @@ async function next(url: string): Promise<Finished> {
   return await callnumber(["next", "--coordinator", url]);
 }
 
-/** Takes a number. Returns its run, with its version. */
+/** Takes a number, as soon as one is leased: a recovery of a busy machine takes longer than `next` waits. Returns its run, with its version. */
 async function runOf(url: string): Promise<string> {
-  const { code, stdout, stderr } = await next(url);
-  expect(code, stderr).toBe(0);
+  let stdout = "";
+  await expect
+    .poll(async () => {
+      const made = await next(url);
+      ({ stdout } = made);
+      return made.code === 0 ? "" : made.stderr;
+    })
+    .toBe("");
   const { version, run } = decodeCallNumber(stdout.trim());
   return `${version}/${run}`;
 }
