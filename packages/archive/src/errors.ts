@@ -8,6 +8,7 @@ export type ArchiveErrorCode =
   | "archive_unusable"
   | "archive_failed"
   | "archive_replaced"
+  | "archive_damaged"
   | "address_unusable"
   | "message_missing"
   | "other_namespace"
@@ -40,6 +41,7 @@ export interface ErrorDetails {
 /** After these, numbers may be repeated, or are another store's, or messages are gone: a person must act before an import goes on. */
 export const PERSON_NEEDED: ReadonlySet<ArchiveErrorCode> = new Set([
   "archive_replaced",
+  "archive_damaged",
   "repeated_call_number",
   "other_namespace",
   ...STOPPING_CODES,
@@ -61,6 +63,18 @@ const CLIENT_ERROR_ACTIONS: Partial<Record<ClientErrorCode, string>> = {
   shutting_down: `Start the coordinator again, ${RETRY}`,
 };
 
+/** Of SQLite, in every language. An iteration fails without the number of the error. */
+const SQLITE_CORRUPT = "database disk image is malformed";
+
+/** What to do about an error of SQLite that says so of its file; undefined: it is another error. */
+export function damage(error: unknown): ErrorDetails | undefined {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code !== "ERR_SQLITE_ERROR" || message !== SQLITE_CORRUPT) return undefined;
+  const action =
+    "Stop import and reader, remove its -wal and -shm files, and put back a copy. Then import the mail again with --numbers.";
+  return { code: "archive_damaged", message: `The archive is damaged: ${message}.\n${action}` };
+}
+
 /** Returns code and message of any error. What is neither ours nor the client's is a bug, and keeps its stack. */
 export function errorDetails(error: unknown): ErrorDetails {
   if (error instanceof ArchiveError) return { code: error.code, message: error.message };
@@ -69,6 +83,8 @@ export function errorDetails(error: unknown): ErrorDetails {
       CLIENT_ERROR_ACTIONS[error.code] ?? `For cause and fix run callnumber explain ${error.code}, ${RETRY}`;
     return { code: error.code, message: `${error.message}\n${action}` };
   }
+  const damaged = damage(error ?? {});
+  if (damaged !== undefined) return damaged;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { code: "unexpected", message: `${text}\nThis is a bug of the importer: please report it.` };
 }

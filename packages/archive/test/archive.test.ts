@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, expect, test } from "vitest";
 import { Archive } from "../src/archive/archive.js";
 import type { NewMessage } from "../src/archive/insert-message.js";
+import { errorDetails } from "../src/errors.js";
 import { SAME_RULES } from "../src/message/sameness.js";
 import { message, rowsOf, temporaryDirectory } from "./importing.js";
 
@@ -213,6 +214,7 @@ test("the archive is pinned with its first message to a store and a namespace, a
 test.each([
   ["removed", () => rmSync(path)],
   ["moved", () => renameSync(path, `${path}.old`)],
+  ["stripped of its -wal", () => rmSync(`${path}-wal`)],
   [
     "replaced by its copy",
     () => {
@@ -232,12 +234,56 @@ test.each([
   expect([noted, archive.count()]).toEqual([[], 1]);
 });
 
-test("an archive that is opened again is not made again", () => {
-  new Archive(path).close();
-  Archive.reopen(path).close();
+test("an archive that is opened again is neither made again nor taken from its copy", () => {
+  const first = new Archive(path);
+  first.close();
+  Archive.reopen(path, first.file).close();
   rmSync(path);
-  expect(() => Archive.reopen(path)).toThrow(expect.objectContaining({ code: "archive_replaced" }));
+  expect(() => Archive.reopen(path, first.file)).toThrow(expect.objectContaining({ code: "archive_replaced" }));
   expect(existsSync(path)).toBe(false);
+  writeFileSync(path, "a copy");
+  expect(() => Archive.reopen(path, first.file)).toThrow(expect.objectContaining({ code: "archive_replaced" }));
+});
+
+test("an archive with two names is rejected, because SQLite would keep two logs of it", () => {
+  new Archive(path).close();
+  linkSync(path, `${path}.second`);
+  expect(() => new Archive(path)).toThrow(expect.objectContaining({ code: "archive_unusable" }));
+  rmSync(`${path}.second`);
+  new Archive(path).close();
+});
+
+test("an archive in whose place a copy was put leaves that as it is when it is closed, and is whole itself", () => {
+  const archive = new Archive(path);
+  archive.store([message("first")], NUMBERS, ORIGIN);
+  execute(`vacuum into '${path}.copy'`);
+  const copy = readFileSync(`${path}.copy`);
+  archive.store([message("second", { byteOffset: 9 })], NUMBERS.slice(1), ORIGIN);
+  linkSync(path, `${path}.moved`);
+  renameSync(`${path}.copy`, path);
+  archive.close();
+  expect([readFileSync(path).equals(copy), statSync(`${path}-wal`).size]).toEqual([true, 0]);
+  using again = new Archive(path);
+  using moved = new Archive(`${path}.moved`);
+  expect([again.count(), moved.count()]).toEqual([1, 2]);
+});
+
+test("a damaged archive is named as such", () => {
+  {
+    using archive = new Archive(path);
+    archive.store([message("first")], NUMBERS, ORIGIN);
+  }
+  execute(`vacuum into '${path}.whole'`);
+  const damaged = `${path}.damaged`;
+  writeFileSync(damaged, readFileSync(`${path}.whole`).fill(0x55, 4096, 3 * 4096));
+  let code: string | undefined;
+  try {
+    using archive = new Archive(damaged);
+    archive.store([message("second", { byteOffset: 9 })], NUMBERS.slice(1), ORIGIN);
+  } catch (error) {
+    ({ code } = errorDetails(error));
+  }
+  expect(code).toBe("archive_damaged");
 });
 
 test("the archive uses WAL", () => {

@@ -1,4 +1,5 @@
 /** `--follow` as a process: mail that arrives slowly, rotations, kills, and a coordinator that is away. */
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import {
@@ -10,6 +11,7 @@ import {
   readFile,
   rename,
   rm,
+  symlink,
   truncate,
   writeFile,
 } from "node:fs/promises";
@@ -17,10 +19,12 @@ import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, inject, test } from "vitest";
 import { seededBelow } from "../../../test/faults/seeded-random.js";
 import { type MboxPart, splitMbox } from "../src/sources/mbox.js";
 import {
+  CALLNUMBER_ARCHIVE,
   MESSAGE_COUNTS,
   rowsOf,
   startCoordinator,
@@ -240,7 +244,79 @@ test.each([1, 2])(
   },
 );
 
-test("a file of numbers that is moved away is made again with all numbers when the next one is issued", async () => {
+test("what follows leaves a copy that is put in the place of its archive as it is, and ends", async () => {
+  const { archive, importer } = await following();
+  execute(archive, `vacuum into '${archive}.copy'`);
+  const copy = await readFile(`${archive}.copy`);
+  await rename(`${archive}.copy`, archive);
+  process.kill(importer.pid, "SIGTERM");
+  const { status, summary } = await importer.ended;
+  expect([status, summary?.error?.code]).toEqual([3, "archive_replaced"]);
+  expect((await readFile(archive)).equals(copy)).toBe(true);
+});
+
+test.each([
+  ["moved away", (numbers: string) => rename(numbers, `${numbers}.1`)],
+  ["emptied", (numbers: string) => truncate(numbers)],
+  ["cut in its first line", (numbers: string) => truncate(numbers, 20)],
+  ["cut", async (numbers: string) => await truncate(numbers, (await readFile(numbers)).length - 30)],
+  [
+    "replaced by an older copy",
+    async (numbers: string) => {
+      const [header] = (await readFile(numbers, "utf8")).split("\n");
+      await writeFile(`${numbers}.old`, `${header}\n`);
+      await rename(`${numbers}.old`, numbers);
+    },
+  ],
+])("a file of numbers that was %s has all numbers again when the next one is issued", async (_, change) => {
+  const { mbox, archive, numbers, importer } = await following();
+  const [header] = (await readFile(numbers, "utf8")).split("\n");
+  await change(numbers);
+  await appendFile(mbox, tinyMbox(9).subarray(tinyMbox(3).length));
+  await untilStored(archive, 8);
+  process.kill(importer.pid, "SIGTERM");
+  const { status, numbered, stderr } = await importer.ended;
+  const lines = (await readFile(numbers, "utf8")).trimEnd().split("\n");
+  expect([status, lines[0]]).toEqual([0, header]);
+  const found = lines.flatMap((line) => /^\{"number":"(\w+)".*\}$/.exec(line)?.[1] ?? []);
+  expect(new Set(found)).toEqual(new Set(numbered.map(({ callNumber }) => callNumber)));
+  expect(stderr).toMatch(/^process 1 wrote all numbers into the file of numbers/m);
+});
+
+test("a file of numbers that is exported repeatedly during an import lacks none in the end", async () => {
+  const directory = await temporaryDirectory();
+  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
+  const [mbox, archive, link, numbers] = ["many.mbox", "archive.db", "numbers.ndjson", "there.ndjson"].map((name) =>
+    join(directory, name),
+  ) as [string, string, string, string];
+  await writeFile(mbox, tinyMbox(20_000));
+  await symlink(numbers, link);
+  const importer = startImporter(
+    mbox,
+    "--archive",
+    archive,
+    "--coordinator",
+    url,
+    "--numbers",
+    link,
+    "--processes",
+    "2",
+  );
+  const over = new AbortController();
+  void importer.ended.then(() => over.abort());
+  await untilStored(archive, 1);
+  let count = 0;
+  for (; !over.signal.aborted; count++) {
+    const words = [CALLNUMBER_ARCHIVE, "numbers", "export", "--archive", archive, "--to", link];
+    await promisify(execFile)(process.execPath, words);
+  }
+  expect(await importer.ended).toMatchObject({ status: 0, summary: { messages: { stored: 20_000 } } });
+  const found = (await readFile(numbers, "utf8")).match(/(?<=^\{"number":")\w+/gm);
+  expect([new Set(found).size, count > 1]).toEqual([20_000, true]);
+});
+
+/** Follows a mailbox of three messages, of which it has stored two. */
+async function following() {
   const directory = await temporaryDirectory();
   const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
   const [mbox, archive, numbers] = ["tiny.mbox", "archive.db", "numbers.ndjson"].map((name) =>
@@ -248,16 +324,12 @@ test("a file of numbers that is moved away is made again with all numbers when t
   ) as [string, string, string];
   await writeFile(mbox, tinyMbox(3));
   const args = ["--archive", archive, "--coordinator", url, "--follow", "--settle", "3600", "--numbers", numbers];
-  const importer = startImporter(mbox, ...args);
+  const importer = startImporter(mbox, ...args, "--processes", "1");
   await untilStored(archive, 2);
-  await rename(numbers, `${numbers}.1`);
-  await appendFile(mbox, tinyMbox(9).subarray(tinyMbox(3).length));
-  await untilStored(archive, 8);
-  process.kill(importer.pid, "SIGTERM");
-  const { status, numbered } = await importer.ended;
-  const [header, ...entries] = (await readFile(numbers, "utf8")).trimEnd().split("\n");
-  expect([status, header]).toEqual([0, (await readFile(`${numbers}.1`, "utf8")).split("\n")[0]]);
-  expect(entries.map((line) => JSON.parse(line).number).toSorted()).toEqual(
-    numbered.map(({ callNumber }) => callNumber).toSorted(),
-  );
-});
+  return { mbox, archive, numbers, importer };
+}
+
+function execute(archive: string, sql: string): void {
+  using database = new DatabaseSync(archive);
+  database.exec(sql);
+}

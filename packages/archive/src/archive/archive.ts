@@ -4,13 +4,14 @@
  *
  * Invariant: a row of `messages` is never changed or replaced. A call number that is already stored is an error.
  */
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";
-import { ArchiveError } from "../errors.js";
+import { ArchiveError, damage } from "../errors.js";
 import { RELATIONS, type Relation, relationOf, SAME_RULES, type SameRule } from "../message/sameness.js";
 import { KnownNumbers } from "../numbers/known-numbers.js";
 import type { NumbersEntry, Origin } from "../numbers/numbers-file.js";
+import { fileAt, OpenFiles, replaced } from "./archive-file.js";
 import { type MessageKey, messageInserter, type NewMessage } from "./insert-message.js";
 import { type Same, type SameContent, SameMessages } from "./same-messages.js";
 import { inTransaction, openDatabase, sourceName } from "./schema.js";
@@ -87,8 +88,7 @@ export class Archive implements Disposable {
   readonly #insertCopy;
   readonly #insertRelation;
   readonly #version;
-  /** Which file was opened: what is written to one that has no name any more is lost when it is closed. */
-  readonly #file: string | undefined;
+  readonly #files: OpenFiles;
   #storeCount = 0;
   #lastName: { readonly source: string; readonly name: string } | undefined;
 
@@ -100,7 +100,7 @@ export class Archive implements Disposable {
     this.path = realPath(path);
     this.policy = { sameContent: "skip", weakestRule: "message-id-and-bytes", ...policy };
     this.#database = openDatabase(this.path);
-    this.#file = fileAt(this.path);
+    this.#files = new OpenFiles(this.path, this.#database);
     this.known = new KnownNumbers(this.#database, this.policy.sameContent);
     const copies = this.policy.sameContent === "skip" ? `union all ${SELECT_COPIES_IN}` : "";
     this.#storedIn = this.#database.prepare(`${SELECT_MESSAGES_IN} ${copies}`);
@@ -111,10 +111,18 @@ export class Archive implements Disposable {
     this.#version = this.#database.prepare("pragma data_version");
   }
 
-  /** As the constructor, for an archive that was there before: it is not made again. @throws ArchiveError `archive_replaced`, too. */
-  static reopen(path: string, policy?: Partial<SamePolicy>): Archive {
-    if (fileAt(path) === undefined) throw replaced(path);
+  /**
+   * As the constructor, for an archive that an import has opened before as `file`: no other one is opened, or made.
+   * @throws ArchiveError `archive_replaced`, too.
+   */
+  static reopen(path: string, file: string | undefined, policy?: Partial<SamePolicy>): Archive {
+    if (file === undefined || fileAt(path) !== file) throw replaced(path);
     return new Archive(path, policy);
+  }
+
+  /** Which file it is, for `reopen`. */
+  get file(): string | undefined {
+    return this.#files.main;
   }
 
   /** Changes when the archive is changed, by whatever process. */
@@ -183,7 +191,7 @@ export class Archive implements Disposable {
   ): StoreResult {
     return this.#orAction(() =>
       inTransaction(this.#database, () => {
-        if (fileAt(this.path) !== this.#file) throw replaced(this.path);
+        this.#files.assertInPlace();
         this.#pin(origin);
         const isCurrent = lookUp !== undefined && lookUp.version === this.version;
         const copies = counts(SAME_RULES);
@@ -255,8 +263,13 @@ export class Archive implements Disposable {
     );
   }
 
+  /** Runs `work` while no other process stores anything. */
+  whileLocked(work: () => void): void {
+    this.#orAction(() => inTransaction(this.#database, work));
+  }
+
   close(): void {
-    this.#database.close();
+    this.#files.close(this.#database);
   }
 
   [Symbol.dispose](): void {
@@ -311,22 +324,13 @@ export class Archive implements Disposable {
     } catch (error) {
       const { errcode, message } = error as { errcode?: number; message?: string };
       if (errcode === undefined) throw error;
+      const damaged = damage(error);
+      if (damaged !== undefined) throw new ArchiveError(damaged.code, damaged.message, { cause: error });
       const action = "Free disk space, or close the program that uses the archive";
       const text = `The archive ${this.path} failed: ${message}.\n${action}, then run the same command again.`;
       throw new ArchiveError("archive_failed", text, { cause: error });
     }
   }
-}
-
-function fileAt(path: string): string | undefined {
-  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return file && `${file.dev} ${file.ino}`;
-}
-
-function replaced(path: string): ArchiveError {
-  const failure = `The archive ${path} was removed or replaced during the import. Nothing more was stored`;
-  const action = "Put the archive back, then run the same command again, with the file of numbers.";
-  return new ArchiveError("archive_replaced", `${failure}.\n${action}`);
 }
 
 /** Through whatever links its directory is reached, its sources have one name. */

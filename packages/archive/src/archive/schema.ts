@@ -6,9 +6,10 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, relative } from "node:path";
 import { type DatabaseSyncInstance as Database, DatabaseSync } from "@photostructure/sqlite";
-import { ArchiveError } from "../errors.js";
+import { ArchiveError, damage } from "../errors.js";
 import { parseMessage } from "../message/parse-message.js";
 import { digestsOf, RELATIONS, SAME_RULES } from "../message/sameness.js";
+import { assertOneName } from "./archive-file.js";
 import { messageInserter, type NewMessage } from "./insert-message.js";
 
 /** "CNar" in the file's header: distinguishes an archive from any other database. */
@@ -128,6 +129,7 @@ export function openDatabase(path: string): Database {
   let database: Database | undefined;
   try {
     // The timeout goes to the constructor, because the switch to WAL already needs it.
+    assertOneName(path);
     database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
     inTransaction(database, () => createOrCheckTables(database as Database, path));
     // A commit is on the disk before its numbers count as used, whatever defaults SQLite was built with.
@@ -137,6 +139,8 @@ export function openDatabase(path: string): Database {
     return database;
   } catch (error) {
     database?.close();
+    const damaged = damage(error);
+    if (damaged !== undefined) throw new ArchiveError(damaged.code, damaged.message, { cause: error });
     const action = "Pass --archive the path of an archive of this importer, or of a new file in an existing directory.";
     const message = `The archive ${path} can't be used: ${(error as Error).message}. ${action}`;
     throw new ArchiveError("archive_unusable", message, { cause: error });

@@ -74,7 +74,8 @@ and reported by source, number and byte. README.md has the details.
 
 Exit status: 0 all is stored · 1 an error, or parts that could not be stored
              2 a wrong command line · 130, 143 stopped; 0 with --follow
-             3 numbers repeat, or are another store's: a person must act first
+             3 a person must act first: numbers repeat, or are another store's,
+               or the archive was replaced or is damaged
              75 with -: not stored yet, so that the mail program tries again
 `;
 

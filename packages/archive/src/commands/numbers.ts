@@ -1,5 +1,5 @@
 /** `callnumber-archive numbers export`: the numbers of an archive, apart from it. */
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, realpathSync, renameSync, rmSync } from "node:fs";
 import * as z from "zod";
 import { Archive } from "../archive/archive.js";
 import { assertArchiveAt } from "../archive/schema.js";
@@ -54,10 +54,14 @@ export const command: Command = {
     assertWritable(to);
     if (existsSync(to)) await assertReplaceable(path, to);
     // The older file stays until the new one is whole.
-    const written = `${to}.new`;
+    const target = existsSync(to) ? realpathSync(to) : to;
+    const written = `${target}.new`;
     rmSync(written, { force: true });
-    appendMissing(archive, written, origin);
-    renameSync(written, to);
+    // An import appends under the same lock: what it appended to the older file would be lost with that.
+    archive.whileLocked(() => {
+      appendMissing(archive, written, origin);
+      renameSync(written, target);
+    });
     process.stderr.write(`Wrote the numbers of ${quantity(archive.count(), "message")} to ${printable(to)}\n`);
   },
 };

@@ -3,15 +3,20 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { ClientOptions } from "@callnumber/client";
 import type { SamePolicy } from "../archive/archive.js";
+import type { NumbersState } from "../numbers/numbers-file.js";
 import { printable } from "../terminal.js";
 
 export interface WorkerSettings extends SamePolicy {
   /** Absolute. */
   readonly archive: string;
+  /** Which file it was when the import began. */
+  readonly archiveFile: string | undefined;
   /** The list that the messages belong to; undefined: each says itself. */
   readonly list: string | undefined;
   /** The file of numbers that each stored number is appended to. */
   readonly numbersFile: string | undefined;
+  /** What it was when the import began. */
+  readonly numbersState: NumbersState | undefined;
   readonly coordinator: string;
   readonly namespace: string;
   readonly token: string | undefined;
@@ -27,7 +32,7 @@ export interface WorkerSettings extends SamePolicy {
 
 /** `processNumber`: 0 for the parent. Numbers of any other store than `storeId` are rejected before the first one. */
 export function clientOptions(
-  settings: WorkerSettings,
+  settings: Omit<WorkerSettings, "archiveFile" | "numbersState">,
   storeId: string | undefined,
   processNumber: number,
 ): ClientOptions {

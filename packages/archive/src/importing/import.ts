@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import { createClient, httpSource } from "@callnumber/client";
 import { Archive } from "../archive/archive.js";
 import { ArchiveError, errorDetails } from "../errors.js";
+import { type NumbersState, numbersStateOf } from "../numbers/numbers-file.js";
 import { type FreshNumber, syncNumbers } from "../numbers/sync-numbers.js";
 import { Follower, type FollowSettings } from "../sources/follow.js";
 import {
@@ -22,7 +23,7 @@ import type { NumberedMessage } from "./range-importer.js";
 import { emptySummary, PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
 import { importWithWorkers, type WorkerListener } from "./worker-pool.js";
 
-export interface ImportSettings extends Omit<WorkerSettings, "isDelivered"> {
+export interface ImportSettings extends Omit<WorkerSettings, "isDelivered" | "archiveFile" | "numbersState"> {
   readonly sources: readonly string[];
   readonly processes: number;
   /** Goes on with what arrives until the signal is aborted; undefined: ends when all is imported. */
@@ -53,14 +54,14 @@ export async function importMail(
     sources: paths,
     processes,
     follow,
-    ...forWorkers
+    ...given
   } = {
     ...settings,
     archive: resolve(settings.archive),
     numbersFile: settings.numbersFile && resolve(settings.numbersFile),
     isDelivered: settings.sources.includes(STDIN),
   };
-  const summary = emptySummary(forWorkers);
+  const summary = emptySummary(given);
   const { messages } = summary;
   const scanned = new Map<string, ScannedSource>();
   const addProblem = (problem: Problem) => {
@@ -73,8 +74,9 @@ export async function importMail(
       addProblem(problem);
       listener.onNote(noteOf(problem));
     };
-    const opened = await prepare(paths, forWorkers, follow !== undefined, onProblem);
-    await learnNumbers(forWorkers, addProblem, () => summary.runsLeased++);
+    const { opened, archiveFile } = await prepare(paths, given, follow !== undefined, onProblem);
+    const numbersState = await learnNumbers(given, archiveFile, addProblem, () => summary.runsLeased++);
+    const forWorkers: WorkerSettings = { ...given, archiveFile, numbersState };
     const sources = opened.flatMap((place) => place.sources);
     const { onNote, onCaughtUp } = listener;
     const onSourceScanned = (source: ScannedSource) => void scanned.set(source.path, source);
@@ -87,7 +89,7 @@ export async function importMail(
         summary.processes++;
         listener.onNote(`process ${number} started, pid ${pid}`);
       },
-      onWaiting: (number, text) => listener.onNote(`process ${number} ${text}`),
+      onNote: (number, text) => listener.onNote(`process ${number} ${text}`),
       onLeased: (runCount) => {
         summary.runsLeased += runCount;
       },
@@ -123,7 +125,7 @@ export async function importMail(
         addProblem(problem);
       }
       summary.sources = [...scanned.values()];
-      using archive = Archive.reopen(forWorkers.archive);
+      using archive = Archive.reopen(given.archive, archiveFile);
       summary.archiveHolds = archive.count();
       summary.storeId = archive.origin?.storeId ?? null;
     }
@@ -140,15 +142,18 @@ function add<T extends string>(sums: Record<T, number>, counts: Readonly<Record<
   for (const name of Object.keys(sums) as T[]) sums[name] += counts[name];
 }
 
-/** Brings the archive and its file of numbers together. */
+type GivenSettings = Omit<WorkerSettings, "archiveFile" | "numbersState">;
+
+/** Brings the archive and its file of numbers together. Returns what the file then is. */
 async function learnNumbers(
-  settings: WorkerSettings,
+  settings: GivenSettings,
+  archiveFile: string | undefined,
   onProblem: (problem: Problem) => void,
   onLease: () => void,
-): Promise<void> {
+): Promise<NumbersState | undefined> {
   const { archive: path, numbersFile, namespace } = settings;
-  if (numbersFile === undefined) return;
-  using archive = new Archive(path);
+  if (numbersFile === undefined) return undefined;
+  using archive = Archive.reopen(path, archiveFile);
   const takeNumber = async (): Promise<FreshNumber> => {
     const client = createClient({ ...clientOptions(settings, archive.origin?.storeId, 0), hooks: { onLease } });
     try {
@@ -167,19 +172,20 @@ async function learnNumbers(
       stored: true,
     }),
   );
+  return numbersStateOf(numbersFile);
 }
 
 function noteOf({ source, number, reason }: Problem): string {
   return `${source}${number > 0 ? `, message ${number}` : ""}: ${reason}`;
 }
 
-/** Rejects what can be rejected before a worker is started or a call number taken, but a bad source only if all are. */
+/** Rejects what can be rejected before a worker is started or a call number taken, but a bad source only if all are. Makes the archive. */
 async function prepare(
   paths: readonly string[],
-  settings: WorkerSettings,
+  settings: GivenSettings,
   mayBeEmpty: boolean,
   onProblem: (problem: Problem) => void,
-): Promise<OpenedPath[]> {
+): Promise<{ readonly opened: OpenedPath[]; readonly archiveFile: string | undefined }> {
   const opened = await Promise.allSettled(paths.map((path) => openMailSources(path, mayBeEmpty)));
   const sources = opened.filter((result) => result.status === "fulfilled").map(({ value }) => value);
   for (const [index, source] of paths.entries()) {
@@ -193,11 +199,11 @@ async function prepare(
   assertUsableCoordinator(settings);
   using archive = new Archive(settings.archive);
   archive.assertOrigin({ namespace: settings.namespace });
-  return sources;
+  return { opened: sources, archiveFile: archive.file };
 }
 
 /** URL and token, by the rules of the client. */
-function assertUsableCoordinator({ coordinator, token, tokenFile }: WorkerSettings): void {
+function assertUsableCoordinator({ coordinator, token, tokenFile }: GivenSettings): void {
   try {
     httpSource({ coordinator });
   } catch (error) {

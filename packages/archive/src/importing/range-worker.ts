@@ -1,8 +1,7 @@
 /** What imports ranges, in whatever process: one client, one connection to the archive, one range after the other. */
-import { existsSync } from "node:fs";
 import { type ClientError, createClient } from "@callnumber/client";
 import { Archive, type StoredNow } from "../archive/archive.js";
-import { appendLines, entryLine } from "../numbers/numbers-file.js";
+import { appendLines, entryLine, hasOnlyGrown, numbersStateOf, removeTornHeader } from "../numbers/numbers-file.js";
 import { appendMissing } from "../numbers/sync-numbers.js";
 import type { Range } from "../sources/source.js";
 import { clientOptions, type WorkerSettings } from "./client-options.js";
@@ -11,8 +10,8 @@ import { RequestedNumbers } from "./requested-numbers.js";
 
 export interface RangeWorkerListener {
   onLeased(runCount: number): void;
-  /** Once for each outage, when a message waits for its number, and when it has one. */
-  onWaiting(text: string): void;
+  /** A line for people: once for each outage, when a message waits for its number, and when it has one. */
+  onNote(text: string): void;
 }
 
 interface ClosableSource extends NumberSource {
@@ -28,6 +27,7 @@ export class RangeWorker {
   #current: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
   #isTaking = false;
+  #numbersState;
   /** Why no run came since the last one. */
   #failure: ClientError | undefined;
   /** Since when the listener knows that it waits. */
@@ -35,6 +35,7 @@ export class RangeWorker {
 
   constructor(settings: WorkerSettings, number: number, listener: RangeWorkerListener) {
     this.#settings = settings;
+    this.#numbersState = settings.numbersState;
     this.#number = number;
     this.#listener = listener;
   }
@@ -60,8 +61,8 @@ export class RangeWorker {
   }
 
   #open() {
-    const { namespace, list, archive: path } = this.#settings;
-    const archive = Archive.reopen(path, this.#settings);
+    const { namespace, list, archive: path, archiveFile } = this.#settings;
+    const archive = Archive.reopen(path, archiveFile, this.#settings);
     archive.assertOrigin({ namespace });
     const client = this.#newSource(archive.origin?.storeId);
     const numbers: NumberSource = {
@@ -98,13 +99,17 @@ export class RangeWorker {
     const { numbersFile } = this.#settings;
     const fresh = stored.filter(({ isRestored }) => !isRestored);
     if (numbersFile === undefined || fresh.length === 0 || origin === undefined) return;
-    // A new file, or one that was moved away: with the numbers that are stored it has those of this transaction.
-    if (!existsSync(numbersFile)) return appendMissing(archive, numbersFile, origin);
-    appendLines(
-      numbersFile,
-      origin,
-      fresh.map(({ callNumber, message }) => entryLine(callNumber, message)),
-    );
+    if (hasOnlyGrown(numbersFile, this.#numbersState)) {
+      const lines = fresh.map(({ callNumber, message }) => entryLine(callNumber, message));
+      appendLines(numbersFile, origin, lines);
+    } else {
+      removeTornHeader(numbersFile);
+      // All numbers of the archive, which has those of this transaction already.
+      appendMissing(archive, numbersFile, origin);
+      if (this.#numbersState !== undefined)
+        this.#listener.onNote("wrote all numbers into the file of numbers, because another program had changed it");
+    }
+    this.#numbersState = numbersStateOf(numbersFile);
   }
 
   async #take(client: NumberSource, count: number): Promise<readonly string[]> {
@@ -134,13 +139,13 @@ export class RangeWorker {
     const end = new Date(this.#waitingSince.getTime() + waitTimeoutMs);
     const until = waitsForever ? "until it is back" : `until ${utc(end)}`;
     const reason = `${this.#failure.code}: ${this.#failure.message}`;
-    this.#listener.onWaiting(`waits for the coordinator: ${reason} (since ${utc(this.#waitingSince)}, ${until})`);
+    this.#listener.onNote(`waits for the coordinator: ${reason} (since ${utc(this.#waitingSince)}, ${until})`);
   }
 
   #reportEnd(): void {
     if (this.#waitingSince === undefined) return;
     const seconds = Math.round((Date.now() - this.#waitingSince.getTime()) / 1000);
-    this.#listener.onWaiting(`has numbers again: it waited ${seconds} s`);
+    this.#listener.onNote(`has numbers again: it waited ${seconds} s`);
     this.#waitingSince = undefined;
   }
 }

@@ -25,13 +25,13 @@ export type FromWorker =
   | { readonly type: "imported"; readonly result: RangeResult }
   | { readonly type: "failed"; readonly error: ErrorDetails }
   | { readonly type: "leased"; readonly runCount: number }
-  | { readonly type: "waiting"; readonly text: string };
+  | { readonly type: "note"; readonly text: string };
 
 export interface WorkerListener {
   onStarted(workerNumber: number, pid: number | undefined): void;
   onLeased(runCount: number): void;
   onImported(range: Range, result: RangeResult): void;
-  onWaiting(workerNumber: number, text: string): void;
+  onNote(workerNumber: number, text: string): void;
 }
 
 /**
@@ -98,7 +98,7 @@ function localWorker({ workerNumber, settings }: WorkerStart, listener: WorkerLi
   listener.onStarted(workerNumber, process.pid);
   const worker = new RangeWorker(settings, workerNumber, {
     onLeased: listener.onLeased,
-    onWaiting: (text) => listener.onWaiting(workerNumber, text),
+    onNote: (text) => listener.onNote(workerNumber, text),
   });
   let end: () => void = () => {};
   const ended = new Promise<void>((resolve) => {
@@ -127,7 +127,7 @@ class WorkerProcess implements Worker {
       if (message.type === "imported") this.#pending?.resolve(message.result);
       else if (message.type === "failed") this.#fail(message.error);
       else if (message.type === "leased") listener.onLeased(message.runCount);
-      else listener.onWaiting(this.#number, message.text);
+      else listener.onNote(this.#number, message.text);
     });
     this.ended = new Promise((resolve) => {
       this.#child.on("error", (error) => {

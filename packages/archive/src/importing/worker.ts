@@ -10,7 +10,7 @@ import { type FromWorker, START_VARIABLE, type ToWorker, type WorkerStart } from
 const { workerNumber, settings } = JSON.parse(process.env[START_VARIABLE] as string) as WorkerStart;
 const worker = new RangeWorker(settings, workerNumber, {
   onLeased: (runCount) => void send({ type: "leased", runCount }),
-  onWaiting: (text) => void send({ type: "waiting", text }),
+  onNote: (text) => void send({ type: "note", text }),
 });
 let sent: Promise<void> = Promise.resolve();
 

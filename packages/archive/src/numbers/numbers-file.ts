@@ -21,6 +21,7 @@ import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isCallNumber } from "@callnumber/protocol/codec";
 import * as z from "zod";
+import { fileAt } from "../archive/archive-file.js";
 import { ArchiveError } from "../errors.js";
 import type { Identity } from "../message/sameness.js";
 
@@ -66,9 +67,27 @@ export function headerLine({ storeId, namespace }: Origin): string {
 const HEADER_BEGIN = '{"format":"callnumber-numbers","version":1';
 const HEADER_BYTES_MAX = 1024;
 
+/** What a file of numbers was when it was read or written last. */
+export interface NumbersState {
+  readonly file: string | undefined;
+  readonly size: number;
+}
+
+export function numbersStateOf(path: string): NumbersState | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found && { file: fileAt(path), size: found.size };
+}
+
+/** Whether what was in the file is still there, as far as its size shows: no program has moved, exchanged, emptied or cut it. */
+export function hasOnlyGrown(path: string, before: NumbersState | undefined): boolean {
+  const now = numbersStateOf(path);
+  return now !== undefined && (before === undefined || (now.file === before.file && now.size >= before.size));
+}
+
 /** Empties a file that has nothing but a part of its first line: a crash, or a full disk, has cut it short. */
 export function removeTornHeader(path: string): void {
-  if (statSync(path).size > HEADER_BYTES_MAX) return;
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0 || size > HEADER_BYTES_MAX) return;
   const text = readFileSync(path, "utf8");
   const isHeader = text.startsWith(HEADER_BEGIN) || HEADER_BEGIN.startsWith(text);
   if (isHeader && !text.includes("\n")) truncateSync(path);

@@ -97,7 +97,8 @@ async function* orUnusable<T>(path: string, lines: AsyncIterable<T>): AsyncGener
 }
 
 function unusable(path: string, cause: string): ArchiveError {
-  const action = "Pass a file that callnumber-archive wrote, or a new one.";
+  const action =
+    "Put back a copy of it, or the first line of a copy, which never changes. A new file would give other numbers to messages that the archive lacks.";
   return new ArchiveError("numbers_unusable", `The file of numbers ${path} can't be used: ${cause}. ${action}`);
 }
 
