@@ -194,23 +194,23 @@ describe("a lease", () => {
 
 describe("a node that is not counted", () => {
   const attached = { server: { connectedReplicas: 1 } };
-  const suspect = { epoch: "process:-:attached" };
+  const suspect = { epoch: "-:-:attached" };
 
   test("a node that is attached to the only one is kept in the record, and ends leasing and recoveries once it is gone", () => {
-    expect(written(commands.suspect(), attached)).toEqual({ ...record, ...suspect });
+    for (const server of [attached.server, { connectedReplicas: 1, epoch: undefined }])
+      expect(written(commands.suspect(), { server })).toEqual({ ...record, ...suspect });
     for (const step of [commands.lease(seen), commands.heartbeat(), commands.claim(3), commands.advance(0)])
       expect(decided(step, { record: suspect, nowMs: NOW_MS + 1e12 }), step.step).toMatch(/^OPERATOR/);
     expect(decided(commands.lease(), { record: suspect })).toBe("OPERATOR replica");
     expect(decided(commands.claim(3), { record: suspect })).toBe("OPERATOR replica");
     expect(written(commands.recover(), { record: suspect }).epoch).toBe(EPOCH);
-    expect(decided(commands.lease(), { record: suspect, server: { epoch: "next:r:0" } })).toBe("EPOCH 3");
+    expect(decided(commands.lease(), { record: suspect, server: { epoch: "next:r:0" } })).toBe("OPERATOR replica");
   });
 
   test.each<[string, Odd]>([
     ["that is gone", {}],
     ["of several", { ...attached, record: { nodeCount: 2 } }],
     ["of a replica", { server: { connectedReplicas: 1, role: "slave" } }],
-    ["of a server without an epoch", { server: { connectedReplicas: 1, epoch: undefined } }],
     ["that is known", { ...attached, record: suspect }],
     ["of a sealed store", { ...attached, record: { phase: PHASES.sealed, seal: FORKED_SEAL } }],
   ])("a node %s is not noted", (_, odd) => {

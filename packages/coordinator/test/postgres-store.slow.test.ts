@@ -425,6 +425,22 @@ describe("the schema", () => {
     for (const run of await Promise.all(stores.map(({ nextRun }) => nextRun()))) expect(run).toBeGreaterThan(65_536);
   });
 
+  test("a recovery that makes a missing table keeps the data nodes of the record that is there", async () => {
+    const own = await server();
+    const { schema } = postgresAddressForTest(await newSchemaAt(own));
+    const owner = storeUrlAt(own.url, schema);
+    const place = ["--store", owner, "--checkpoint-dir", await folderForTest()];
+    expect(await callnumber(["init", ...place])).toMatchObject({ code: 0 });
+    const table = `${schema}.namespaces`;
+    const fields = "v, ns, sid, ver, c, t, ep, g, p, '2', rk, ph";
+    const checksum = `encode(sha256(convert_to(array_to_string(ARRAY[${fields}], E'\\n', ''), 'UTF8')), 'hex')`;
+    await own.run(`UPDATE ${table} SET n = 2, k = ${checksum}; DROP TABLE ${schema}.store`);
+    const [[storeId = ""] = []] = await own.run(`SELECT sid FROM ${table}`);
+    const { stderr } = await callnumber(["recover", ...place, "--store-id", storeId, "--apply"]);
+    expect(stderr).toContain("quorum_missing");
+    expect(await own.run(`SELECT n FROM ${table}`)).toEqual([["2"]]);
+  });
+
   test("without a checkpoint, tables that are missing are named with the command that makes them, which init does not repeat", async () => {
     const { schema, url, lease, storeId } = await newPostgresStoreAt(await server());
     await lease();
@@ -929,11 +945,10 @@ describe("with a synchronous standby", () => {
     });
     await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
     await expect(one.lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
-    // It needs no right to see that there is one.
+    // It needs no right to see that there is one, nor to keep it.
     await primary.run("REVOKE pg_read_all_stats FROM callnumber");
     await expect(one.lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
     expect(await one.store.preflight()).toContainEqual(expect.objectContaining({ code: "unexpected_replicas" }));
-    await primary.run("GRANT pg_read_all_stats TO callnumber");
     const guard = await NamespaceGuard.open({
       store: one.store,
       namespace: NAMESPACE,
@@ -944,6 +959,11 @@ describe("with a synchronous standby", () => {
     await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["0"]]);
     const code = "manual_recovery_required";
     await expect(one.lease()).rejects.toMatchObject({ code });
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code });
+    // Nor does a restart show whether the other one leases.
+    await primary.kill("SIGQUIT");
+    await primary.start();
+    await expect.poll(() => one.lease().catch((error: CoordinatorError) => error.code)).toBe(code);
     await expect(guard.heartbeat()).rejects.toMatchObject({ code });
     await one.step(one.commands.recover());
     await guard.heartbeat();

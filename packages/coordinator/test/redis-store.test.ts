@@ -170,7 +170,7 @@ test("a lease fails at a server that an uncounted replica follows, and needs an 
   await lease();
   await follow(replica, master);
   await expect(lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
-  expect((await step(commands.suspect())).after.epoch).toMatch(/^[0-9a-f]{40}:-:attached$/);
+  expect((await step(commands.suspect())).after.epoch).toBe("-:-:attached");
   expect((await store.read(NAMESPACE)).keys.fields["ep"]).toMatch(/:attached$/);
   await detach(replica);
   await untilInfo(master, { connected_slaves: "0" });

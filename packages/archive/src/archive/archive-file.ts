@@ -1,6 +1,6 @@
 /**
  * Which file an archive is. SQLite keeps its newest rows in `-wal` next to it, by name: so an import that goes on, or only closes, after
- * one of the two was exchanged writes into a file that is nobody's, or destroys the one that is there now.
+ * one of the two was exchanged writes into a file that is lost, or destroys the one that is there now.
  */
 import { statSync } from "node:fs";
 import type { DatabaseSyncInstance as Database } from "@photostructure/sqlite";

@@ -112,12 +112,16 @@ async function recover(options: Options, command: Command): Promise<void> {
     again: (more: CommandOptions) => commandAgain(command, "recover", more),
   };
   try {
-    if (isMissing) printProgress(`There is no store at ${describeStore(address)}; --apply makes one.`);
-    if (request.watchMs > 0) printProgress(`Watching for ${WATCH_MS / 1000} s whether a coordinator still leases …`);
-    const plan = await planRecovery(request);
+    if (isMissing) printProgress(missingText(address));
+    const planned = async (changed: { readonly store?: Store; readonly watchMs?: number }) => {
+      const { watchMs } = { ...request, ...changed };
+      if (watchMs > 0) printProgress(`Watching for ${watchMs / 1000} s whether a coordinator still leases …`);
+      return await planRecovery({ ...request, ...changed });
+    };
+    let plan = await planned(isMissing ? { watchMs: 0 } : {});
     const where = describeStore(address);
-    const shown = formatPlan(plan, where, list);
     if (!apply) {
+      const shown = formatPlan(plan, where, list);
       if (json) printJson({ store: where, ...planAsJson(plan, list) });
       else print(shown);
       const refusal = refusalOfRecovery(plan);
@@ -129,6 +133,8 @@ async function recover(options: Options, command: Command): Promise<void> {
       // Fails here, before an empty store is created. The store in its place has no other nodes: the new one is asked for them.
       await recoverNamespace({ ...request, checkpointFile: NO_CHECKPOINT_FILE }, { ...plan, nodeCount: 1 });
       created = (await openStore(address, { create: true })).store;
+      // What was not missing is kept: the record may be there, with its nodes and a coordinator that leases.
+      plan = await planned({ store: created });
     }
     const { after, movedAside = [] } = await recoverNamespace({ ...request, store: created ?? store }, plan);
     const { version, highWaterMark, generation } = after;
@@ -142,7 +148,7 @@ async function recover(options: Options, command: Command): Promise<void> {
         generation,
         movedAside,
       });
-    print(shown);
+    print(formatPlan(plan, where, list));
     for (const key of movedAside) print(`Another program's key was in the way. It is now called ${key}`);
     const moved = wayOfMoved(plan);
     if (moved !== undefined) return print(`Done. The store stays as it was: ${moved}`);
@@ -172,11 +178,17 @@ async function openedOrEmpty(address: StoreAddress): Promise<{ readonly store: S
   }
 }
 
+function missingText(address: StoreAddress): string {
+  const where = describeStore(address);
+  if (address.kind !== "postgres") return `There is no store at ${where}; --apply makes one.`;
+  return `Tables are missing at ${where}; --apply makes them, and plans again with what is there.`;
+}
+
 const PHASES: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };
 
 const HEALTHY = [
-  "nothing is wrong with the record: no recovery is needed. Start the coordinator: after a restart or a loss it",
-  "recovers automatically. Recover here only when its status shows manual_recovery_required",
+  "nothing is wrong with the record: no recovery is needed, unless status shows manual_recovery_required. Start the",
+  "coordinator: after a restart or a loss it recovers automatically",
 ];
 
 /** Without a target that can't be set: the error gives the reason. */

@@ -192,15 +192,14 @@ export function checkCheckpoint(
 /** What the epoch says against the record: no recovery ends what only an operator can judge. */
 export function checkEpoch({ server: { epoch = "" } }: StepContext, record: NamespaceState): Refusal | undefined {
   if (record.epoch === epoch) return undefined;
+  if (record.epoch === SUSPECT_EPOCH) return refusal("OPERATOR", "replica");
   // One process, one node, and yet another epoch: a node that the record does not count was attached meanwhile.
   if (record.nodeCount !== 1 || runIdOf(record.epoch) !== runIdOf(epoch)) return refusal("EPOCH", record.generation);
   return refusal("OPERATOR", syncsOf(record.epoch) === syncsOf(epoch) ? "epoch" : "replica");
 }
 
-/** An epoch that this process of the server never has, for a record that is not to be believed while it runs. */
-export function suspectEpoch(epoch: string): string {
-  return `${runIdOf(epoch)}:-:attached`;
-}
+/** An epoch that no server ever has: after a restart, too, nothing shows whether the node that was attached leases elsewhere. */
+export const SUSPECT_EPOCH = "-:-:attached";
 
 export function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
   if (ledger === "other") return refusal("CORRUPT", "the ledger is not a stream");

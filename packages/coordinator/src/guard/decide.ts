@@ -21,7 +21,7 @@ import {
   markIdOf,
   type ObservedKeys,
   type StepContext,
-  suspectEpoch,
+  SUSPECT_EPOCH,
 } from "./checks.js";
 import { checkClocks, checkHeartbeat, clocksOf } from "./clocks.js";
 import type {
@@ -314,12 +314,11 @@ function decideAdvance(context: StepContext, step: AdvanceStep): Written | Refus
 function decideSuspect(context: StepContext, { storeId }: SuspectStep): Written | Refusal {
   const record = checkRecord(context, storeId);
   if (isRefusal(record)) return record;
-  const { role, connectedReplicas, epoch } = context.server;
+  const { role, connectedReplicas } = context.server;
   const isAttached = role === "master" && record.nodeCount === 1 && connectedReplicas > 0;
-  const suspect = epoch && suspectEpoch(epoch);
-  if (!suspect || !isAttached || record.phase === PHASES.sealed || record.epoch === suspect)
+  if (!isAttached || record.phase === PHASES.sealed || record.epoch === SUSPECT_EPOCH)
     return refusal("RACED", record.generation);
-  return { record: { ...record, epoch: suspect }, runCount: 0 };
+  return { record: { ...record, epoch: SUSPECT_EPOCH }, runCount: 0 };
 }
 
 /** A greater one could be written, but never be read again. */

@@ -115,7 +115,7 @@ export function statementsIn(schema: string) {
       ${sha256Of(`ARRAY[${listOf(RECORD_COLUMNS, "found")}]::text`)} AS fingerprint,
       ${checksumOf(`ARRAY[${listOf(RECORD_FIELDS, "found")}]`)} = found.k AS is_whole, ${serverOf(own("namespaces"))}
     FROM ask LEFT JOIN found ON true CROSS JOIN ${STANDBYS})`;
-  const sameServer = `seen.role || ' ' || seen.epoch = ask.server AND seen.standbys <= ask.standbys_max
+  const sameServer = `concat_ws(' ', seen.role, seen.epoch) = ask.server AND seen.standbys <= ask.standbys_max
       AND seen.now_ms BETWEEN ask.time_min_ms AND ask.time_max_ms AND ask.place = concat_ws(' ',
         CASE WHEN num_nonnulls(${listOf(RECORD_COLUMNS, "seen")}) > 0 THEN 'hash' ELSE 'none' END,
         CASE WHEN seen.ledger_mark > 0 THEN 'stream hash' ELSE 'none none' END, 'false')`;

@@ -290,7 +290,7 @@ function askOf(namespace: string, expected: Expected, { record, leases }: Change
   return {
     nonce: freshNonce(),
     namespace,
-    server: `${server.role} ${server.epoch}`,
+    server: [server.role, ...(server.epoch === undefined ? [] : [server.epoch])].join(" "),
     standbys_max: replicasMax,
     time_min_ms: timeMinMs,
     time_max_ms: timeMaxMs,
