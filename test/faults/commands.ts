@@ -1,6 +1,6 @@
 /** What an operator runs: the operations behind the commands of `callnumber`, with the suite's bounds. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { CheckpointFile } from "../../packages/coordinator/src/guard/checkpoint.js";
+import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../../packages/coordinator/src/guard/checkpoint.js";
 import { openCheckpointFile } from "../../packages/coordinator/src/guard/checkpoint-file.js";
 import type { Bounds } from "../../packages/coordinator/src/guard/clocks.js";
 import {
@@ -67,12 +67,22 @@ export async function recover(
   world: World,
   { isClockChecked = false, storeId = world.storeId, nodeCount }: RecoverOptions = {},
 ): Promise<void> {
-  await run(world, async (common) => {
-    const pause = async (pauseMs: number) => void (await delay(pauseMs));
-    const watchMs = 3 * BOUNDS.heartbeatEveryMs;
-    const options = { ...common, storeId, floors: [], nodeCount, isClockChecked, watchMs, pause };
-    await recoverNamespace(options, await planRecovery(options));
-  });
+  await run(world, (common) => recoverIn(common, { isClockChecked, storeId, nodeCount }));
+}
+
+/** As `recover`, of a copy of the store on another server, by an operator who has no checkpoint. */
+export async function recoverCopy({ storeId }: World, store: Store): Promise<void> {
+  const common = { store, namespace: NAMESPACE, checkpointFile: NO_CHECKPOINT_FILE, bounds: BOUNDS };
+  await unlessLate(() => recoverIn(common, { isClockChecked: false, storeId, nodeCount: undefined }));
+}
+
+async function recoverIn(
+  common: CommandOptions,
+  given: { isClockChecked: boolean; storeId: string; nodeCount: number | undefined },
+): Promise<void> {
+  const pause = async (pauseMs: number) => void (await delay(pauseMs));
+  const options = { ...common, ...given, floors: [], watchMs: 3 * BOUNDS.heartbeatEveryMs, pause };
+  await recoverNamespace(options, await planRecovery(options));
 }
 
 /** The code that something was rejected with. @throws Error when it was not rejected, or without a code. */

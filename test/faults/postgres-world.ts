@@ -125,8 +125,11 @@ export class PostgresWorld extends World {
   }
 
   /** As the owner of the schema, whose tables are made where they are gone. */
-  override async onStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
-    const { store } = await openStore(parseStoreUrl(storeUrlAt(this.server.url, SCHEMA)), { create: true });
+  override async onStore<T>(
+    act: (store: Store) => Promise<T>,
+    storeUrl = storeUrlAt(this.server.url, SCHEMA),
+  ): Promise<T> {
+    const { store } = await openStore(parseStoreUrl(storeUrl), { create: true });
     try {
       return await act(store);
     } finally {

@@ -936,6 +936,16 @@ describe("with a synchronous standby", () => {
     await copying;
   });
 
+  test("a standby that pg_basebackup made by its own name, with PGAPPNAME, is one all the same", async () => {
+    const primary = await startPostgresServer();
+    const { lease } = await newPostgresStoreAt(primary);
+    await lease();
+    const named = `primary_conninfo = '${followed(primary)} application_name=pg_basebackup'\n`;
+    await startPostgresServer({ fill: (data) => baseBackup(primary, data, named) });
+    await expect.poll(() => primary.run("SELECT count(replay_lsn) FROM pg_stat_replication")).toEqual([["1"]]);
+    await expect(lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
+  });
+
   test("a store that counts one node leases nothing while a standby is attached, nor when it was promoted, until a recovery", async () => {
     const primary = await startPostgresServer();
     const one = await newPostgresStoreAt(primary);
@@ -963,7 +973,7 @@ describe("with a synchronous standby", () => {
     // Nor does a restart show whether the other one leases.
     await primary.kill("SIGQUIT");
     await primary.start();
-    await expect.poll(() => one.lease().catch((error: CoordinatorError) => error.code)).toBe(code);
+    await expect.poll(() => one.lease().catch((error: { code: string }) => error.code)).toBe(code);
     await expect(guard.heartbeat()).rejects.toMatchObject({ code });
     await one.step(one.commands.recover());
     await guard.heartbeat();

@@ -176,7 +176,7 @@ test("a lease fails at a server that an uncounted replica follows, and needs an 
   await untilInfo(master, { connected_slaves: "0" });
   await expect(lease()).rejects.toMatchObject({
     code: "manual_recovery_required",
-    message: expect.stringContaining("a replica was attached to the server"),
+    message: expect.stringContaining("a replica was attached that the record does not count"),
   });
 });
 

@@ -8,10 +8,11 @@ import { type CuttingProxy, startCuttingProxy } from "../../postgres/cutting-pro
 import { OTHER_USER } from "../../postgres/postgres-programs.js";
 import type { PostgresServer } from "../../postgres/postgres-server.js";
 import { archive, baseBackup, followed } from "../../postgres/standby.js";
+import { storeUrlAt } from "../../postgres/test-postgres.js";
 import { controlledMachineUnavailable } from "../../redis/controlled-machine.js";
 import { smallDiskUnavailable } from "../../small-disk.js";
 import { Apart } from "../apart.js";
-import { recover } from "../commands.js";
+import { recover, recoverCopy } from "../commands.js";
 import { type PostgresWorld, postgresFault, SCHEMA } from "../postgres-world.js";
 import type { Fault } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
@@ -127,8 +128,12 @@ export const POSTGRES: readonly Fault[] = [
       const standby = await world.addServer({}, { fill: (data) => baseBackup(world.server, data, lines) });
       await world.untilSeen("unexpected_replicas");
       await standby.run("SELECT pg_promote()");
+      await world.untilSeen("manual_recovery_required");
+      // Both stop. An operator goes on with the promoted one, and the other one is restarted.
+      await world.onStore((store) => recoverCopy(world, store), storeUrlAt(standby.url, SCHEMA));
       const other = await world.addCoordinatorAt(standby);
       await Apart.start(world, other).lease();
+      await world.crash("SIGKILL");
       await world.untilSeen("manual_recovery_required");
       await world.removeCoordinator(other);
       await standby.kill("SIGKILL");

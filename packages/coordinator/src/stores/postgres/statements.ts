@@ -25,11 +25,12 @@ const IDLE_TIMEOUT = "5s";
 
 /**
  * Who receives the log. A backup could not be promoted, and a logical subscriber is another cluster: no standby, also where a commit waits for it.
+ * Either replays nothing: what does is a standby, also by the name of a backup, which one gets that was made with such a PGAPPNAME.
  * What does not report that it replays, such as an archiver under another name, may be one as far as is known, and acknowledges nothing. What has
  * not begun to stream is none yet: a check of a monitor, or the first copy of a subscriber's table.
  */
 export const SENDERS = `(SELECT sender.*, sender.sync_state IN ('sync', 'quorum') AS is_waited_for, sender.replay_lsn IS NOT NULL AS replays,
-    coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND coalesce(sender.state, '') NOT IN ('startup', 'backup') AND NOT EXISTS (
+    (coalesce(sender.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') OR sender.replay_lsn IS NOT NULL) AND coalesce(sender.state, '') NOT IN ('startup', 'backup') AND NOT EXISTS (
       SELECT FROM pg_replication_slots AS slot WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical') AS is_standby
   FROM pg_stat_replication AS sender)`;
 
