@@ -323,9 +323,7 @@ export class Archive implements Disposable {
       return work();
     } catch (error) {
       const { errcode, message } = error as { errcode?: number; message?: string };
-      if (errcode === undefined) throw error;
-      const damaged = damage(error);
-      if (damaged !== undefined) throw new ArchiveError(damaged.code, damaged.message, { cause: error });
+      if (errcode === undefined || damage(error) !== undefined) throw error;
       const action = "Free disk space, or close the program that uses the archive";
       const text = `The archive ${this.path} failed: ${message}.\n${action}, then run the same command again.`;
       throw new ArchiveError("archive_failed", text, { cause: error });

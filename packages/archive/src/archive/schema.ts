@@ -128,8 +128,8 @@ export function assertArchiveAt(path: string): void {
 export function openDatabase(path: string): Database {
   let database: Database | undefined;
   try {
-    // The timeout goes to the constructor, because the switch to WAL already needs it.
     assertOneName(path);
+    // The timeout goes to the constructor, because the switch to WAL already needs it.
     database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
     inTransaction(database, () => createOrCheckTables(database as Database, path));
     // A commit is on the disk before its numbers count as used, whatever defaults SQLite was built with.
@@ -139,8 +139,7 @@ export function openDatabase(path: string): Database {
     return database;
   } catch (error) {
     database?.close();
-    const damaged = damage(error);
-    if (damaged !== undefined) throw new ArchiveError(damaged.code, damaged.message, { cause: error });
+    if (damage(error) !== undefined) throw error;
     const action = "Pass --archive the path of an archive of this importer, or of a new file in an existing directory.";
     const message = `The archive ${path} can't be used: ${(error as Error).message}. ${action}`;
     throw new ArchiveError("archive_unusable", message, { cause: error });

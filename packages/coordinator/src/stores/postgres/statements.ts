@@ -25,7 +25,7 @@ const IDLE_TIMEOUT = "5s";
 
 /**
  * Who receives the log. A backup could not be promoted, and a logical subscriber is another cluster: no standby, also where a commit waits for it.
- * Either replays nothing: what does is a standby, also by the name of a backup, which one gets that was made with such a PGAPPNAME.
+ * Neither replays. A sender that does is a standby, whatever its name: pg_basebackup -R writes PGAPPNAME into what it makes.
  * What does not report that it replays, such as an archiver under another name, may be one as far as is known, and acknowledges nothing. What has
  * not begun to stream is none yet: a check of a monitor, or the first copy of a subscriber's table.
  */
