@@ -19,6 +19,8 @@ import { BOUNDS, type World } from "./world.js";
 export interface CheckpointDirectory {
   readonly notes: Map<number, Checkpoint>;
   isDamaged: boolean;
+  /** What is noted of a node that the record does not count. */
+  recoveredMin: number;
 }
 
 export class Host {
@@ -110,6 +112,7 @@ export class Host {
   loseCheckpoint(): void {
     if (this.folder === undefined) return;
     this.folder.notes.clear();
+    this.folder.recoveredMin = 0;
     this.folder.isDamaged = false;
   }
 
@@ -138,6 +141,10 @@ export class Host {
       movesHere: () => [],
       movesOf: () => [],
       laterStoresOf: () => [],
+      recoveredMin: () => this.folder?.recoveredMin ?? 0,
+      noteRecoveredMin: (_, recoveredMin) => {
+        if (this.life === life && this.folder !== undefined) this.folder.recoveredMin = recoveredMin;
+      },
       close: () => {},
     };
   }

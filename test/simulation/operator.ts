@@ -30,6 +30,8 @@ const BLANK: CheckpointFile = {
   movesHere: () => [],
   movesOf: () => [],
   laterStoresOf: () => [],
+  recoveredMin: () => 0,
+  noteRecoveredMin: () => {},
   close: () => {},
 };
 

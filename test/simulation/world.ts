@@ -75,10 +75,10 @@ export class World {
     this.group = new Group(this);
     this.limits = new Limits(this);
     this.calls = new Calls(this);
-    const shared: CheckpointDirectory = { notes: new Map(), isDamaged: false };
+    const shared: CheckpointDirectory = { notes: new Map(), isDamaged: false, recoveredMin: 0 };
     const folders: Record<Setting["checkpoint"], () => CheckpointDirectory | undefined> = {
       none: () => undefined,
-      own: () => ({ notes: new Map(), isDamaged: false }),
+      own: () => ({ notes: new Map(), isDamaged: false, recoveredMin: 0 }),
       shared: () => shared,
     };
     const newHost = (_: unknown, index: number) => new Host(this, index, folders[setting.checkpoint]());

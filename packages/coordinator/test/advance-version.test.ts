@@ -59,6 +59,8 @@ function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefi
     movesHere: () => [],
     movesOf: () => [],
     laterStoresOf: () => [],
+    recoveredMin: () => 0,
+    noteRecoveredMin: () => {},
     close: () => {},
   };
 }
@@ -151,6 +153,16 @@ test("advance-version is rejected in the last version, for a sealed store, and b
   await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "store_id_mismatch" });
   await stepOn(world.store, NAMESPACE, commandsFor(world.storeId).seal(FORKED_SEAL));
   await expect(advance(world)).rejects.toMatchObject({ code: "store_forked" });
+  expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
+});
+
+test("a store of which only the checkpoint directory has an uncounted node is left to recover, also where that is old", async () => {
+  const world = await endedWorld();
+  const checkpointFile = { ...memory(), recoveredMin: () => 10 };
+  for (const generation of [0, 9]) {
+    checkpointFile.kept = { storeId: world.storeId, ledgerId: 5, nodeCount: 1, generation };
+    await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "manual_recovery_required" });
+  }
   expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
 });
 

@@ -72,7 +72,7 @@ export function commandsFor(storeId: string) {
     recover: (own: Own<RecoverStep> = {}): RecoverStep => {
       return { ...base(), ...remembered, step: "recover", nodeCount: undefined, proofKey: PROOF_KEY, ...own };
     },
-    suspect: (): SuspectStep => ({ ...base(), step: "suspect" }),
+    suspect: (recoveredMin: number): SuspectStep => ({ ...base(), step: "suspect", recoveredMin }),
     advance: (version: number, own: Own<AdvanceStep> = {}): AdvanceStep => {
       return { ...base(), ...remembered, step: "advance", version, ...own };
     },

@@ -198,27 +198,53 @@ describe("a node that is not counted", () => {
 
   test("a node that is attached to the only one is kept in the record, and ends leasing and recoveries once it is gone", () => {
     for (const server of [attached.server, { connectedReplicas: 1, epoch: undefined }])
-      expect(written(commands.suspect(), { server })).toEqual({ ...record, ...suspect });
+      expect(written(commands.suspect(3), { server })).toEqual({ ...record, ...suspect });
+    expect(written(commands.suspect(4))).toEqual({ ...record, ...suspect });
+    expect(written(commands.suspect(0), { record: suspect })).toEqual({ ...record, ...suspect });
+    const wasAttached = { server: { epoch: "process:replication:1" } };
+    expect(written(commands.suspect(0), wasAttached)).toEqual({ ...record, ...suspect });
     for (const step of [commands.lease(seen), commands.heartbeat(), commands.claim(3), commands.advance(0)])
       expect(decided(step, { record: suspect, nowMs: NOW_MS + 1e12 }), step.step).toMatch(/^OPERATOR/);
+    const soon = { record: { ...suspect, changedAtMs: NOW_MS + 1e12 }, nowMs: NOW_MS + 1e12 };
+    expect(decided(commands.advance(0, { generationMin: 9 }), soon)).toBe("OPERATOR replica");
     expect(decided(commands.lease(), { record: suspect })).toBe("OPERATOR replica");
     expect(decided(commands.claim(3), { record: suspect })).toBe("OPERATOR replica");
     expect(written(commands.recover(), { record: suspect }).epoch).toBe(EPOCH);
     expect(decided(commands.lease(), { record: suspect, server: { epoch: "next:r:0" } })).toBe("OPERATOR replica");
   });
 
-  test.each<[string, Odd]>([
-    ["that is gone", {}],
+  test("what the caller has seen counts like what is kept, until recover has written the record", () => {
+    const steps = (recoveredMin: number) => [
+      commands.lease({ ...seen, recoveredMin }),
+      commands.heartbeat({ recoveredMin }),
+      commands.claim(3, { recoveredMin }),
+      commands.seal(FORKED_SEAL, { recoveredMin }),
+    ];
+    for (const step of steps(4)) {
+      expect(decided(step), step.step).toBe("OPERATOR replica");
+      // Nothing that a recovery would end hides it.
+      expect(decided({ ...step, generationMin: 9 } as StepCommand), step.step).toBe("OPERATOR replica");
+    }
+    const claimed = { record: { phase: PHASES.claimed } };
+    expect(decided(commands.confirm(3, { recoveredMin: 4 }), claimed)).toBe("OPERATOR replica");
+    for (const step of [...steps(3), ...steps(0)]) expect(decided(step), step.step).toBeTypeOf("object");
+    const counted = { record: { nodeCount: 2 } };
+    expect(decided(commands.lease({ recoveredMin: 4 }), counted)).toBeTypeOf("object");
+    expect(written(commands.recover({ generationMin: 3 })).generation).toBeGreaterThanOrEqual(NOW_MS);
+  });
+
+  test.each<[string, Odd, number?]>([
+    ["before the last recover", {}, 3],
+    ["by a server that followed another one", { server: { epoch: "process:other:0" } }, 0],
     ["of several", { ...attached, record: { nodeCount: 2 } }],
     ["of a replica", { server: { connectedReplicas: 1, role: "slave" } }],
-    ["that is known", { ...attached, record: suspect }],
     ["of a sealed store", { ...attached, record: { phase: PHASES.sealed, seal: FORKED_SEAL } }],
-  ])("a node %s is not noted", (_, odd) => {
-    expect(decided(commands.suspect(), odd)).toBe("RACED 3");
+  ])("a node %s is not noted", (_, odd, recoveredMin = 4) => {
+    expect(decided(commands.suspect(recoveredMin), odd)).toBe("RACED 3");
   });
 
   test("a record of another store is left alone", () => {
-    expect(decided({ ...commands.suspect(), storeId: storeIdFrom(2) }, attached)).toMatch(/^FOREIGN/);
+    expect(decided({ ...commands.suspect(4), storeId: storeIdFrom(2) }, attached)).toMatch(/^FOREIGN/);
   });
 });
 
@@ -347,19 +373,31 @@ describe("a move", () => {
 describe("a recovery", () => {
   const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
 
+  /** A thousand for each ten milliseconds. */
+  const RECOVERED = 1_000 * Math.ceil(NOW_MS / 10);
+
   test("a recovery keeps the store's record, at the run ceiling, claimed, in a generation above all known", () => {
-    const recovered = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
+    const recovered = { ...record, highWaterMark: target, generation: RECOVERED, phase: PHASES.claimed };
     expect(written(commands.recover())).toEqual(recovered);
-    expect(written(commands.recover({ generationMin: NOW_MS })).generation).toBe(NOW_MS + 1);
-    expect(written(commands.recover(), { record: { generation: NOW_MS + 5 } }).generation).toBe(NOW_MS + 6);
+    const generationMin = RECOVERED - 1;
+    expect(written(commands.recover({ generationMin })).generation).toBe(RECOVERED);
+    expect(written(commands.recover({ generationMin: RECOVERED })).generation).toBe(RECOVERED + 1_000);
+    const before = { record: { generation: RECOVERED } };
+    expect(written(commands.recover(), before).generation).toBe(RECOVERED + 1_000);
+    // Of two recoveries of one state that was put back, the later one has the later generation.
+    expect(written(commands.recover(), { nowMs: NOW_MS + 10, server: { timeMs: NOW_MS + 10 } }).generation).toBe(
+      RECOVERED + 1_000,
+    );
     expect(decided(commands.recover({ generationMin: GENERATION_MAX }))).toMatch(/^CORRUPT the generation/);
-    expect(written(commands.recover({ generationMin: GENERATION_MAX - 1 })).generation).toBe(GENERATION_MAX);
+    const last = GENERATION_MAX - 999;
+    expect(written(commands.recover({ generationMin: last - 1 })).generation).toBe(last);
+    expect(decided(commands.recover({ generationMin: last }))).toMatch(/^CORRUPT the generation/);
     expect(decided(commands.recover(), { record: { highWaterMark: target + 1 } })).toBe("OPERATOR line");
     expect(written(commands.recover(), { record: { phase: PHASES.sealed, seal: FORKED_SEAL } }).seal).toBe("-");
   });
 
   test("a recovery makes a new record where there is none, or another program's", () => {
-    const made = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
+    const made = { ...record, highWaterMark: target, generation: RECOVERED, phase: PHASES.claimed };
     for (const keys of [{ record: "none" }, { record: "other" }, { fields: { v: "2", a: "b" } }] as const) {
       expect(written(commands.recover(), { keys }), JSON.stringify(keys)).toEqual(made);
     }

@@ -26,6 +26,8 @@ export interface GuardOptions {
   readonly checkpointFile?: CheckpointFile;
   readonly log?: Log;
   readonly attendedMs?: number;
+  /** Default: the clock goes on. */
+  readonly pause?: (pauseMs: number) => Promise<void>;
 }
 
 /** A store with a namespace that began just now, and rises as fast as can be. */
@@ -42,9 +44,13 @@ export async function newWorld({ nodeCount = 1, firstRun = 1 } = {}): Promise<Wo
 
 export async function guardOn(
   { clock, store }: World,
-  { checkpointFile = NO_CHECKPOINT_FILE, log = SILENT_LOG, attendedMs = SHORT_BOUNDS.attendedMs }: GuardOptions = {},
+  {
+    checkpointFile = NO_CHECKPOINT_FILE,
+    log = SILENT_LOG,
+    attendedMs = SHORT_BOUNDS.attendedMs,
+    pause = clock.pause,
+  }: GuardOptions = {},
 ): Promise<NamespaceGuard> {
-  const { pause } = clock;
   const now = () => clock.now() - store.behindMs;
   const common = {
     store,

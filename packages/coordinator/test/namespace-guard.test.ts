@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, test } from "vitest";
-import { CORRUPT, type LaterStore, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { checksumOf } from "../src/guard/record.js";
 import { MOVED_SEAL, nextStoreId } from "../src/guard/store-id.js";
@@ -310,7 +310,6 @@ describe("two coordinators", () => {
 
 test.each<[string, string, (world: World) => unknown]>([
   ["a replica", "store_is_replica", ({ store }) => Object.assign(store.server, { role: "slave" })],
-  ["a node too many", "unexpected_replicas", ({ store }) => Object.assign(store.server, { connectedReplicas: 1 })],
   ["an unreadable epoch", "store_epoch_unreadable", ({ store }) => Object.assign(store.server, { epoch: undefined })],
   ["a clock that went back", "clock_moved_backward", ({ clock }) => void (clock.timeMs -= SHORT_BOUNDS.epsMs + 1)],
   [
@@ -334,7 +333,8 @@ test.each<[string, string, (world: World) => unknown]>([
     await arise(world);
     world.store.stepNames();
     await expect(leaseOf(guard)).rejects.toMatchObject({ code });
-    expect(world.store.stepNames()).toEqual(code === "unexpected_replicas" ? ["lease", "suspect"] : ["lease"]);
+    // Perhaps it is asked whether the record is to keep an uncounted node.
+    expect(world.store.stepNames().filter((step) => step !== "suspect")).toEqual(["lease"]);
     expect(guard.state).toMatchObject({ code, sinceMs: world.clock.timeMs });
     expect(guard.state.state).not.toBe("active");
     Object.assign(world.store.server, server);
@@ -362,30 +362,36 @@ test("a node that was attached to the only one ends leasing until an operator re
   expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(11);
 });
 
-test("a guard leases nothing more once a checkpoint has a later store: at its next recovery, and within a minute of heartbeats", async () => {
-  for (const isRestarted of [true, false]) {
-    const { world } = await guardAtRun10();
-    let later: readonly LaterStore[] = [];
-    const guard = await guardOn(world, { checkpointFile: { ...NO_CHECKPOINT_FILE, laterStoresOf: () => later } });
-    await guard.heartbeat();
-    later = [{ storeId: nextStoreId(world.storeId, 0, world.clock.timeMs, 1_000), ledgerId: 0 }];
-    if (isRestarted) world.store.server.epoch = "second:life:0";
-    let beats = 0;
-    const code = "namespace_moved";
-    while (
-      beats < 12 &&
-      (await guard.heartbeat().then(
-        () => true,
-        () => false,
-      ))
-    )
-      beats++;
-    expect(beats).toBe(isRestarted ? 0 : 10);
-    await expect(guard.heartbeat()).rejects.toMatchObject({ code });
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code });
-    expect(guard.state).toMatchObject({ state: "stopped", code });
-  }
-});
+test.each<[string, (storeId: string) => Partial<CheckpointFile>]>([
+  ["a later store", (storeId) => ({ laterStoresOf: () => [{ storeId, ledgerId: 0 }] })],
+  ["its move", (storeId) => ({ movesOf: () => [`${storeId}@redis://elsewhere`] })],
+])(
+  "a guard leases nothing more once a checkpoint has %s: at its next recovery, and within a minute of heartbeats",
+  async (_, foundOf) => {
+    for (const isRestarted of [true, false]) {
+      const { world } = await guardAtRun10();
+      const file = { ...NO_CHECKPOINT_FILE };
+      const guard = await guardOn(world, { checkpointFile: file });
+      await guard.heartbeat();
+      Object.assign(file, foundOf(nextStoreId(world.storeId, 0, world.clock.timeMs, 1_000)));
+      if (isRestarted) world.store.server.epoch = "second:life:0";
+      let beats = 0;
+      const code = "namespace_moved";
+      while (
+        beats < 12 &&
+        (await guard.heartbeat().then(
+          () => true,
+          () => false,
+        ))
+      )
+        beats++;
+      expect(beats).toBe(isRestarted ? 0 : 10);
+      await expect(guard.heartbeat()).rejects.toMatchObject({ code });
+      await expect(leaseOf(guard)).rejects.toMatchObject({ code });
+      expect(guard.state).toMatchObject({ state: "stopped", code });
+    }
+  },
+);
 
 test("a guard that met the seal of a move leases nothing more, also when the store forgets the seal", async () => {
   const { world, guard } = await guardAtRun10();

@@ -30,6 +30,8 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
     movesHere: () => [],
     movesOf: () => [],
     laterStoresOf: () => [],
+    recoveredMin: () => 0,
+    noteRecoveredMin: () => {},
     close: () => {
       closed.push(namespace);
       if (unclosable.has(namespace)) throw new CoordinatorError("checkpoint_unavailable", namespace);

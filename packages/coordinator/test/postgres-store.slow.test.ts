@@ -978,4 +978,38 @@ describe("with a synchronous standby", () => {
     await one.step(one.commands.recover());
     await guard.heartbeat();
   });
+
+  test("a standby that is seen while nothing can be written ends leasing, too, also for those who have not seen it", async () => {
+    const primary = await startPostgresServer();
+    const one = await newPostgresStoreAt(primary);
+    const { store } = one;
+    const guard = await NamespaceGuard.open({ store, namespace: NAMESPACE, checkpointFile: NO_CHECKPOINT_FILE });
+    await guard.heartbeat();
+    const setReadOnly = async (to: string) => {
+      await primary.run(`ALTER SYSTEM SET default_transaction_read_only = ${to}`);
+      await primary.run("SELECT pg_reload_conf()");
+    };
+    await setReadOnly("on");
+    const standby = await startPostgresServer({
+      fill: (data) => baseBackup(primary, data, `primary_conninfo = '${followed(primary)}'\n`),
+    });
+    await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["1"]]);
+    const refusal = () => guard.heartbeat().catch(({ code }: { code: string }) => code);
+    // A write that fails comes first: it rests on what was seen before.
+    await expect.poll(refusal).toBe("unexpected_replicas");
+    await standby.run("SELECT pg_promote()");
+    await expect.poll(() => primary.run("SELECT count(*) FROM pg_stat_replication")).toEqual([["0"]]);
+    const code = "manual_recovery_required";
+    expect(await refusal()).toBe(code);
+    const epoch = async () => (await store.read(NAMESPACE)).keys.fields["ep"];
+    expect(await epoch()).not.toBe("-:-:attached");
+    await setReadOnly("off");
+    await expect
+      .poll(async () => {
+        expect(await refusal()).toBe(code);
+        return await epoch();
+      })
+      .toBe("-:-:attached");
+    await expect(one.lease()).rejects.toMatchObject({ code });
+  });
 });

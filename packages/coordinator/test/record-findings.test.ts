@@ -20,10 +20,11 @@ function edit({ store }: World, own: Partial<StoredFields>): void {
   store.restore(new Map([[NAMESPACE, { ...fields, k: checksumOf(fields) }]]));
 }
 
-async function findingsIn({ clock, store }: World, { ledgerId = 0, aheadMs = 0 } = {}) {
+async function findingsIn({ clock, store }: World, { ledgerId = 0, aheadMs = 0, recoveredMin = 0 } = {}) {
   const { storeId } = await store.readNamespace(NAMESPACE);
   const checkpoint = { storeId, ledgerId, generation: 0, nodeCount: 1 };
-  const checkpointFileOf = () => ({ ...NO_CHECKPOINT_FILE, read: () => checkpoint, readable: () => checkpoint });
+  const noted = { read: () => checkpoint, readable: () => checkpoint, recoveredMin: () => recoveredMin };
+  const checkpointFileOf = () => ({ ...NO_CHECKPOINT_FILE, ...noted });
   const now = () => clock.timeMs + aheadMs;
   return await recordFindings(store, { checkpointFileOf, namespaces: () => new Set() }, { now, bounds: SHORT_BOUNDS });
 }
@@ -112,6 +113,12 @@ test.each<[string, number, (world: World) => unknown, object]>([
   const before = world.store.backup();
   expect(await findingsIn(world)).toMatchObject([finding]);
   expect(world.store.backup()).toEqual(before);
+});
+
+test("another node that only the checkpoint directory has is found", async () => {
+  expect(await findingsIn(await newWorld(), { recoveredMin: 1 })).toMatchObject([
+    { code: "manual_recovery_required", remedy: "`callnumber recover --store STORE_URL --namespace main`" },
+  ]);
 });
 
 test("a clock an hour ahead of the store's is found", async () => {

@@ -8,7 +8,7 @@ import { ledgerIdOf, parseRunName } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { whenCeilingReaches } from "../src/guard/ceiling.js";
-import { CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { FORKED_SEAL, type StoredFields } from "../src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { advanceVersion, planAdvance } from "../src/operator/advance-version.js";
@@ -141,6 +141,7 @@ describe("a healthy store", () => {
     ["has no heartbeat for more than 30 days", ({ clock }) => void (clock.timeMs += 31 * 86_400_000)],
     ["is lost", ({ store }) => store.restore(new Map())],
     ["is sealed", ({ store, storeId }) => stepOn(store, NAMESPACE, commandsFor(storeId).seal("forked"))],
+    ["had another node", ({ store, storeId }) => stepOn(store, NAMESPACE, commandsFor(storeId).suspect(1))],
     ["was leased from beyond what it has", () => {}, { floors: archiveWith(6) }],
     ["has a corrupt checkpoint", () => {}, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
     [
@@ -155,6 +156,20 @@ describe("a healthy store", () => {
     await arise(world);
     expect(await isHealthy(world, [], own)).toBe(false);
   });
+});
+
+test("recover writes the generation that ends what the checkpoint directory has of another node", async () => {
+  const world = await newWorld();
+  const recoveredMin = 1_000 * Math.ceil(world.clock.timeMs / 10 + 500);
+  const checkpointFile: CheckpointFile = { ...NO_CHECKPOINT_FILE, recoveredMin: () => recoveredMin };
+  const guard = await guardOn(world, { checkpointFile });
+  await expect(leaseOf(guard)).rejects.toMatchObject({ code: "manual_recovery_required" });
+  const options = { ...asked(world), checkpointFile };
+  const plan = await planRecovery(options);
+  expect(plan.isHealthy).toBe(false);
+  // The operator's clock is behind what another one wrote.
+  expect((await recoverNamespace(options, plan)).after.generation).toBe(recoveredMin);
+  expect((await leaseAfterSkip(world, guard)).firstRun).toBeGreaterThan(1);
 });
 
 describe("a store whose version has ended", () => {
@@ -196,6 +211,10 @@ describe("a store whose version has ended", () => {
     [
       "sealed as one of two copies",
       ({ store, storeId }) => stepOn(store, NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL)),
+    ],
+    [
+      "of a server to which another was attached",
+      ({ store, storeId }) => stepOn(store, NAMESPACE, commandsFor(storeId).suspect(1)),
     ],
   ])(
     "a store whose version has ended continues with the rejection's floor when its record is %s",

@@ -63,7 +63,7 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
     ["is 3,360 days in the future", "`callnumber move --store STORE_URL --namespace main --to NEW_STORE_URL`"],
   ],
   ["OPERATOR", "epoch", stops("manual_recovery_required"), ["the server followed another one", RECOVER]],
-  ["OPERATOR", "replica", stops("manual_recovery_required"), ["a replica was attached"]],
+  ["OPERATOR", "replica", stops("manual_recovery_required"), ["an uncounted replica was attached"]],
   [
     "OPERATOR",
     "silence",

@@ -8,17 +8,7 @@
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { hash, randomUUID } from "node:crypto";
-import {
-  closeSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateDirectory } from "../platform/private-file.js";
@@ -31,7 +21,9 @@ import {
   mergeCheckpoints,
   movesIn,
 } from "./checkpoint.js";
+import { namesIn, orUnusable, replaceFile } from "./checkpoint-directory.js";
 import { movedToIn } from "./store-id.js";
+import { readRecoveredMin, writeRecoveredMin } from "./uncounted-node.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are merged and removed. */
@@ -41,8 +33,6 @@ const FILE_BYTES = 1_024;
 /** As many fit, and they are enough to recognize the place. */
 const ADDRESSES_MAX = 16;
 const SUFFIX = ".checkpoint";
-/** A disk, or this user's share of it, is full. */
-const FULL_CODES: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT"]);
 /** A namespace may include dots. */
 const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.checkpoint$/;
 
@@ -130,6 +120,8 @@ export function openCheckpointFile({
       }),
     movesOf: (storeId) => usable(() => movesIn(checkpointsIn(folder, namespace), storeId)),
     laterStoresOf: (storeId) => usable(() => laterStoresIn(checkpointsIn(folder, namespace), storeId)),
+    recoveredMin: (storeId) => usable(() => readRecoveredMin(folder, storeId, namespace)),
+    noteRecoveredMin: (storeId, recoveredMin) => usable(() => writeRecoveredMin(folder, storeId, recoveredMin)),
     movesHere: () => usable(() => movesTo(folder, place).filter((move) => move.namespace === namespace)),
     close: () => {
       if (!hasFile) return;
@@ -287,60 +279,4 @@ function checkpointsIn(folder: string, namespace: string): readonly Checkpoint[]
 
 function textOfMoveIn({ movedTo, movesTo: planned }: Checkpoint): string | undefined {
   return movedTo ?? planned;
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-}
-
-/** The old file stays whole until the new one is on the disk; after a failure either may be there, and nothing else. */
-function replaceFile(folder: string, path: string, text: string): void {
-  const newPath = `${path}.new`;
-  try {
-    writeFileSync(newPath, text, { mode: 0o600, flush: true });
-    renameSync(newPath, path);
-  } catch (error) {
-    removeIfThere(newPath);
-    throw error;
-  }
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
-
-/** On a full disk each start of a coordinator that fails would leave a file. */
-function removeIfThere(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // It was never made, or the disk fails at this, too.
-  }
-}
-
-function orUnusable<T>(folder: string, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    if (error instanceof CoordinatorError) throw error;
-    throw new CoordinatorError(
-      "checkpoint_unavailable",
-      `the checkpoint directory ${folder} can't be used: ${(error as Error).message}. ${remedyFor(error)}`,
-      { cause: error },
-    );
-  }
-}
-
-/** Another directory has nothing of what was leased: where space is all that is missing, it would be the wrong way out. */
-function remedyFor(error: unknown): string {
-  return FULL_CODES.has((error as NodeJS.ErrnoException).code)
-    ? "Free space there; a coordinator that runs then leases again"
-    : "Pass one that can be written (--checkpoint-dir)";
 }

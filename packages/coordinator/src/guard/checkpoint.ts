@@ -7,7 +7,7 @@ import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../errors.js";
 import type { Bounds } from "./clocks.js";
 import type { RecordAfter, StepCommand } from "./commands.js";
-import type { NamespaceRecord } from "./record.js";
+import { type NamespaceRecord, recoveredGenerationAfter } from "./record.js";
 import { refused } from "./refusals.js";
 import { byMoves, isMovedFrom, isMovedSeal, latestFirst, movedToIn, storeIdFields, textOfMove } from "./store-id.js";
 
@@ -51,6 +51,10 @@ export interface CheckpointFile {
   movesOf(storeId: string): readonly string[];
   /** Returns the stores that a store became by moves, or that gave it up, the latest first, as far as checkpoints of any place have them. */
   laterStoresOf(storeId: string): readonly LaterStore[];
+  /** Returns what is noted of a node that a store's record does not count, see uncounted-node.ts: 0 for none. */
+  recoveredMin(storeId: string): number;
+  /** Notes it for every coordinator with this directory. It outlives the machine once this returns. */
+  noteRecoveredMin(storeId: string, recoveredMin: number): void;
   close(): void;
 }
 
@@ -62,6 +66,8 @@ export const NO_CHECKPOINT_FILE: CheckpointFile = {
   movesHere: () => [],
   movesOf: () => [],
   laterStoresOf: () => [],
+  recoveredMin: () => 0,
+  noteRecoveredMin: () => {},
   close: () => {},
 };
 
@@ -182,6 +188,8 @@ export class GuardMemory {
   readonly #namespace: string;
   readonly #file: CheckpointFile;
   #checkpoint: Checkpoint;
+  /** As in uncounted-node.ts. */
+  #recoveredMin: number;
   #beatCount = 0;
   /** The error for a later store, where a checkpoint had one when that was last looked for. */
   #end: CoordinatorError | undefined;
@@ -192,6 +200,7 @@ export class GuardMemory {
     this.#namespace = namespace;
     this.#file = file;
     this.#checkpoint = checkpoint;
+    this.#recoveredMin = file.recoveredMin(checkpoint.storeId);
   }
 
   get checkpoint(): Checkpoint {
@@ -203,6 +212,11 @@ export class GuardMemory {
     return { floor: this.#checkpoint.ledgerId, generationMin: this.#checkpoint.generation };
   }
 
+  /** What every step of the guard has. */
+  get base() {
+    return { storeId: this.#checkpoint.storeId, recoveredMin: this.#recoveredMin, isSilenceAccepted: false };
+  }
+
   /** Undefined for a store that was not moved, as far as is known. */
   get move(): CoordinatorError | undefined {
     const { movedTo } = this.#checkpoint;
@@ -210,12 +224,17 @@ export class GuardMemory {
   }
 
   /**
-   * Before a step. A store that was given up meanwhile, and comes back, is claimed first: then the checkpoints are asked, and at heartbeats now and
-   * then. @throws CoordinatorError `namespace_moved`, also when the store itself has forgotten it.
+   * Before a step: learns what others have noted. A store that was moved or given up meanwhile, and comes back, is claimed first: then the
+   * checkpoints are asked, and at heartbeats now and then. @throws CoordinatorError `namespace_moved`, also when the store itself has forgotten it;
+   * `checkpoint_unavailable`.
    */
-  assertNotMoved(step: StepCommand["step"]): void {
+  refresh(step: StepCommand["step"]): void {
     const isDue = step === "claim" || (step === "heartbeat" && ++this.#beatCount % LOOK_EVERY_BEATS === 0);
-    if (isDue) this.#end = whyNotLatest(this.#namespace, versionIn(this.#checkpoint), this.#file);
+    if (isDue || step === "heartbeat") this.#refreshUncounted();
+    if (isDue) {
+      this.#checkpoint = withMove(this.#checkpoint, this.#file);
+      this.#end = whyNotLatest(this.#namespace, versionIn(this.#checkpoint), this.#file);
+    }
     if (this.move !== undefined) throw this.move;
   }
 
@@ -229,6 +248,34 @@ export class GuardMemory {
     const moved = { ...this.#checkpoint, movedTo };
     this.#file.note(moved);
     this.#checkpoint = moved;
+  }
+
+  /** A node was seen that the record does not count, and `recover` has not written the record since, as far as is known. */
+  get hasUncounted(): boolean {
+    return this.#recoveredMin > this.#checkpoint.generation;
+  }
+
+  /** Where the file is gone, or could not be written, it is written again. */
+  #refreshUncounted(): void {
+    const noted = this.#file.recoveredMin(this.#checkpoint.storeId);
+    if (noted > this.#recoveredMin) this.#recoveredMin = noted;
+    else if (noted < this.#recoveredMin && this.hasUncounted) this.#writeUncounted();
+  }
+
+  /** Notes that a record of a generation does not count a node that was seen: here, and on file, too, where that can be written. */
+  noteUncounted(generation: number): void {
+    const recoveredMin = recoveredGenerationAfter(Math.max(generation, this.#checkpoint.generation));
+    if (recoveredMin <= this.#recoveredMin) return;
+    this.#recoveredMin = recoveredMin;
+    this.#writeUncounted();
+  }
+
+  #writeUncounted(): void {
+    try {
+      this.#file.noteRecoveredMin(this.#checkpoint.storeId, this.#recoveredMin);
+    } catch {
+      // The next heartbeat tries again, and finds that no checkpoint can be written, either.
+    }
   }
 
   /**

@@ -90,14 +90,14 @@ export interface Rest {
 /** Returns the record if it is of the expected store, on a master, not sealed, and the clocks agree. */
 export function checkOwned(
   context: StepContext,
-  step: { readonly storeId: string; readonly isSilenceAccepted: boolean },
+  step: Pick<StepCommand, "storeId" | "isSilenceAccepted" | "recoveredMin">,
 ): NamespaceState | Refusal {
   const record = checkPlace(context, step.storeId);
   if (isRefusal(record)) return record;
   const unfit = checkClocks(context);
   if (unfit !== undefined) return unfit;
   if (record.phase === PHASES.sealed) return refuseSealed(record);
-  return checkHeartbeat(context, record, step.isSilenceAccepted) ?? record;
+  return checkHeartbeat(context, record, step.isSilenceAccepted) ?? checkAttached(context, record, step) ?? record;
 }
 
 /**
@@ -160,12 +160,7 @@ export function checkRecord(context: StepContext, storeId: string): NamespaceSta
 /** Returns the record if nothing indicates that the store rolled back. */
 export function checkHealthy(
   context: StepContext,
-  step: {
-    readonly storeId: string;
-    readonly isSilenceAccepted: boolean;
-    readonly floor: number;
-    readonly generationMin: number;
-  },
+  step: Parameters<typeof checkOwned>[1] & Parameters<typeof checkCheckpoint>[2],
 ): NamespaceState | Refusal {
   const record = checkOwned(context, step);
   return isRefusal(record) ? record : (checkCheckpoint(context, record, step) ?? record);
@@ -181,20 +176,24 @@ export function checkCheckpoint(
   const { latestMs } = clocksOf(context);
   const { generation } = record;
   if (generation < step.generationMin) return refusal("STALEGEN", generation);
-  const otherEpoch = checkEpoch(context, record);
-  if (otherEpoch !== undefined) return otherEpoch;
+  if (record.epoch !== context.server.epoch) return refusal("EPOCH", generation);
   if (record.phase === PHASES.claimed) return refusal("PENDING", generation);
   if (latestMs - record.changedAtMs > bounds.gapMs) return refusal("GAP", generation);
   if (markIdOf(record) < Math.max(step.floor, keys.ledgerMark)) return refusal("ROLLBACK", generation);
   return undefined;
 }
 
-/** What the epoch says against the record: no recovery ends what only an operator can judge. */
-export function checkEpoch({ server: { epoch = "" } }: StepContext, record: NamespaceState): Refusal | undefined {
-  if (record.epoch === epoch) return undefined;
-  if (record.epoch === SUSPECT_EPOCH) return refusal("OPERATOR", "replica");
-  // One process, one node, and yet another epoch: a node that the record does not count was attached meanwhile.
-  if (record.nodeCount !== 1 || runIdOf(record.epoch) !== runIdOf(epoch)) return refusal("EPOCH", record.generation);
+/** Refuses where a node was attached that the record does not count: it may lease elsewhere, and no recovery ends what only an operator can judge. */
+export function checkAttached(
+  { server: { epoch = "" } }: StepContext,
+  record: NamespaceState,
+  { recoveredMin = 0 }: Pick<StepCommand, "recoveredMin">,
+): Refusal | undefined {
+  // Seen by the caller, and not recovered since.
+  const isUnrecovered = record.nodeCount === 1 && record.generation < recoveredMin;
+  if (record.epoch === SUSPECT_EPOCH || isUnrecovered) return refusal("OPERATOR", "replica");
+  // One process, one node, and yet another epoch: a node was attached meanwhile.
+  if (record.epoch === epoch || record.nodeCount !== 1 || runIdOf(record.epoch) !== runIdOf(epoch)) return undefined;
   return refusal("OPERATOR", syncsOf(record.epoch) === syncsOf(epoch) ? "epoch" : "replica");
 }
 

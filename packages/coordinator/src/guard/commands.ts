@@ -11,6 +11,8 @@ interface StepBase {
   readonly storeId: string;
   /** An operator has checked the clocks: a long heartbeat gap was only that. */
   readonly isSilenceAccepted: boolean;
+  /** What the caller knows of a node that the record does not count, see uncounted-node.ts. Default: 0, none was seen. */
+  readonly recoveredMin?: number | undefined;
 }
 
 /** Lower bounds that the caller knows. A step is refused when the record is below one of them. */
@@ -80,8 +82,8 @@ export interface RecoverStep extends StepBase {
 }
 
 /**
- * Keeps in the record that a node is attached which it does not count, for when that is gone and nothing else shows it: leasing ends until
- * `recover`. After a failure the next heartbeat tries again.
+ * Keeps in the record that a node was attached which it does not count, for those who have not seen it: leasing ends until `recover`. After a
+ * failure the next step that is refused tries again, also when the node is gone.
  */
 export interface SuspectStep extends StepBase {
   readonly step: "suspect";
@@ -115,7 +117,7 @@ export type StepCommand =
 
 /** A step without what every step of a guard carries. */
 export type OwnStep = {
-  readonly [S in StepCommand as S["step"]]: Omit<S, "storeId" | "isSilenceAccepted">;
+  readonly [S in StepCommand as S["step"]]: Omit<S, keyof StepBase>;
 }[StepCommand["step"]];
 
 /** The record as a step left it. */

@@ -2,13 +2,12 @@
  * What a step does, as pure functions: read here why nothing was leased. The only place where a rule stands; no store knows one.
  * Guarantees: G1, G12, G13 (docs/guarantees.md).
  */
-
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ceilingAt, ROOM_SHARE, whenCeilingReaches } from "./ceiling.js";
 import {
+  checkAttached,
   checkCheckpoint,
-  checkEpoch,
   checkHealthy,
   checkMovable,
   checkNewServer,
@@ -36,7 +35,15 @@ import type {
   StepCommand,
   SuspectStep,
 } from "./commands.js";
-import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
+import {
+  GENERATION_MAX,
+  type NamespaceState,
+  NO_SEAL,
+  type ObservedFields,
+  PHASES,
+  readRecord,
+  recoveredGenerationAfter,
+} from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import {
   doneSeal,
@@ -108,8 +115,6 @@ function decideClaim(context: StepContext, step: ClaimStep): Written | Refusal {
   const record = checkOwned(context, step);
   if (isRefusal(record)) return record;
   if (record.generation !== step.generation) return refusal("RACED", record.generation);
-  const otherEpoch = checkEpoch(context, record);
-  if (otherEpoch?.code === "OPERATOR") return otherEpoch;
   const generation = Math.max(record.generation, step.generationMin) + 1;
   if (generation > GENERATION_MAX) return refuseGeneration();
   return { record: { ...inEpoch(record, context), generation, phase: PHASES.claimed }, runCount: 0 };
@@ -182,14 +187,14 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
   const heartbeatFault = kept === undefined ? undefined : checkHeartbeat(context, kept, step.isSilenceAccepted);
   if (heartbeatFault !== undefined) return heartbeatFault;
   const { version: versionKnown } = runOfLedgerId(Math.max(step.floor, keys.ledgerMark));
-  // A greater one could be written, but never be read again.
   if (versionKnown > VERSION_MAX) return refusal("OPERATOR", "line");
   const base = kept ?? lostRecord(context, step, id, versionKnown);
   const version = Math.max(base.version, runOfLedgerId(step.floor).version);
   const markOfVersion = version > base.version ? 0 : base.highWaterMark;
   const highWaterMark = markAfterRecovery(context, { ...base, version, highWaterMark: markOfVersion }, step.floor);
   if (typeof highWaterMark !== "number") return highWaterMark;
-  const generation = Math.max(base.generation + 1, step.generationMin + 1, clocksOf(context).latestMs);
+  const known = Math.max(base.generation, step.generationMin);
+  const generation = recoveredGenerationAfter(known, clocksOf(context).latestMs);
   if (generation > GENERATION_MAX) return refuseGeneration();
   const recovered = { version, highWaterMark, generation, phase: PHASES.claimed, nodeCount, seal: NO_SEAL };
   return {
@@ -299,8 +304,6 @@ function decideAdvance(context: StepContext, step: AdvanceStep): Written | Refus
   const earlyMs = whenCeilingReaches(id, version, RUN_MAX) - clocksOf(context).earliestMs;
   if (earlyMs > 0) return refusal("EARLY", earlyMs);
   const fault = checkCheckpoint(context, record, step);
-  // No recovery ends this.
-  if (fault?.code === "OPERATOR") return fault;
   const generation = Math.max(record.generation, step.generationMin) + 1;
   if (generation > GENERATION_MAX) return refuseGeneration();
   const phase = fault === undefined ? PHASES.open : PHASES.claimed;
@@ -310,15 +313,17 @@ function decideAdvance(context: StepContext, step: AdvanceStep): Written | Refus
   };
 }
 
-/** One node to which another is attached: that may be promoted and lease when nothing of it is seen any more. A seal stays as it is. */
-function decideSuspect(context: StepContext, { storeId }: SuspectStep): Written | Refusal {
-  const record = checkRecord(context, storeId);
+/** One node to which another was attached: that may be promoted and lease when nothing of it is seen any more. A seal stays as it is. */
+function decideSuspect(context: StepContext, step: SuspectStep): Written | Refusal {
+  const record = checkRecord(context, step.storeId);
   if (isRefusal(record)) return record;
   const { role, connectedReplicas } = context.server;
-  const isAttached = role === "master" && record.nodeCount === 1 && connectedReplicas > 0;
-  if (!isAttached || record.phase === PHASES.sealed || record.epoch === SUSPECT_EPOCH)
-    return refusal("RACED", record.generation);
-  return { record: { ...record, epoch: SUSPECT_EPOCH }, runCount: 0 };
+  const isAttached = record.nodeCount === 1 && connectedReplicas > 0;
+  const isSeen = isAttached || checkAttached(context, record, step)?.detail === "replica";
+  if (!isSeen || record.phase === PHASES.sealed || role !== "master") return refusal("RACED", record.generation);
+  // Any `recover` then reaches what the caller has noted, also where that is not known.
+  const generation = Math.max(record.generation, (step.recoveredMin ?? 0) - 1);
+  return { record: { ...record, epoch: SUSPECT_EPOCH, generation }, runCount: 0 };
 }
 
 /** A greater one could be written, but never be read again. */

@@ -48,6 +48,7 @@ import { ProofKey, provenRunOf } from "./lease-proof.js";
 import { NamespaceSteps } from "./namespace-steps.js";
 import { FORKED_SEAL, type NamespaceRecord } from "./record.js";
 import { refused } from "./refusals.js";
+import { Suspicion } from "./suspicion.js";
 import { verifyOrDiscard } from "./verify-outcome.js";
 
 export interface NamespaceGuardOptions {
@@ -85,6 +86,7 @@ export class NamespaceGuard {
   readonly #monitor: StateMonitor;
   readonly #recoveryReport: RecoveryReport;
   readonly #memory: GuardMemory;
+  readonly #suspicion: Suspicion;
   #proofKey: ProofKey;
   /** The recovery in flight. */
   #recovery: Promise<boolean> | undefined;
@@ -101,6 +103,7 @@ export class NamespaceGuard {
     this.#options = options;
     this.#steps = new NamespaceSteps(options);
     this.#memory = new GuardMemory(options.namespace, options.checkpointFile, checkpoint);
+    this.#suspicion = new Suspicion(options, this.#steps, this.#memory);
     this.#proofKey = new ProofKey(record.proofKey);
     this.ceiling = new CeilingMonitor(options);
     this.#recoveryReport = new RecoveryReport(options, this.ceiling, record);
@@ -171,7 +174,7 @@ export class NamespaceGuard {
    * @throws CoordinatorError: nothing was leased, or what was leased is discarded.
    */
   async lease({ lastRun, proof, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
-    this.#memory.assertNotMoved("lease");
+    this.#memory.refresh("lease");
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
     const context = { checkpoint: this.checkpoint, proofKey: this.#proofKey, log: this.#options.log };
     const shown = { proof, holder: request.holder, readRecord: () => this.readRecord() };
@@ -304,13 +307,11 @@ export class NamespaceGuard {
 
   /** Sends one step and verifies what it did: where this rejects, the step has no effect that may be used. */
   async #step(own: OwnStep): Promise<Outcome> {
-    this.#memory.assertNotMoved(own.step);
-    const sent = { storeId: this.checkpoint.storeId, isSilenceAccepted: false };
-    const command = { ...own, ...sent } as StepCommand;
+    this.#memory.refresh(own.step);
+    const command = { ...own, ...this.#memory.base } as StepCommand;
     const outcome = await this.#steps.do(command).catch(async (error: unknown) => {
       this.#memory.noteMove(error);
-      const { code } = error as CoordinatorError;
-      if (code === "unexpected_replicas") await this.#steps.do({ step: "suspect", ...sent }).catch(() => {});
+      await this.#suspicion.noteRefusal(error, own.step);
       throw asNamespaceLost(this.ceiling.noteRefusal(error), this.namespace, this.checkpoint);
     });
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.

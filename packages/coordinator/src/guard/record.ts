@@ -56,6 +56,18 @@ export const NODE_COUNT_MAX = 99;
 const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
 export const PROOF_KEY_PATTERN = /^[0-9a-f]{64}$/;
 export const GENERATION_MAX = 1e15 - 1;
+/** The generations that `recover` may write: one in so many, and one for so much time. */
+const RECOVERED_GENERATION_STEP = 1_000;
+const RECOVERED_EVERY_MS = 10;
+
+/**
+ * Returns the least generation that `recover` writes over a record of a generation, at a time if that is given: a multiple of a thousand. All other
+ * steps add one, so they don't reach it, also from a state that was put back. By the clock, recoveries of one such state are in order, too.
+ */
+export function recoveredGenerationAfter(generation: number, timeMs = 0): number {
+  const passed = Math.floor(generation / RECOVERED_GENERATION_STEP) + 1;
+  return Math.max(passed, Math.ceil(timeMs / RECOVERED_EVERY_MS)) * RECOVERED_GENERATION_STEP;
+}
 
 /**
  * Returns how many other nodes must acknowledge a step before it counts: then every majority that could promote a node includes one that has

@@ -270,7 +270,8 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
 
 const OPERATOR_REASONS: Readonly<Record<string, string>> = {
   epoch: "the server followed another one, although its record counts one data node",
-  replica: "a replica was attached that the record does not count, and may have been promoted: wipe it first",
+  replica:
+    "an uncounted replica was attached, and may have been promoted: let one of the two servers run, and wipe the other",
   silence: "the store had no heartbeat for more than 30 days: it was stopped, or a clock leapt",
   line: "the mark or the ledger is above the run ceiling: a clock was wrong, or another program wrote it",
 };

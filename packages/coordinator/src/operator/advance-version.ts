@@ -10,7 +10,7 @@ import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint, movedOn } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS } from "../guard/clocks.js";
-import type { AdvanceStep, Outcome } from "../guard/commands.js";
+import type { Outcome } from "../guard/commands.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { doStep } from "../guard/namespace-steps.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
@@ -130,10 +130,11 @@ export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan)
 }
 
 /** Where nothing is known of what the store had, it may have rolled back: its next coordinator must not take this step for another's heartbeat. */
-function lowerBoundsOf(plan: AdvancePlan, options: AdvanceOptions): Pick<AdvanceStep, "floor" | "generationMin"> {
+function lowerBoundsOf(plan: AdvancePlan, options: AdvanceOptions) {
   const { found } = plan;
-  const { ledgerId: floor, generation } = options.checkpointFile.readable() ?? { ledgerId: 0, generation: 0 };
-  return { floor, generationMin: isUnknown(plan, options) ? found.generation + 1 : generation };
+  const { ledgerId: floor = 0, generation = 0 } = options.checkpointFile.readable() ?? {};
+  const recoveredMin = options.checkpointFile.recoveredMin(found.storeId);
+  return { floor, generationMin: isUnknown(plan, options) ? found.generation + 1 : generation, recoveredMin };
 }
 
 /** Whether neither a checkpoint nor another coordinator shows what the store had a moment ago, as for a coordinator that starts. */

@@ -69,7 +69,12 @@ async function findingsOf(
     const stray = known === undefined ? strayStore(namespace, storeId, checkpointFile) : undefined;
     if (stray !== undefined) throw stray;
     if (phase !== PHASES.sealed) {
-      const stop = await whyStopped(store, record, known, clock);
+      const stop = await whyStopped(
+        store,
+        record,
+        { ...NOTHING_KNOWN, ...known, recoveredMin: checkpointFile.recoveredMin(storeId) },
+        clock,
+      );
       if (stop !== undefined) throw stop;
       if (phase === PHASES.open) return [];
       const remedy = "start a coordinator: it completes the recovery";
@@ -91,11 +96,12 @@ async function findingsOf(
 async function whyStopped(
   store: Store,
   record: NamespaceRecord,
-  { ledgerId: floor, generation: generationMin }: Pick<Checkpoint, "ledgerId" | "generation"> = NOTHING_KNOWN,
+  known: Pick<Checkpoint, "ledgerId" | "generation"> & Pick<StepCommand, "recoveredMin">,
   { now = Date.now, bounds = DEFAULT_BOUNDS }: StepOptions,
 ): Promise<CoordinatorError | undefined> {
   const { namespace, storeId, version, highWaterMark, nodeCount, proofKey } = record;
-  const base = { storeId, isSilenceAccepted: false, floor, generationMin };
+  const { ledgerId: floor, generation: generationMin, recoveredMin } = known;
+  const base = { storeId, isSilenceAccepted: false, floor, generationMin, recoveredMin };
   const refusalOf = (step: StepCommand) => refusalOfStep(store, namespace, step, { now, bounds });
   const refusal = await refusalOf({ ...base, step: "heartbeat" });
   if (refusal === undefined) {

@@ -61,6 +61,8 @@ export interface RecoverPlan {
   readonly isClockUnchecked: boolean;
   /** Where the store was moved to, as its seal has it: it leases nothing afterwards, either. */
   readonly movedTo: string | undefined;
+  /** No coordinator recovers the record, and `advance-version` does not continue from it. */
+  readonly needsOperator: boolean;
   readonly nodeCount: number;
   /** The command that made this plan, with further options. */
   readonly again: (more: CommandOptions) => string;
@@ -138,12 +140,13 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   // Only the store that opened a file knows whether it is a copy.
   const findings = store.isExclusive ? await store.preflight() : [];
   const isSilent = record !== undefined && nowMs - record.changedAtMs > SILENCE_MAX_MS;
+  const needsOperator = record !== undefined && (await isStopped(options, record));
   const countedBefore = record?.nodeCount ?? checkpoint?.nodeCount ?? 1;
   const nodeCount = options.nodeCount ?? countedBefore;
   if (nodeCount > countedBefore) await assertFitFor({ store, overrides }, { namespace, nodeCount });
   const isSound =
     record?.phase === PHASES.open &&
-    !isSilent &&
+    !needsOperator &&
     nodeCount === record.nodeCount &&
     greatest === ledgerIdOf(record.version, record.highWaterMark) &&
     findings.every((finding) => finding.code === undefined);
@@ -167,10 +170,24 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     possibleAtMs: run <= target ? null : whenCeilingReaches(id, version, run) - 2 * bounds.epsMs,
     isClockUnchecked: isSilent && !options.isClockChecked,
     movedTo,
+    needsOperator,
     nodeCount,
     again,
   };
 }
+
+/** Whether no coordinator recovers the record, and `advance-version` can't go on from it. */
+async function isStopped(
+  { store, namespace, checkpointFile, ...clock }: RecoverOptions,
+  { storeId, version }: NamespaceRecord,
+): Promise<boolean> {
+  const recoveredMin = checkpointFile.recoveredMin(storeId);
+  const bounds = { isSilenceAccepted: false, floor: 0, generationMin: 0, recoveredMin };
+  const refusal = await refusalOfStep(store, namespace, { step: "advance", storeId, version, ...bounds }, clock);
+  return refusal !== undefined && STOPPED.has(refusal.code);
+}
+
+const STOPPED: ReadonlySet<string> = new Set(["manual_recovery_required", "store_forked"]);
 
 /** Returns the version in which the new store of a move began. */
 function firstVersionOf(movedTo: string): number {
@@ -203,7 +220,8 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     storeId: plan.storeId,
     isSilenceAccepted: isClockChecked,
     floor: greatestOf(plan.floors).ledgerId,
-    generationMin: plan.checkpoint?.generation ?? 0,
+    // Then it is at least what is noted of a node that the record does not count.
+    generationMin: Math.max(plan.checkpoint?.generation ?? 0, checkpointFile.recoveredMin(plan.storeId) - 1),
     nodeCount: plan.nodeCount,
     proofKey: newProofKey(),
   } as const;
@@ -318,12 +336,12 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   );
 }
 
-/** `advance-version` needs a record that it can read and that is not sealed; else a floor shows where to continue. */
-function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): string {
+/** `advance-version` needs a record that it can read and continue from; else a floor shows where to continue. */
+function wayOnFrom(version: number, { namespace, found, needsOperator, again }: RecoverPlan): string {
   if (version >= VERSION_MAX) return "It is the last version: use another namespace";
   const next = version + 1;
   const command =
-    found !== undefined && found.phase !== PHASES.sealed
+    found !== undefined && !needsOperator
       ? commandLine("advance-version", namespace)
       : again({ "min-run": runName(next, 0) });
   return `Continue in version ${next}, above all that it may have leased: \`${command}\``;
