@@ -159,7 +159,7 @@ test("a recover that does not know what is noted writes a generation that reache
   const { world, guard, recover, noted } = await guardThatSaw();
   setReadOnly(world, false);
   // By a clock that was an hour ahead.
-  fileOf(world).noteRecoveredMin(world.storeId, 100 * (world.clock.timeMs + 3_600_000));
+  fileOf(world).noteRecoveredMin(world.storeId, FIRST * Math.ceil((world.clock.timeMs + 3_600_000) / 10));
   await expect(guard.heartbeat()).rejects.toMatchObject({ code });
   expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(noted() - 1);
   const { after } = await recover();
@@ -265,6 +265,14 @@ test("a server that does not answer when it is looked at again counts as one tha
   isDown = false;
   attach(world, 0);
   await expect(leaseOf(guard)).rejects.toMatchObject({ code });
+});
+
+test("a note never falls, whichever process writes it", async () => {
+  const { storeId, ...world } = await newWorld();
+  const [one, other] = [fileOf({ storeId, ...world }), fileOf({ storeId, ...world })];
+  one.noteRecoveredMin(storeId, 2 * FIRST);
+  other.noteRecoveredMin(storeId, FIRST);
+  expect(one.recoveredMin(storeId)).toBe(2 * FIRST);
 });
 
 test("a damaged note is an error that names the file", async () => {

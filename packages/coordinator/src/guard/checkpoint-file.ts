@@ -121,7 +121,8 @@ export function openCheckpointFile({
     movesOf: (storeId) => usable(() => movesIn(checkpointsIn(folder, namespace), storeId)),
     laterStoresOf: (storeId) => usable(() => laterStoresIn(checkpointsIn(folder, namespace), storeId)),
     recoveredMin: (storeId) => usable(() => readRecoveredMin(folder, storeId, namespace)),
-    noteRecoveredMin: (storeId, recoveredMin) => usable(() => writeRecoveredMin(folder, storeId, recoveredMin)),
+    noteRecoveredMin: (storeId, recoveredMin) =>
+      usable(() => writeRecoveredMin(folder, storeId, namespace, recoveredMin)),
     movesHere: () => usable(() => movesTo(folder, place).filter((move) => move.namespace === namespace)),
     close: () => {
       if (!hasFile) return;

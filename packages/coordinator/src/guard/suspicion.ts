@@ -1,7 +1,8 @@
 /**
- * Keeps that a node was seen which the record does not count: it may be promoted, and then leases what this store leases, when nothing of it is
+ * Remembers that a node was seen which the record does not count. It may be promoted, and then lease what this store leases, when nothing of it is
  * seen here any more. Where one node is counted, no quorum prevents that; so leasing ends until `recover`, for all coordinators, by the record, and
  * for those with this directory, by its file, also where the record can't be written, or is put back.
+ * Guarantees: G8 (docs/guarantees.md).
  */
 import type { CoordinatorError } from "../errors.js";
 import type { Store } from "../stores/store.js";
@@ -46,7 +47,7 @@ export class Suspicion {
 
   async #keep(isAttached: boolean): Promise<void> {
     if (isAttached) await this.#options.pause(LOOK_AGAIN_MS);
-    // Before the second look: what `recover` writes meanwhile is of after the node.
+    // Read before the second look: `recover` may write the record meanwhile, and what it wrote must not be held against it.
     const generation = await this.#generation();
     const refusal = this.#steps.refusalOf({ step: "suspect", ...this.#memory.base });
     // Where nothing can be asked, the first look counts.

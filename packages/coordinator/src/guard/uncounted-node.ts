@@ -31,8 +31,9 @@ export function readRecoveredMin(folder: string, storeId: string, namespace: str
   );
 }
 
-/** Notes it, on the disk once this returns. */
-export function writeRecoveredMin(folder: string, storeId: string, recoveredMin: number): void {
+/** Notes it, on the disk once this returns. Another process may have noted more: that stays. */
+export function writeRecoveredMin(folder: string, storeId: string, namespace: string, recoveredMin: number): void {
+  if (readRecoveredMin(folder, storeId, namespace) >= recoveredMin) return;
   makePrivateDirectory(folder);
   replaceFile(folder, fileOf(folder, storeId), `${recoveredMin}\n`);
 }
