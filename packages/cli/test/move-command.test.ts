@@ -75,6 +75,20 @@ describe("move", () => {
     expect(await jsonOf(...move)).toMatchObject({ namespaces: [{ targetPhase: 1 }, { targetPhase: 1 }] });
   });
 
+  test("move --namespace all leaves no lost namespace behind", async () => {
+    const [from, to] = [await embeddedStore(), redisPlace()];
+    for (const namespace of ["lists", "main"]) await done("init", "--store", from, "--namespace", namespace);
+    await (await serve(from)).stop();
+    const database = new DatabaseSync(from.slice("sqlite:".length));
+    database.exec("DELETE FROM namespaces WHERE name = 'lists'");
+    database.close();
+    const move = ["move", "--store", from, "--to", to, "--apply"];
+    const lost = /namespace "lists" is missing, .* recover --store \S+ --namespace lists .*namespace_lost/s;
+    await expectFailure([...move, "--namespace", "all"], 1, lost);
+    await done(...move);
+    await expectFailure([...move, "--namespace", "all"], 1, lost);
+  });
+
   test("move --namespace all --json shows the namespaces that are moved when a later one fails", async () => {
     const [from, to] = [await embeddedStore(), redisPlace()];
     for (const namespace of ["lists", "main"]) await done("init", "--store", from, "--namespace", namespace);

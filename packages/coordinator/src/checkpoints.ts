@@ -22,6 +22,8 @@ export interface Checkpoints {
    * the caller is the move that may finish it.
    */
   mustNotBeLost(caller?: { readonly isMove?: boolean }): void;
+  /** @throws CoordinatorError `namespace_lost` for a namespace that is not among those of the store, though a checkpoint has runs of it. */
+  assertListed(namespaces: readonly string[]): void;
   /** Makes the directory, before a store is made that could not be remembered. @throws CoordinatorError `checkpoint_unavailable`. */
   makeDirectory(): void;
 }
@@ -31,6 +33,7 @@ const NO_CHECKPOINTS: Checkpoints = {
   checkpointFileOf: () => NO_CHECKPOINT_FILE,
   namespaces: () => new Set(),
   mustNotBeLost: () => {},
+  assertListed: () => {},
   makeDirectory: () => {},
 };
 
@@ -52,6 +55,12 @@ export function checkpointsOf(address: StoreAddress, directory: string): Checkpo
     checkpointFileOf,
     namespaces: () => checkpointedNamespaces(folder, place),
     makeDirectory: () => makeCheckpointDirectory(folder),
+    assertListed: (listed) => {
+      for (const namespace of checkpointedNamespaces(folder, place)) {
+        const missing = listed.includes(namespace) ? undefined : whyMissing(namespace, checkpointFileOf(namespace));
+        if (missing !== undefined && missing.code !== "namespace_moved") throw missing;
+      }
+    },
     mustNotBeLost: ({ isMove = false } = {}) => {
       for (const [namespace, checkpoint] of checkpointsAt(folder, place)) {
         const missing = whyMissing(namespace, checkpointFileOf(namespace));

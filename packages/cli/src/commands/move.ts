@@ -128,7 +128,7 @@ type StoppingFinding = Finding & { readonly code: NonNullable<Finding["code"]> }
 async function planned(options: Options, stores: Stores) {
   const { namespace, ignoreFindings } = options;
   const plans: MovePlan[] = [];
-  for (const name of namespace === ALL ? await stores.source.listNamespaces() : [namespace]) {
+  for (const name of namespace === ALL ? await allOf(options, stores) : [namespace]) {
     plans.push(await withMove(options, stores, name, planMove));
   }
   if (plans.length === 0) {
@@ -138,6 +138,13 @@ async function planned(options: Options, stores: Stores) {
     (finding): finding is StoppingFinding => finding.code !== undefined,
   );
   return { plans, findings };
+}
+
+/** None may be left behind unseen: one that is lost is recovered first, or the others are moved by name. */
+async function allOf({ checkpointDir }: Options, { source, from }: Stores): Promise<readonly string[]> {
+  const listed = await source.listNamespaces();
+  checkpointsOf(from, checkpointDir).assertListed(listed);
+  return listed;
 }
 
 async function withMove<T>(
