@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { describe, expect, inject, test } from "vitest";
 import { drawn } from "../../../test/size-of-run.js";
 import { type CheckpointFile, CORRUPT } from "../src/guard/checkpoint.js";
+import { orUnusable } from "../src/guard/checkpoint-directory.js";
 import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { thisMachine } from "../src/stores/sqlite/machine.js";
 import { RestartMarker } from "../src/stores/sqlite/restart-marker.js";
@@ -32,6 +33,20 @@ function refusalOf(act: () => void): unknown {
 function namesIn(folder: string): readonly string[] {
   return refusalOf(() => readdirSync(folder)) === undefined ? readdirSync(folder) : [];
 }
+
+test("a checkpoint directory that this user may not use is given its rights: another one would know no lease", () => {
+  const failing = (code: string) =>
+    refusalOf(() =>
+      orUnusable("/checkpoints", () => {
+        throw Object.assign(new Error(`${code}: it fails`), { code });
+      }),
+    );
+  for (const code of ["EACCES", "EPERM", "EROFS"]) {
+    const message = `the checkpoint directory /checkpoints can't be used: ${code}: it fails. Let this user read and write it`;
+    expect(failing(code)).toMatchObject({ code: "checkpoint_unavailable", message });
+  }
+  expect(failing("ENOTDIR")).toMatchObject({ message: expect.stringContaining("--checkpoint-dir") });
+});
 
 describe("the checkpoints of several namespaces", () => {
   /** The name of the second begins with the first one's. */

@@ -10,6 +10,9 @@ import { CoordinatorError } from "../errors.js";
 /** A disk, or this user's share of it, is full. */
 const FULL_CODES: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT"]);
 
+/** The user has not the right, or the disk is read-only. */
+const FORBIDDEN_CODES: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM", "EROFS"]);
+
 export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -60,9 +63,11 @@ export function orUnusable<T>(folder: string, act: () => T): T {
   }
 }
 
-/** Another directory has nothing of what was leased: where space is all that is missing, it would be the wrong way out. */
+/** Another directory has nothing of what was leased: where only space or a right is missing, it would be the wrong way out. */
 function remedyFor(error: unknown): string {
-  return FULL_CODES.has((error as NodeJS.ErrnoException).code)
-    ? "Free space there; a coordinator that runs then leases again"
+  const { code } = error as NodeJS.ErrnoException;
+  if (FULL_CODES.has(code)) return "Free space there; a coordinator that runs then leases again";
+  return FORBIDDEN_CODES.has(code)
+    ? "Let this user read and write it"
     : "Pass one that can be written (--checkpoint-dir)";
 }
