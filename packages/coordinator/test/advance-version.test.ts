@@ -9,7 +9,13 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS } from "../src/guard/ceiling.js";
-import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import {
+  type Checkpoint,
+  type CheckpointFile,
+  CORRUPT,
+  checkpointOf,
+  NO_CHECKPOINT_FILE,
+} from "../src/guard/checkpoint.js";
 import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
@@ -164,6 +170,31 @@ test("a store of which only the checkpoint directory has an uncounted node is le
     await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "manual_recovery_required" });
   }
   expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
+});
+
+test("advance-version names what a recovery must end first, before it names --force-early", async () => {
+  const world = await newWorld({ firstRun: PAST_THE_END + 1 });
+  await leaseOf(await guardOn(world), { runCount: 64 });
+  const checkpointFile = { ...memory(), recoveredMin: () => 10 };
+  checkpointFile.kept = checkpointOf(await world.store.readNamespace(NAMESPACE));
+  await expect(advance(world, { checkpointFile })).rejects.toMatchObject({
+    code: "manual_recovery_required",
+    message: expect.stringContaining("recover"),
+  });
+});
+
+test("advance-version whose checkpoint can't be written is done, and says so", async () => {
+  const world = await endedWorld();
+  const unusable = new CoordinatorError("checkpoint_unavailable", "the directory can't be used. Free space there");
+  const note = () => {
+    throw unusable;
+  };
+  await expect(advance(world, { checkpointFile: { ...memory(), note } })).rejects.toMatchObject({
+    code: "checkpoint_unavailable",
+    message: `namespace "${NAMESPACE}" is advanced, but its checkpoint was not written: ${unusable.message}`,
+    cause: unusable,
+  });
+  expect((await world.store.readNamespace(NAMESPACE)).version).toBe(1);
 });
 
 describe("a store that is rolled back to before the advance", () => {

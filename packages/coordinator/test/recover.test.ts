@@ -7,6 +7,7 @@
 import { ledgerIdOf, parseRunName } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
+import { CoordinatorError } from "../src/errors.js";
 import { whenCeilingReaches } from "../src/guard/ceiling.js";
 import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { FORKED_SEAL, type StoredFields } from "../src/guard/record.js";
@@ -106,6 +107,21 @@ test("recover rejects a store without a record until the version of the archive'
   expect(years).toBeGreaterThan(2);
   expect(plan.target).toBeLessThan(0);
   expect(refusalOf(plan)?.message).toMatch(/run 1\/5, above .*\(no run of version 1 yet, store id/);
+});
+
+test("recover whose checkpoint can't be written is done, and says so", async () => {
+  const world = await newWorld();
+  const unusable = new CoordinatorError("checkpoint_unavailable", "the directory can't be used. Free space there");
+  const note = () => {
+    throw unusable;
+  };
+  const options = { ...asked(world), checkpointFile: { ...NO_CHECKPOINT_FILE, note } };
+  const { generation } = await world.store.readNamespace(NAMESPACE);
+  await expect(recoverNamespace(options, await planRecovery(options))).rejects.toMatchObject({
+    code: "checkpoint_unavailable",
+    message: `namespace "${NAMESPACE}" is recovered, but its checkpoint was not written: ${unusable.message}`,
+  });
+  expect((await world.store.readNamespace(NAMESPACE)).generation).toBeGreaterThan(generation);
 });
 
 describe("a healthy store", () => {

@@ -156,6 +156,19 @@ export function checkpointFields({ ledgerId, ...rest }: Checkpoint) {
   return { ...rest, ...runOfLedgerId(ledgerId) };
 }
 
+/**
+ * Notes a step of an operator that the store has done already. @throws CoordinatorError `checkpoint_unavailable`, which says so: what was done
+ * stays done.
+ */
+export function noteDone(file: CheckpointFile, checkpoint: Checkpoint, done: string): void {
+  try {
+    file.note(checkpoint);
+  } catch (error) {
+    const { code, message } = error as CoordinatorError;
+    throw new CoordinatorError(code, `${done}, but its checkpoint was not written: ${message}`, { cause: error });
+  }
+}
+
 /** Returns the greater values of two checkpoints of one store, moved if one of them is; of two stores, the first checkpoint. */
 export function mergeCheckpoints(one: Checkpoint, other: Checkpoint): Checkpoint {
   if (one.storeId !== other.storeId) return one;

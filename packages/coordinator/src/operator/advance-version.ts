@@ -8,11 +8,19 @@
 import { commandLine, ledgerIdOf } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { type Checkpoint, CORRUPT, checkpointOf, isAttended, isSameCheckpoint, movedOn } from "../guard/checkpoint.js";
+import {
+  type Checkpoint,
+  CORRUPT,
+  checkpointOf,
+  isAttended,
+  isSameCheckpoint,
+  movedOn,
+  noteDone,
+} from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS } from "../guard/clocks.js";
-import type { Outcome } from "../guard/commands.js";
+import type { AdvanceStep, Outcome } from "../guard/commands.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
-import { doStep } from "../guard/namespace-steps.js";
+import { doStep, refusalOfStep } from "../guard/namespace-steps.js";
 import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { USED_SHARES } from "../status/alarms.js";
@@ -32,6 +40,8 @@ export interface AdvancePlan {
   /** The record as found. */
   readonly found: NamespaceRecord;
   readonly checkpoint: Checkpoint | typeof CORRUPT | undefined;
+  /** What the step would be refused for now. */
+  readonly stopped: CoordinatorError | undefined;
   /** Of the run space of the version, 0 to 1. */
   readonly usedShare: number;
   /** Runs of the version that will never be leased because of it. */
@@ -62,11 +72,13 @@ export async function planAdvance(options: AdvanceOptions): Promise<AdvancePlan>
   const { usedShare, runsLeft, callNumbersLeft, ceilingEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
     seen !== undefined && (seen.ledgerId > ledgerIdOf(version, highWaterMark) || seen.generation > generation);
+  const stopped = await refusalOfStep(store, namespace, stepOf({ storeId, found, checkpoint }, options), options);
   return {
     namespace,
     storeId,
     found,
     checkpoint,
+    stopped,
     usedShare,
     givenUpRunCount: runsLeft,
     givenUpCallNumberCount: callNumbersLeft,
@@ -77,7 +89,7 @@ export async function planAdvance(options: AdvanceOptions): Promise<AdvancePlan>
 
 /** Returns why the plan must not be carried out now; undefined when it may. */
 export function refusalOf(
-  { namespace, found, usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack }: AdvancePlan,
+  { namespace, found, stopped, usedShare, givenUpRunCount, ceilingEndsAtMs, mayHaveRolledBack }: AdvancePlan,
   { isForcedEarly, now = Date.now }: Pick<AdvanceOptions, "isForcedEarly" | "now">,
 ): CoordinatorError | undefined {
   const { version } = found;
@@ -96,6 +108,8 @@ export function refusalOf(
     );
   }
   if (usedShare >= USED_SHARES.runs_used_95 || mayHaveRolledBack || isForcedEarly) return undefined;
+  // Then giving up the rest would not help.
+  if (stopped?.code === "manual_recovery_required") return stopped;
   return new CoordinatorError(
     "version_still_active",
     `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up permanently. Nothing was ` +
@@ -109,32 +123,26 @@ export function refusalOf(
  *   planned; `version_still_active`; `quorum_missing`: done on this server, and not known to be on the others.
  */
 export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan): Promise<Outcome> {
-  const { store, namespace, checkpointFile, isClockChecked } = options;
-  const { found } = plan;
-  const lowerBounds = lowerBoundsOf(plan, options);
-  const outcome = await doStep(
-    store,
-    namespace,
-    {
-      step: "advance",
-      storeId: plan.storeId,
-      isSilenceAccepted: isClockChecked,
-      version: found.version,
-      ...lowerBounds,
-    },
-    options,
-  );
+  const { store, namespace, checkpointFile } = options;
+  const step = stepOf(plan, options);
+  const outcome = await doStep(store, namespace, step, options);
   const { ledgerId, ...after } = checkpointOf(outcome.after);
-  checkpointFile.note({ ...after, ledgerId: Math.max(ledgerId, lowerBounds.floor) });
+  noteDone(
+    checkpointFile,
+    { ...after, ledgerId: Math.max(ledgerId, step.floor) },
+    `namespace "${namespace}" is advanced`,
+  );
   return outcome;
 }
 
 /** Where nothing is known of what the store had, it may have rolled back: its next coordinator must not take this step for another's heartbeat. */
-function lowerBoundsOf(plan: AdvancePlan, options: AdvanceOptions) {
-  const { found } = plan;
-  const { ledgerId: floor = 0, generation = 0 } = options.checkpointFile.readable() ?? {};
-  const recoveredMin = options.checkpointFile.recoveredMin(found.storeId);
-  return { floor, generationMin: isUnknown(plan, options) ? found.generation + 1 : generation, recoveredMin };
+function stepOf(plan: Pick<AdvancePlan, "storeId" | "found" | "checkpoint">, options: AdvanceOptions): AdvanceStep {
+  const { storeId, found } = plan;
+  const { checkpointFile, isClockChecked: isSilenceAccepted } = options;
+  const { ledgerId: floor = 0, generation = 0 } = checkpointFile.readable() ?? {};
+  const generationMin = isUnknown(plan, options) ? found.generation + 1 : generation;
+  const bounds = { isSilenceAccepted, floor, generationMin, recoveredMin: checkpointFile.recoveredMin(storeId) };
+  return { step: "advance", storeId, version: found.version, ...bounds };
 }
 
 /** Whether neither a checkpoint nor another coordinator shows what the store had a moment ago, as for a coordinator that starts. */

@@ -16,7 +16,7 @@ import {
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
-import { assertLatest, type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
+import { assertLatest, type Checkpoint, CORRUPT, checkpointOf, noteDone } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/clocks.js";
 import type { Outcome } from "../guard/commands.js";
 import { moveUnfinished } from "../guard/guard-state.js";
@@ -230,7 +230,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     const refusal = refusalOf(plan);
     throw refusal !== undefined && error instanceof CoordinatorError && error.code === refusal.code ? refusal : error;
   });
-  checkpointFile.note(checkpointOf(outcome.after));
+  noteDone(checkpointFile, checkpointOf(outcome.after), `namespace "${namespace}" is recovered`);
   return outcome;
 }
 
