@@ -282,16 +282,21 @@ test("a damaged note is an error that names the file", async () => {
   const path = join(folder, `${world.storeId}.uncounted`);
   expect(await readFile(path, "utf8")).toBe("123\n");
   expect(await readdir(folder)).toEqual([`${world.storeId}.uncounted`]);
-  for (const half of ["", "12", "x\n"]) {
+  for (const half of ["", "12", "x\n", "x12\n", "12\n3"]) {
     await writeFile(path, half);
     expect(() => file.recoveredMin(world.storeId)).toThrow(path);
     expect(() => file.recoveredMin(world.storeId)).toThrow(
-      "Stop the coordinators, delete it, then run `callnumber recover",
+      /Stop the coordinators, delete it, then run `callnumber recover .*--apply`/,
     );
     await expect(guardOn(world, { checkpointFile: fileOf(world) })).rejects.toMatchObject({
       code: "checkpoint_unavailable",
     });
   }
+  await rm(path);
+  expect(file.recoveredMin(world.storeId)).toBe(0);
+  // Not there, and not readable, are two things.
+  await mkdir(path);
+  expect(() => file.recoveredMin(world.storeId)).toThrow("EISDIR");
 });
 
 test("where several nodes are counted, one too many is waited for, and not noted", async () => {

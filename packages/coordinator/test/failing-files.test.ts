@@ -34,18 +34,22 @@ function namesIn(folder: string): readonly string[] {
   return refusalOf(() => readdirSync(folder)) === undefined ? readdirSync(folder) : [];
 }
 
-test("a checkpoint directory that this user may not use is given its rights: another one would know no lease", () => {
-  const failing = (code: string) =>
-    refusalOf(() =>
+test("another checkpoint directory, which knows no lease, is named only where this one lacks more than space or a right", () => {
+  const remedyOf = (code: string) => {
+    const cause = Object.assign(new Error(`${code}: it fails`), { code });
+    const refusal = refusalOf(() =>
       orUnusable("/checkpoints", () => {
-        throw Object.assign(new Error(`${code}: it fails`), { code });
+        throw cause;
       }),
     );
-  for (const code of ["EACCES", "EPERM", "EROFS"]) {
-    const message = `the checkpoint directory /checkpoints can't be used: ${code}: it fails. Let this user read and write it`;
-    expect(failing(code)).toMatchObject({ code: "checkpoint_unavailable", message });
-  }
-  expect(failing("ENOTDIR")).toMatchObject({ message: expect.stringContaining("--checkpoint-dir") });
+    expect(refusal).toMatchObject({ code: "checkpoint_unavailable", cause });
+    const [before, remedy] = (refusal as Error).message.split("it fails. ");
+    expect(before).toBe(`the checkpoint directory /checkpoints can't be used: ${code}: `);
+    return remedy;
+  };
+  for (const code of ["EACCES", "EPERM", "EROFS"]) expect(remedyOf(code)).toBe("Let this user read and write it");
+  for (const code of ["ENOSPC", "EDQUOT"]) expect(remedyOf(code)).toContain("Free space there");
+  expect(remedyOf("ENOTDIR")).toContain("--checkpoint-dir");
 });
 
 describe("the checkpoints of several namespaces", () => {
