@@ -6,7 +6,7 @@ import type { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import type { RisingMark } from "../src/guard/checks.js";
-import { checksumOf } from "../src/guard/record.js";
+import { checksumOf, PHASES, RECORD_FIELDS } from "../src/guard/record.js";
 import { type Expected, isApplied } from "../src/guard/step-store.js";
 import { keysOf, type NamespaceKeys } from "../src/stores/redis/scripts.js";
 import type { Store } from "../src/stores/store.js";
@@ -77,6 +77,30 @@ test.each(STORES)("a lease for another server, time or place is not written to t
     expect(await apply({ found: { keys: { ...keys, fields }, server } }), name).toBe(false);
   }
   expect(await apply({ timeMinMs: now - 60_000, timeMaxMs: now + 600_000, replicasMax: 0 })).toBe(true);
+});
+
+test.each(STORES)("a confirmation of another record is not written to the %s store", async (_, open) => {
+  const { store, lease, commands, step, read } = await withNamespace((await opened(open)).store);
+  await lease({ runCount: MARK });
+  await step(commands.claim(0));
+  const [expected, change] = await preparedFor(store, NAMESPACE, commands.confirm(1));
+  const expectFound = async (own: Partial<Expected["found"]["keys"]>) => {
+    const { keys } = await store.read(NAMESPACE);
+    const found = { ...expected.found, keys: { ...expected.found.keys, ...own } };
+    const answer = await store.apply(NAMESPACE, { ...expected, found }, change);
+    expect(answer, JSON.stringify(own)).toMatchObject({ keys });
+    expect((await store.read(NAMESPACE)).keys).toEqual(keys);
+  };
+  const { fields } = expected.found.keys;
+  for (const name of [...RECORD_FIELDS, "k"] as const) {
+    // Redis compares the fingerprint alone.
+    await expectFound({ fields: { ...fields, [name]: `${fields[name]}0` }, fingerprint: "0" });
+  }
+  await expectFound({ ledgerMark: MARK - 1 });
+  await expectFound({ ledgerMark: MARK + 1 });
+  await step(commands.confirm(1));
+  await expectFound({});
+  expect((await read()).phase).toBe(PHASES.open);
 });
 
 test.runIf(HAS_REDIS)("a lease above what another program has written is not written to Redis", async () => {
