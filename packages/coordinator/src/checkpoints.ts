@@ -22,7 +22,10 @@ export interface Checkpoints {
    * the caller is the move that may finish it.
    */
   mustNotBeLost(caller?: { readonly isMove?: boolean }): void;
-  /** @throws CoordinatorError `namespace_lost` for a namespace that is not among those of the store, though a checkpoint has runs of it. */
+  /**
+   * @throws CoordinatorError `namespace_lost` for a namespace that is not among those of the store, though a checkpoint has runs of it, or a move
+   *   to here was not finished.
+   */
   assertListed(namespaces: readonly string[]): void;
   /** Makes the directory, before a store is made that could not be remembered. @throws CoordinatorError `checkpoint_unavailable`. */
   makeDirectory(): void;

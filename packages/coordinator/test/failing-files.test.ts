@@ -47,7 +47,8 @@ test("another checkpoint directory, which knows no lease, is named only where th
     expect(before).toBe(`the checkpoint directory /checkpoints can't be used: ${code}: `);
     return remedy;
   };
-  for (const code of ["EACCES", "EPERM", "EROFS"]) expect(remedyOf(code)).toBe("Let this user read and write it");
+  for (const code of ["EACCES", "EPERM"]) expect(remedyOf(code)).toBe("Let this user read and write it");
+  expect(remedyOf("EROFS")).toBe("Mount it for reading and writing");
   for (const code of ["ENOSPC", "EDQUOT"]) expect(remedyOf(code)).toContain("Free space there");
   expect(remedyOf("ENOTDIR")).toContain("--checkpoint-dir");
 });

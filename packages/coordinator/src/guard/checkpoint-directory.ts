@@ -7,11 +7,17 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { CoordinatorError } from "../errors.js";
 
-/** A disk, or this user's share of it, is full. */
-const FULL_CODES: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT"]);
+const FREE_SPACE = "Free space there; a coordinator that runs then leases again";
+const GIVE_RIGHT = "Let this user read and write it";
 
-/** The user has not the right, or the disk is read-only. */
-const FORBIDDEN_CODES: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM", "EROFS"]);
+/** Another directory has nothing of what was leased: where only space, a right or a mount is missing, it would be the wrong way out. */
+const REMEDIES: ReadonlyMap<string | undefined, string> = new Map([
+  ["ENOSPC", FREE_SPACE],
+  ["EDQUOT", FREE_SPACE],
+  ["EACCES", GIVE_RIGHT],
+  ["EPERM", GIVE_RIGHT],
+  ["EROFS", "Mount it for reading and writing"],
+]);
 
 export function namesIn(folder: string): readonly string[] {
   try {
@@ -55,19 +61,12 @@ export function orUnusable<T>(folder: string, act: () => T): T {
     return act();
   } catch (error) {
     if (error instanceof CoordinatorError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    const remedy = REMEDIES.get(code) ?? "Pass one that can be written (--checkpoint-dir)";
     throw new CoordinatorError(
       "checkpoint_unavailable",
-      `the checkpoint directory ${folder} can't be used: ${(error as Error).message}. ${remedyFor(error)}`,
+      `the checkpoint directory ${folder} can't be used: ${message}. ${remedy}`,
       { cause: error },
     );
   }
-}
-
-/** Another directory has nothing of what was leased: where only space or a right is missing, it would be the wrong way out. */
-function remedyFor(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
-  if (FULL_CODES.has(code)) return "Free space there; a coordinator that runs then leases again";
-  return FORBIDDEN_CODES.has(code)
-    ? "Let this user read and write it"
-    : "Pass one that can be written (--checkpoint-dir)";
 }
