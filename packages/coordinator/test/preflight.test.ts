@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { activeSince, type GuardState } from "../src/guard/guard-state.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "../src/guard/preflight.js";
-import type { Finding } from "../src/guard/step-store.js";
+import type { Finding, PreflightScope } from "../src/guard/step-store.js";
 import type { Log } from "../src/log.js";
 
 const EVERY_MS = 50;
@@ -12,7 +12,11 @@ const evicts: Finding = { code: "store_eviction_enabled", what: "it evicts", rem
 const warning: Finding = { what: "one node", remedy: "add two" };
 
 /** A watch over what `look` finds, with what it logs as `level event text`. */
-function watchOn(look: () => readonly Finding[], overrides: readonly string[] = [], everyMs = EVERY_MS) {
+function watchOn(
+  look: (scope?: PreflightScope) => readonly Finding[],
+  overrides: readonly string[] = [],
+  everyMs = EVERY_MS,
+) {
   vi.useFakeTimers({ now: 1_000 });
   const logged: string[] = [];
   const logAt =
@@ -27,7 +31,7 @@ function watchOn(look: () => readonly Finding[], overrides: readonly string[] = 
     warn: logAt("warn"),
     error: logAt("error"),
   } as unknown as Log;
-  const store = { preflight: async () => look() };
+  const store = { preflight: async (scope?: PreflightScope) => look(scope) };
   const watch = new PreflightWatch({ store, log, now: () => Date.now(), overrides, everyMs });
   onTestFinished(async () => {
     await watch.stop();
@@ -136,4 +140,49 @@ test("the watch keeps the last findings when a check fails, whatever it fails wi
     "warn preflight_failed store_unavailable it is away",
     "error preflight_failed - a mistake",
   ]);
+});
+
+test("what an operator is shown is asked with the rights of one, accepted or not; an unreachable store is shown, too", async () => {
+  let failure: Error | undefined;
+  const { watch } = watchOn(
+    (scope) => {
+      if (failure !== undefined) throw failure;
+      return scope?.asOperator === true ? [evicts, warning] : [];
+    },
+    ["evicts"],
+  );
+  expect(await watch.findings()).toEqual([evicts, warning]);
+  failure = new CoordinatorError("store_unavailable", "it is away");
+  expect(await watch.findings()).toEqual([
+    { code: "store_unavailable", what: "it is away", remedy: "make it reachable for the coordinator" },
+  ]);
+  failure = new TypeError("a mistake");
+  await expect(watch.findings()).rejects.toBe(failure);
+});
+
+test("a namespace may count more nodes than one only where no finding about it is left that is not accepted", async () => {
+  const fewer: Finding = { code: "quorum_missing", what: "no replica", remedy: "add one", override: "fewer" };
+  let found: readonly Finding[] = [];
+  const scopes: unknown[] = [];
+  const { watch } = watchOn(
+    (scope) => {
+      scopes.push(scope);
+      return found;
+    },
+    ["evicts"],
+  );
+  const planned = { namespace: "main", nodeCount: 2 };
+  const namespaces = ["lists", "main"];
+  for (found of [[], [evicts], [fewer], [{ ...fewer, namespaces: ["lists"] }], [{ ...warning, namespaces }]])
+    await watch.assertFitFor(planned);
+  found = [{ ...evicts, namespaces }];
+  await watch.assertFitFor(planned);
+  expect(scopes).toEqual(Array.from({ length: 6 }, () => ({ planned })));
+  found = [{ ...fewer, namespaces }];
+  await watch.assertFitFor({ ...planned, nodeCount: 1 });
+  expect(scopes).toHaveLength(6);
+  await expect(watch.assertFitFor(planned)).rejects.toMatchObject({
+    code: "quorum_missing",
+    message: "no replica. Nothing is leased until that is fixed: add one (or accept it: --ignore-findings fewer)",
+  });
 });
