@@ -3,7 +3,23 @@
 import { ledgerIdOf } from "@callnumber/protocol/api";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
-import { newStoreId, nextStoreId, parseStoreId, RATE_MAX } from "../src/guard/store-id.js";
+import {
+  byMoves,
+  doneSeal,
+  isDoneSeal,
+  isMovedFrom,
+  isMovedSeal,
+  latestFirst,
+  MOVED_TEXT_LENGTH_MAX,
+  movedSeal,
+  movedToIn,
+  newStoreId,
+  nextStoreId,
+  parseStoreId,
+  RATE_MAX,
+  textOfMove,
+  urlOfPlace,
+} from "../src/guard/store-id.js";
 
 const UUID = "00000000-0000-4000-8000-000000000001";
 const MADE_AT_MS = 1_790_000_000_000;
@@ -22,6 +38,69 @@ test("the id of a move keeps the UUID and the rate", () => {
   const after = nextStoreId(before, 4, MADE_AT_MS + 1);
   expect(after).toBe(`${UUID}.${ledgerIdOf(4, 1)}.${MADE_AT_MS + 1}.5`);
   expect(() => nextStoreId("no id", 4, MADE_AT_MS)).toThrow('broken invariant: "no id" is not a store id');
+});
+
+test("a store was moved from those of its UUID that began earlier, and from no other", () => {
+  const [first, second, third] = [0, 1, 2].map((firstVersion) => {
+    return newStoreId({ firstVersion, firstRun: 1, initializedAtMs: MADE_AT_MS, rate: 2 }, UUID);
+  }) as [string, string, string];
+  const other = newStoreId({ firstVersion: 5, firstRun: 1, initializedAtMs: MADE_AT_MS, rate: 2 });
+  const moves = [first, second, third, other, `${UUID}.x`].map((one) =>
+    [first, second, third].map((to) => isMovedFrom(one, to)),
+  );
+  expect(moves).toEqual([
+    [false, true, true],
+    [false, false, true],
+    [false, false, false],
+    [false, false, false],
+    [false, false, false],
+  ]);
+  expect(isMovedFrom(first, `${UUID}.x`)).toBe(false);
+  const stores = [first, third, second].map((storeId) => ({ storeId }));
+  expect(stores.sort(byMoves).map(({ storeId }) => storeId)).toEqual([third, second, first]);
+  expect(byMoves({ storeId: first }, { storeId: other })).toBe(0);
+});
+
+test("the seal of a move is read back, and marked once as done", () => {
+  const storeId = newStoreId({ firstRun: 1, initializedAtMs: MADE_AT_MS, rate: 2 }, UUID);
+  const seal = movedSeal({ storeId, place: "redis://there/0?at=@" });
+  expect([isMovedSeal(seal), isDoneSeal(seal)]).toEqual([true, false]);
+  expect(movedToIn(textOfMove(seal))).toEqual({ storeId, place: "redis://there/0?at=@" });
+  const done = doneSeal(seal);
+  expect([isMovedSeal(done), isDoneSeal(done), doneSeal(done)]).toEqual([true, true, done]);
+  expect(textOfMove(done)).toBe(textOfMove(seal));
+  expect([isMovedSeal("moved"), textOfMove("moved"), isDoneSeal("moved done")]).toEqual([true, "", true]);
+  const longest = "x".repeat(MOVED_TEXT_LENGTH_MAX);
+  expect(textOfMove(`moved ${longest}`)).toBe(longest);
+  for (const none of [
+    "",
+    "-",
+    "forked",
+    "moved ",
+    `moved ${longest}x`,
+    "moved a b",
+    " moved",
+    "moved é",
+    "forked done",
+  ]) {
+    expect([isMovedSeal(none), isDoneSeal(none), textOfMove(none)], none).toEqual([false, false, ""]);
+  }
+  for (const none of ["", "nowhere", `x${storeId}@there`]) expect(movedToIn(none)).toBeUndefined();
+});
+
+test("of the moves of a store the latest counts: by the first run of the new one, then by when that was made", () => {
+  const move = (firstVersion: number, afterMs: number) => {
+    const fields = { firstVersion, firstRun: 1, initializedAtMs: MADE_AT_MS + afterMs, rate: 2 };
+    return `${newStoreId(fields, UUID)}@there`;
+  };
+  const sorted = [move(2, 0), move(1, 9), move(1, 3), "unknown"];
+  expect(latestFirst([...sorted, ...sorted].reverse())).toEqual(sorted);
+  expect(latestFirst(sorted)).toEqual(sorted);
+});
+
+test("a place is shown as its URL, and one that is none as it is", () => {
+  expect(urlOfPlace("sqlite:/a%20b")).toBe("sqlite:/a b");
+  expect(urlOfPlace("50%")).toBe("50%");
 });
 
 const id = (ledgerId: number, rate: number) => `${UUID}.${ledgerId}.${MADE_AT_MS}.${rate}`;
