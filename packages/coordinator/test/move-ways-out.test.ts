@@ -29,6 +29,7 @@ import { parseStoreUrl, placeOf } from "../src/stores/store-url.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { embeddedPlace, redisPlace } from "./places-for-move.js";
 import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
+import { HAS_REDIS } from "./stores-for-test.js";
 import { ledgerOf } from "./trims.js";
 
 const FROM = "redis://127.0.0.1:6390/0";
@@ -305,7 +306,7 @@ test("recover makes the record of a lost source again, says that it stays moved,
   expect(await emptied.readNamespace(NAMESPACE)).toMatchObject({ phase: 2 });
 });
 
-describe("a sealed source in Redis", () => {
+describe.runIf(HAS_REDIS)("a sealed source in Redis", () => {
   async function sealedInRedis() {
     const place = await redisPlace();
     const store = await place.open();
