@@ -6,9 +6,8 @@ import { type LuaMutant, luaMutants } from "./lua-mutants.js";
 
 /** The quick ones first: most mutants go no further. */
 const STAGES = [
-  ["redis-keys", "redis-leases-together", "apply-limits"],
-  ["apply"],
-  ["stores.test", "two-stores"],
+  ["redis-keys", "redis-leases-together", "redis-apply", "stores.test"],
+  ["apply", "two-stores"],
   ["redis-", "ledger-", "store-copy", "move.test"],
 ];
 const AT_ONCE = 2;

@@ -18,7 +18,7 @@ export const TARGETS = {
     mutate: ["packages/coordinator/src/guard/**/*.ts"],
     tests: [
       LOADS,
-      `${COORDINATOR}/{seals,advance-version,apply,apply-limits,apply-stale,attached-node,discarded,decide,failing-files,forked,verify-outcome,guard-state,refusals,skipped-runs,store-id,stores,ceiling,lost-namespace,move-forgotten,move-ways-out,namespace-guard,namespace-guards,namespace-steps,preflight,lease-proof,record-findings,recover,restart-decision,checkpoint,checkpoint-moves}.test.ts`,
+      `${COORDINATOR}/{seals,advance-version,apply,apply-stale,attached-node,discarded,decide,failing-files,forked,verify-outcome,guard-state,refusals,skipped-runs,store-id,stores,ceiling,lost-namespace,move-forgotten,move-ways-out,namespace-guard,namespace-guards,namespace-steps,preflight,lease-proof,record-findings,recover,restart-decision,checkpoint,checkpoint-moves}.test.ts`,
     ],
   },
   /** What decides about leases; not the files and locks below them. */

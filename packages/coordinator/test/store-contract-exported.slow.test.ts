@@ -47,11 +47,45 @@ test("the store in the README is made of public entries, and passes the contract
   expect(numPassedTests).toBeGreaterThan(40);
 });
 
+const PAUSE = "await new Promise((resolve) => setTimeout(resolve, 1));";
+
 test.each([
   ["writes what was decided on another state", "if (record === undefined) return found;", ""],
+  [
+    "writes what was decided, though others have leased since",
+    "expected, change);",
+    "expected, change) && change.record;",
+  ],
+  [
+    "answers what was decided, though others have leased since",
+    "own.appliedLocally(record)",
+    "own.appliedLocally(change.record)",
+  ],
+  ["writes the leases as they were decided", "own.entriesOf(change, record)", "own.entriesOf(change, change.record)"],
+  [
+    "pauses between reading and writing",
+    "if (record === undefined) return found;",
+    `if (record === undefined) return found; ${PAUSE}`,
+  ],
+  [
+    "pauses before it takes a report",
+    "this.#set(namespace, { ledger: ledger.with(",
+    `${PAUSE} this.#set(namespace, { ledger: ledger.with(`,
+  ],
+  [
+    "pauses before it appends",
+    "this.#set(namespace, { ledger: [...ledger, ...leases] });",
+    `${PAUSE} this.#set(namespace, { ledger: [...ledger, ...leases] });`,
+  ],
+  [
+    "pauses before it trims",
+    "const { through, leasedAtMs, leases } = trim;",
+    `const { through, leasedAtMs, leases } = trim; ${PAUSE}`,
+  ],
   ["takes a report in the place of another", "|| !own.isSameProgress(ledger[at].progress, lease.progress)", ""],
   ["trims what the trim does not expect", "!own.isAsTrimExpects(trim, held)", "false"],
 ])("a store that %s fails the contract", async (_, right, wrong) => {
-  const edit = (code: string) => code.replace(right, wrong);
+  const edit = (code: string) => code.replace(right, () => wrong);
+  expect(FILES.some(([, code = ""]) => code.includes(right))).toBe(true);
   expect((await run(edit)).numFailedTests).toBeGreaterThan(0);
 });

@@ -1,6 +1,7 @@
 /**
  * The definition of a store: what every adapter of the port must do, with its reasons. A store of your own passes this suite
- * or is none. Here: namespaces, leases, the ledger, reports, the retention; the steps of the guard are in step-contract.ts.
+ * or is none. Here: namespaces, leases, the ledger, reports, the retention; the steps of the guard are in step-contract.ts,
+ * what a change rests on and who comes first in apply-contract.ts.
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerEntrySchema } from "@callnumber/protocol/schemas";
@@ -11,6 +12,7 @@ import type { ReportCommand } from "../src/ledger/ledger-changes.js";
 import { recordReport } from "../src/ledger/ledger-changes.js";
 import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
 import type { LeaseQuery, LedgerTrim, Store } from "../src/stores/store.js";
+import { describeApply } from "./apply-contract.js";
 import {
   commandsFor,
   holder,
@@ -291,6 +293,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
     });
 
     describeSteps(opened, traits);
+    describe("a change", () => describeApply(opened));
 
     describe("the retention", () => {
       test("a retention belongs to one namespace, and makes none", async () => {
