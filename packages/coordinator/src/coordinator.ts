@@ -197,9 +197,10 @@ export class Coordinator {
     this.#assertClock(namespace, sentAtMs, holder);
     await this.#preflight.assertPassed(namespace);
     const guard = await this.#guards.of(namespace);
-    options.signal?.throwIfAborted();
+    const { signal } = options;
+    signal?.throwIfAborted();
     const tokenId = options.tokenId ?? undefined;
-    const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, proof };
+    const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, proof, signal };
     const granting = guard.lease(asked);
     if (report) {
       this.report(namespace, report.run, report).catch(({ message: reason }: Error) => {

@@ -48,6 +48,26 @@ test("a client that leaves while its namespace is opened leases nothing", async 
   expect([store.leaseCount, await mark()]).toEqual([0, 0]);
 });
 
+test("clients that leave while a lease before theirs is written lease nothing", async () => {
+  const { place, store, mark, lease, get } = await served();
+  const open = store.closeGate();
+  const first = lease();
+  await expect.poll(() => store.leaseCount).toBe(1);
+  const sockets = await openedAll(place, 20);
+  for (const socket of sockets) socket.write(LEASE);
+  // The server has read their requests, and that they left, when it has answered later ones.
+  for (let count = 0; count < 2; count++) await get("/healthz");
+  for (const socket of sockets) socket.destroy();
+  for (let count = 0; count < 2; count++) await get("/healthz");
+  const last = lease();
+  await get("/healthz");
+  open();
+  expect((await first).status).toBe(201);
+  expect((await last).status).toBe(201);
+  expect([store.leaseCount, await mark()]).toEqual([2, 2]);
+  await expect.poll(async () => goneIn((await get("/metrics")).text)).toBe(20);
+});
+
 test("a lease with an aborted signal leases nothing", async () => {
   const { coordinator, mark } = await served();
   const reason = new Error("not needed any more");

@@ -61,6 +61,27 @@ test.each([Number.NaN, -1, 1.5, 2 ** 53])(
   },
 );
 
+test("a step whose caller left while it waited is not sent, and those beside it are", async () => {
+  const { steps, commands, sent } = await notedSteps();
+  const [gone, there, late] = [new AbortController(), new AbortController(), new AbortController()];
+  const reason = new Error("the caller left");
+  const first = steps.do(commands.lease(), late.signal);
+  await expect.poll(() => sent.length).toBe(1);
+  // Once it is sent, its signal has no effect.
+  late.abort(reason);
+  const others = [gone, there, gone].map(({ signal }) => steps.do(commands.lease({ runCount: 3 }), signal));
+  gone.abort(reason);
+  expect(await Promise.allSettled([first, ...others])).toMatchObject([
+    { value: { after: { highWaterMark: 1 } } },
+    { reason },
+    { value: { after: { highWaterMark: 4 } } },
+    { reason },
+  ]);
+  const alone = steps.do(commands.heartbeat(), gone.signal);
+  await expect(alone).rejects.toBe(reason);
+  expect(sent.map(({ change }) => change.leases.map(({ runCount }) => runCount))).toEqual([[1], [3]]);
+});
+
 test("each step is sent once, on the state that the ones before have left, which is read once", async () => {
   const { steps, commands, sent, counts } = await notedSteps();
   const { lease, heartbeat } = commands;

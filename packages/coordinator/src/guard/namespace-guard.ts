@@ -46,6 +46,7 @@ import {
 } from "./guard-state.js";
 import { ProofKey, provenRunOf } from "./lease-proof.js";
 import { NamespaceSteps } from "./namespace-steps.js";
+import type { StepSignal } from "./queued-steps.js";
 import { FORKED_SEAL, type NamespaceRecord } from "./record.js";
 import { refused } from "./refusals.js";
 import { Suspicion } from "./suspicion.js";
@@ -69,7 +70,7 @@ export interface NamespaceGuardOptions {
 }
 
 export type GuardedLeaseRequest = Pick<LeaseStep, "runCount" | "holder" | "coordinator" | "tokenId" | "leaseNonce"> &
-  Pick<LeaseRequest, "lastRun" | "proof">;
+  Pick<LeaseRequest, "lastRun" | "proof"> & { readonly signal?: StepSignal | undefined };
 
 /** Verified runs, which may be handed out. */
 export type GuardedLease = Omit<Lease, "namespace" | "nonce">;
@@ -173,7 +174,7 @@ export class NamespaceGuard {
    * Leases fresh runs; recovers the namespace first where the store may have rolled back.
    * @throws CoordinatorError: nothing was leased, or what was leased is discarded.
    */
-  async lease({ lastRun, proof, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
+  async lease({ lastRun, proof, signal, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
     this.#memory.refresh("lease");
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
     const context = { checkpoint: this.checkpoint, proofKey: this.#proofKey, log: this.#options.log };
@@ -181,7 +182,7 @@ export class NamespaceGuard {
     const provenRun = lastRun === null ? 0 : await provenRunOf({ lastRun, ...shown, ...context });
     const { after, runCount } = await this.#tryStep(async () => {
       try {
-        return await this.#step({ step: "lease", ...this.#memory.lowerBounds, ...request, provenRun });
+        return await this.#step({ step: "lease", ...this.#memory.lowerBounds, ...request, provenRun }, signal);
       } catch (error) {
         if ((error as CoordinatorError).code === "store_forked") await this.#sealFork();
         throw error;
@@ -306,10 +307,10 @@ export class NamespaceGuard {
   }
 
   /** Sends one step and verifies what it did: where this rejects, the step has no effect that may be used. */
-  async #step(own: OwnStep): Promise<Outcome> {
+  async #step(own: OwnStep, signal?: StepSignal): Promise<Outcome> {
     this.#memory.refresh(own.step);
     const command = { ...own, ...this.#memory.base } as StepCommand;
-    const outcome = await this.#steps.do(command).catch(async (error: unknown) => {
+    const outcome = await this.#steps.do(command, signal).catch(async (error: unknown) => {
       this.#memory.noteMove(error);
       await this.#suspicion.noteRefusal(error, own.step);
       throw asNamespaceLost(this.ceiling.noteRefusal(error), this.namespace, this.checkpoint);

@@ -15,6 +15,7 @@ import { markIdOf, restsOn, type StepContext } from "./checks.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./clocks.js";
 import type { Outcome, RecordAfter, StepCommand } from "./commands.js";
 import { type Decide, decide, type Written } from "./decide.js";
+import { batchLengthOf, isShareable, isWanted, type QueuedStep, type StepSignal } from "./queued-steps.js";
 import { fieldsOf, type NamespaceState, readRecord, storedFields } from "./record.js";
 import { isRefusal, type Refusal, refusal, refused } from "./refusals.js";
 import { type Change, type Expected, isApplied, type Observed, type StepStore } from "./step-store.js";
@@ -33,14 +34,6 @@ export type ReplaceableBounds = Bounds & { readonly decide?: Decide };
 
 /** How often a step is decided before it is given up: each time the store had changed meanwhile, or was slow to begin. */
 const TRIES_MAX = 16;
-/** A larger change would block the store for other clients. */
-const BATCH_STEPS_MAX = 256;
-
-interface QueuedStep {
-  readonly command: StepCommand;
-  readonly resolve: (outcome: Outcome) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /** A state of the store. */
 interface Seen extends Observed {
@@ -66,15 +59,15 @@ export class NamespaceSteps {
   }
 
   /**
-   * Does a step. What it did must be verified before it is used.
+   * Does a step, unless its signal is aborted before it is sent. What it did must be verified before it is used.
    * @throws CoordinatorError for a refusal: nothing is changed. `store_unavailable`: it is not known whether it was done.
    */
-  do(command: StepCommand): Promise<Outcome> {
+  do(command: StepCommand, signal?: StepSignal): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       // NaN passes every comparison with "not".
       const isSound = Object.values(command).every((value) => typeof value !== "number" || isWhole(value));
       if (!isSound) return reject(this.#errorFor(refusal("MISUSE", "a number of the step is not whole")));
-      this.#queue.push({ command, resolve, reject });
+      this.#queue.push({ command, signal, resolve, reject });
       if (!this.#isBusy) void this.#doAll();
     });
   }
@@ -110,6 +103,7 @@ export class NamespaceSteps {
     let seen = isShareable(batch[0]) ? this.#seen : undefined;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       seen ??= await this.#read();
+      waiting = waiting.filter(isWanted);
       const context = this.#contextOf(seen);
       const { granted, rejected } = this.#decideAll(context, waiting);
       if (rejected.length > 0 && seen.atMs === undefined) {
@@ -272,26 +266,8 @@ export function refusalOfStep(
   return new NamespaceSteps({ store, namespace, now, bounds }).refusalOf(command);
 }
 
-/** Of the steps that wait, how many the next change is for. */
-function batchLengthOf([first, ...others]: readonly QueuedStep[]): number {
-  const end = isShareable(first) ? others.findIndex((other) => !canShare(other, first)) : 0;
-  return Math.min(1 + (end === -1 ? others.length : end), BATCH_STEPS_MAX);
-}
-
 function isWhole(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
-}
-
-function isShareable(step: QueuedStep | undefined): step is QueuedStep {
-  return step?.command.step === "lease" || step?.command.step === "heartbeat";
-}
-
-function canShare(step: QueuedStep, first: QueuedStep): boolean {
-  return (
-    isShareable(step) &&
-    step.command.storeId === first.command.storeId &&
-    step.command.isSilenceAccepted === first.command.isSilenceAccepted
-  );
 }
 
 function recordAfter({
