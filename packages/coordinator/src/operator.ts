@@ -14,9 +14,15 @@ export {
   planAdvance,
   refusalOf as refusalOfAdvance,
 } from "./operator/advance-version.js";
+export type { Floor } from "./operator/floors.js";
 export { type Moved, type MovePlan, moveNamespace, planMove } from "./operator/move.js";
-export type { Floor, RecoverPlan } from "./operator/recover.js";
-export { planRecovery, recoverNamespace, refusalOf as refusalOfRecovery, wayOfMoved } from "./operator/recover.js";
+export {
+  planRecovery,
+  type RecoverPlan,
+  recoverNamespace,
+  refusalOf as refusalOfRecovery,
+  wayOfMoved,
+} from "./operator/recover.js";
 export { type OpenStore, openStore } from "./stores/open-store.js";
 export type { Retention, Store } from "./stores/store.js";
 export { describeStore, parseStoreUrl, placeOf, type StoreAddress } from "./stores/store-url.js";

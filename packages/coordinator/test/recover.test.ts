@@ -13,9 +13,10 @@ import { type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/c
 import { FORKED_SEAL, type StoredFields } from "../src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { advanceVersion, planAdvance } from "../src/operator/advance-version.js";
-import type { Floor } from "../src/operator/recover.js";
+import type { Floor } from "../src/operator/floors.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
-import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import { commandsFor, holder, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterSkip, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 import { stepOn } from "./steps-for-test.js";
 
@@ -108,6 +109,28 @@ test("recover rejects a store without a record until the version of the archive'
   expect(plan.target).toBeLessThan(0);
   expect(refusalOf(plan)?.message).toMatch(/run 1\/5, above .*\(no run of version 1 yet, store id/);
 });
+
+test.each([
+  [
+    0,
+    900_000_000,
+    { code: "manual_recovery_required", message: expect.stringContaining("the ledger has run 900000000, above") },
+  ],
+  [8, 1, { code: "store_corrupt", message: expect.stringContaining(`has id ${8 * 2 ** 30 + 1}, which no run has`) }],
+])(
+  "a plan names a ledger that is above the run ceiling, which the recovery would refuse (version %i)",
+  async (version, firstRun, refusal) => {
+    const store = new MemoryStore();
+    const lease = { version, firstRun, runCount: 1, leasedAtMs: 1, holder, coordinator: "c", nonce: "n" };
+    expect(await store.appendLeases(NAMESPACE, 0, [{ ...lease, progress: null }])).toBe(true);
+    const options = { ...asked(await newWorld()), store, storeId: storeIdFrom(1), now: Date.now };
+    const plan = planRecovery(options).then((made) => {
+      const cause = refusalOf(made);
+      if (cause !== undefined) throw cause;
+    });
+    await expect(plan).rejects.toMatchObject(refusal);
+  },
+);
 
 test("recover whose checkpoint can't be written is done, and says so", async () => {
   const world = await newWorld();

@@ -11,7 +11,6 @@ import {
   nameOfLedgerId,
   runName,
   runOfLedgerId,
-  whyAmbiguous,
 } from "@callnumber/protocol/api";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
@@ -28,13 +27,8 @@ import { type NamespaceRecord, PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { isMovedSeal, movedSeal, movedToIn, parseStoreId, textOfMove } from "../guard/store-id.js";
 import { type Store } from "../stores/store.js";
+import { type Floor, greatestOf, knownFloors, ledgerIdOfMinRun } from "./floors.js";
 import { movedElsewhere } from "./move-refusals.js";
-
-/** A run that is known to be leased, and the source of that. */
-export interface Floor {
-  readonly from: string;
-  readonly ledgerId: number;
-}
 
 /** What a recovery found, would write and would cost. */
 export interface RecoverPlan {
@@ -68,12 +62,6 @@ export interface RecoverPlan {
   readonly again: (more: CommandOptions) => string;
 }
 
-const NOTHING_LEASED: Floor = { from: "nothing", ledgerId: 0 };
-
-function greatestOf(floors: readonly Floor[]): Floor {
-  return floors.reduce((one, other) => (other.ledgerId > one.ledgerId ? other : one), NOTHING_LEASED);
-}
-
 export interface RecoverOptions extends NamespaceGuardOptions {
   /** The store that is recovered, as given by the operator. Needed where neither the record nor a checkpoint has it. */
   readonly storeId: string | undefined;
@@ -97,7 +85,7 @@ export interface RecoverOptions extends NamespaceGuardOptions {
  * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing. More nodes than before are counted only where the
  * servers are configured for them (`quorum_missing`, `unexpected_replicas`).
  * @throws CoordinatorError `coordinator_still_running`; `namespace_moved` by a checkpoint, and where only a version of the new store is left; `store_id_mismatch` when record, checkpoint
- *   and the given store id differ; `namespace_not_found` when none of them has the store id. RangeError for a `minRun` that lacks its version.
+ *   and the given store id differ; `namespace_not_found` when none of them has the store id; `store_corrupt` for a foreign ledger entry. RangeError for a `minRun` that lacks its version.
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, checkpointFile, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
@@ -123,15 +111,8 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     throw refused("MOVED", movedTo, namespace);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
-  const firstLedgerId = ledgerIdOf(id.firstVersion, id.firstRun);
-  const floors: Floor[] = [
-    ...(firstLedgerId === 1 ? [] : [{ from: "the store id", ledgerId: firstLedgerId - 1 }]),
-    ...(record === undefined
-      ? []
-      : [{ from: "the record", ledgerId: ledgerIdOf(record.version, record.highWaterMark) }]),
-    ...(checkpoint === undefined ? [] : [{ from: "the checkpoint", ledgerId: checkpoint.ledgerId }]),
-    ...options.floors,
-  ];
+  const { ledgerMark } = (await store.read(namespace)).keys;
+  const floors = [...knownFloors(namespace, id, { record, ledgerMark, checkpoint }), ...options.floors];
   const minRun = options.minRun && ledgerIdOfMinRun(options.minRun, record ?? checkpoint, floors);
   if (minRun !== undefined) floors.push({ from: "--min-run", ledgerId: minRun });
   const greatest = greatestOf(floors).ledgerId;
@@ -192,21 +173,6 @@ const STOPPED: ReadonlySet<string> = new Set(["manual_recovery_required", "store
 /** Returns the version in which the new store of a move began. */
 function firstVersionOf(movedTo: string): number {
   return parseStoreId(movedToIn(movedTo)?.storeId ?? "")?.firstVersion ?? 0;
-}
-
-/**
- * A run without its version is of version 0 only where nothing shows a later one. Where neither the record nor a checkpoint is left, nothing
- * could show it: a floor that is too low would not be noticed.
- */
-function ledgerIdOfMinRun(minRun: NamedRun, evidence: object | undefined, floors: readonly Floor[]): number {
-  const { version, run } = minRun;
-  if (version !== undefined) return ledgerIdOf(version, run);
-  const current = runOfLedgerId(greatestOf(floors).ledgerId).version;
-  const unknown =
-    evidence === undefined ? `the version of run ${run} is not known: write 0/${run} (version/run)` : undefined;
-  const reason = whyAmbiguous(minRun, current) ?? unknown;
-  if (reason !== undefined) throw new RangeError(`--min-run ${run}: ${reason}`);
-  return ledgerIdOf(0, run);
 }
 
 /**
