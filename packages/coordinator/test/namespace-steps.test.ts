@@ -158,6 +158,14 @@ test("a shared change rests on the greatest mark that one of its leases knows, a
   expect(rising?.highWaterMarkMax).toBeLessThan(RUN_MAX);
 });
 
+test("a lease rests on the run that its holder has proven", async () => {
+  const { steps, commands, sent } = await notedSteps();
+  await steps.do(commands.lease({ runCount: 5 }));
+  await steps.do(commands.lease({ floor: 3, provenRun: 5 }));
+  await steps.do(commands.lease({ floor: 6, provenRun: 5 }));
+  expect(sent.slice(1).map(({ expected }) => expected.rising?.markIdMin)).toEqual([5, 6]);
+});
+
 test("a change of a lease moves no key aside, keeps a time to live, accepts no copy and skips nothing", async () => {
   const { steps, commands, sent } = await notedSteps();
   const outcome = await steps.do(commands.lease());
