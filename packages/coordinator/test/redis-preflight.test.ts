@@ -164,7 +164,12 @@ describe("the findings from a changed INFO", () => {
     expect(finding?.remedy).toContain("--nodes 3");
     expect(found(withLine("connected_slaves", "1"), { namespaces })).toMatchObject([
       { code: "unexpected_replicas", namespaces: ["n1"] },
-      { code: undefined, override: "replica-missing", namespaces: ["n3"] },
+      {
+        code: undefined,
+        override: "replica-missing",
+        namespaces: ["n3"],
+        remedy: expect.stringContaining("count fewer (recover --nodes) only if they are wiped"),
+      },
     ]);
   });
 

@@ -42,7 +42,7 @@ const TABLE: readonly [RefusalCode, string, object, readonly string[]][] = [
     ["fewer data nodes than the 2 ", "`callnumber recover --store STORE_URL --namespace main --nodes 2 --apply`"],
   ],
   ["UNCOUNTED", "1", stops("unexpected_replicas"), ["fewer data nodes than the 2 ", "or pass --nodes 2"]],
-  ["QUORUM", "0 of 1", stops("quorum_missing"), ["0 of 1 other nodes", "Nothing was changed", "(--nodes)"]],
+  ["QUORUM", "0 of 1", stops("quorum_missing"), ["(0 of 1). Nothing was changed", "--nodes 1 only if they are wiped"]],
   ["CLOCK", "-250", stops("clock_skew"), ["is 250 ms behind the coordinator's", "NTP"]],
   ["CLOCK", "250", stops("clock_skew"), ["is 250 ms ahead of the coordinator's", "NTP"]],
   ["CLOCK", "0", stops("clock_skew"), ["before this release was made. Set them right"]],

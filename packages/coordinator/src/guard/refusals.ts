@@ -74,6 +74,10 @@ export function initUnlessLost(namespace: string): string {
   );
 }
 
+/** When the other nodes need not be counted: two masters would lease by one record each. */
+export const IF_NODES_ARE_GONE =
+  "only if they are wiped or stopped permanently, since a promoted one would lease the same runs";
+
 function elsewhere(namespace: string): string {
   return `move it: \`${commandLine("move", namespace, { to: "NEW_STORE_URL" })}\``;
 }
@@ -134,8 +138,8 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   QUORUM: {
     code: "quorum_missing",
     message: (_, detail) =>
-      `${detail} other nodes that must have each lease are connected. Nothing was changed. Connect the replicas, or count fewer ` +
-      "nodes (--nodes)",
+      `too few other nodes are connected (${detail}). Nothing was changed. Connect them, or pass --nodes ${Number.parseInt(detail, 10) + 1} ` +
+      IF_NODES_ARE_GONE,
   },
   CLOCK: {
     code: "clock_skew",

@@ -1,6 +1,7 @@
 /** What a server reports of itself, and what is wrong with it or the way to it: first what prevents leasing, then what an operator should know of. */
 import { commandLine } from "@callnumber/protocol/api";
 import { quorumOf } from "../../guard/record.js";
+import { IF_NODES_ARE_GONE } from "../../guard/refusals.js";
 import type { CountedNodes, Finding } from "../../guard/step-store.js";
 import { isLoopback } from "../../platform/index.js";
 import { wholeIn } from "../stored-shapes.js";
@@ -105,7 +106,7 @@ function* whatStopsLeasing(row: Row, { namespaces, asOperator }: PostgresUse): G
     yield {
       code: "quorum_missing",
       what: `commits wait for ${waited} of ${needed} standbys of ${names.join(", ")}, so a promoted one could lack a lease`,
-      remedy: `connect them, then synchronous_standby_names = 'ANY ${needed} (…)' with their names, or count fewer (recover --nodes)`,
+      remedy: `connect them, then synchronous_standby_names = 'ANY ${needed} (…)' with their names, or count fewer (recover --nodes) ${IF_NODES_ARE_GONE}`,
       override,
       namespaces: names,
     };

@@ -4,6 +4,7 @@
  */
 import { commandLine } from "@callnumber/protocol/api";
 import type { CoordinatorError } from "../../errors.js";
+import { IF_NODES_ARE_GONE } from "../../guard/refusals.js";
 import type { CountedNodes, Finding } from "../../guard/step-store.js";
 import { isLoopback } from "../../platform/index.js";
 import { escapeAndShorten } from "../../text.js";
@@ -181,7 +182,7 @@ function* warnings(
   if (missing.length > 0) {
     yield {
       what: `${replicas} replicas are connected to it, fewer than are counted for ${missing.join(", ")}: one more that fails may stop leasing`,
-      remedy: "connect the others, or count fewer (recover --nodes)",
+      remedy: `connect the others, or count fewer (recover --nodes) ${IF_NODES_ARE_GONE}`,
       override: "replica-missing",
       namespaces: missing,
     };
