@@ -1,6 +1,7 @@
 /** A lost store of which there are checkpoints: every command reports the same, changes nothing, and prints the command that helps. */
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { checkpointsOf, parseStoreUrl } from "@callnumber/coordinator/operator";
 import { Redis } from "ioredis";
 import { beforeEach, describe, expect, test } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
@@ -84,6 +85,17 @@ describe("an embedded store that is gone", () => {
     const made = await done("next", "--coordinator", url);
     const [, run] = (await done("decode", made.stdout.trim())).stdout.split(",");
     expect(Number(run)).toBeGreaterThan(65_536);
+  });
+
+  test("a recovery says when fewer nodes may be counted than before, and only then", async () => {
+    const checkpoints = checkpointsOf(parseStoreUrl(store), checkpointDir);
+    const file = checkpoints.checkpointFileOf("main");
+    const known = file.readable() as NonNullable<ReturnType<typeof file.readable>>;
+    file.note({ ...known, generation: known.generation + 1, nodeCount: 2 });
+    file.close();
+    const shown = /data nodes +1.*and costs.*nodes +without the others of 2: only if they are wiped or stopped perm/s;
+    expect((await onStore(store, "recover", "--nodes", "1")).stdout).toMatch(shown);
+    expect((await onStore(store, "recover", "--nodes", "2")).stdout).not.toContain("without the others");
   });
 
   test("a recovery that is not possible makes no store", async () => {

@@ -6,6 +6,7 @@ export { CALLER_EVENTS, EventSuppressor } from "./events/events.js";
 export { CORRUPT, checkpointFields, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 export { isRecoverable } from "./guard/guard-state.js";
 export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
+export { IF_NODES_ARE_GONE } from "./guard/refusals.js";
 export { isDoneSeal, movedToIn, RATE_DEFAULT, RATE_MAX, textOfMove, urlOfPlace } from "./guard/store-id.js";
 export { ROLES, type Role } from "./http/auth.js";
 export { CONCURRENT_LEASES_DEFAULT } from "./http/in-flight-limits.js";

@@ -2,7 +2,7 @@
 
 import { createReadStream } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { checkpointFields, NO_CHECKPOINT_FILE } from "@callnumber/coordinator/internal";
+import { checkpointFields, IF_NODES_ARE_GONE, NO_CHECKPOINT_FILE } from "@callnumber/coordinator/internal";
 import { escapeForTerminal } from "@callnumber/coordinator/internal/text";
 import {
   checkpointsOf,
@@ -76,7 +76,7 @@ export function makeCommand(): Command {
     checkedOption("--store-id <id>", "id of the lost store (default: that of the record or the checkpoint)"),
     checkedOption("--min-run <run>", "a run that is known to be leased, such as 1/65556 (version/run)", runNameSchema),
     checkedOption("--numbers <file>", numbers),
-    nodesOption("number of data nodes (default: that of the record or the checkpoint)"),
+    nodesOption(`data nodes (default: as recorded); fewer ${IF_NODES_ARE_GONE}`),
     ignoreFindingsOption(),
     confirmClockOption(),
     switchOption("apply", "recover the namespace"),
@@ -217,6 +217,7 @@ function formatFound({ found, fault }: RecoverPlan): string {
 
 function formatTarget(plan: RecoverPlan): readonly string[] {
   const { version, target, skippedRunCount, nextRunInMs, nodeCount, movedTo } = plan;
+  const countedBefore = plan.found?.nodeCount ?? plan.checkpoint?.nodeCount ?? nodeCount;
   if (movedTo !== undefined) return ["recovering makes the record readable. The store was moved, and leases nothing"];
   return [
     "recovering sets",
@@ -225,6 +226,9 @@ function formatTarget(plan: RecoverPlan): readonly string[] {
     "and costs",
     `  runs               ${formatCount(skippedRunCount)} are never leased`,
     `  time               the next run is free ${seconds(nextRunInMs)} s later, about`,
+    ...(nodeCount < countedBefore
+      ? [`  nodes              without the others of ${countedBefore}: ${IF_NODES_ARE_GONE}`]
+      : []),
   ];
 }
 
