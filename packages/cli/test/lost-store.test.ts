@@ -87,6 +87,12 @@ describe("an embedded store that is gone", () => {
     expect(Number(run)).toBeGreaterThan(65_536);
   });
 
+  test("a recovery says when the next run is free, and how many follow", async () => {
+    expect((await onStore(store, "recover")).stdout).toMatch(
+      /time +the next run is free about \d+ s later, then 2 a second for all importers together\n/,
+    );
+  });
+
   test("a recovery says when fewer nodes may be counted than before, and only then", async () => {
     const checkpoints = checkpointsOf(parseStoreUrl(store), checkpointDir);
     const file = checkpoints.checkpointFileOf("main");

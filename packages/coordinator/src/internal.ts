@@ -7,7 +7,15 @@ export { CORRUPT, checkpointFields, NO_CHECKPOINT_FILE } from "./guard/checkpoin
 export { isRecoverable } from "./guard/guard-state.js";
 export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
 export { IF_NODES_ARE_GONE } from "./guard/refusals.js";
-export { isDoneSeal, movedToIn, RATE_DEFAULT, RATE_MAX, textOfMove, urlOfPlace } from "./guard/store-id.js";
+export {
+  isDoneSeal,
+  movedToIn,
+  RATE_DEFAULT,
+  RATE_MAX,
+  storeIdFields,
+  textOfMove,
+  urlOfPlace,
+} from "./guard/store-id.js";
 export { ROLES, type Role } from "./http/auth.js";
 export { CONCURRENT_LEASES_DEFAULT } from "./http/in-flight-limits.js";
 export { canExist, inspectMalformed } from "./inspect/verdicts.js";

@@ -2,7 +2,12 @@
 
 import { createReadStream } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { checkpointFields, IF_NODES_ARE_GONE, NO_CHECKPOINT_FILE } from "@callnumber/coordinator/internal";
+import {
+  checkpointFields,
+  IF_NODES_ARE_GONE,
+  NO_CHECKPOINT_FILE,
+  storeIdFields,
+} from "@callnumber/coordinator/internal";
 import { escapeForTerminal } from "@callnumber/coordinator/internal/text";
 import {
   checkpointsOf,
@@ -217,6 +222,7 @@ function formatFound({ found, fault }: RecoverPlan): string {
 
 function formatTarget(plan: RecoverPlan): readonly string[] {
   const { version, target, skippedRunCount, nextRunInMs, nodeCount, movedTo } = plan;
+  const rate = formatCount(storeIdFields(plan.storeId).rate);
   const countedBefore = plan.found?.nodeCount ?? plan.checkpoint?.nodeCount ?? nodeCount;
   if (movedTo !== undefined) return ["recovering makes the record readable. The store was moved, and leases nothing"];
   return [
@@ -225,7 +231,7 @@ function formatTarget(plan: RecoverPlan): readonly string[] {
     `  data nodes         ${nodeCount}`,
     "and costs",
     `  runs               ${formatCount(skippedRunCount)} are never leased`,
-    `  time               the next run is free ${seconds(nextRunInMs)} s later, about`,
+    `  time               the next run is free about ${seconds(nextRunInMs)} s later, then ${rate} a second for all importers together`,
     ...(nodeCount < countedBefore
       ? [`  nodes              without the others of ${countedBefore}: ${IF_NODES_ARE_GONE}`]
       : []),
