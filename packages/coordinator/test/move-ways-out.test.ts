@@ -28,6 +28,7 @@ import type { Store } from "../src/stores/store.js";
 import { parseStoreUrl, placeOf } from "../src/stores/store-url.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { embeddedPlace, redisPlace } from "./places-for-move.js";
+import { Clock, SettableStore } from "./settable-store.js";
 import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 import { HAS_REDIS } from "./stores-for-test.js";
 import { ledgerOf } from "./trims.js";
@@ -581,4 +582,23 @@ test("the new store that a kill left without its record is made with the nodes t
   const { store, newStoreId } = await sealedSource();
   fileAt(TO).note({ storeId: newStoreId, ledgerId: 2 ** 30 + 1, generation: 0, nodeCount: 2 });
   await expect(moveNamespace(moving(store, memory(), { lostStoreId: newStoreId }))).rejects.toThrow("pass --nodes 2");
+});
+
+test("a move from a store that lacks other nodes names the command that counts fewer there, and it helps", async () => {
+  const store = Object.assign(new SettableStore(new Clock()), { acknowledgedCount: 1, leases: async () => [] });
+  const connect = (connectedReplicas: number) => void Object.assign(store.server, { connectedReplicas });
+  connect(1);
+  await init(store, recentStoreId(), { nodeCount: 2 });
+  const move = moving(store, memory(), { nodeCount: 2 });
+  const command = "`callnumber recover --store STORE_URL --namespace main --nodes 1 --apply`";
+  const message = `in the old store, too few other nodes are connected (0 of 1). Nothing was changed. Connect them, or first run ${command} only if`;
+  const refused = { code: "quorum_missing", message: expect.stringContaining(message) };
+  // Between the plan and the seal, too.
+  const isolated = { ...move, nodeCount: 1, checkpointFile: { ...move.checkpointFile, note: () => connect(0) } };
+  await expect(moveNamespace(isolated)).rejects.toMatchObject(refused);
+  await expect(planMove(move)).rejects.toMatchObject(refused);
+  await recovered({ ...recovering(store, FROM), nodeCount: 1 });
+  // Then it is the new store that lacks them: `--nodes` of the move counts those.
+  await expect(planMove(move)).rejects.toMatchObject({ message: expect.stringMatching(/^too few .*pass --nodes 1/) });
+  await expect(planMove({ ...move, nodeCount: 1 })).resolves.toMatchObject({ stage: "new" });
 });

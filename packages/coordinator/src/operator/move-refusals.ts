@@ -6,7 +6,7 @@ import type { Checkpoint } from "../guard/checkpoint.js";
 import { SILENCE_MAX_MS } from "../guard/clocks.js";
 import { STRAY_HELP } from "../guard/guard-state.js";
 import type { NamespaceRecord } from "../guard/record.js";
-import { refused } from "../guard/refusals.js";
+import { refused, runCommand } from "../guard/refusals.js";
 import {
   isMovedFrom,
   isMovedSeal,
@@ -176,6 +176,19 @@ export async function ofTarget<T>(place: string, result: Promise<T>): Promise<T>
     const { code, reason, message } = error;
     const named = message.replaceAll(`--store ${STORE_URL}`, `--store ${shellWord(urlOfPlace(place))}`);
     throw new CoordinatorError(code, named, { cause: error, reason });
+  });
+}
+
+/** Makes the way out of a source that lacks other nodes name the source: `--nodes` of `move` counts those of the new store. */
+export async function ofSource<T>(namespace: string, result: Promise<T>): Promise<T> {
+  return await result.catch((error: unknown) => {
+    const { code, message } = error as CoordinatorError;
+    const [circular, nodes] = /pass --nodes (\d+)/.exec(message) ?? [];
+    if (code !== "quorum_missing" || circular === undefined) throw error;
+    const recover = runCommand("recover", namespace, { nodes, apply: true });
+    throw new CoordinatorError(code, `in the old store, ${message.replace(circular, `first ${recover}`)}`, {
+      cause: error,
+    });
   });
 }
 

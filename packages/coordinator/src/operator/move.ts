@@ -52,6 +52,7 @@ import {
   assertWhole,
   moveBegun,
   newStoreMissing,
+  ofSource,
   ofTarget,
 } from "./move-refusals.js";
 
@@ -237,8 +238,8 @@ async function assertFit(
       : refusalOfStep(store, namespace, sealing(options, source, storeId), options),
     isTargetKnown ? refusalOfStep(target.store, namespace, recovery(options, source, storeId), options) : undefined,
   ];
-  const [ofSource, atTarget] = await Promise.all(refusals);
-  if (ofSource !== undefined) throw ofSource;
+  const [atSource, atTarget] = await Promise.all(refusals);
+  if (atSource !== undefined) await ofSource(namespace, Promise.reject(atSource));
   if (atTarget !== undefined) await ofTarget(target.place, Promise.reject(atTarget));
 }
 
@@ -256,7 +257,7 @@ async function sealSource(options: MoveOptions, { source, storeId, stage, isRema
   // First, so that coordinators of the target know of it however early this process is killed.
   checkpointFile.note({ ...known, movesTo: movedTo });
   const isSealed = stage === "done" && source.seal === step.seal;
-  const { after } = isSealed ? { after: source } : await doStep(store, namespace, step, options);
+  const { after } = isSealed ? { after: source } : await ofSource(namespace, doStep(store, namespace, step, options));
   checkpointFile.note({ ...mergeCheckpoints(known, checkpointOf(after)), movedTo });
   // A copy of the source may have been moved meanwhile: of two that are noted, at least the later one sees both. What was given up is earlier.
   const others = checkpointFile.movesOf(source.storeId).filter((move) => move !== movedTo);
@@ -268,7 +269,7 @@ async function sealSource(options: MoveOptions, { source, storeId, stage, isRema
 async function sealDone(options: MoveOptions, { source, storeId, isRemade }: MovePlan): Promise<void> {
   // Where the new store is made again, the seal says so already, and must still be the same.
   const step = { ...sealing(options, source, storeId, true), makesStore: !isRemade };
-  await doStep(options.store, options.namespace, step, options);
+  await ofSource(options.namespace, doStep(options.store, options.namespace, step, options));
 }
 
 function sealing(
