@@ -28,6 +28,12 @@ test("explain prints cause and fix, whatever stands around the code", async () =
   expect(await jsonOf("explain", "store_locked")).toEqual(entry);
 });
 
+test("explain advises no new store against the run ceiling: it would repeat the archive's numbers", async () => {
+  const { fix } = await jsonOf<{ fix: string }>("explain", "run_ceiling_reached");
+  expect(fix).toContain("raise `waitTimeoutMs` (an option of the client), or start fewer importers");
+  expect(fix).not.toContain("new store");
+});
+
 test("explain lists similar codes for an unknown one, and all codes where none is similar", async () => {
   await expectFailure(["explain", "lost"], 2, /no error has the code "lost"\. Similar: .*namespace_lost/);
   await expectFailure(["explain", "store_lock"], 2, "Similar: store_locked, ");
