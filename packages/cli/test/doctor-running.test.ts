@@ -1,4 +1,5 @@
 /** `doctor` while a coordinator runs: it examines the store that is served, and shows how that coordinator was started. */
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { callnumber, callnumberProcess, folderForTest, serve, serveWith } from "../../../test/processes/command.js";
@@ -63,6 +64,18 @@ describe("doctor without --store", () => {
     const { code, stdout } = await callnumber(doctorAt(url));
     expect(stdout).toMatch(/^ {2}REFUSED \(store_corrupt\): namespace main: /m);
     expect(code).toBe(1);
+  });
+
+  test("doctor advises what the refusal advises where the coordinator can't use its checkpoint directory", async () => {
+    const directory = join(folder, "checkpoint");
+    const { url } = await serve(store, "--checkpoint-dir", directory);
+    await done("next", "--coordinator", url);
+    await rm(directory, { recursive: true });
+    await writeFile(directory, "");
+    const shown = async () => (await callnumber(doctorAt(url))).stdout;
+    await expect
+      .poll(shown)
+      .toMatch(/REFUSED \(checkpoint_unavailable\): .*\n +change +Pass one that can be written \(--checkpoint-dir\)\n/);
   });
 
   test("doctor fails when the running coordinator does not report its store", async () => {

@@ -38,3 +38,18 @@ export class CoordinatorError extends Error {
     this.movedTo = options.movedTo;
   }
 }
+
+/** Returns what a message says to do: the command that it names, else what follows its first sentence; undefined for neither. */
+export function remedyIn(message: string): string | undefined {
+  const [, ...sentences] = message.split(/(?<=\.) (?=[A-Z])/);
+  const advice = sentences.filter((sentence) => !NO_ADVICE.test(sentence)).join(" ");
+  return commandIn(message) ?? (advice === "" ? undefined : advice);
+}
+
+/** Returns the command that a message names, with the options that it needs. */
+export function commandIn(message: string): string | undefined {
+  return /`callnumber .*?`/.exec(message)?.[0];
+}
+
+/** What did not happen. */
+const NO_ADVICE = /^(Nothing (is|was) \w+( or \w+)?|Its runs were discarded)\.$/;

@@ -44,6 +44,15 @@ test("a store that lost runs has no finding: the next coordinator recovers it", 
   expect(await findingsIn(await newWorld(), { ledgerId: 7 })).toEqual([]);
 });
 
+test("the remedy of a record is what its refusal says where that names no command", async () => {
+  const world = await newWorld();
+  edit(world, { v: "3" });
+  const checkpoints = { checkpointFileOf: () => NO_CHECKPOINT_FILE, namespaces: () => new Set<string>() };
+  expect(await recordFindings(world.store, checkpoints)).toMatchObject([
+    { code: "store_schema_unsupported", remedy: "Use the release that wrote it" },
+  ]);
+});
+
 const LAST_RUNS = RUN_MAX - 100;
 
 test.each<[string, number, (world: World) => unknown, object]>([

@@ -8,7 +8,7 @@ import {
   parseStoreUrl,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
-import { commandLine, ROUTES } from "@callnumber/protocol/api";
+import { ROUTES } from "@callnumber/protocol/api";
 import { namespacesResponseSchema } from "@callnumber/protocol/schemas";
 import { Command } from "commander";
 import { nearExpiry } from "../certificate-expiry.js";
@@ -130,7 +130,7 @@ async function guardFindings(options: Options, known: readonly Finding[]): Promi
     if (namespaces.length === 0) return [NO_NAMESPACE];
     return namespaces.flatMap(({ namespace, guard: { state, code, explanation } }) => {
       if (state === "active" || code === null || isKnown(code)) return [];
-      const remedy = remedyIn(explanation) ?? `\`${commandLine("status", namespace)}\``;
+      const remedy = remedyIn(explanation) ?? "see the log of the coordinator";
       return [{ code, what: `namespace ${namespace}: ${explanation}`, remedy, namespaces: [namespace] }];
     });
   } catch (error) {

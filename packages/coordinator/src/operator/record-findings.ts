@@ -2,7 +2,7 @@
 import { commandLine, DEFAULT_NAMESPACE, type ErrorCode } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { Checkpoints } from "../checkpoints.js";
-import { CoordinatorError } from "../errors.js";
+import { CoordinatorError, commandIn, remedyIn } from "../errors.js";
 import { CeilingMonitor } from "../guard/ceiling.js";
 import { assertLatest, type Checkpoint, type CheckpointFile } from "../guard/checkpoint.js";
 import { DEFAULT_BOUNDS } from "../guard/clocks.js";
@@ -135,12 +135,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
 
 function remedyOf({ code, message, movedTo }: CoordinatorError, namespace: string): string {
   // The store may not be there yet.
-  const finishing = movedTo === undefined ? undefined : remedyIn(message);
+  const finishing = movedTo === undefined ? undefined : commandIn(message);
   if (finishing !== undefined) return `${MOVED}; if the namespace is missing there, finish the move: ${finishing}`;
-  return remedyIn(message) ?? REMEDIES[code] ?? `\`${commandLine("recover", namespace)}\``;
-}
-
-/** Returns the command that a message names, with the options that it needs. */
-export function remedyIn(message: string): string | undefined {
-  return /`callnumber .*?`/.exec(message)?.[0];
+  return commandIn(message) ?? REMEDIES[code] ?? remedyIn(message) ?? `\`${commandLine("recover", namespace)}\``;
 }
