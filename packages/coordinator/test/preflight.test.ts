@@ -3,8 +3,11 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { activeSince, type GuardState } from "../src/guard/guard-state.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "../src/guard/preflight.js";
+import { runCommand } from "../src/guard/refusals.js";
 import type { Finding, PreflightScope } from "../src/guard/step-store.js";
 import type { Log } from "../src/log.js";
+import { asStoreError } from "../src/stores/redis/errors.js";
+import { failed } from "../src/stores/sqlite/errors.js";
 
 const EVERY_MS = 50;
 const ACTIVE = activeSince(0);
@@ -152,10 +155,21 @@ test("what an operator is shown is asked with the rights of one, accepted or not
     ["evicts"],
   );
   expect(await watch.findings()).toEqual([evicts, warning]);
-  failure = new CoordinatorError("store_unavailable", "it is away");
-  expect(await watch.findings()).toEqual([
-    { code: "store_unavailable", what: "it is away", remedy: "make it reachable for the coordinator" },
-  ]);
+  const full = Object.assign(new Error("database or disk is full"), { errcode: 13 });
+  const misconfigured = Object.assign(new Error("MISCONF Redis can't save"), { name: "ReplyError" });
+  for (const [what, remedy] of [
+    ["it is away", "let the coordinator reach it and write to it"],
+    [failed(full, "/store.db").message, "Free space on its disk, then start it again"],
+    [asStoreError(misconfigured, "main", "redis:6379").message, "Free space there, or see its log"],
+    ["it has gone. Nothing was changed. Its runs were discarded. Start it again", "Start it again"],
+    [
+      `it has gone. See why, then ${runCommand("doctor", "main")}`,
+      "`callnumber doctor --store STORE_URL --namespace main`",
+    ],
+  ] as const) {
+    failure = new CoordinatorError("store_unavailable", what);
+    expect(await watch.findings()).toEqual([{ code: "store_unavailable", what, remedy }]);
+  }
   failure = new TypeError("a mistake");
   await expect(watch.findings()).rejects.toBe(failure);
 });

@@ -3,7 +3,7 @@
  * accept a finding by its name. Knows the store only through `Store.preflight`.
  */
 import type { ErrorCode } from "@callnumber/protocol/api";
-import { CoordinatorError } from "../errors.js";
+import { CoordinatorError, remedyIn } from "../errors.js";
 import type { Log } from "../log.js";
 import { type Store } from "../stores/store.js";
 import { activeSince, type GuardState, nextState } from "./guard-state.js";
@@ -86,7 +86,7 @@ export class PreflightWatch {
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       const { code, message } = error;
-      return [{ code, what: message, remedy: "make it reachable for the coordinator" }];
+      return [{ code, what: message, remedy: remedyIn(message) ?? "let the coordinator reach it and write to it" }];
     }
   }
 
