@@ -64,14 +64,14 @@ describe("the findings about a server", () => {
       "a default user without a password",
       "operator",
       user("default on nopass ~* &* +@all", COORDINATOR),
-      "warning default-user: user default off",
+      "warning default-user: make the users (deploy/redis/make-acl.sh), put one into the store's URL, and only then: user default off",
       /, without a password$/,
     ],
     [
       "a default user with a password",
       "operator",
       user("default on >secret ~* &* +@all", COORDINATOR),
-      "warning default-user: user default off",
+      "warning default-user: make the users (deploy/redis/make-acl.sh), put one into the store's URL, and only then: user default off",
       /as the default user$/,
     ],
     [

@@ -233,7 +233,9 @@ function* operatorsWarnings(info: InfoReader, asOperator: ServerReport["asOperat
     const password = /\bnopass\b/.test(defaultUser) ? ", without a password" : "";
     yield {
       what: `every client that reaches it may log in as the default user${password}`,
-      remedy: "user default off",
+      // Who turns it off first, and has no other user in the URL, locks himself out.
+      remedy:
+        "make the users (deploy/redis/make-acl.sh), put one into the store's URL, and only then: user default off",
       override: "default-user",
     };
   }
