@@ -6,7 +6,7 @@ const STORE_ID = "519e69f5-3c1d-4f6e-9a6b-2f30d86b1c55.1.1795250506950.2";
 
 export async function respondWithStoppedNamespace(page: Page, nowMs = Date.now()): Promise<void> {
   const emptied =
-    'namespace "lists" is missing, but run 65735 was leased from it. Nothing is leased. Restore the newest backup ' +
+    'namespace "lists" is missing, but runs up to 65735 were leased or skipped. Nothing is leased. Restore the newest backup ' +
     `of the store. Without one, run \`callnumber recover --store STORE_URL --namespace lists --store-id ${STORE_ID} --min-run 0/65735\` (on SQLite, stop the coordinator first)`;
   const response: NamespacesResponse = {
     store: "redis",

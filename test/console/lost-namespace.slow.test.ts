@@ -12,7 +12,7 @@ import { respondWithStoppedNamespace } from "./fixed-responses.js";
 const browser = chromiumForFile();
 
 const title = (page: Page) => page.locator("main .notice-title");
-const MESSAGE = "is missing, but run 1 was leased from it. Nothing is leased.";
+const MESSAGE = "is missing, but runs up to 1 were leased or skipped. Nothing is leased.";
 
 /** Holds every request that matches until it is released, as of a store that does not respond. */
 async function hold(page: Page, pattern: string) {
@@ -50,7 +50,7 @@ test("the console shows at once that the namespace is lost, once, with the comma
   expect(await page.getByText(MESSAGE).count()).toBe(1);
   const text = await page.locator("main").innerText();
   expect(text).not.toContain("STORE_URL");
-  expect(text).toContain('leasing stopped: namespace "main" is missing, but run 1 was leased from it');
+  expect(text).toContain('leasing stopped: namespace "main" is missing, but runs up to 1 were leased or skipped');
   await expectAccessible(page, "lost");
   for (const [name, heading] of [
     ["Runs", "Runs"],
@@ -83,13 +83,13 @@ test("a status request that fails changes the headline at once, and so does the 
   await visit("/main");
   await title(page).getByText("Leasing is active").waitFor();
   const release = await hold(page, "**/v1/namespaces");
-  const message = 'namespace "main" is missing, but run 65735 was leased from it';
+  const message = 'namespace "main" is missing, but runs up to 65735 were leased or skipped';
   await page.route("**/v1/namespaces/main/status", (route) =>
     route.fulfill({ status: 409, json: { code: "namespace_lost", message } }),
   );
   await lease(url, { name: "second" });
   await title(page).getByText("Whether runs are leased is not known").waitFor();
-  await page.getByText("but run 65735 was leased from it").waitFor();
+  await page.getByText("but runs up to 65735 were leased or skipped").waitFor();
   await page.getByText(/^Not available: /).waitFor();
   expect(await title(page).getByText("Leasing is active").count()).toBe(0);
   // The list is newer, and knows the state where the status can't be read.

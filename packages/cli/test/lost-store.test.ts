@@ -68,7 +68,7 @@ describe("an embedded store that is gone", () => {
     for (const words of commands) errors.add(/^callnumber: (.*)$/m.exec((await onStore(store, ...words)).stderr)?.[1]);
     expect(errors.size).toBe(1);
     expect([...errors][0]).toMatch(
-      /run 1 of namespace "main" was leased from it.*callnumber recover --store 'sqlite:\S+ ta\/store.db' .*` \(store_not_found\)$/,
+      /runs up to 1 of namespace "main" were leased or skipped.*callnumber recover --store 'sqlite:\S+ ta\/store.db' .*` \(store_not_found\)$/,
     );
     const after = await readdir(folder, { recursive: true });
     expect(after.filter((name) => !name.endsWith(".lock"))).toEqual(before);
@@ -140,7 +140,7 @@ describe("a Redis that was emptied", () => {
     for (const words of [SERVE, [...SERVE, "--namespace", "main"], ["doctor"], ["init"]]) {
       const { code, stdout, stderr } = await onStore(operatorUrl, ...words);
       expect(code).toBe(1);
-      expect(stdout + stderr).toContain('namespace "main" is missing, but run 1 was leased from it');
+      expect(stdout + stderr).toContain('namespace "main" is missing, but runs up to 1 were leased or skipped');
       expect(stdout + stderr).toContain("namespace_lost");
       expect(stdout + stderr).not.toContain("callnumber init");
       // One command, with what it needs, however often it is printed.

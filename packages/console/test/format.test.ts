@@ -94,9 +94,10 @@ test("the commands that a message quotes are found", () => {
 });
 
 test("a stop is shown with its cause, and without what to do, which the headline has", () => {
-  const explanation = 'namespace "main" is missing, but run 65735 was leased from it. Nothing is leased. Restore it';
+  const explanation =
+    'namespace "main" is missing, but runs up to 65735 were leased or skipped. Nothing is leased. Restore it';
   expect(formatEvent(event("stopped", { explanation }))).toBe(
-    'leasing stopped: namespace "main" is missing, but run 65735 was leased from it',
+    'leasing stopped: namespace "main" is missing, but runs up to 65735 were leased or skipped',
   );
 });
 

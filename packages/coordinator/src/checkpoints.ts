@@ -75,12 +75,12 @@ export function checkpointsOf(address: StoreAddress, directory: string): Checkpo
 
 function lost(address: StoreAddress, namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
   const isDamaged = checkpoint === CORRUPT;
-  const known = isDamaged ? "a run" : `run ${nameOfLedgerId(checkpoint.ledgerId)}`;
+  const known = isDamaged ? "runs" : `runs up to ${nameOfLedgerId(checkpoint.ledgerId)}`;
   const back = address.kind === "sqlite" ? "Mount it or put it back" : "Restore it";
   const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(
     "store_not_found",
-    `there is no store at ${describeStore(address)}, but ${known} of namespace "${namespace}" was leased from it. ${back}; ` +
+    `there is no store at ${describeStore(address)}, but ${known} of namespace "${namespace}" were leased or skipped. ${back}; ` +
       `if it is lost: \`${recover}\``,
   );
 }

@@ -594,7 +594,9 @@ describe("refusals with what is remembered", () => {
 
   test("the error for a missing namespace names the command, also when the checkpoint is damaged", () => {
     expect(namespaceLost("main", CORRUPT).message).toMatch(/is damaged.*`callnumber recover .* --store-id STORE_ID`/);
-    expect(namespaceLost("main", remembered).message).toMatch(/run 1\/7 was leased.* --store-id a --min-run 1\/7`/);
+    expect(namespaceLost("main", remembered).message).toMatch(
+      /runs up to 1\/7 were leased.* --store-id a --min-run 1\/7`/,
+    );
   });
 });
 

@@ -16,7 +16,7 @@ test.each([
   "at 2026-11-21T21:30:59.542Z, the year 2086",
   "Redis at 127.0.0.1:39158, redis://h:7300/15000, port 7300",
   'leased to 20250101 (mail-1000, pid 93311), "20000", shard=10000',
-  "run 65735, runs 65536-65740, from run 3 to run 65733, run 1/65556",
+  "run 65735, runs 65536-65740, from run 3 to run 65733, runs up to 65735, run 1/65556",
   "already 20,000 runs, 1000.5 ms",
   "its mode is 0604",
 ])("the message %j has only names, and is shown as it is", (message) => {

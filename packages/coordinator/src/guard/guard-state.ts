@@ -144,7 +144,7 @@ export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof
   const minRun = nameOfLedgerId(ledgerId, VERSION_MAX);
   return new CoordinatorError(
     "namespace_lost",
-    `namespace "${namespace}" is missing, but run ${nameOfLedgerId(ledgerId)} was leased from it. Nothing is leased. Restore the newest backup of the store. ` +
+    `namespace "${namespace}" is missing, but runs up to ${nameOfLedgerId(ledgerId)} were leased or skipped. Nothing is leased. Restore the newest backup of the store. ` +
       `Without one, ${runCommand("recover", namespace, { "store-id": storeId, "min-run": minRun })}`,
   );
 }
