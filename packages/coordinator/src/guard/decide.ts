@@ -1,5 +1,5 @@
 /**
- * What a step does, as pure functions: read here why nothing was leased. The only place where a rule stands; no store knows one.
+ * What a step does, as pure functions: read here why nothing was leased. Rules stand only here and in what it imports; no store knows one.
  * Guarantees: G1, G12, G13 (docs/guarantees.md).
  */
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/api";
