@@ -85,7 +85,7 @@ interface Upkeep {
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean>;
 }
 
-/** The port to a store: one record and one ledger for each namespace. A new store begins with `StepStore` and `Ledger`. */
+/** The port to a store: one record and one ledger for each namespace. A new store needs every method. */
 export interface Store extends StepStore, Ledger, Upkeep {}
 
 /** The reading part of a store, for a ledger. */
