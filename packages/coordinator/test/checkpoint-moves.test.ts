@@ -1,5 +1,5 @@
 /**
- * The moves that checkpoints have: those to a place, whoever notes them, and those of a store, however old their file.
+ * The moves that checkpoints have: those to a place, by any command that notes them, and those of a store, however old their file.
  * Guarantees: G8, G13 (docs/guarantees.md).
  */
 import { readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";

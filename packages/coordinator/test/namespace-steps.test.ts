@@ -61,7 +61,7 @@ test.each([Number.NaN, -1, 1.5, 2 ** 53])(
   },
 );
 
-test("a step whose caller left while it waited is not sent, and those beside it are", async () => {
+test("a step whose caller left while it waited is not sent, and those with it are", async () => {
   const { steps, commands, sent } = await notedSteps();
   const [gone, there, late] = [new AbortController(), new AbortController(), new AbortController()];
   const reason = new Error("the caller left");
