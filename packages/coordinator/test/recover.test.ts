@@ -116,7 +116,7 @@ test.each([
     900_000_000,
     { code: "manual_recovery_required", message: expect.stringContaining("the ledger has run 900000000, above") },
   ],
-  [8, 1, { code: "store_corrupt", message: expect.stringContaining(`has id ${8 * 2 ** 30 + 1}, which no run has`) }],
+  [8, 1, { code: "store_corrupt", message: expect.stringContaining(`has id "${8 * 2 ** 30 + 1}", which no run has`) }],
 ])(
   "a plan names a ledger that is above the run ceiling, which the recovery would refuse (version %i)",
   async (version, firstRun, refusal) => {

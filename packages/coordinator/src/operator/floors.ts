@@ -36,7 +36,7 @@ export function knownFloors(
   if (version > VERSION_MAX) {
     throw new CoordinatorError(
       "store_corrupt",
-      `the newest entry of the ledger of namespace "${namespace}" has id ${ledgerMark}, which no run has: another program wrote it. Nothing was ` +
+      `the newest entry of the ledger of namespace "${namespace}" has id "${ledgerMark}", which no run has: another program wrote it. Nothing was ` +
         "changed. Remove that entry, then run the command again",
     );
   }
