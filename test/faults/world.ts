@@ -180,6 +180,12 @@ export abstract class World {
     await this.#untilCounted(code, this.#codesBefore.of(code) + count);
   }
 
+  /** Resolves when one of these codes was seen since the injection began. */
+  async untilOneSeen(...codes: readonly string[]): Promise<void> {
+    const isSeen = (code: string) => this.codes.of(code) > this.#codesBefore.of(code);
+    await this.until(`a rejection with ${codes.join(" or ")}`, () => codes.some(isSeen));
+  }
+
   /** As often as the code was seen until now, and so many times more. */
   async untilSeenAgain(code: string, count = 1): Promise<void> {
     await this.#untilCounted(code, this.codes.of(code) + count);

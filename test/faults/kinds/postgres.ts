@@ -173,7 +173,8 @@ export const POSTGRES: readonly Fault[] = [
       await promoted.kill("SIGKILL");
       world.beginInjection();
       await world.resync(follower, old);
-      await world.untilSeen("epoch_changed");
+      // Perhaps the claim was written when the follower left, and waited for it since.
+      await world.untilOneSeen("epoch_changed", "claimed");
     },
   ),
   postgresFault(
