@@ -4,6 +4,7 @@
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { SUSPECT_EPOCH } from "../../../packages/coordinator/src/guard/checks.js";
 import { type CuttingProxy, startCuttingProxy } from "../../postgres/cutting-proxy.js";
 import { OTHER_USER } from "../../postgres/postgres-programs.js";
 import type { PostgresServer } from "../../postgres/postgres-server.js";
@@ -127,6 +128,10 @@ export const POSTGRES: readonly Fault[] = [
       await world.untilLeasing();
       const standby = await world.addServer({}, { fill: (data) => baseBackup(world.server, data, lines) });
       await world.untilSeen("unexpected_replicas");
+      // Twice in a row, so that the record has it: the copy of the data was seen as a standby, too, and ended.
+      const epochs = `SELECT ep FROM ${SCHEMA}.namespaces`;
+      const isKept = async () => (await world.server.run(epochs)).flat().includes(SUSPECT_EPOCH);
+      await world.until("the record keeps that a standby was attached", isKept);
       await standby.run("SELECT pg_promote()");
       await world.untilSeen("manual_recovery_required");
       // Both stop. An operator goes on with the promoted one, and the other one is restarted.
