@@ -30,6 +30,7 @@ import { newProofKey } from "./guard/lease-proof.js";
 import { NamespaceGuards, type ServedLedger, servedLedger } from "./guard/namespace-guards.js";
 import { doStep } from "./guard/namespace-steps.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
+import type { StepSignal } from "./guard/queued-steps.js";
 import { type NamespaceRecord, NODE_COUNT_MAX } from "./guard/record.js";
 import type { Finding } from "./guard/step-store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
@@ -91,7 +92,7 @@ export interface LeaseOptions {
   /** Id of the request's token, for ledger and log; null or undefined without authentication. */
   readonly tokenId?: string | null;
   /** Looked at before the step: an aborted request leases nothing. Once the step is sent, it has no effect. */
-  readonly signal?: Pick<AbortSignal, "throwIfAborted"> | undefined;
+  readonly signal?: StepSignal | undefined;
 }
 
 export interface InitOptions {

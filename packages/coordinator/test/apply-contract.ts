@@ -9,10 +9,11 @@ import { describe, expect, test } from "vitest";
 import type { RisingMark } from "../src/guard/checks.js";
 import { NO_SEAL, PHASES, RECORD_FIELDS } from "../src/guard/record.js";
 import { type Applied, type Expected, isApplied } from "../src/guard/step-store.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import type { Store } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { preparedFor } from "./steps-for-test.js";
-import { inHand, withNamespace } from "./store-in-hand.js";
+import { inHand, ledgerOf, withNamespace } from "./store-in-hand.js";
 
 export const MARK = 5;
 const RUNS = 3;
@@ -22,11 +23,6 @@ const LATE = "nonce-of-the-late-one";
 const CALLERS = [0, 1, 2, 3] as const;
 
 const nonceOf = (caller: number) => `nonce-of-caller-${caller}`;
-const lastRunOf = ({ firstRun, runCount }: LedgerEntry) => firstRun + runCount - 1;
-
-async function ledgerOf(store: Store, namespace = NAMESPACE): Promise<readonly LedgerEntry[]> {
-  return await store.leases(namespace, { direction: "oldest_first", limit: 100 });
-}
 
 /** A lease of three runs above run 5, as it is sent: without the limits of a decision. */
 export async function sentLease(store: Store) {
@@ -141,7 +137,7 @@ export function describeApply(open: () => Promise<{ readonly store: Store }>): v
       // A store that only compares and sets may write one of them.
       expect(marks.length).toBeGreaterThan(0);
       expect(marks.sort((one, other) => one - other)).toEqual(marks.map((_, index) => 1 + RUNS * (index + 1)));
-      expect((await ledgerOf(store)).map(lastRunOf)).toEqual([1, ...marks]);
+      expect((await ledgerOf(store)).map(lastLedgerIdOf)).toEqual([1, ...marks]);
     });
 
     test("coordinators lease no run twice, and the ledger has what each was answered", async () => {

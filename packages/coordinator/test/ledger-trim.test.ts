@@ -14,9 +14,8 @@ import { RedisStore } from "../src/stores/redis/store.js";
 import type { Store } from "../src/stores/store.js";
 import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { stepOn } from "./steps-for-test.js";
-import { opened, withNamespace } from "./store-in-hand.js";
+import { ledgerOf, opened, withNamespace } from "./store-in-hand.js";
 import { HAS_REDIS, redisAddressForTest, STORES } from "./stores-for-test.js";
-import { ledgerOf } from "./trims.js";
 
 describe.each(STORES)("the %s store", (_, open) => {
   /** Leases of two runs each, so that the last runs are 2, 4, 6, …; the third is reported on. */

@@ -16,13 +16,12 @@ import { MemoryStore } from "../src/stores/memory.js";
 import { holder, LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
 import { recentStoreId, recover } from "./steps-for-move.js";
 import { stepOn } from "./steps-for-test.js";
-import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
+import { inHand, ledgerOf, type StoreInHand, withNamespace } from "./store-in-hand.js";
 import {
   DAY_MS,
   failingOnce,
   heartbeatUntil,
   leasesInFiles,
-  ledgerOf,
   RETENTION_DAYS,
   storeWith,
   syncedPlaces,

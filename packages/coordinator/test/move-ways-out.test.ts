@@ -30,8 +30,8 @@ import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { embeddedPlace, redisPlace } from "./places-for-move.js";
 import { Clock, SettableStore } from "./settable-store.js";
 import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
+import { ledgerOf } from "./store-in-hand.js";
 import { HAS_REDIS } from "./stores-for-test.js";
-import { ledgerOf } from "./trims.js";
 
 const FROM = "redis://127.0.0.1:6390/0";
 const TO = "redis://127.0.0.1:6391/0";

@@ -37,8 +37,9 @@ import {
   runsOf,
 } from "./places-for-move.js";
 import { init, lease, recentStoreId, recover, seal, sealTo } from "./steps-for-move.js";
+import { ledgerOf } from "./store-in-hand.js";
 import { HAS_POSTGRES } from "./stores-for-test.js";
-import { leasesInFiles, ledgerOf, RETENTION_DAYS, trimmed } from "./trims.js";
+import { leasesInFiles, RETENTION_DAYS, trimmed } from "./trims.js";
 
 interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
   readonly targetCheckpointFile?: CheckpointFile;

@@ -27,8 +27,8 @@ import {
   runsOf,
 } from "./places-for-move.js";
 import { init, recentStoreId } from "./steps-for-move.js";
-import { inHand } from "./store-in-hand.js";
-import { DAY_MS, ledgerOf, linesInFiles, RETENTION_DAYS, trimmed } from "./trims.js";
+import { inHand, ledgerOf } from "./store-in-hand.js";
+import { DAY_MS, linesInFiles, RETENTION_DAYS, trimmed } from "./trims.js";
 
 interface Kill {
   readonly at: number;

@@ -24,7 +24,7 @@ import {
 } from "./commands-for-test.js";
 import { describeSteps } from "./step-contract.js";
 import { stepOn } from "./steps-for-test.js";
-import { inHand, opened as openedForTest, type StoreInHand, withNamespace } from "./store-in-hand.js";
+import { inHand, ledgerOf, opened as openedForTest, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 /** What a test asks of a store that it opens. */
 export interface OpenOptions {
@@ -586,8 +586,4 @@ async function leasedAbove({ lease, skipAhead }: StoreInHand, mark: number): Pro
     expect(error).toMatchObject({ reason: "epoch_changed" });
     return (await skipAhead()) > mark;
   }
-}
-
-function ledgerOf(store: Store, namespace: string): Promise<readonly LedgerEntry[]> {
-  return store.leases(namespace, { direction: "oldest_first", limit: 10 });
 }

@@ -1,4 +1,5 @@
 /** A store with one namespace, and the few things that most tests do with it. */
+import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { onTestFinished } from "vitest";
 import type { LeaseStep, Outcome, StepCommand } from "../src/guard/commands.js";
 import type { NamespaceStepsOptions } from "../src/guard/namespace-steps.js";
@@ -72,6 +73,11 @@ export function inHand(
 function grantedIn({ after, runCount }: Outcome): Granted {
   const { version, highWaterMark, changedAtMs: leasedAtMs } = after;
   return { version, firstRun: highWaterMark - runCount + 1, runCount, leasedAtMs };
+}
+
+/** Returns all leases of a small ledger, oldest first. */
+export function ledgerOf(store: Store, namespace = NAMESPACE): Promise<readonly LedgerEntry[]> {
+  return store.leases(namespace, { direction: "oldest_first", limit: 10_000 });
 }
 
 /** Opens a store that is removed at the end of the test. */

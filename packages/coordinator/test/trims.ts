@@ -6,7 +6,6 @@ import type { LedgerEntry } from "@callnumber/protocol/schemas";
 import { expect, vi } from "vitest";
 import { LedgerFiles, LedgerTrimmer, type LedgerTrimmerOptions } from "../src/retention/ledger-trimmer.js";
 import { type Store } from "../src/stores/store.js";
-import { NAMESPACE } from "./commands-for-test.js";
 
 export const DAY_MS = 24 * 3_600_000;
 export const RETENTION_DAYS = 8;
@@ -76,10 +75,6 @@ export function linesInFiles(directory: string): readonly string[] {
     .sort()
     .flatMap((name) => readFileSync(join(directory, name), "utf8").split("\n"))
     .filter((line) => line !== "");
-}
-
-export function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000 });
 }
 
 type Handle = Awaited<ReturnType<typeof open>>;

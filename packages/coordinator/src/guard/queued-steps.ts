@@ -4,7 +4,7 @@ import type { Outcome, StepCommand } from "./commands.js";
 /** A larger change would block the store for other clients. */
 const BATCH_STEPS_MAX = 256;
 
-/** Of the caller of a step: whether it is still wanted. */
+/** Throws once the caller of a step has left. */
 export type StepSignal = Pick<AbortSignal, "throwIfAborted">;
 
 export interface QueuedStep {

@@ -74,7 +74,7 @@ export function initUnlessLost(namespace: string): string {
   );
 }
 
-/** When the other nodes need not be counted: two masters would lease by one record each. */
+/** When fewer nodes may be counted: else two masters could lease, each by its own record. */
 export const IF_NODES_ARE_GONE =
   "only if they are wiped or stopped permanently, since a promoted one would lease the same runs";
 
