@@ -19,6 +19,8 @@ import { BOUNDS, copyFolder, NAMESPACE, World, type WorldOptions } from "./world
 
 /** Among the keys that the coordinators' user may touch. */
 const KEY_PREFIX = "callnumber:f:";
+/** No server listens there: a replica that follows it lags. */
+export const UNUSED_PORT = 1;
 const DATA_FILES = ["dump.rdb", "appendonlydir"];
 
 interface RedisWorldOptions extends WorldOptions, RedisSettings {

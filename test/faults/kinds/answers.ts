@@ -6,7 +6,8 @@ import type { Redis } from "ioredis";
 import { scriptNamed } from "../../../packages/coordinator/src/stores/redis/scripts.js";
 import { startFaultyProxy } from "../../redis/faulty-proxy.js";
 import { Apart } from "../apart.js";
-import { type RedisWorld, redisFault } from "../redis-world.js";
+import { recover } from "../commands.js";
+import { type RedisWorld, redisFault, UNUSED_PORT } from "../redis-world.js";
 import type { Fault } from "../run-fault.js";
 import { oneOf } from "../seeded-random.js";
 
@@ -47,6 +48,18 @@ export const ANSWERS: readonly Fault[] = [
     { coordinatorCount: 1, injectionCountMax: 1, expected: ["store_unavailable", "epoch_changed"] },
     loseReplies,
   ),
+  replyUnderway("the server follows another one, and is a master again", "manual_recovery_required", (world) =>
+    world.on(world.server, async (redis) => {
+      await redis.replicaof("127.0.0.1", UNUSED_PORT);
+      await redis.replicaof("NO", "ONE");
+    }),
+  ),
+  replyUnderway("the server loses it and more", "epoch_changed", (world, before) =>
+    world.crash(() => world.restore(before)),
+  ),
+  replyUnderway("the record is lost", "namespace_lost", (world) =>
+    world.on(world.server, (redis) => redis.del(world.key("record"))),
+  ),
   redisFault("OOM, NOSCRIPT or BUSY", { expected: ["store_unavailable"] }, async (world) => {
     const ways = [
       async (redis: Redis) => {
@@ -71,10 +84,47 @@ export const ANSWERS: readonly Fault[] = [
 ];
 
 const STEP = `evalsha ${scriptNamed("apply").sha1} `;
+const LEASE_STEP = new RegExp(`^${STEP}.*\\{"holder"`, "s");
 /** Its runs, its nonce and its holder, in the command of a step. */
 const LEASE = /(\d+) (\S+) \{"holder"/g;
 const LOST_LEASES = 8;
 const LOST_OF_A_RECOVERY = 4;
+
+/**
+ * On one node a step is one script, and nothing is asked after it. So a coordinator is frozen as soon as the server has done its lease, and
+ * reads the reply when the change is over. An operator recovers what only an operator can.
+ */
+function replyUnderway(
+  what: string,
+  code: "epoch_changed" | "manual_recovery_required" | "namespace_lost",
+  change: (world: RedisWorld, before: string) => Promise<unknown>,
+): Fault {
+  return redisFault(
+    `while the reply to a lease is underway, ${what}`,
+    { injectionCountMax: 1, expected: [code] },
+    async (world) => {
+      const proxy = await startFaultyProxy(world.server);
+      const coordinator = await world.addCoordinatorAt(proxy);
+      world.defer(() => proxy.close());
+      const apart = Apart.start(world, coordinator);
+      await apart.lease();
+      const before = await world.snapshot();
+      await world.work();
+      const { struck } = proxy.strikeNext((reply) => {
+        coordinator.freeze();
+        return reply;
+      }, LEASE_STEP);
+      const leased = apart.lease();
+      await struck;
+      await change(world, before);
+      coordinator.thaw();
+      await world.untilSeen(code);
+      if (code !== "epoch_changed") await world.withoutCoordinators(() => recover(world));
+      await leased;
+      await coordinator.kill();
+    },
+  );
+}
 
 /** Leases of a coordinator that no other importer asks, then the steps of a recovery that it does alone. */
 async function loseReplies(world: RedisWorld): Promise<void> {
@@ -83,7 +133,7 @@ async function loseReplies(world: RedisWorld): Promise<void> {
   const apart = Apart.start(world, await world.addCoordinatorAt(proxy));
   const lost: string[] = [];
   for (let times = 0; times < LOST_LEASES; times++) {
-    const { struck } = proxy.strikeNext("cut", new RegExp(`^${STEP}.*\\{"holder"`, "s"));
+    const { struck } = proxy.strikeNext("cut", LEASE_STEP);
     const [command] = await Promise.all([struck, apart.lease()]);
     lost.push(...[...command.matchAll(LEASE)].map(([, , nonce = ""]) => nonce));
   }

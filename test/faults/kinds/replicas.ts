@@ -9,12 +9,9 @@ import { type ClusterRedis, startClusterRedis } from "../../redis/cluster-redis.
 import { type DisposableRedisServer, launchRedisServer } from "../../redis/redis-server.js";
 import { clusterStoreUrlAt, TESTER_LOGIN } from "../../redis/shipped-users.js";
 import { Control, type Counter } from "../control.js";
-import { type Address, type RedisWorld, redisFault } from "../redis-world.js";
+import { type Address, type RedisWorld, redisFault, UNUSED_PORT } from "../redis-world.js";
 import { type Fault, type FaultOptions, type FaultSettings, faultOf } from "../run-fault.js";
 import { NAMESPACE, World } from "../world.js";
-
-/** A port on which no server listens: a replica that follows it lags. */
-const UNUSED_PORT = 1;
 
 function withReplicas(name: string, settings: FaultSettings, inject: (world: RedisWorld) => Promise<void>): Fault {
   return redisFault(name, { ...settings, nodeCount: 3, coordinatorCount: 1 }, inject);
