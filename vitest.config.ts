@@ -10,7 +10,7 @@ import { IS_WHOLE, seedOfRun } from "./test/size-of-run.js";
 const seed = seedOfRun(process.env);
 
 /** These take longest: begun last, one of them would run alone while the other workers have nothing left to do. */
-const LONGEST = /\/test\/(faults|simulation|reflexes|deploy\/runtimes)/;
+const LONGEST = /\/test\/(faults|simulation|conformance|reflexes|deploy\/runtimes|stores\.test)/;
 
 const FILES = ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "test/**/*.test.ts"];
 const SLOW = "**/*.slow.test.ts";

@@ -7,7 +7,7 @@ import { sized } from "../size-of-run.js";
 import { type Campaign, reportOf, runCampaign, STEP_COUNT } from "./campaign.js";
 import { THE_GUARD } from "./variants.js";
 
-const HISTORY_COUNT = sized(80, 4_000);
+const HISTORY_COUNT = sized(80, 1_500);
 
 describe(`in ${HISTORY_COUNT} simulated histories of ${STEP_COUNT} steps`, () => {
   const seed = inject("seed");

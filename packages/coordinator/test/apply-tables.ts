@@ -108,7 +108,7 @@ export async function postgresTable(): Promise<SetTable> {
   onTestFinished(() => client.end());
   const columns = RECORD_COLUMNS.join(", ");
   const parameters = RECORD_COLUMNS.map((_, at) => `$${at + 2}`).join(", ");
-  const empty = `TRUNCATE ${schema}.namespaces CASCADE`;
+  const empty = `DELETE FROM ${schema}.leases; DELETE FROM ${schema}.namespaces`;
   return async () => ({
     store,
     found: () => store.read(NAMESPACE),
