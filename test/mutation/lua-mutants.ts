@@ -1,30 +1,23 @@
 /** Every comparison of a Redis script left out, and every write: one mutant each. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Mutant } from "./mutants.js";
 
-export const LUA_FOLDER = join(import.meta.dirname, "..", "..", "packages", "coordinator", "lua");
-
-export interface LuaMutant {
-  /** `file:line`, as an editor opens it, and the number of the mutant in it. */
-  readonly name: string;
-  readonly file: string;
-  readonly before: string;
-  /** The script without what the mutant leaves out. */
-  readonly text: string;
-}
+const LUA_FOLDER = join(import.meta.dirname, "..", "..", "packages", "coordinator", "lua");
 
 const WRITES = /redis\.call\('(HSET|HDEL|XADD|XDEL|PERSIST|RENAMENX)'/g;
 /** One comparison, or what must be there. */
 const COMPARISONS =
   /not \w+|string\.match\(text, [^)]*\) and |[\w.#]+(?:\((?:[^()]|\([^()]*\))*\)|\[\w+\])?(?: \+ \w+)? (?:==|~=|<=|>=) (?:'\w*'|'-'|[\w.]+(?:\((?:[^()]|\([^()]*\))*\)|\[\w+\])?)/g;
 
-export function luaMutants(): readonly LuaMutant[] {
+export function luaMutants(): readonly Mutant[] {
   return readdirSync(LUA_FOLDER).flatMap((file) => {
     const lines = readFileSync(join(LUA_FOLDER, file), "utf8").split("\n");
     const head = lines.findIndex((line) => line.startsWith("]]"));
-    const replaced = (at: number, text: string, number = ""): LuaMutant => {
+    const replaced = (at: number, text: string, number = ""): Mutant => {
       const before = (lines[at] as string).trim();
-      return { name: `${file}:${at + 1}${number}`, file, before, text: lines.toSpliced(at, 1, text).join("\n") };
+      const mutated = lines.toSpliced(at, 1, text).join("\n");
+      return { name: `${file}:${at + 1}${number}`, file: join(LUA_FOLDER, file), before, text: mutated };
     };
     return lines.flatMap((line, index) => {
       const [code = ""] = line.split("--", 1);
