@@ -21,7 +21,7 @@ import { ClientError, closedError } from "./client-error.js";
 import { Demand } from "./demand.js";
 import { checkedLease } from "./lease-check.js";
 import type { CallOptions } from "./lease-source.js";
-import { timers } from "./node-process.js";
+import { limitTime, timers } from "./node-process.js";
 import type { ClientHooks, Settings } from "./options.js";
 import { asClientError, isRetryable, newNonce, requestTimeout, retryDelayMs, withTimeout } from "./requests.js";
 import { Waiters } from "./waiters.js";
@@ -187,9 +187,9 @@ export class LeaseBuffer {
     for (const { lease, run } of this.#stock) if (run === lease.firstRun) this.#reportUnused(lease);
     this.#stock = [];
     // A lease of this moment would stay open in the ledger forever: its response is worth a short wait.
-    const timer = timers.setTimeout(() => this.#abort.abort(), CLOSE_GRACE_MS);
+    const callOff = limitTime(() => this.#abort.abort(), CLOSE_GRACE_MS);
     await this.#requested;
-    timers.clearTimeout(timer);
+    callOff();
     this.#reportSpent();
     await Promise.all(this.#reports);
   }

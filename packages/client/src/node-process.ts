@@ -9,6 +9,19 @@ import { startupSnapshot } from "node:v8";
 export const timers = { clearTimeout, setImmediate, setTimeout };
 
 /**
+ * Calls `end` after `limitMs`, and after what has arrived by then was read: a process that had no time comes to its timers before its sockets,
+ * and would give up a response that is there. Returns a function that calls it off.
+ */
+export function limitTime(end: () => void, limitMs: number): () => void {
+  let isOff = false;
+  const timer = timers.setTimeout(() => timers.setImmediate(() => isOff || end()), limitMs);
+  return () => {
+    isOff = true;
+    timers.clearTimeout(timer);
+  };
+}
+
+/**
  * Calls `callback` just before this process is written into a startup snapshot, if it ever is.
  *
  * A client belongs to the process that created it: a copy of that process has the same run, and would generate the same numbers again.

@@ -2,7 +2,7 @@
 import { ERROR_RULES, isErrorCode } from "@callnumber/protocol/api";
 import { ClientError } from "./client-error.js";
 import type { CallOptions } from "./lease-source.js";
-import { timers } from "./node-process.js";
+import { limitTime } from "./node-process.js";
 import type { Settings } from "./options.js";
 
 /** 96 random bits in 16 characters: the ledger stores one for each lease, so it is short. */
@@ -27,7 +27,7 @@ export function requestTimeout(
 
 /**
  * Sends one request with a time limit, also for a source that ignores the signal. The limit begins again when its end comes half of it too
- * late or more: then this process had no time to read a response, as on a machine where both it and its coordinator wait for the processor.
+ * late or more: then this process had no time, and a coordinator on the same machine had none, either.
  */
 export async function withTimeout<T>(
   send: (options: CallOptions) => Promise<T>,
@@ -36,10 +36,10 @@ export async function withTimeout<T>(
 ): Promise<T> {
   const { signal } = controller;
   const message = `the coordinator did not answer within ${timeoutMs / 1000} s`;
-  let timer: NodeJS.Timeout | undefined;
+  let callOff: (() => void) | undefined;
   const limit = () => {
     const lateMs = performance.now() + 1.5 * timeoutMs;
-    timer = timers.setTimeout(() => {
+    callOff = limitTime(() => {
       if (performance.now() >= lateMs) limit();
       else controller.abort(new ClientError("coordinator_unreachable", message));
     }, timeoutMs);
@@ -52,7 +52,7 @@ export async function withTimeout<T>(
     // In a microtask of its own: foreign code never runs in the middle of a step of the buffer.
     return await Promise.race([Promise.resolve().then(() => send({ signal })), aborted]);
   } finally {
-    timers.clearTimeout(timer);
+    callOff?.();
   }
 }
 

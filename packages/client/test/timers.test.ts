@@ -1,11 +1,13 @@
-/** Timers that are not Node's own: faked by an importer's test, or those of a page, which are numbers. */
+/** Timers that are not Node's own: faked by an importer's test, or those of a page, which are numbers. And timers that come late. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createClient } from "../src/index.js";
-import { proofFor } from "./scripted-source.js";
+import { proofFor, ScriptedSource } from "./scripted-source.js";
 
 test("next() goes on when an importer's test fakes all timers", async () => {
   let mark = 0;
@@ -58,4 +60,39 @@ test("the client works where the timers are numbers", async () => {
     cwd: import.meta.dirname,
   });
   expect(stdout).toMatch(/^\w{8}\n$/);
+});
+
+/** Responds to each message at once, and says so in shared memory, for which a process can wait without a turn of its event loop. */
+const RESPONDING = `
+  const { parentPort, workerData } = require("node:worker_threads");
+  parentPort.on("message", () => {
+    parentPort.postMessage("a response");
+    Atomics.store(workerData, 0, 1);
+    Atomics.notify(workerData, 0);
+  });
+`;
+
+test("a response that has arrived is read before its time limit ends, in a process that had no time for it", async () => {
+  const hasResponded = new Int32Array(new SharedArrayBuffer(4));
+  const worker = new Worker(RESPONDING, { eval: true, workerData: hasResponded });
+  onTestFinished(() => void worker.terminate());
+  await once(worker, "online");
+  let isRequested = () => {};
+  const requested = new Promise<void>((resolve) => (isRequested = resolve));
+  const source = new ScriptedSource().always(async (lease) => {
+    const response = once(worker, "message");
+    worker.postMessage("a request");
+    isRequested();
+    await response;
+    return lease;
+  });
+  const client = createClient({ source, holder: { name: "test" }, requestTimeoutMs: 200 });
+  const beganMs = performance.now();
+  const number = client.next();
+  await requested;
+  Atomics.wait(hasResponded, 0, 0, 60_000);
+  while (performance.now() - beganMs < 220) {}
+  expect(await number).toHaveLength(8);
+  expect(source.requests).toHaveLength(1);
+  await client.close();
 });
