@@ -12,18 +12,29 @@ import { respondWithStoppedNamespace } from "./fixed-responses.js";
 const browser = chromiumForFile();
 
 const title = (page: Page) => page.locator("main .notice-title");
-const MESSAGE = "is missing, but runs up to 1 were leased or skipped. Nothing is leased.";
+const MESSAGE = "is missing, but runs up to 2 were leased or skipped. Nothing is leased.";
 
-/** Holds every request that matches until it is released, as of a store that does not respond. */
+/** Holds the response to each request that matches until it is released, as a slow network does. `held` are their paths. */
 async function hold(page: Page, pattern: string) {
   let release = () => {};
   const released = new Promise<void>((resolve) => (release = resolve));
+  const holding = { held: [] as string[], release };
   await page.route(pattern, async (route) => {
+    const response = await route.fetch();
+    holding.held.push(new URL(route.request().url()).pathname);
     await released;
-    await route.continue().catch(() => {});
+    await route.fulfill({ response }).catch(() => {});
   });
-  return release;
+  return holding;
 }
+
+/** Notes in `titles` each title that the page shows from now on. */
+const NOTE_TITLES = `
+  titles = [];
+  new MutationObserver(() => {
+    const title = document.querySelector("main .notice-title");
+    titles.push(title === null ? "" : title.textContent.replace(/,.*/, ""));
+  }).observe(document.body, { subtree: true, childList: true, characterData: true })`;
 
 test("the console shows at once that the namespace is lost, once, with the command and its store", async ({ skip }) => {
   const unavailable = ownServerUnavailable();
@@ -36,21 +47,27 @@ test("the console shows at once that the namespace is lost, once, with the comma
   await page.goto(`${url}/console/#/main`);
   await title(page).getByText("Leasing is active").waitFor();
   await page.getByText("1 holder, 1 live").waitFor();
-  // No response from here on: the event alone changes the headline.
-  const release = await hold(page, "**/v1/namespaces**");
+  // No response from here on: the event alone changes the headline. Those that were underway when it came are older.
+  const responses = await hold(page, "**/v1/namespaces**");
+  await lease(url, { name: "importer" });
+  const paths = ["/v1/namespaces", "/v1/namespaces/main/status"];
+  await expect.poll(() => responses.held).toEqual(expect.arrayContaining(paths));
+  await page.evaluate(NOTE_TITLES);
   await command(redis, "FLUSHALL");
   const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
   const request = { runCount: 1, nonce: "nonce-of-this-request", holder, sentAtMs: Date.now() };
   await post(`${url}${pathOf("leases", { namespace: "main" })}`, { ...request, lastRun: null, proof: null });
   await title(page).getByText("Leasing is stopped").waitFor();
-  expect(await title(page).getByText("Leasing is active").count()).toBe(0);
-  release();
+  responses.release();
   // Status, chart and holders: nothing of before is left, and the message is not repeated.
   await expect.poll(() => page.getByText(/^Not available: /).count()).toBe(3);
+  const titles = await page.evaluate<readonly string[]>("titles");
+  expect(titles).toContain("Leasing is stopped");
+  expect(titles.slice(titles.indexOf("Leasing is stopped"))).not.toContain("Leasing is active");
   expect(await page.getByText(MESSAGE).count()).toBe(1);
   const text = await page.locator("main").innerText();
   expect(text).not.toContain("STORE_URL");
-  expect(text).toContain('leasing stopped: namespace "main" is missing, but runs up to 1 were leased or skipped');
+  expect(text).toContain('leasing stopped: namespace "main" is missing, but runs up to 2 were leased or skipped');
   await expectAccessible(page, "lost");
   for (const [name, heading] of [
     ["Runs", "Runs"],
@@ -70,7 +87,7 @@ test("the console shows at once that the namespace is lost, once, with the comma
   await page
     .locator(".steps code")
     .getByText(
-      new RegExp(`^callnumber recover --store '?redis://\\S+ --namespace main --store-id ${storeId} --min-run 0/1$`),
+      new RegExp(`^callnumber recover --store '?redis://\\S+ --namespace main --store-id ${storeId} --min-run 0/2$`),
     )
     .first()
     .waitFor();
@@ -82,7 +99,7 @@ test("a status request that fails changes the headline at once, and so does the 
   await lease(url, { name: "importer" });
   await visit("/main");
   await title(page).getByText("Leasing is active").waitFor();
-  const release = await hold(page, "**/v1/namespaces");
+  const { release } = await hold(page, "**/v1/namespaces");
   const message = 'namespace "main" is missing, but runs up to 65735 were leased or skipped';
   await page.route("**/v1/namespaces/main/status", (route) =>
     route.fulfill({ status: 409, json: { code: "namespace_lost", message } }),

@@ -22,17 +22,17 @@ export function useGuard(namespace: string): Loadable<Guard> {
   const list = useNamespaces(namespace);
   const status = useStatus(namespace);
   const described = list.data?.namespaces.find((one) => one.namespace === namespace);
-  const isListed = described !== undefined && list.settledAtMs >= status.settledAtMs;
+  const isListed = described !== undefined && list.asOfMs >= status.asOfMs;
   const newest: Loadable<Guard> = isListed
     ? { ...list, data: described.guard }
     : { ...status, data: status.data?.guard ?? described?.guard };
   return { ...newest, ...useGuardOfEvent(namespace, newest) };
 }
 
-/** What the last change of state says, when it is newer than the response. An event that is only sent again is older. */
-function useGuardOfEvent(namespace: string, { data, settledAtMs }: Loadable<Guard>): Partial<Loadable<Guard>> {
+/** What the last change of state says, when the response may not know it yet. An event that is only sent again is older. */
+function useGuardOfEvent(namespace: string, { data, asOfMs }: Loadable<Guard>): Partial<Loadable<Guard>> {
   const event = useEvents(namespace).find((one) => one.namespace === namespace && STATES.includes(one.event as never));
-  const isNewer = event !== undefined && receivedAtMs(event) > settledAtMs && event.atMs > (data?.sinceMs ?? 0);
+  const isNewer = event !== undefined && receivedAtMs(event) > asOfMs && event.atMs > (data?.sinceMs ?? 0);
   if (!isNewer) return {};
   const { explanation = "" } = event.fields as { explanation?: string };
   const state = event.event as Guard["state"];

@@ -12,8 +12,8 @@ export interface Loadable<T> {
   readonly atMs: number | undefined;
   /** Why the last request failed; undefined when it did not. */
   readonly error: RequestError | undefined;
-  /** When the last request ended, by `performance.now()`; 0 before that. */
-  readonly settledAtMs: number;
+  /** When the last request that has ended was sent, by `performance.now()`: a later event may be newer than its response. */
+  readonly asOfMs: number;
   readonly reload: () => void;
 }
 
@@ -22,8 +22,8 @@ class Resource {
   data: unknown;
   atMs: number | undefined;
   error: RequestError | undefined;
-  settledAtMs = 0;
-  /** By `performance.now()`, as the next one: the machine's clock may be set. */
+  asOfMs = Number.NEGATIVE_INFINITY;
+  /** By `performance.now()`, as those around it: the machine's clock may be set. */
   requestedAtMs = Number.NEGATIVE_INFINITY;
   readonly watchers = new Set<() => void>();
   #pausesUntilMs = 0;
@@ -48,7 +48,7 @@ class Resource {
       )
       .finally(() => {
         this.#isLoading = false;
-        this.settledAtMs = performance.now();
+        this.asOfMs = this.requestedAtMs;
         for (const watcher of this.watchers) watcher();
         if (this.#isOutdated) this.load();
       });
@@ -69,7 +69,7 @@ class Resource {
       setTimeout(this.load, waitMs);
     } else if (code !== "unreachable" && this.path !== ROUTES.namespaces) {
       // The list knows whether the namespace leases, also where nothing of it can be read.
-      resources.get(ROUTES.namespaces)?.load();
+      resources.get(ROUTES.namespaces)?.loadSince(performance.now());
     }
   }
 }
@@ -130,8 +130,8 @@ export function useResponse<T>(path: string, namespace?: string, restMs = GATHER
     };
   }, [resource, namespace, restMs]);
 
-  const { data, atMs, error, settledAtMs, load } = resource;
-  return { data: data as T | undefined, atMs, error, settledAtMs, reload: load };
+  const { data, atMs, error, asOfMs, load } = resource;
+  return { data: data as T | undefined, atMs, error, asOfMs, reload: load };
 }
 
 export function useStatus(namespace: string): Loadable<StatusResponse> {
