@@ -89,9 +89,9 @@ export function withAdvice({ code, message }: CommanderError, command: Command, 
   return advice === undefined ? fault : `${fault}\n${advice}`;
 }
 
-/** The option's value, or that of its variable, and what is wrong with it. */
-const INVALID_OPTION =
-  /^error: option '(?:-\w, )?(--[\w-]+).*?' (?:argument|value) '(.*?)'(?: from env '(\w+)')? is invalid\. (.*)$/s;
+/** The value of an option, of its variable or of an argument, and what is wrong with it. */
+const INVALID_VALUE =
+  /^error: (?:option '(?:-\w, )?(--[\w-]+).*?' (?:argument|value)|command-argument value) '(.*?)'(?: from env '(\w+)')? is invalid(?: for argument '(\w+)')?\. (.*)$/s;
 
 function inOurWords(code: string, message: string, command: Command): string {
   const quoted = quotedIn(message);
@@ -112,9 +112,10 @@ function inOurWords(code: string, message: string, command: Command): string {
       // Not which: it may be a URL with a password.
       return `${name} takes ${argumentsIn(command.registeredArguments.length)}, not ${command.args.length}`;
     default: {
-      const [, flag, value = "", variable = flag, fault = ""] = INVALID_OPTION.exec(message) ?? [];
-      if (flag === undefined) return message.replace(/^error: /, "");
-      return `${variable} ${JSON.stringify(value)}${fault.startsWith("must ") ? "" : ":"} ${fault}`;
+      const [, flag, value = "", variable, argument, fault = ""] = INVALID_VALUE.exec(message) ?? [];
+      const place = argument?.toUpperCase() ?? variable ?? flag;
+      if (place === undefined) return message.replace(/^error: /, "");
+      return `${place} ${JSON.stringify(value)}${fault.startsWith("must ") ? "" : ":"} ${fault}`;
     }
   }
 }

@@ -107,7 +107,7 @@ test.each<[words: string[], env: Record<string, string>, code: number, message: 
   [["runs", "--from", "yesterday"], {}, 2, /--from.*yesterday.*2026-11-21/s],
   [["runs", "--label", "archive"], {}, 2, /--label.*archive.*name=value/s],
   [["runs", "--state", "lost"], {}, 2, /--state.*lost.*discarded, skipped, unreported/s],
-  [["runs", "one"], {}, 2, /'one'.*whole number/s],
+  [["runs", "one"], {}, 2, /^callnumber: RUN "one": a run is a whole number/],
   [["runs", "1", "--limit", "5"], {}, 2, /run 1 is one run: --limit is for a list/],
   [["status", "--all-namespaces", "--check"], {}, 2, /--all-namespaces.*--check/s],
   [["next", "-n", "0"], {}, 2, /--count "0" must be .* 1048576/],
