@@ -221,9 +221,8 @@ function formatFound({ found, fault }: RecoverPlan): string {
 }
 
 function formatTarget(plan: RecoverPlan): readonly string[] {
-  const { version, target, skippedRunCount, nextRunInMs, nodeCount, movedTo } = plan;
+  const { version, target, skippedRunCount, nextRunInMs, nodeCount, nodeCountBefore, movedTo } = plan;
   const rate = formatCount(storeIdFields(plan.storeId).rate);
-  const countedBefore = plan.found?.nodeCount ?? plan.checkpoint?.nodeCount ?? nodeCount;
   if (movedTo !== undefined) return ["recovering makes the record readable. The store was moved, and leases nothing"];
   return [
     "recovering sets",
@@ -232,8 +231,8 @@ function formatTarget(plan: RecoverPlan): readonly string[] {
     "and costs",
     `  runs               ${formatCount(skippedRunCount)} are never leased`,
     `  time               the next run is free about ${seconds(nextRunInMs)} s later, then ${rate} a second for all importers together`,
-    ...(nodeCount < countedBefore
-      ? [`  nodes              without the others of ${countedBefore}: ${IF_NODES_ARE_GONE}`]
+    ...(nodeCount < nodeCountBefore
+      ? [`  nodes              without the others of ${nodeCountBefore}: ${IF_NODES_ARE_GONE}`]
       : []),
   ];
 }

@@ -58,6 +58,8 @@ export interface RecoverPlan {
   /** No coordinator recovers the record, and `advance-version` does not continue from it. */
   readonly needsOperator: boolean;
   readonly nodeCount: number;
+  /** As the record has it, else the checkpoint; 1 where neither is. */
+  readonly nodeCountBefore: number;
   /** The command that made this plan, with further options. */
   readonly again: (more: CommandOptions) => string;
 }
@@ -122,9 +124,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const findings = store.isExclusive ? await store.preflight() : [];
   const isSilent = record !== undefined && nowMs - record.changedAtMs > SILENCE_MAX_MS;
   const needsOperator = record !== undefined && (await isStopped(options, record));
-  const countedBefore = record?.nodeCount ?? checkpoint?.nodeCount ?? 1;
-  const nodeCount = options.nodeCount ?? countedBefore;
-  if (nodeCount > countedBefore) await assertFitFor({ store, overrides }, { namespace, nodeCount });
+  const nodeCountBefore = record?.nodeCount ?? checkpoint?.nodeCount ?? 1;
+  const nodeCount = options.nodeCount ?? nodeCountBefore;
+  if (nodeCount > nodeCountBefore) await assertFitFor({ store, overrides }, { namespace, nodeCount });
   const isSound =
     record?.phase === PHASES.open &&
     !needsOperator &&
@@ -153,6 +155,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     movedTo,
     needsOperator,
     nodeCount,
+    nodeCountBefore,
     again,
   };
 }
