@@ -23,7 +23,7 @@ class Resource {
   atMs: number | undefined;
   error: RequestError | undefined;
   asOfMs = Number.NEGATIVE_INFINITY;
-  /** By `performance.now()`, as those around it: the machine's clock may be set. */
+  /** By `performance.now()`, as `asOfMs` and the pause: the machine's clock may be set. */
   requestedAtMs = Number.NEGATIVE_INFINITY;
   readonly watchers = new Set<() => void>();
   #pausesUntilMs = 0;
