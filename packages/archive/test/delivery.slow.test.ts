@@ -77,16 +77,19 @@ test("a message on standard input makes the mail program try again when it can't
 test("procmail keeps a message that can't be stored, and gives it away when it is stored", async (ctx) => {
   if (!existsSync("/usr/bin/procmail")) ctx.skip("procmail is not installed");
   const { url, stop } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
-  const program = shellLine(process.execPath, CALLNUMBER_ARCHIVE, "import", "-", "--archive", archive);
   const rules = join(directory, "procmailrc");
-  // A program that fails ends in EXITCODE; HOST ends procmail without a delivery.
-  const recipe = [`MAILDIR=${directory}`, "DEFAULT=default", ":0 w", `| ${program} --coordinator ${url} --wait 1`];
-  await writeFile(rules, `${[...recipe, "EXITCODE=75", "HOST"].join("\n")}\n`);
-  const procmail = (input: string) => spawnSync("/usr/bin/procmail", [rules], { input }).status;
-  expect(procmail(FROM_ + LETTER)).toBe(0);
+  const procmail = async (input: string, ...options: readonly string[]) => {
+    const args = ["import", "-", "--archive", archive, "--coordinator", url, ...options];
+    const program = shellLine(process.execPath, CALLNUMBER_ARCHIVE, ...args);
+    // A program that fails ends in EXITCODE; HOST ends procmail without a delivery.
+    const recipe = [`MAILDIR=${directory}`, "DEFAULT=default", ":0 w", `| ${program}`, "EXITCODE=75", "HOST"];
+    await writeFile(rules, `${recipe.join("\n")}\n`);
+    return spawnSync("/usr/bin/procmail", [rules], { input }).status;
+  };
+  expect(await procmail(FROM_ + LETTER)).toBe(0);
   expect(rowsOf(archive)).toHaveLength(1);
   await stop();
-  expect(procmail(`${FROM_}${LETTER}more\n`)).toBe(75);
+  expect(await procmail(`${FROM_}${LETTER}more\n`, "--wait", "1")).toBe(75);
   expect(rowsOf(archive)).toHaveLength(1);
   expect(existsSync(join(directory, "default"))).toBe(false);
 });
