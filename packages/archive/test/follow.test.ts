@@ -1,8 +1,10 @@
 import { appendFileSync, chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { appendFile, chmod, copyFile, mkdir, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, inject, test } from "vitest";
+import { seededBelow } from "../../../test/faults/seeded-random.js";
 import { Follower } from "../src/sources/follow.js";
 import { readRange } from "../src/sources/read-range.js";
 import type { Problem, Range } from "../src/sources/source.js";
@@ -10,6 +12,7 @@ import { temporaryDirectory, tinyMbox } from "./importing.js";
 
 /** Longer than any test: the last message of an mbox stays pending. */
 const NEVER_MS = 3_600_000;
+const below = seededBelow(inject("seed"));
 const TINY = tinyMbox(9);
 const tiny = (number: number) => TINY.subarray(tinyMbox(number - 1).length, tinyMbox(number).length);
 
@@ -20,8 +23,8 @@ beforeEach(async () => {
   mbox = join(directory, "tiny.mbox");
 });
 
-/** Follows `path` until the test ends. */
-async function follow(path: string, settleMs = NEVER_MS) {
+/** Follows `path` until the test ends. `onRange` is called before a range is read. */
+async function follow(path: string, settleMs = NEVER_MS, onRange: (range: Range) => void = () => {}) {
   const subjects: string[] = [];
   const ranges: Range[] = [];
   const notes: string[] = [];
@@ -35,10 +38,13 @@ async function follow(path: string, settleMs = NEVER_MS) {
   const consumed = (async () => {
     for await (const range of follower.ranges(stopping.signal)) {
       ranges.push(range);
+      onRange(range);
+      const problems: Problem[] = [];
       for (const message of await readRange(range)) {
         if ("raw" in message) subjects.push(`${message.raw.toString().split("\n")[0]?.replace("Subject: ", "")}`);
-        else notes.push(message.reason);
+        else problems.push(message);
       }
+      follower.imported(range, problems);
     }
   })();
   const stop = async () => {
@@ -291,6 +297,55 @@ test.each([true, false])(
     expect(following.notes.join()).not.toContain("truncated");
   },
 );
+
+test("a mailbox that is rotated while its directory is read is not called deleted", async () => {
+  const [first, rotated, last] = ["a", "b", "c"].map((name) => join(directory, name)) as [string, string, string];
+  await writeFile(first, tiny(1));
+  await writeFile(rotated, "");
+  await writeFile(last, tiny(2));
+  await using following = await follow(directory, NEVER_MS, ({ path }) => {
+    if (path === first) renameSync(rotated, `${rotated}.1`);
+    // After its name was asked for, and before the next list of names.
+    if (path === last) writeFileSync(rotated, Buffer.concat([tiny(5), tiny(6)]));
+  });
+  await expect.poll(() => following.notes).toEqual(["caught up"]);
+  // Both in one round.
+  appendFileSync(last, tiny(4));
+  appendFileSync(first, tiny(3));
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "5"]);
+  expect(following.notes).toEqual(["caught up"]);
+});
+
+test("an mbox that is rotated while its new messages are imported is read on under its other name", async () => {
+  const many = tinyMbox(30);
+  await writeFile(mbox, many.subarray(0, tinyMbox(2).length));
+  await using following = await follow(mbox, NEVER_MS, () => {
+    if (following.ranges.length === 2) renameSync(mbox, `${mbox}.1`);
+  });
+  await expect.poll(() => following.subjects).toEqual(["1"]);
+  await appendFile(mbox, many.subarray(tinyMbox(2).length));
+  await expect.poll(() => following.ranges.length).toBeGreaterThan(2);
+  await appendFile(`${mbox}.1`, tinyMbox(31).subarray(many.length));
+  await expect.poll(() => following.subjects.at(-1)).toBe("30");
+  expect(following.notes).toEqual(["caught up"]);
+});
+
+test("no rotation, whenever it comes, is taken for a loss, nor for other content", async () => {
+  const ROTATION_COUNT = 150;
+  await writeFile(mbox, "");
+  await using following = await follow(mbox, 1);
+  let delivered = 0;
+  const deliver = () => appendFileSync(mbox, tinyMbox(delivered + 1).subarray(tinyMbox(delivered++).length));
+  for (let rotation = 1; rotation <= ROTATION_COUNT; rotation++) {
+    for (let count = below(3); count > 0; count--) deliver();
+    await sleep(below(20));
+    renameSync(mbox, `${mbox}-20261129-${rotation}`);
+    if (below(2) === 0) await sleep(below(3));
+    writeFileSync(mbox, "");
+  }
+  await expect.poll(() => new Set(following.subjects).size).toBe(delivered);
+  expect(following.notes).toEqual(["caught up"]);
+});
 
 test("mail that comes while an mbox can't be read is read as soon as it can", async (ctx) => {
   if (process.getuid?.() !== 0) ctx.skip("only root can become another user");

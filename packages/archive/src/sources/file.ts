@@ -2,8 +2,8 @@
  * The bytes of a file, and of one that gzip has compressed: there, a position is one in the unpacked stream, which can only be read from its
  * start. The scan does so once, and each process that imports once more, since its ranges come in order. Nothing is unpacked to the disk.
  */
-import { createReadStream, type Stats } from "node:fs";
-import { open } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { createGunzip } from "node:zlib";
 
 const CHUNK_BYTES = 256 * 1024;
@@ -31,21 +31,19 @@ export function identityOf(path: string, { dev, ino, birthtimeMs, size, mtimeMs 
   return isPacked(path) ? `${identity}:${size}:${mtimeMs}` : identity;
 }
 
-/** Yields the bytes from `start` to `end`, the last one included; of a compressed file all. @throws Error of the system, or as `unpackChecked`. */
-export function chunksOf(path: string, start: number, end: number): AsyncIterable<Buffer> {
-  if (isPacked(path)) return unpackChecked(path);
-  return createReadStream(path, { start, end, highWaterMark: CHUNK_BYTES });
+/**
+ * Yields the bytes from `start` to `end`, the last one included; of a compressed file all. `file` stays open.
+ * @throws Error of the system, or as `unpackChecked`.
+ */
+export function chunksOf(file: FileHandle, path: string, start: number, end: number): AsyncIterable<Buffer> {
+  if (isPacked(path)) return unpackChecked(file);
+  return file.createReadStream({ start, end, highWaterMark: CHUNK_BYTES, autoClose: false });
 }
 
 /** Reads up to `bytes` of a file that is not compressed. */
-export async function readAt(path: string, position: number, bytes: number): Promise<Buffer> {
-  const file = await open(path);
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(bytes), 0, bytes, position);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
+export async function readAt(file: FileHandle, position: number, bytes: number): Promise<Buffer> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(bytes), 0, bytes, position);
+  return buffer.subarray(0, bytesRead);
 }
 
 /** Reads the bytes from `start` to `end`; fewer when the file has become shorter, none when the path has another file now. */
@@ -69,14 +67,18 @@ export async function readBytes(path: string, identity: string, start: number, e
  * Yields the unpacked bytes. @throws Error when the file is cut, after all that comes before; or when it is damaged, before the first byte: wrong bytes
  * are no error for gzip until its check at the end, and what is stored stays.
  */
-async function* unpackChecked(path: string): AsyncGenerator<Buffer, void> {
-  const chunks = () => unpack(createReadStream(path, { highWaterMark: PACKED_CHUNK_BYTES }));
+async function* unpackChecked(file: FileHandle): AsyncGenerator<Buffer, void> {
+  const chunks = () => unpack(packedChunksOf(file));
   try {
     for await (const _ of chunks());
   } catch (error) {
     if (!(error instanceof CutError)) throw error;
   }
   yield* chunks();
+}
+
+function packedChunksOf(file: FileHandle): AsyncIterable<Buffer> {
+  return file.createReadStream({ start: 0, highWaterMark: PACKED_CHUNK_BYTES, autoClose: false });
 }
 
 class CutError extends Error {
@@ -132,7 +134,7 @@ async function* unpackedBytes(path: string, identity: string): AsyncGenerator<Bu
   const file = await open(path);
   try {
     if (identityOf(path, await file.stat()) !== identity) return;
-    yield* unpack(file.createReadStream({ highWaterMark: PACKED_CHUNK_BYTES, autoClose: false }));
+    yield* unpack(packedChunksOf(file));
   } finally {
     await file.close();
   }

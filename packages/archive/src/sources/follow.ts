@@ -8,7 +8,7 @@
  * A rotation makes several files of one mailbox: `lists`, `lists.1`, `lists.2.gz`. In the archive, all of them are `lists`: a message keeps its place
  * there, wherever the rotation moves or copies it. So what may have changed is read again from its start, and what is stored is found.
  */
-import { realpath } from "node:fs/promises";
+import { type FileHandle, open, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { identityOf, isPacked, readAt, readBytes, unpackedPath } from "./file.js";
@@ -34,8 +34,11 @@ const DEFAULT_POLL_INTERVAL_MS = 1000;
 const ROTATED = /^(.+?)(?:\.\d+|-\d{8,}(?:-\d+)?|-\d{4}-\d{2}-\d{2})(?:\.(?:gz|bz2|xz|zst))?$/;
 /** A separator line, or enough of it. */
 const BEGIN_BYTES_MAX = 200;
-/** A rotation is at its end, and the message it has moved can be found. */
+/** A rotation is at its end, and what it has moved can be found. */
 const ROTATION_MS = 3000;
+const GONE = "was deleted, or moved to another directory";
+const LOST =
+  "was deleted, moved to another directory or overwritten before its last message was complete: import it, if it still exists";
 
 export interface FollowSettings {
   /** How long an mbox must be unchanged before its last message counts as complete. */
@@ -52,6 +55,7 @@ export interface FollowListener extends Pick<PlanListener, "onSourceScanned"> {
 
 /** An mbox as it was seen last. */
 interface Mbox {
+  readonly identity: string;
   path: string;
   /** The mailbox that it is, or was before a rotation. */
   source: string;
@@ -85,8 +89,8 @@ const UNREAD = {
   mustReread: false,
 };
 
-/** A message that was not complete when its file was gone: it may be in another file of the mailbox. */
-interface Missing extends Pick<Mbox, "path" | "source" | "position" | "begin"> {
+/** An mbox that was gone, or the message that was not complete in it: a rotation may give it another name, or copy it to another file. */
+interface Missing extends Pick<Mbox, "path" | "source" | "position" | "begin" | "isPending"> {
   readonly sinceMs: number;
 }
 
@@ -227,50 +231,60 @@ export class Follower {
     if (this.#seen.has(identity)) return;
     this.#seen.add(identity);
     const { size: bytes, mtimeMs } = stats;
-    const mbox: Mbox = this.#mboxes.get(identity) ?? { path, source, bytes, signature: "", changedAtMs: 0, ...UNREAD };
+    const first = { identity, path, source, bytes, signature: "", changedAtMs: 0, ...UNREAD };
+    const mbox: Mbox = this.#mboxes.get(identity) ?? first;
     this.#mboxes.set(identity, mbox);
     const signature = `${path} ${bytes} ${mtimeMs}`;
     const isChanged = signature !== mbox.signature;
     if (isChanged) Object.assign(mbox, { path, source, bytes, signature, changedAtMs: performance.now() });
     const isSettled = performance.now() - mbox.changedAtMs >= this.#settings.settleMs;
     if (!isChanged && !mbox.mustReread && (!mbox.isPending || !isSettled || mbox.wasSettled)) return;
+    let file: FileHandle | undefined;
     try {
-      if (bytes < mbox.position || !(await beginsAt(path, mbox.position, mbox.begin))) {
+      file = await open(path);
+      // A rotation may have just moved it; the next round finds it.
+      if (identityOf(path, await file.stat()) !== identity) {
+        mbox.signature = "";
+        return;
+      }
+      const begin = await readAt(file, mbox.position, mbox.begin.length);
+      if (bytes < mbox.position || !begin.equals(mbox.begin)) {
         if (mbox.isPending) this.#missing.push({ ...mbox, sinceMs: performance.now() });
         this.#listener.onNote(`${path} was truncated or rewritten: it is read from its start`);
         Object.assign(mbox, UNREAD);
       } else if (mbox.mustReread) {
         Object.assign(mbox, UNREAD);
       }
-      yield* this.#rangesOfMbox(mbox, identity, isSettled);
+      yield* this.#rangesOfMbox(file, mbox, isSettled);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // A rotation has just moved it.
-      if (code === "ENOENT") return;
       // What the system refuses today, it may permit later.
       if (code !== undefined) mbox.signature = "";
+      if (code === "ENOENT") return;
       // Gzip may still be at work.
       mbox.mustReread = isPacked(path) && performance.now() - mbox.changedAtMs < ROTATION_MS;
       if (!mbox.mustReread) throw error;
+    } finally {
+      await file?.close();
     }
   }
 
-  async *#rangesOfMbox(mbox: Mbox, identity: string, isSettled: boolean): AsyncGenerator<Range, void> {
-    const { path, source, bytes } = mbox;
+  async *#rangesOfMbox(file: FileHandle, mbox: Mbox, isSettled: boolean): AsyncGenerator<Range, void> {
+    const { path, source, identity, bytes } = mbox;
     const scan: Scan = { ...newScan(), position: mbox.position, messages: mbox.messages, form: { ...mbox.form } };
-    const parts = isPacked(path) ? scanMbox(mbox, scan) : this.#newParts(mbox, scan, isSettled);
+    const parts = isPacked(path) ? scanMbox({ ...mbox, file }, scan) : this.#newParts(file, mbox, scan, isSettled);
     yield* toRanges({ kind: "mbox", path, source, identity }, parts, this.#rangeSize);
     const notices = mbox.isPending ? [...scan.notices, "its last message is pending"] : scan.notices;
     this.#listener.onSourceScanned({ kind: "mbox", path, bytes, messages: scan.messages, notices });
   }
 
-  async *#newParts(mbox: Mbox, scan: Scan, isSettled: boolean): AsyncGenerator<MboxItem[], void> {
+  async *#newParts(file: FileHandle, mbox: Mbox, scan: Scan, isSettled: boolean): AsyncGenerator<MboxItem[], void> {
     // What a rotation has cut in the middle of a line has no rest.
     const isGrowing = mbox.path === mbox.source || !isSettled;
     let last: MboxItem | undefined;
     mbox.isPending = false;
     mbox.wasSettled = isSettled;
-    for await (const parts of scanMbox(mbox, scan, isGrowing)) {
+    for await (const parts of scanMbox({ ...mbox, file }, scan, isGrowing)) {
       const whole: MboxItem[] = last === undefined ? parts : [last, ...parts];
       last = whole.pop();
       yield whole.filter((part) => this.#isNew(mbox, part));
@@ -285,7 +299,7 @@ export class Follower {
     mbox.position = last.offset;
     mbox.messages = Math.max(last.number - 1, 0);
     mbox.form = scan.form;
-    mbox.begin = await readAt(mbox.path, last.offset, BEGIN_BYTES_MAX);
+    mbox.begin = await readAt(file, last.offset, BEGIN_BYTES_MAX);
     mbox.yieldedEnd = isYielded ? last.contentEnd : undefined;
     mbox.isPending = !isYielded;
     if (isNew && isYielded) yield [last];
@@ -306,26 +320,22 @@ export class Follower {
     for (const [identity, mbox] of this.#mboxes) {
       if (this.#seen.has(identity)) continue;
       this.#mboxes.delete(identity);
-      const isLast = ![...this.#mboxes.values()].some(({ source }) => source === mbox.source);
-      if (mbox.isPending) this.#missing.push({ ...mbox, sinceMs: performance.now() });
-      else if (isLast) this.#listener.onNote(`${mbox.path} was deleted, or moved to another directory`);
+      this.#missing.push({ ...mbox, sinceMs: performance.now() });
     }
     const missing = this.#missing;
     this.#missing = [];
     for (const message of missing) {
       if (await this.#isFound(message)) continue;
       if (performance.now() - message.sinceMs < ROTATION_MS) this.#missing.push(message);
-      else {
-        const how = "was deleted, moved to another directory or overwritten before its last message was complete";
-        this.#listener.onNote(`${message.path} ${how}: import it, if it still exists`);
-      }
+      else this.#listener.onNote(`${message.path} ${message.isPending ? LOST : GONE}`);
     }
   }
 
-  /** Whether another file of the mailbox has the message. */
-  async #isFound({ source, position, begin }: Missing): Promise<boolean> {
+  /** Whether another file of the mailbox has the message, or is there at all if none is missing. */
+  async #isFound({ source, position, begin, isPending }: Missing): Promise<boolean> {
     for (const [identity, mbox] of this.#mboxes) {
       if (mbox.source !== source) continue;
+      if (!isPending) return true;
       const end = position + begin.length;
       const bytes = await readBytes(mbox.path, identity, position, end).catch(() => Buffer.alloc(0));
       if (bytes.equals(begin)) return true;
@@ -336,8 +346,4 @@ export class Follower {
 
 function placeOf({ source, byteOffset }: Pick<Problem, "source" | "byteOffset">): string {
   return `${source}\0${byteOffset}`;
-}
-
-async function beginsAt(path: string, position: number, begin: Buffer): Promise<boolean> {
-  return (await readAt(path, position, begin.length)).equals(begin);
 }

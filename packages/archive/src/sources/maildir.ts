@@ -75,7 +75,14 @@ export async function listLetters(path: string, names: readonly string[]): Promi
 
 /** Whether a file begins with a separator, as an mbox does. */
 export async function isSeparated(path: string): Promise<boolean> {
-  return startsWithFrom(await readAt(path, 0, SEPARATOR_BYTES_MIN).catch(() => Buffer.alloc(0)));
+  const file = await open(path).catch(() => undefined);
+  try {
+    return file !== undefined && startsWithFrom(await readAt(file, 0, SEPARATOR_BYTES_MIN));
+  } catch {
+    return false;
+  } finally {
+    await file?.close();
+  }
 }
 
 const byNumber = new Intl.Collator("en", { numeric: true }).compare;

@@ -3,7 +3,7 @@
  * ranges of positions, and give each message a key that stays the same when it is imported again.
  */
 import type { Stats } from "node:fs";
-import { readdir, realpath, stat } from "node:fs/promises";
+import { type FileHandle, open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveError } from "../errors.js";
 import { chunksOf, identityOf, isPacked, unpackedPath } from "./file.js";
@@ -215,7 +215,7 @@ export async function* planRanges(sources: readonly MailSource[], listener: Plan
     }
     const scan = newScan();
     try {
-      yield* toRanges(source, source.kind === "mbox" ? scanMbox(source, scan) : scanMaildir(source, scan), rangeSize);
+      yield* toRanges(source, source.kind === "mbox" ? scanPath(source, scan) : scanMaildir(source, scan), rangeSize);
     } catch (error) {
       const place = { source: path, number: scan.messages + 1, byteOffset: scan.position };
       const reason = `the source can't be read on from here: ${(error as Error).message}`;
@@ -283,17 +283,19 @@ export function newScan(): Scan {
   return { messages: 0, position: 0, readEnd: 0, form: { hasLengths: true }, notices: [] };
 }
 
-type MboxPlace = { readonly path: string; readonly bytes: number };
+/** `file`: open to be read, since another one may have its path at any time. */
+type MboxPlace = { readonly file: FileHandle; readonly path: string; readonly bytes: number };
 
 /**
  * Reads from `scan.position` to the end as it is then: a file may grow; one that is followed, to `bytes`. @throws Error for a
  * foreign format, and if the file became shorter, since its last message is cut.
  */
-async function* readChunks({ path, bytes }: MboxPlace, scan: Scan, isGrowing: boolean): AsyncGenerator<Buffer, void> {
+async function* readChunks(place: MboxPlace, scan: Scan, isGrowing: boolean): AsyncGenerator<Buffer, void> {
+  const { file, path, bytes } = place;
   scan.readEnd = scan.position;
   if (isGrowing && scan.position >= bytes) return;
   const end = isGrowing ? bytes - 1 : Number.POSITIVE_INFINITY;
-  for await (const chunk of chunksOf(path, scan.position, end)) {
+  for await (const chunk of chunksOf(file, path, scan.position, end)) {
     const foreign = scan.readEnd === 0 ? foreignFormat(chunk) : undefined;
     if (foreign !== undefined) throw new Error(foreign);
     scan.readEnd += chunk.length;
@@ -321,6 +323,15 @@ export async function* scanMbox(source: MboxPlace, scan: Scan, isGrowing = false
     yield items;
   }
   if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "has nothing but blank lines");
+}
+
+async function* scanPath(source: { path: string; bytes: number }, scan: Scan): AsyncGenerator<MboxItem[], void> {
+  const file = await open(source.path);
+  try {
+    yield* scanMbox({ ...source, file }, scan);
+  } finally {
+    await file.close();
+  }
 }
 
 function* scanMaildir({ messages, notices }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem[]> {
