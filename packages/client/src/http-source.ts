@@ -61,6 +61,8 @@ export function httpSource(
     const headers = {
       "content-type": "application/json",
       accept: "application/json",
+      // A response this short is read at once, not unpacked in another thread.
+      "accept-encoding": "identity",
       ...authorizationOf(await (typeof token === "function" ? token() : token)),
     };
     const common: RequestInit = { redirect: "manual", signal: signal ?? null };

@@ -146,7 +146,7 @@ export class LeaseBuffer {
       if (missing < fewestMissing) {
         fewestMissing = missing;
         deadlineMs = performance.now() + this.#settings.waitTimeoutMs;
-      }
+      } else if (performance.now() >= deadlineMs) throw this.#waitTimeoutError();
       const waitMs = Math.max(deadlineMs - performance.now(), 0);
       const arrived = this.#waiters.wait(missing, waitMs, () => this.#waitTimeoutError());
       // Only now: the waiters decide how large the request is.

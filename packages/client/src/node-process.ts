@@ -9,12 +9,19 @@ import { startupSnapshot } from "node:v8";
 export const timers = { clearTimeout, setImmediate, setTimeout };
 
 /**
- * Calls `end` after `limitMs`, and after what has arrived by then was read: a process that had no time comes to its timers before its sockets,
- * and would give up a response that is there. Returns a function that calls it off.
+ * Calls `end` after `limitMs`. A process that had no time comes to its timers late, and before its sockets: it would give up what has arrived, or
+ * what it has not even sent. So the end comes as much later as the timer was late, at most as long again, and after a turn that reads. Returns
+ * a function that calls it off.
  */
 export function limitTime(end: () => void, limitMs: number): () => void {
   let isOff = false;
-  const timer = timers.setTimeout(() => timers.setImmediate(() => isOff || end()), limitMs);
+  const dueMs = performance.now() + limitMs;
+  const read = () => timers.setImmediate(() => isOff || end());
+  let timer = timers.setTimeout(() => {
+    const lateMs = performance.now() - dueMs;
+    if (lateMs < 1) read();
+    else timer = timers.setTimeout(read, Math.min(lateMs, limitMs));
+  }, limitMs);
   return () => {
     isOff = true;
     timers.clearTimeout(timer);

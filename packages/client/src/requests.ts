@@ -25,10 +25,7 @@ export function requestTimeout(
   return Math.min(grownMs, Math.max(requestTimeoutMs, waitTimeoutMs));
 }
 
-/**
- * Sends one request with a time limit, also for a source that ignores the signal. The limit begins again when its end comes half of it too
- * late or more: then this process had no time, and a coordinator on the same machine had none, either.
- */
+/** Sends one request with a time limit, also for a source that ignores the signal. */
 export async function withTimeout<T>(
   send: (options: CallOptions) => Promise<T>,
   timeoutMs: number,
@@ -36,15 +33,7 @@ export async function withTimeout<T>(
 ): Promise<T> {
   const { signal } = controller;
   const message = `the coordinator did not answer within ${timeoutMs / 1000} s`;
-  let callOff: (() => void) | undefined;
-  const limit = () => {
-    const lateMs = performance.now() + 1.5 * timeoutMs;
-    callOff = limitTime(() => {
-      if (performance.now() >= lateMs) limit();
-      else controller.abort(new ClientError("coordinator_unreachable", message));
-    }, timeoutMs);
-  };
-  limit();
+  const callOff = limitTime(() => controller.abort(new ClientError("coordinator_unreachable", message)), timeoutMs);
   try {
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
@@ -52,7 +41,7 @@ export async function withTimeout<T>(
     // In a microtask of its own: foreign code never runs in the middle of a step of the buffer.
     return await Promise.race([Promise.resolve().then(() => send({ signal })), aborted]);
   } finally {
-    callOff?.();
+    callOff();
   }
 }
 

@@ -1,6 +1,6 @@
 /** The callers that wait for runs, and how many runs each of them misses. */
 import type { ClientError } from "./client-error.js";
-import { timers } from "./node-process.js";
+import { limitTime } from "./node-process.js";
 
 interface Waiter {
   readonly runCount: number;
@@ -20,17 +20,17 @@ export class Waiters {
 
   /** Waits for `resolveAll`, at most `waitMs`. @throws ClientError that of `rejectAll`; after `waitMs` what `timeoutError` returns. */
   async wait(runCount: number, waitMs: number, timeoutError: () => ClientError): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    let waiter: Waiter | undefined;
+    let waiter!: Waiter;
+    let callOff!: () => void;
     try {
       await new Promise<void>((resolve, reject) => {
         waiter = { runCount, resolve, reject };
         this.#waiters.add(waiter);
-        timer = timers.setTimeout(() => reject(timeoutError()), waitMs);
+        callOff = limitTime(() => reject(timeoutError()), waitMs);
       });
     } finally {
-      timers.clearTimeout(timer);
-      if (waiter) this.#waiters.delete(waiter);
+      callOff();
+      this.#waiters.delete(waiter);
     }
   }
 

@@ -72,27 +72,30 @@ const RESPONDING = `
   });
 `;
 
-test("a response that has arrived is read before its time limit ends, in a process that had no time for it", async () => {
-  const hasResponded = new Int32Array(new SharedArrayBuffer(4));
-  const worker = new Worker(RESPONDING, { eval: true, workerData: hasResponded });
-  onTestFinished(() => void worker.terminate());
-  await once(worker, "online");
-  let isRequested = () => {};
-  const requested = new Promise<void>((resolve) => (isRequested = resolve));
-  const source = new ScriptedSource().always(async (lease) => {
-    const response = once(worker, "message");
-    worker.postMessage("a request");
-    isRequested();
-    await response;
-    return lease;
-  });
-  const client = createClient({ source, holder: { name: "test" }, requestTimeoutMs: 200 });
-  const beganMs = performance.now();
-  const number = client.next();
-  await requested;
-  Atomics.wait(hasResponded, 0, 0, 60_000);
-  while (performance.now() - beganMs < 220) {}
-  expect(await number).toHaveLength(8);
-  expect(source.requests).toHaveLength(1);
-  await client.close();
-});
+test.each([{ requestTimeoutMs: 200 }, { waitTimeoutMs: 200 }])(
+  "a response that has arrived is read before %o ends, in a process that had no time for it",
+  async (limit) => {
+    const hasResponded = new Int32Array(new SharedArrayBuffer(4));
+    const worker = new Worker(RESPONDING, { eval: true, workerData: hasResponded });
+    onTestFinished(() => void worker.terminate());
+    await once(worker, "online");
+    let isRequested = () => {};
+    const requested = new Promise<void>((resolve) => (isRequested = resolve));
+    const source = new ScriptedSource().always(async (lease) => {
+      const response = once(worker, "message");
+      worker.postMessage("a request");
+      isRequested();
+      await response;
+      return lease;
+    });
+    const client = createClient({ source, holder: { name: "test" }, ...limit });
+    const beganMs = performance.now();
+    const number = client.next();
+    await requested;
+    Atomics.wait(hasResponded, 0, 0, 60_000);
+    while (performance.now() - beganMs < 220) {}
+    expect(await number).toHaveLength(8);
+    expect(source.requests).toHaveLength(1);
+    await client.close();
+  },
+);
