@@ -29,7 +29,7 @@ import { Waiters } from "./waiters.js";
 /** After so long without a response a client without a hook for it warns. */
 const WARNING_AFTER_MS = 2_000;
 const NO_RESPONSE = "the coordinator has not answered yet";
-/** How long a close waits for the response to a lease request in flight. */
+/** How long a close waits for the response to a lease request in flight, and then for those to its reports. */
 const CLOSE_GRACE_MS = 1_000;
 /**
  * A caller that only awaits buffered numbers would block the event loop, and with it the response to a refill, until the last run is used up.
@@ -53,7 +53,8 @@ export class LeaseBuffer {
   /** Lowest first. A run leaves it once and never comes back. */
   #stock: HeldRun[] = [];
   readonly #waiters = new Waiters();
-  readonly #reports = new Set<Promise<void>>();
+  /** In flight. */
+  readonly #reports = new Map<AbortController, Promise<void>>();
 
   #isRequesting = false;
   /** Settles when no request is in flight and none will be retried. */
@@ -122,8 +123,7 @@ export class LeaseBuffer {
     if (this.#isRequesting || this.#endedBy) return;
     this.#isRequesting = true;
     this.#lastFailure = undefined;
-    const timer = timers.setTimeout(() => this.#warn(), WARNING_AFTER_MS);
-    timer.unref();
+    const timer = timers.setTimeout(() => this.#warn(), WARNING_AFTER_MS).unref();
     this.#requested = this.#requestUntilLeased(neededRunCount).finally(() => timers.clearTimeout(timer));
   }
 
@@ -187,11 +187,17 @@ export class LeaseBuffer {
     for (const { lease, run } of this.#stock) if (run === lease.firstRun) this.#reportUnused(lease);
     this.#stock = [];
     // A lease of this moment would stay open in the ledger forever: its response is worth a short wait.
-    const callOff = limitTime(() => this.#abort.abort(), CLOSE_GRACE_MS);
-    await this.#requested;
-    callOff();
+    await this.#atMostGrace(this.#requested);
     this.#reportSpent();
-    await Promise.all(this.#reports);
+    await this.#atMostGrace(Promise.all(this.#reports.values()));
+  }
+
+  async #atMostGrace(answered: Promise<unknown>): Promise<void> {
+    const callOff = limitTime(() => {
+      for (const request of [this.#abort, ...this.#reports.keys()]) request.abort(this.#endedBy);
+    }, CLOSE_GRACE_MS);
+    await answered;
+    callOff();
   }
 
   async #requestUntilLeased(neededRunCount: number): Promise<void> {
@@ -269,13 +275,13 @@ export class LeaseBuffer {
 
   /** A pause in the background does not keep a process alive; callers that wait do. */
   async #pause(delayMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
-      this.#endPause = resolve;
-      timer = timers.setTimeout(resolve, delayMs);
-      timer.unref();
+      const timer = timers.setTimeout(resolve, delayMs).unref();
+      this.#endPause = () => {
+        timers.clearTimeout(timer);
+        resolve();
+      };
     });
-    timers.clearTimeout(timer);
     this.#endPause = undefined;
   }
 
@@ -293,10 +299,11 @@ export class LeaseBuffer {
   #report({ run, ...report }: RunReport): void {
     const { source, namespace, requestTimeoutMs } = this.#settings;
     const send = (options: CallOptions) => source.report(namespace, run, report, options);
-    const sent = withTimeout(send, requestTimeoutMs)
+    const abort = new AbortController();
+    const sent = withTimeout(send, requestTimeoutMs, abort)
       .catch((error) => this.#call("onReportFailed", asClientError(error)))
-      .then(() => void this.#reports.delete(sent));
-    this.#reports.add(sent);
+      .then(() => void this.#reports.delete(abort));
+    this.#reports.set(abort, sent);
   }
 
   #waitTimeoutError(): ClientError {

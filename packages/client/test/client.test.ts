@@ -413,6 +413,23 @@ test("close() does not wait for a response that does not come", async () => {
   await closed;
 });
 
+test("close() waits a second for the response to its report, and calls the hook if there is none", async () => {
+  holdTimers();
+  const onReportFailed = vi.fn();
+  const source = new ScriptedSource();
+  source.report = async () => void (await never());
+  const client = clientOn(source, { requestTimeoutMs: 1_900, hooks: { onReportFailed } });
+  await client.next();
+  const isClosed = vi.fn();
+  void client.close().then(isClosed);
+  await vi.advanceTimersByTimeAsync(900);
+  expect(isClosed).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(100);
+  for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
+  expect(isClosed).toHaveBeenCalled();
+  expect(onReportFailed).toHaveBeenCalledExactlyOnceWith(code("client_closed"));
+});
+
 test("a source that calls back in the middle of a close gets no number", async () => {
   const source = new ScriptedSource();
   const outcomes: unknown[] = [];
