@@ -367,6 +367,61 @@ test("mail that comes while an mbox can't be read is read as soon as it can", as
   expect(following.follower.unsolved).toEqual([]);
 });
 
+test("a range that could not be read is read when its mbox can be, also if opening that failed meanwhile", async (ctx) => {
+  if (process.getuid?.() !== 0) ctx.skip("only root can become another user");
+  await chmod(directory, 0o755);
+  await writeFile(mbox, TINY);
+  await using following = await follow(mbox, NEVER_MS, () => {
+    if (following.ranges.length > 1) return;
+    chmodSync(mbox, 0);
+    process.seteuid?.(65_534);
+  });
+  try {
+    await expect.poll(() => following.notes.join()).toContain("EACCES");
+  } finally {
+    process.seteuid?.(0);
+  }
+  await chmod(mbox, 0o600);
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "3", "4", "5", "6", "7", "8"]);
+  expect(following.follower.unsolved).toEqual([]);
+});
+
+test("an mbox of a directory keeps its name through a rotation that makes no new file", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(3).length));
+  await using following = await follow(directory, NEVER_MS, () => {
+    if (following.ranges.length === 1) renameSync(mbox, `${mbox}.1`);
+  });
+  await expect.poll(() => following.subjects).toEqual(["1", "2"]);
+  await appendFile(`${mbox}.1`, tiny(4));
+  await expect.poll(() => following.subjects).toEqual(["1", "2", "3"]);
+  const found = following.ranges.map((range) => range.kind === "mbox" && [range.path, range.source]);
+  expect(found).toEqual([
+    [mbox, mbox],
+    [`${mbox}.1`, mbox],
+    [`${mbox}.1`, mbox],
+  ]);
+});
+
+test("messages that can't be read are named in one line, when no rotation explains it", async () => {
+  await writeFile(mbox, TINY.subarray(0, tinyMbox(4).length));
+  await using following = await follow(mbox, NEVER_MS, () => renameSync(mbox, join(directory, "elsewhere")));
+  const reason = /^.*tiny.mbox, message 1 and 2 more: it can't be read: ENOENT/;
+  await expect.poll(() => following.notes.filter((note) => reason.test(note))).toHaveLength(1);
+  // Deleted, and not read to its end.
+  await expect.poll(() => following.notes).toHaveLength(3);
+  expect(following.follower.unsolved).toHaveLength(3);
+});
+
+test("a deletion is named at the end, if not before", async () => {
+  await writeFile(mbox, "");
+  const following = await follow(mbox);
+  await expect.poll(() => following.notes).toEqual(["caught up"]);
+  await rm(mbox);
+  await sleep(100);
+  await following[Symbol.asyncDispose]();
+  expect(following.notes).toEqual(["caught up", `${mbox} was deleted, or moved to another directory`]);
+});
+
 test("a maildir names the maildirs inside, also those that come later", async () => {
   const maildir = join(directory, "maildir");
   for (const name of ["new", "cur", ".Sent/new", ".Sent/cur"]) await mkdir(join(maildir, name), { recursive: true });

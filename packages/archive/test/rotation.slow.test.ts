@@ -1,7 +1,7 @@
 /** `--follow` and the real logrotate: each delivered message is stored once, whatever the rotation does, and however often the importer is killed. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { appendFile, readdir, writeFile } from "node:fs/promises";
+import { appendFile, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -85,6 +85,31 @@ test.for([
   expectEachOnce(archive, count());
   expect(stderr).not.toContain("was deleted");
   if (!options?.includes("copytruncate")) expect(stderr).not.toContain("truncated");
+});
+
+test("nothing is said of messages that could not be read where a rotation had just moved them", async () => {
+  const directory = await temporaryDirectory();
+  const [mbox, archive] = ["lists", "archive.db"].map((name) => join(directory, name)) as [string, string];
+  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
+  await writeFile(mbox, tinyMbox(40));
+  const args = ["--archive", archive, "--coordinator", url, "--processes", "2", "--follow", "--settle", "1"];
+  const importer = startImporter(mbox, ...args);
+  await untilStored(archive, 40);
+  const workers = importer.workerPids;
+  expect(workers).toHaveLength(2);
+  for (const pid of workers) process.kill(pid, "SIGSTOP");
+  await appendFile(mbox, tinyMbox(60).subarray(tinyMbox(40).length));
+  // The importer looks once a second.
+  await sleep(1500);
+  await rename(mbox, `${mbox}.1`);
+  await sleep(1500);
+  for (const pid of workers) process.kill(pid, "SIGCONT");
+  await untilStored(archive, 60);
+  process.kill(importer.pid, "SIGTERM");
+  const { status, summary, stderr } = await importer.ended;
+  expect([status, summary?.messages.notStored]).toEqual([0, 0]);
+  expectEachOnce(archive, 60);
+  expect(stderr).not.toContain("can't be read");
 });
 
 test(`each message is stored once through ${KILL_COUNT} kills of the importer and rotations that compress`, async (ctx) => {

@@ -106,7 +106,7 @@ export async function importMail(
         add(summary.relations, relations);
         for (const problem of problems) {
           if (follower === undefined || problem.stored) addProblem(problem);
-          else onNote(noteOf(problem));
+          else if (problem.isTransient !== true) onNote(noteOf(problem));
         }
         follower?.imported(range, problems);
         for (const message of stored) listener.onNumbered(message);

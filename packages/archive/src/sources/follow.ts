@@ -16,7 +16,6 @@ import { FollowedLetters, FollowedMaildir, Listing, statOf } from "./follow-dire
 import { isLetter, isMaildir } from "./maildir.js";
 import type { MboxForm } from "./mbox.js";
 import {
-  type MaildirItem,
   type MboxItem,
   mayBeMbox,
   newScan,
@@ -28,14 +27,13 @@ import {
   scanMbox,
   toRanges,
 } from "./source.js";
+import { ROTATION_MS, UnsolvedProblems } from "./unsolved.js";
 
 const DEFAULT_POLL_INTERVAL_MS = 1000;
 /** The names that logrotate gives to an mbox: `lists.1`, `lists-20261125`, `lists-2026-11-25.gz`. */
 const ROTATED = /^(.+?)(?:\.\d+|-\d{8,}(?:-\d+)?|-\d{4}-\d{2}-\d{2})(?:\.(?:gz|bz2|xz|zst))?$/;
 /** A separator line, or enough of it. */
 const BEGIN_BYTES_MAX = 200;
-/** A rotation is at its end, and what it has moved can be found. */
-const ROTATION_MS = 3000;
 const GONE = "was deleted, or moved to another directory";
 const LOST =
   "was deleted, moved to another directory or overwritten before its last message was complete: import it, if it still exists";
@@ -107,8 +105,7 @@ export class Follower {
   readonly #maildirs = new Map<string, FollowedMaildir>();
   readonly #letters = new Map<string, FollowedLetters>();
   readonly #listings = new Map<string, Listing>();
-  /** By place: what could not be read so far. Each is reported once. */
-  readonly #unsolved = new Map<string, Problem>();
+  readonly #unsolved = new UnsolvedProblems();
   #missing: Missing[] = [];
   /** Of this round, by identity: a file with two names is read once. */
   #seen = new Set<string>();
@@ -121,49 +118,48 @@ export class Follower {
 
   /** What could not be stored in the end. */
   get unsolved(): readonly Problem[] {
-    return [...this.#unsolved.values()];
+    return this.#unsolved.all;
   }
 
   /** Yields the ranges of what is there, then of what arrives, until `signal` is aborted. */
   async *ranges(signal: AbortSignal): AsyncGenerator<Range, void> {
     const { pollIntervalMs = DEFAULT_POLL_INTERVAL_MS } = this.#settings;
-    for (let isFirst = true; !signal.aborted; isFirst = false) {
-      this.#seen = new Set();
-      const gone: string[] = [];
-      for (const given of this.#given) {
-        const path = await realpath(given).catch(() => undefined);
-        if (path !== undefined) this.#paths.add(path);
-        else if (isFirst) this.#listener.onNote(`${given} is not there: waits for it`);
-        // It may have been rotated away, and its older files be there.
-        const directory = path === undefined ? await realpath(dirname(given)).catch(() => undefined) : undefined;
-        if (directory !== undefined) gone.push(join(directory, basename(given)));
+    try {
+      for (let isFirst = true; !signal.aborted; isFirst = false) {
+        this.#seen = new Set();
+        const gone: string[] = [];
+        for (const given of this.#given) {
+          const path = await realpath(given).catch(() => undefined);
+          if (path !== undefined) this.#paths.add(path);
+          else if (isFirst) this.#listener.onNote(`${given} is not there: waits for it`);
+          // It may have been rotated away, and its older files be there.
+          const directory = path === undefined ? await realpath(dirname(given)).catch(() => undefined) : undefined;
+          if (directory !== undefined) gone.push(join(directory, basename(given)));
+        }
+        for (const path of new Set([...this.#paths, ...gone])) {
+          yield* this.#orFailure(path, this.#changesIn(path), `all of ${path}`);
+        }
+        await this.#nameMissing();
+        for (const note of this.#unsolved.nameTransient()) this.#listener.onNote(note);
+        if (isFirst) this.#listener.onCaughtUp();
+        await pause(pollIntervalMs, undefined, { signal }).catch(() => {});
       }
-      for (const path of new Set([...this.#paths, ...gone])) {
-        yield* this.#orFailure(path, this.#changesIn(path), `all of ${path}`);
-      }
-      await this.#nameMissing();
-      if (isFirst) this.#listener.onCaughtUp();
-      await pause(pollIntervalMs, undefined, { signal }).catch(() => {});
+    } finally {
+      for (const missing of this.#missing) this.#nameLost(missing);
     }
   }
 
   /** Takes note of what could not be read of a range, and plans it again: its file may have been moved or truncated meanwhile. */
   imported(range: Range, problems: readonly Problem[]): void {
-    const failed = new Map(problems.filter(({ stored }) => !stored).map((problem) => [placeOf(problem), problem]));
-    for (const item of range.items) {
-      const isPart = range.kind === "mbox";
-      const source = isPart ? range.source : `${range.path}/${(item as MaildirItem).unique}`;
-      const place = placeOf({ source, byteOffset: isPart ? (item as MboxItem).offset : 0 });
-      const problem = failed.get(place);
-      if (problem === undefined) this.#unsolved.delete(place);
-      else this.#unsolved.set(place, problem);
-    }
+    this.#unsolved.imported(range, problems);
     if (!problems.some(({ isTransient }) => isTransient === true)) return;
     if (range.kind === "maildir") {
       (this.#maildirs.get(range.path) ?? this.#letters.get(range.path))?.forget(range.items);
     } else if (range.kind === "mbox") {
       // It may be in another file by now.
-      for (const mbox of this.#mboxes.values()) if (mbox.source === range.source) mbox.mustReread = true;
+      for (const mbox of this.#mboxes.values()) {
+        if (mbox.source === range.source || mbox.identity === range.identity) mbox.mustReread = true;
+      }
     }
   }
 
@@ -171,13 +167,13 @@ export class Follower {
   async *#orFailure(path: string, ranges: AsyncGenerator<Range, void>, key = path): AsyncGenerator<Range, void> {
     try {
       yield* ranges;
-      this.#unsolved.delete(key);
+      this.#unsolved.remove(key);
     } catch (error) {
       this.#maildirs.delete(path);
       this.#listings.delete(path);
       const { message: reason } = error as Error;
-      const isKnown = this.#unsolved.get(key)?.reason === reason;
-      this.#unsolved.set(key, { source: path, number: 0, byteOffset: 0, reason, stored: false });
+      const isKnown = this.#unsolved.reasonAt(key) === reason;
+      this.#unsolved.add(key, { source: path, number: 0, byteOffset: 0, reason, stored: false });
       if (!isKnown) this.#listener.onNote(`${path}: ${reason}`);
     }
   }
@@ -194,7 +190,9 @@ export class Follower {
       yield* maildir.changes(this.#rangeSize);
     } else {
       const names = (await this.#listing(path).names()).filter(mayBeMbox);
-      const all = new Set(names);
+      // A rotation may make the new file later.
+      const mailboxes = new Set([...this.#mboxes.values()].map(({ source }) => source));
+      for (const name of names) mailboxes.add(join(path, name));
       const letters = this.#letters.get(path) ?? new FollowedLetters(path);
       this.#letters.set(path, letters);
       const single = names.filter(isLetter);
@@ -202,7 +200,7 @@ export class Follower {
       const mboxes = names.filter((name) => !isLetter(name) || isMbox.has(name));
       yield* this.#changesOfMboxes(path, mboxes, (name) => {
         const mailbox = ROTATED.exec(name)?.[1];
-        return mailbox !== undefined && all.has(mailbox) ? mailbox : unpackedPath(name);
+        return mailbox !== undefined && mailboxes.has(join(path, mailbox)) ? mailbox : unpackedPath(name);
       });
     }
   }
@@ -234,9 +232,10 @@ export class Follower {
     const first = { identity, path, source, bytes, signature: "", changedAtMs: 0, ...UNREAD };
     const mbox: Mbox = this.#mboxes.get(identity) ?? first;
     this.#mboxes.set(identity, mbox);
+    mbox.source = source;
     const signature = `${path} ${bytes} ${mtimeMs}`;
     const isChanged = signature !== mbox.signature;
-    if (isChanged) Object.assign(mbox, { path, source, bytes, signature, changedAtMs: performance.now() });
+    if (isChanged) Object.assign(mbox, { path, bytes, signature, changedAtMs: performance.now() });
     const isSettled = performance.now() - mbox.changedAtMs >= this.#settings.settleMs;
     if (!isChanged && !mbox.mustReread && (!mbox.isPending || !isSettled || mbox.wasSettled)) return;
     let file: FileHandle | undefined;
@@ -262,8 +261,8 @@ export class Follower {
       if (code !== undefined) mbox.signature = "";
       if (code === "ENOENT") return;
       // Gzip may still be at work.
-      mbox.mustReread = isPacked(path) && performance.now() - mbox.changedAtMs < ROTATION_MS;
-      if (!mbox.mustReread) throw error;
+      if (!isPacked(path) || performance.now() - mbox.changedAtMs >= ROTATION_MS) throw error;
+      mbox.mustReread = true;
     } finally {
       await file?.close();
     }
@@ -327,8 +326,12 @@ export class Follower {
     for (const message of missing) {
       if (await this.#isFound(message)) continue;
       if (performance.now() - message.sinceMs < ROTATION_MS) this.#missing.push(message);
-      else this.#listener.onNote(`${message.path} ${message.isPending ? LOST : GONE}`);
+      else this.#nameLost(message);
     }
+  }
+
+  #nameLost({ path, isPending }: Missing): void {
+    this.#listener.onNote(`${path} ${isPending ? LOST : GONE}`);
   }
 
   /** Whether another file of the mailbox has the message, or is there at all if none is missing. */
@@ -342,8 +345,4 @@ export class Follower {
     }
     return false;
   }
-}
-
-function placeOf({ source, byteOffset }: Pick<Problem, "source" | "byteOffset">): string {
-  return `${source}\0${byteOffset}`;
 }
