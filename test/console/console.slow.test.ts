@@ -149,6 +149,27 @@ test("the console shows that the coordinator is gone and how old everything is, 
   await expect.poll(() => page.locator(".stale").count()).toBe(0);
 });
 
+test("the console claims to be live only while the coordinator answers, also where one that hangs keeps its connections open", async () => {
+  const store = `sqlite:${join(await folderForTest(), "store.db")}`;
+  const { url, child } = await serveProcess(store, "--create");
+  const page = await newPage(browser(), new URL(url).origin);
+  // Sooner than in a real page: requests are repeated, and given up.
+  await page.addInitScript(`
+    const [repeat, timeout] = [setInterval, AbortSignal.timeout.bind(AbortSignal)];
+    globalThis.setInterval = (act, ms) => repeat(act, ms / 15);
+    AbortSignal.timeout = (ms) => timeout(ms / 10);
+  `);
+  await page.goto(`${url}/console/#/main`);
+  const state = page.locator(".connection.connected");
+  await state.getByText("Live: changes appear automatically").waitFor();
+  child.kill("SIGSTOP");
+  await state.getByText("The last request failed: what is shown is from before").waitFor();
+  expect(await page.getByText("Live: ").count()).toBe(0);
+  child.kill("SIGCONT");
+  await state.getByText("Live: changes appear automatically").waitFor();
+  await expect.poll(() => page.locator(".stale").count()).toBe(0);
+});
+
 test("the console shows a recovery: its reason, and which runs it skipped", async () => {
   const path = join(await folderForTest(), "store.db");
   const first = await serveProcess(`sqlite:${path}`, "--create");

@@ -12,6 +12,7 @@ import { RunPage } from "./pages/run.js";
 import { RunsPage } from "./pages/runs.js";
 import { SignInPage } from "./pages/sign-in.js";
 import { hueOf, NamespaceSwitch } from "./parts/namespaces.js";
+import { useIsStale } from "./parts/notices.js";
 import { Duration } from "./parts/time.js";
 import { go, type PageName, type Route, urlOf, useRoute } from "./route.js";
 import { useNamespaces } from "./use-response.js";
@@ -97,7 +98,7 @@ function Frame({ route }: { route: Route }) {
           ))}
         </nav>
       </header>
-      <ConnectionState />
+      <ConnectionState isStale={useIsStale(namespaces)} />
       <main ref={main} tabIndex={-1} id="page-begins">
         <ShownGuard value={useGuard(namespace)}>
           <Page key={`${namespace} ${page}`} route={route} />
@@ -132,9 +133,12 @@ function Page({ route }: { route: Route }) {
   return <OverviewPage namespace={namespace} />;
 }
 
-/** Shown as soon as the coordinator is gone. */
-function ConnectionState() {
+/** Shown as soon as the coordinator is gone. One that hangs keeps its connection open, and answers no request. */
+function ConnectionState({ isStale }: { isStale: boolean }) {
   const { state, sinceMs } = useConnection();
+  const shown = isStale
+    ? "The last request failed: what is shown is from before"
+    : "Live: changes appear automatically";
   return (
     <div class={`connection ${state}`} role="status">
       {state === "disconnected" ? (
@@ -148,7 +152,7 @@ function ConnectionState() {
           . What is shown is from before. The page reconnects automatically.
         </p>
       ) : (
-        <p class="unseen">{state === "connected" ? "Live: changes appear automatically" : "Connecting"}</p>
+        <p class="unseen">{state === "connecting" ? "Connecting" : shown}</p>
       )}
     </div>
   );

@@ -49,20 +49,25 @@ interface LoadedProperties<T> {
 
 export function Loaded<T>({ from, what, children }: LoadedProperties<T>) {
   const { data, error } = from;
-  const isDisconnected = useConnection().state === "disconnected";
+  const isStale = useIsStale(from);
   const shown = useShownGuard();
   // The headline of the page has the message, once for all.
   if (error !== undefined && isLasting(error) && error.code === (shown.error ?? shown.data)?.code)
     return <p class="quiet">Not available: {what}</p>;
   if (data === undefined && error === undefined) return <p class="quiet pending">Loading…</p>;
   if (data === undefined) return <Failure error={error as RequestError} reload={from.reload} title={`No ${what}`} />;
-  const isStale = error !== undefined || isDisconnected;
   return (
     <div class={isStale ? "loaded stale" : "loaded"}>
       {isStale && <Age {...from} />}
       {children(data)}
     </div>
   );
+}
+
+/** Whether a response is from before, and there may be a newer one. */
+export function useIsStale({ error }: Pick<Loadable<unknown>, "error">): boolean {
+  const { state } = useConnection();
+  return error !== undefined || state === "disconnected";
 }
 
 /** Neither the connection nor the moment is the cause. */
