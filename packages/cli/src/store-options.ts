@@ -6,7 +6,7 @@
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { platform } from "node:process";
-import { areSamePlace, commandUrlOf, hasNoLogin, NODE_COUNT_MAX } from "@callnumber/coordinator/internal";
+import { commandUrlOf, NODE_COUNT_MAX, standsFor, withoutLogin } from "@callnumber/coordinator/internal";
 import { isLoopback, readPrivateFile, realPathOf } from "@callnumber/coordinator/internal/machine";
 import {
   type Checkpoints,
@@ -165,15 +165,11 @@ function readUrlFile(action: Command, name: string): void {
   action.setOptionValueWithSource(name, storeUrlIn(path), fileSource === "cli" ? "file" : fileSource);
 }
 
-/**
- * Adds user and password of the environment to a URL that has neither, as messages print it, when both name the same place. Returns
- * any other URL as it is.
- */
+/** Returns the URL of the environment where the typed one stands for it, as messages print it: without its password. Else the typed one. */
 function withLogin(typed: string, path: unknown): string {
   try {
     const given = invocation().io.env["CALLNUMBER_STORE"] ?? (typeof path === "string" ? storeUrlIn(path) : typed);
-    const address = parseStoreUrl(typed);
-    return hasNoLogin(address) && areSamePlace(address, parseStoreUrl(given)) ? given : typed;
+    return standsFor(parseStoreUrl(typed), parseStoreUrl(given)) ? given : typed;
   } catch {
     // The command itself reports a URL that it can't read, and does not need the environment's.
     return typed;
@@ -192,12 +188,14 @@ export function commandContextOf(command: Command): CommandContext {
   const directory: unknown = command.getOptionValue("checkpointDir");
   const isNamed = typeof directory === "string" && command.getOptionValueSource("checkpointDir") !== "default";
   const storeFile: unknown = command.getOptionValueSource("store") === "file" && command.getOptionValue("storeFile");
+  const address = parseStoreUrl(command.getOptionValue("store"));
+  // A coordinator's URL, and its file, have a user that may not recover.
+  const isCoordinator = command.name() === "serve";
   return {
-    // A coordinator's file has a user that may not recover.
     storeOption:
-      typeof storeFile === "string" && command.name() !== "serve"
+      typeof storeFile === "string" && !isCoordinator
         ? `--store-file ${shellWord(resolve(storeFile))}`
-        : `--store ${shellWord(commandUrlOf(parseStoreUrl(command.getOptionValue("store"))))}`,
+        : `--store ${shellWord(commandUrlOf(isCoordinator ? withoutLogin(address) : address))}`,
     checkpointOption: isNamed ? `--checkpoint-dir ${shellWord(resolve(directory))}` : "",
   };
 }

@@ -5,7 +5,13 @@ import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { initBackdated } from "../../../test/backdated.js";
 import { baseBackup, followed } from "../../../test/postgres/standby.js";
-import { ownPostgresUnavailable, startPostgresServer, storeUrlAt } from "../../../test/postgres/test-postgres.js";
+import {
+  ownPostgresUnavailable,
+  postgresUnavailable,
+  sharedPostgres,
+  startPostgresServer,
+  storeUrlAt,
+} from "../../../test/postgres/test-postgres.js";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { openStore } from "../../coordinator/src/stores/open-store.js";
@@ -113,6 +119,45 @@ test("recover of a lost embedded store says that its coordinator must be started
   expect((await done("recover", ...place, "--store-id", storeId, "--apply")).stdout).toMatch(
     /Done: .*Start the coordinator: it claims/,
   );
+});
+
+describe("a printed command for PostgreSQL", () => {
+  test("of an operator keeps the user, hides the password, and runs as it is", async ({ skip }) => {
+    const reason = postgresUnavailable();
+    if (reason !== undefined) skip(reason);
+    const url = new URL(storeUrlAt(sharedPostgres()));
+    const { href, username } = url;
+    url.password = "secret";
+    const withPassword = { CALLNUMBER_STORE: url.href };
+    const named = expect.stringContaining(`://${username}@`);
+    const printed = async (words: readonly string[], env = {}) => {
+      const { stdout, stderr } = await callnumber(words, { env });
+      expect(stdout + stderr).not.toContain("secret");
+      const [, command = ""] = /callnumber (\w+ --store .*?)(?: \(store_not_found\))?\n/.exec(stdout + stderr) ?? [];
+      return command.replaceAll("'", "").split(" ");
+    };
+    const init = await printed(["advance-version", "--store", href]);
+    expect(init).toEqual(["init", "--store", named]);
+    expect(await printed(["advance-version", "--store", url.href])).toEqual(init);
+    expect(await printed(["advance-version"], withPassword)).toEqual(init);
+    await done(...init);
+    const recover = await printed(["recover", "--nodes", "1"], withPassword);
+    expect(recover).toEqual(["recover", "--store", named, "--namespace", "main", "--nodes", "1", "--apply"]);
+    expect((await done(...recover)).stdout).toContain("Done: ");
+  });
+
+  test("of a coordinator names no user: the operator's is another one, and comes from the environment", async ({
+    skip,
+  }) => {
+    const reason = postgresUnavailable();
+    if (reason !== undefined) skip(reason);
+    const url = storeUrlAt(sharedPostgres());
+    const { stderr } = await callnumber(["serve", "--store", url, "--port", "0"]);
+    const [, words = ""] = /(init --store \S+)/.exec(stderr) ?? [];
+    expect(words).not.toContain("@");
+    const env = { CALLNUMBER_STORE: url };
+    expect((await callnumber(words.replaceAll("'", "").split(" "), { env })).stdout).toContain("store id");
+  });
 });
 
 test("recover makes a lost schema of a pair again: the standby of its server counts", async ({ skip }) => {

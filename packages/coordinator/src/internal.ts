@@ -24,7 +24,7 @@ export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
 export { ofTarget } from "./operator/move-refusals.js";
 export { NO_NAMESPACE, recordFindings } from "./operator/record-findings.js";
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
-export { areSamePlace, commandUrlOf, hasNoLogin, isEmbedded } from "./stores/store-url.js";
+export { commandUrlOf, isEmbedded, standsFor, withoutLogin } from "./stores/store-url.js";
 export {
   lineOf,
   type MadeToken,

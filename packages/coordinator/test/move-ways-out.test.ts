@@ -11,6 +11,7 @@ import { folderForTest } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { checkpointsOf } from "../src/checkpoints.js";
 import { Coordinator } from "../src/coordinator.js";
+import { CoordinatorError } from "../src/errors.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
 import { type CheckpointFile, checkpointOf, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
@@ -19,6 +20,7 @@ import { movedSeal, nextStoreId, storeIdFields } from "../src/guard/store-id.js"
 import { importLeases } from "../src/ledger/ledger-changes.js";
 import { planAdvance } from "../src/operator/advance-version.js";
 import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
+import { ofTarget } from "../src/operator/move-refusals.js";
 import { recordFindings } from "../src/operator/record-findings.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, wayOfMoved } from "../src/operator/recover.js";
 import { MemoryStore } from "../src/stores/memory.js";
@@ -91,6 +93,24 @@ async function sealedSource(store?: Store, from = FROM) {
   fileAt(from).note(known);
   return source;
 }
+
+test("a refused move names the new store in its commands as they name a store: its place has no user", async () => {
+  const { store, newStoreId } = await sealedSource();
+  const naming = (target: Store, to: string, url: string) => {
+    const options = moving(store, target, { to });
+    return { ...options, target: { ...options.target, url } };
+  };
+  const elsewhere = naming(memory(), THIRD, "postgres://owner@h:5432/db");
+  await expect(planMove(elsewhere)).rejects.toThrow("--to postgres://owner@h:5432/db --confirm-loss");
+  const done = memory();
+  await moveNamespace(moving(store, done));
+  const missing = naming(memory(), TO, "redis://operator@h:6379/0");
+  await expect(planMove(missing)).rejects.toThrow(`--to redis://operator@h:6379/0 --confirm-loss ${newStoreId}`);
+  const failure = new CoordinatorError("store_corrupt", "Run `callnumber recover --store STORE_URL`");
+  await expect(ofTarget(missing.target, Promise.reject(failure))).rejects.toThrow(
+    "Run `callnumber recover --store redis://operator@h:6379/0`",
+  );
+});
 
 describe("a new store that has a checkpoint, and no record at its place,", () => {
   test("is made again by no move, because it may run elsewhere; recover makes it, and the move is done", async () => {

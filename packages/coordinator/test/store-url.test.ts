@@ -5,12 +5,12 @@ import { mutatedBytes } from "../../../test/mutated-bytes.js";
 import { sized } from "../../../test/size-of-run.js";
 import { parseStoreId } from "../src/guard/store-id.js";
 import {
-  areSamePlace,
   commandUrlOf,
   describeStore,
-  hasNoLogin,
   parseStoreUrl,
   placeOf,
+  standsFor,
+  withoutLogin,
 } from "../src/stores/store-url.js";
 
 const NO_LOGIN = { tls: false, username: undefined, password: undefined, database: 0, keyPrefix: "callnumber:" };
@@ -224,23 +224,35 @@ test("a file is one place however its path is written (found by fuzzing, seed 16
 });
 
 test.each([
-  ["redis://operator:secret@h:1/2?prefix=x:", "redis://h:1/2?prefix=x:"],
-  ["redis-sentinel://u:p@a,b/m?sentinelPassword=secret", "redis-sentinel://a:26379,b:26379/m/0"],
-  ["rediss://u:p@h?ca=/etc/a%20ca.crt&prefix=x:", "rediss://h:6379/0?prefix=x:&ca=/etc/a%20ca.crt"],
+  ["redis://operator:secret@h:1/2?prefix=x:", "redis://operator@h:1/2?prefix=x:"],
+  ["redis://:secret@h", "redis://h:6379/0"],
+  ["redis-sentinel://u:p@a,b/m?sentinelPassword=secret", "redis-sentinel://u@a:26379,b:26379/m/0"],
+  ["rediss://u:p@h?ca=/etc/a%20ca.crt&prefix=x:", "rediss://u@h:6379/0?prefix=x:&ca=/etc/a%20ca.crt"],
   [
     "postgres://u:p@h/db?sslmode=verify-full&ca=/ca.pem&schema=s",
-    "postgres://h:5432/db?schema=s&sslmode=verify-full&ca=/ca.pem",
+    "postgres://u@h:5432/db?schema=s&sslmode=verify-full&ca=/ca.pem",
   ],
-  ["postgres://u:p@/db?host=/run/pg", "postgres://:5432/db?host=/run/pg"],
-  ["rediss-cluster://u:p@h?certificate=/c&key=/k", "rediss-cluster://h:6379?certificate=/c&key=/k"],
+  ["postgres://postgres@h/db", "postgres://postgres@h:5432/db"],
+  ["postgres://u%40x:p@/db?host=/run/pg", "postgres://u%40x@:5432/db?host=/run/pg"],
+  ["rediss-cluster://u:p@h?certificate=/c&key=/k", "rediss-cluster://u@h:6379?certificate=/c&key=/k"],
   ["sqlite:/it's here.db", "sqlite:/it's here.db"],
-])("a URL in a printed command of %s has no login, names the same place and can be read: %s", (given, printed) => {
+])("a URL in a printed command of %s has no password, stands for it and can be read: %s", (given, printed) => {
   const [one, other] = [parseStoreUrl(given), parseStoreUrl(printed)];
   expect(commandUrlOf(one)).toBe(printed);
   expect(commandUrlOf(other)).toBe(printed);
-  expect(areSamePlace(one, other)).toBe(true);
-  expect(hasNoLogin(other)).toBe(given !== printed);
-  expect(areSamePlace(other, parseStoreUrl("redis://h:9/2"))).toBe(false);
+  expect(commandUrlOf(withoutLogin(one))).toBe(printed.replace(/\/\/.*@/, "//"));
+  const isServer = !given.startsWith("sqlite:");
+  for (const typed of [other, withoutLogin(other)]) expect(standsFor(typed, one)).toBe(isServer);
+});
+
+test.each([
+  ["redis://h:9/2", "redis://operator:secret@h:1/2"],
+  ["redis://other@h:1/2", "redis://operator:secret@h:1/2"],
+  ["redis://operator:typed@h:1/2", "redis://operator:secret@h:1/2"],
+  ["redis://operator@h:1/2", "redis://:secret@h:1/2"],
+  ["postgres://u@h/db", "postgres://u:p@h/db?schema=s"],
+])("the URL %s does not stand for %s, which has another place, user or password", (typed, given) => {
+  expect(standsFor(parseStoreUrl(typed), parseStoreUrl(given))).toBe(false);
 });
 
 test("a mutated URL is rejected as misuse, or described as a URL of the same place; a mutated store id has no other fields", () => {

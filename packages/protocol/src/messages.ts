@@ -8,7 +8,7 @@ export const STORE_URL = "STORE_URL";
 
 /** What fills the placeholder, of a coordinator or of the command that prints: options as a shell takes them. */
 export interface CommandContext {
-  /** `--store` without user and password, which a command takes from CALLNUMBER_STORE; or `--store-file`. */
+  /** `--store` without a password, which a command takes from CALLNUMBER_STORE; or `--store-file`. */
   readonly storeOption: string;
   /** `--checkpoint-dir`; empty for the default one. */
   readonly checkpointOption: string;

@@ -1,5 +1,12 @@
 /** `move`: takes namespaces to another store. Prints what it finds and would do. With --apply it does it, or continues. */
-import { isDoneSeal, movedToIn, ofTarget, textOfMove, urlOfPlace } from "@callnumber/coordinator/internal";
+import {
+  commandUrlOf,
+  isDoneSeal,
+  movedToIn,
+  ofTarget,
+  textOfMove,
+  urlOfPlace,
+} from "@callnumber/coordinator/internal";
 import {
   CoordinatorError,
   checkpointsOf,
@@ -159,7 +166,7 @@ async function withMove<T>(
     const newPlace = {
       store: target,
       isMissing: isTargetMissing,
-      place: placeOf(to).url,
+      ...namedPlace(to),
       checkpointFile: targetCheckpointFile,
     };
     const request = { store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes };
@@ -199,11 +206,15 @@ async function withStores<T>(
 async function openTarget(address: StoreAddress, create: boolean) {
   try {
     const opening = openStore(address, { create });
-    return { store: (await ofTarget(placeOf(address).url, opening)).store, isMissing: false };
+    return { store: (await ofTarget(namedPlace(address), opening)).store, isMissing: false };
   } catch (error) {
     if (!(error instanceof CoordinatorError) || error.code !== "store_not_found") throw error;
     return { store: (await openStore({ kind: "memory" }, { create })).store, isMissing: true };
   }
+}
+
+function namedPlace(address: StoreAddress) {
+  return { place: placeOf(address).url, url: commandUrlOf(address) };
 }
 
 /** Where the seal of a record says that it went. */

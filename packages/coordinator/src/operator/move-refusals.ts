@@ -28,6 +28,16 @@ export interface TypedMove {
   readonly overrides?: readonly string[];
 }
 
+/** Where a namespace moves to. `url`: as commands name it, if not by its place. */
+interface NamedPlace {
+  readonly place: string;
+  readonly url?: string | undefined;
+}
+
+function commandUrlOf({ place, url = urlOfPlace(place) }: NamedPlace): string {
+  return url;
+}
+
 /** The command for an operator who knows that the new store runs nowhere. */
 function confirming({ namespace, nodeCount, overrides = [] }: TypedMove, lostStoreId: string, to: string): string {
   const nodes = nodeCount === 1 ? {} : { nodes: nodeCount };
@@ -52,7 +62,7 @@ export interface BegunMove extends MovedTo {
 export function moveBegun(
   { storeId: from, seal }: NamespaceRecord,
   noted: readonly string[],
-  options: TypedMove & { readonly target: { readonly place: string }; readonly lostStoreId?: string | undefined },
+  options: TypedMove & { readonly target: NamedPlace; readonly lostStoreId?: string | undefined },
 ): BegunMove | undefined {
   const { namespace, target } = options;
   const [text] = latestFirst([...noted, ...(isMovedSeal(seal) ? [textOfMove(seal)] : [])]);
@@ -66,18 +76,17 @@ export function moveBegun(
   const isElsewhere = move.place !== target.place;
   if (!isElsewhere || lostStoreId === move.storeId) return { ...move, text, isElsewhere };
   const { code, message } = refused("MOVED", text, namespace);
-  const again = confirming(options, move.storeId, urlOfPlace(target.place));
+  const again = confirming(options, move.storeId, commandUrlOf(target));
   throw new CoordinatorError(code, `${message}. Only if that store ${IF_LOST}, take this place: \`${again}\``, {
     movedTo: text,
   });
 }
 
 /** The place that a namespace moves to, and what is known of it. */
-interface TargetPlace extends TypedMove {
+interface TargetPlace extends TypedMove, NamedPlace {
   readonly source: NamespaceRecord;
   /** The id of the new store. */
   readonly storeId: string;
-  readonly place: string;
   readonly found: NamespaceRecord | undefined;
   readonly checkpoint: Checkpoint | undefined;
   readonly begun: MovedTo | undefined;
@@ -92,7 +101,7 @@ interface TargetPlace extends TypedMove {
  */
 export function assertFree(target: TargetPlace): void {
   const { namespace, source, storeId, place, found, checkpoint, begun, mayBeDone } = target;
-  if (found === undefined && mayBeDone) throw newStoreMissing(target, begun?.storeId ?? storeId, place);
+  if (found === undefined && mayBeDone) throw newStoreMissing(target, begun?.storeId ?? storeId, target);
   const known = found?.storeId ?? checkpoint?.storeId;
   if (known === undefined || known === storeId) return;
   if (isMovedFrom(source.storeId, known) && (begun === undefined || !isMovedFrom(known, begun.storeId))) {
@@ -114,11 +123,11 @@ export function assertFree(target: TargetPlace): void {
 }
 
 /** The error for a new store that may have been made, and that is not at its place. */
-export function newStoreMissing(move: TypedMove, storeId: string, place: string): CoordinatorError {
+export function newStoreMissing(move: TypedMove, storeId: string, target: NamedPlace): CoordinatorError {
   return new CoordinatorError(
     "namespace_lost",
-    `namespace "${move.namespace}" may be in a new store at ${place} already, and is not there. If that store runs under another address, start ` +
-      `it there: made again, it would repeat numbers. Only if it ${IF_LOST}, run \`${confirming(move, storeId, urlOfPlace(place))}\``,
+    `namespace "${move.namespace}" may be in a new store at ${target.place} already, and is not there. If that store runs under another address, start ` +
+      `it there: made again, it would repeat numbers. Only if it ${IF_LOST}, run \`${confirming(move, storeId, commandUrlOf(target))}\``,
   );
 }
 
@@ -170,11 +179,11 @@ export function assertNodeCount(checkpoint: Checkpoint | undefined, storeId: str
 }
 
 /** Makes the commands of an error of the target name the target. */
-export async function ofTarget<T>(place: string, result: Promise<T>): Promise<T> {
+export async function ofTarget<T>(target: NamedPlace, result: Promise<T>): Promise<T> {
   return await result.catch((error: unknown) => {
     if (!(error instanceof CoordinatorError)) throw error;
     const { code, reason, message } = error;
-    const named = message.replaceAll(`--store ${STORE_URL}`, `--store ${shellWord(urlOfPlace(place))}`);
+    const named = message.replaceAll(`--store ${STORE_URL}`, `--store ${shellWord(commandUrlOf(target))}`);
     throw new CoordinatorError(code, named, { cause: error, reason });
   });
 }

@@ -61,6 +61,8 @@ interface MoveTarget {
   readonly store: Store;
   /** Where it is, without secrets: the same text at every try, and short enough for a seal. */
   readonly place: string;
+  /** As printed commands name it. Default: by its place, which has no user. */
+  readonly url?: string | undefined;
   readonly checkpointFile: CheckpointFile;
   /** It is not made yet, and `store` is an empty one in its place: nothing is known of its servers. Default false. */
   readonly isMissing?: boolean;
@@ -138,7 +140,7 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
       `the new store's address is too long to be kept in the old store's seal: ${target.place.slice(0, 60)}…`,
     );
   }
-  const found = await ofTarget(target.place, recordIn(target.store, namespace));
+  const found = await ofTarget(target, recordIn(target.store, namespace));
   const checkpoint = target.checkpointFile.readable();
   // A source that has forgotten its seal, or may have gone back since, can't say whether the move was done.
   const isSure = begun === undefined || (textOfMove(source.seal) === begun.text && hasItsEpoch(observed));
@@ -148,7 +150,7 @@ export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const mayBeDone = begun?.isElsewhere || isDoneSeal(source.seal) || !isSure || leasedIdOf(later, storeId) > 0;
   const isRemade = found === undefined && mayBeDone;
   const isRefused = isRemade && options.lostStoreId !== begun?.storeId;
-  const at = { place: target.place, found, checkpoint };
+  const at = { place: target.place, url: target.url, found, checkpoint };
   assertFree({ ...options, ...at, source, storeId, begun, mayBeDone: isRefused });
   if (found === undefined) assertNodeCount(checkpoint, storeId, options.nodeCount);
   if (begun === undefined) await assertNoCopy(store);
@@ -215,7 +217,7 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
     await sealDone(options, plan);
     await makeRecord(options, plan);
   }
-  const record = await ofTarget(target.place, target.store.readNamespace(namespace));
+  const record = await ofTarget(target, target.store.readNamespace(namespace));
   return { namespace, storeId, leaseCount, record };
 }
 
@@ -230,7 +232,7 @@ async function assertFit(
   const isTargetKnown = !isDone && target.isMissing !== true;
   if (isTargetKnown) {
     const fit = assertFitFor({ store: target.store, overrides }, { namespace, nodeCount });
-    await ofTarget(target.place, fit);
+    await ofTarget(target, fit);
   }
   const refusals = [
     isDone && source.phase === PHASES.sealed
@@ -240,7 +242,7 @@ async function assertFit(
   ];
   const [atSource, atTarget] = await Promise.all(refusals);
   if (atSource !== undefined) await ofSource(namespace, Promise.reject(atSource));
-  if (atTarget !== undefined) await ofTarget(target.place, Promise.reject(atTarget));
+  if (atTarget !== undefined) await ofTarget(target, Promise.reject(atTarget));
 }
 
 /**
@@ -303,12 +305,12 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
  */
 async function makeRecord(options: MoveOptions, { source, storeId, isRemade }: MovePlan): Promise<void> {
   const { namespace, target, nodeCount } = options;
-  const { store, place, checkpointFile } = target;
+  const { store, checkpointFile } = target;
   const isKnown = leasedIdOf(checkpointFile.laterStoresOf(source.storeId), storeId) > 0;
-  if (isKnown && !isRemade) throw newStoreMissing(options, storeId, place);
+  if (isKnown && !isRemade) throw newStoreMissing(options, storeId, target);
   const { firstVersion, firstRun } = storeIdFields(storeId);
   checkpointFile.note({ storeId, ledgerId: ledgerIdOf(firstVersion, firstRun), generation: 0, nodeCount });
-  const { after } = await ofTarget(place, doStep(store, namespace, recovery(options, source, storeId), options));
+  const { after } = await ofTarget(target, doStep(store, namespace, recovery(options, source, storeId), options));
   checkpointFile.note(checkpointOf(after));
 }
 

@@ -83,20 +83,22 @@ function describePostgres(address: PostgresAddress, user: string): string {
   return `postgres://${user}${place}/${encodeURIComponent(database)}${settings && `?${settings}`}`;
 }
 
-/** The URL for a command that an operator runs: without user and password, which differ from a coordinator's; with the files of TLS. */
+/** The URL for a command that is printed to be run: without password, with the files of TLS. */
 export function commandUrlOf(address: StoreAddress): string {
   if (address.kind === "memory") return "memory:";
   if (address.kind === "sqlite") return describeStore(address);
-  const place = describeStore(withoutLogin(address));
+  const place = describeStore(address);
   const files = Object.entries(address.tlsFiles ?? {}).map(
     ([name, path]) => `${name}=${encodeURIComponent(path).replaceAll("%2F", "/")}`,
   );
   return files.length === 0 ? place : `${place}${place.includes("?") ? "&" : "?"}${files.join("&")}`;
 }
 
-/** Whether two URLs name the same place, whatever the login and the files of TLS. */
-export function areSamePlace(one: StoreAddress, other: StoreAddress): boolean {
-  return describeStore(withoutLogin(one)) === describeStore(withoutLogin(other));
+/** Whether a URL without a password, as commands are printed, may stand for another one: for the same place, and no other user. */
+export function standsFor(typed: StoreAddress, given: StoreAddress): boolean {
+  if (!("username" in typed && "username" in given) || typed.password !== undefined) return false;
+  const isHisOwn = typed.username === undefined || typed.username === given.username;
+  return isHisOwn && describeStore(withoutLogin(typed)) === describeStore(withoutLogin(given));
 }
 
 /** Whether the store lies within the coordinator's process or machine: no server is asked, and the first start may make it. */
@@ -104,12 +106,8 @@ export function isEmbedded({ kind }: StoreAddress): boolean {
   return kind === "memory" || kind === "sqlite";
 }
 
-/** Whether the URL has neither user nor password. */
-export function hasNoLogin(address: StoreAddress): boolean {
-  return "username" in address && address.username === undefined && address.password === undefined;
-}
-
-function withoutLogin(address: StoreAddress): StoreAddress {
+/** For what a coordinator prints: an operator's user is another one. */
+export function withoutLogin(address: StoreAddress): StoreAddress {
   return "username" in address ? { ...address, username: undefined } : address;
 }
 

@@ -30,7 +30,7 @@ const GONE = new Set(["3F000", "42P01", "42703"]);
 const RIGHTS =
   "What a coordinator needs is in deploy/postgres/coordinator.sql; init, recover and move need the owner's user";
 
-/** What a login lacks that was made as a printed command shows it, without user and password: the driver and the server say it in words alone. */
+/** What a login lacks that was made as a printed command shows it, without password or user: the driver and the server say it in words alone. */
 const LOGIN_MISSING = /client password must be a string|no PostgreSQL user name/;
 
 /** What the epoch or the count of standbys is read from: the server's own, whose name stands in the message in any language. */

@@ -1,8 +1,7 @@
 /** The tables of the store: made once, in one transaction, where they are missing, and used only in the version that this release knows. */
 import { readFileSync } from "node:fs";
-import { commandLine, shellWord } from "@callnumber/protocol/api";
+import { commandLine } from "@callnumber/protocol/api";
 import { CoordinatorError } from "../../errors.js";
-import { commandUrlOf } from "../store-url.js";
 import { type PostgresAddress, serverOf } from "./address.js";
 import type { PostgresConnections } from "./connection.js";
 
@@ -73,7 +72,7 @@ function notFound(address: PostgresAddress): CoordinatorError {
   return new CoordinatorError(
     "store_not_found",
     `there is no store in the schema "${schema}" of ${database} at ${serverOf(address)}. If an archive has call numbers, restore its schema. ` +
-      `To begin a new one: callnumber init --store ${shellWord(commandUrlOf(address))}`,
+      `To begin a new one: ${commandLine("init", undefined)}`,
   );
 }
 
