@@ -1,6 +1,6 @@
 /** What happens to a store between the moment that a step is decided on and the moment that it is written: by others, by hand, by loss. */
 
-import { ledgerIdOf } from "@callnumber/protocol/api";
+import { LEDGER_ID_MAX, ledgerIdOf } from "@callnumber/protocol/api";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import fc from "fast-check";
 import type { ObservedServer } from "../src/guard/checks.js";
@@ -56,9 +56,14 @@ function leased(runCount: number, laterMs: number): Disturbance["change"] {
     const state = raised(before);
     if (typeof state.record !== "object" || typeof state.ledger === "string" || state.holders !== "hash") return state;
     const { ver = "", c = "" } = state.record.fields;
-    const id = ledgerIdOf(Number(ver), Number(c));
-    return id > (state.ledger.at(-1) ?? 0) ? { ...state, ledger: [...state.ledger, id] } : state;
+    return { ...state, ledger: withEntry(state.ledger, ledgerIdOf(Number(ver), Number(c))) };
   };
+}
+
+/** Unchanged by an id that no stream takes, or that is no whole number to a store: not above the others, or of a counter that was edited. */
+function withEntry(ledger: KeptState["ledger"], id: number): KeptState["ledger"] {
+  const entries = typeof ledger === "string" ? [] : ledger;
+  return id > (entries.at(-1) ?? 0) && id <= LEDGER_ID_MAX + 1 ? [...entries, id] : ledger;
 }
 
 const changes: Readonly<Record<string, Disturbance["change"]>> = {
@@ -97,8 +102,8 @@ const changes: Readonly<Record<string, Disturbance["change"]>> = {
 function newerIn({ record, ledger }: KeptState, by: number): KeptState["ledger"] {
   const { ver = "0", c = "0" } = typeof record === "object" ? record.fields : {};
   const entries = typeof ledger === "string" ? [] : ledger;
-  const id = Math.min(Math.max(ledgerIdOf(Number(ver), Number(c)), entries.at(-1) ?? 0) + by, 2 ** 33);
-  return Number.isSafeInteger(id) ? [...entries, id] : ledger;
+  const id = Math.max(ledgerIdOf(Number(ver), Number(c)), entries.at(-1) ?? 0) + by;
+  return withEntry(ledger, Math.min(id, LEDGER_ID_MAX + 1));
 }
 
 const servers: Readonly<Record<string, Disturbance["server"]>> = {
