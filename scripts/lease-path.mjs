@@ -1,31 +1,37 @@
 /**
  * Counts what one `client.next()` with an empty buffer crosses on Redis: own files and named functions, by precise coverage before and after the
  * call. Client, server and coordinator run in this process. `node scripts/lease-path.mjs [--list] [REDIS_URL]`: an empty Redis, by default a new
- * one; `--list` prints every function.
+ * one, found as the tests find theirs; `--list` prints every function.
  */
-import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Session } from "node:inspector/promises";
-import { createServer as createListener } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import process from "node:process";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import { build } from "esbuild";
 
-const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
+const TEST_REDIS = fileURLToPath(new URL("../test/redis", import.meta.url));
 const NAMESPACE = "main";
+const LOOK_EVERY_MS = 100;
 const dist = (path) => import(new URL(`../packages/${path}.js`, import.meta.url).href);
 
 const { values, positionals } = parseArgs({ options: { list: { type: "boolean" } }, allowPositionals: true });
 const directory = mkdtempSync(join(tmpdir(), "callnumber-path-"));
-const redis = positionals[0] === undefined ? await startRedis(directory) : { url: positionals[0], stop() {} };
+let redis;
 try {
-  print(await functionsOfOneLease(redis.url));
+  redis = positionals[0] === undefined ? await startRedis() : { url: positionals[0] };
+  print(await Promise.race([functionsOfOneLease(redis.url), ...(redis.pid === undefined ? [] : [whenGone(redis)])]));
+} catch (error) {
+  console.error(`npm run path: ${error.message}`);
+  process.exitCode = 1;
 } finally {
-  await redis.stop();
+  await redis?.dispose?.();
   rmSync(directory, { recursive: true });
 }
+// A client that was given up still waits for its lease.
+process.exit();
 
 async function functionsOfOneLease(storeUrl) {
   const { Coordinator, createServer, openStore, parseStoreUrl } = await dist("coordinator/dist/index");
@@ -84,33 +90,44 @@ function roomOf({ file }) {
   return rest.length === 0 ? name : `${name}/${folder}`;
 }
 
-async function startRedis(dir) {
-  const port = await freePort();
-  const args = ["--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes"];
-  const child = spawn("redis-server", args.map(String), { cwd: REPOSITORY, stdio: "ignore" });
-  const exited = new Promise((resolve) => child.once("exit", resolve));
-  const isUp = () => {
-    try {
-      return (
-        execFileSync("redis-cli", ["-p", String(port), "ping"], { stdio: ["ignore", "pipe", "ignore"] }).length > 0
-      );
-    } catch {
-      return false;
-    }
-  };
-  while (!isUp()) await delay(50);
-  const stop = () => {
-    child.kill();
-    return exited;
-  };
-  return { url: `redis://127.0.0.1:${port}`, stop };
+/** @throws Error that says why there is no Redis here, or how it ended. */
+async function startRedis() {
+  const { launchRedisServer, redisBinaryOnPath, unpackDebianRedis } = await testRedis();
+  const onPath = redisBinaryOnPath(process.env.PATH ?? "");
+  const binary = typeof onPath === "string" ? await unpackDebianRedis() : onPath;
+  if (typeof binary === "string") throw new Error(`no Redis can be started: ${onPath}; ${binary}`);
+  return await launchRedisServer(binary, { config: { appendonly: "yes" }, openBecause: "rights are not counted" });
 }
 
-function freePort() {
-  return new Promise((resolve) => {
-    const listener = createListener().listen(0, "127.0.0.1", () => {
-      const { port } = listener.address();
-      listener.close(() => resolve(port));
-    });
+/** Never resolves. @throws Error once the server has ended: a client would wait for it without end. */
+function whenGone({ pid }) {
+  return new Promise((_, reject) => {
+    const look = () => {
+      try {
+        process.kill(pid, 0);
+      } catch {
+        clearInterval(timer);
+        reject(new Error("Redis ended before the lease was counted"));
+      }
+    };
+    const timer = setInterval(look, LOOK_EVERY_MS);
   });
+}
+
+/** What the tests start a Redis with. Each module finds its files as if it were still in its own directory. */
+async function testRedis() {
+  const placed = ({ path }) => {
+    const url = JSON.stringify(pathToFileURL(path).href);
+    return { contents: readFileSync(path, "utf8").replaceAll("import.meta.url", url), loader: "ts" };
+  };
+  const contents = 'export * from "./redis-binary.js"; export * from "./redis-server.js";';
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: TEST_REDIS, loader: "ts" },
+    bundle: true,
+    write: false,
+    platform: "node",
+    format: "esm",
+    plugins: [{ name: "places", setup: ({ onLoad }) => onLoad({ filter: /\.ts$/ }, placed) }],
+  });
+  return await import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
 }
