@@ -14,10 +14,11 @@ import { onTestFinished, test } from "vitest";
 import { folderForTest, type ServingProcess, serveProcess } from "../test/processes/command.js";
 import { startRedisServer } from "../test/redis/test-redis.js";
 import { createNamespace, NAMESPACE } from "./coordinators.js";
-import { describeMachine, formatFigure, quantile, size } from "./harness.js";
+import { describeMachine, formatSpread, inRounds, quantile, roundCount, size } from "./harness.js";
 import { publish } from "./report.js";
 
 const PROGRAM = fileURLToPath(new URL("./crowd-importers.mjs", import.meta.url));
+const ROUND_COUNT = roundCount(3);
 const PROCESS_COUNT = 4;
 const CLIENT_COUNT = size(1_000, 40);
 const START_MS = 1_000;
@@ -37,7 +38,11 @@ interface Crowd {
 test("a crowd of importers", async () => {
   const directory = await folderForTest();
   const redis = await startRedisServer({ config: { appendonly: "yes", appendfsync: "everysec" } });
-  const rows: string[][] = [];
+  const situations: {
+    readonly cells: string[];
+    readonly clientCount: number;
+    readonly measure: () => Promise<Crowd>;
+  }[] = [];
   for (const [name, storeUrl] of [
     ["Redis", redis.url],
     ["embedded", `sqlite:${join(directory, "store.db")}`],
@@ -46,26 +51,44 @@ test("a crowd of importers", async () => {
     const checkpoint = await mkdtemp(join(directory, "checkpoint-"));
     const coordinator = await serveProcess(storeUrl, "--checkpoint-dir", checkpoint);
     for (const loopCount of LOOP_COUNTS) {
-      const loops = Array.from({ length: loopCount }, () => startChild(["-e", "for (;;);"]));
-      const crowd = await startCrowd(coordinator, CLIENT_COUNT);
-      rows.push([name, `${loopCount} loops`, ...figuresOf(await crowd.end(), CLIENT_COUNT)]);
-      for (const loop of loops) loop.kill("SIGKILL");
+      const measure = () => nextToLoops(coordinator, loopCount);
+      situations.push({ cells: [name, `${loopCount} loops`], clientCount: CLIENT_COUNT, measure });
     }
-    const stalled = await startCrowd(coordinator, STALLED_CLIENT_COUNT, () => coordinator.send("SIGSTOP"));
-    await sleep(STALL_MS);
-    coordinator.send("SIGCONT");
-    const what = `a stall of ${STALL_MS / 1000} s`;
-    rows.push([name, what, ...figuresOf(await stalled.end(), STALLED_CLIENT_COUNT)]);
-    await coordinator.stop();
+    const cells = [name, `a stall of ${STALL_MS / 1000} s`];
+    situations.push({ cells, clientCount: STALLED_CLIENT_COUNT, measure: () => whileStalled(coordinator) });
   }
+  const rounds = await inRounds(
+    situations.map(({ measure }) => measure),
+    ROUND_COUNT,
+  );
   publish("crowd", {
     heading: "A crowd of importers",
     sentences: [
-      `${describeMachine()} ${CLIENT_COUNT} clients in ${PROCESS_COUNT} processes start within ${START_MS / 1000} s and want one number each, next to programs that only loop; or ${STALLED_CLIENT_COUNT} clients while \`callnumber serve\` is stopped. A client counts if it has a number after ${END_MS / 1000} s; percentiles of those that have. A run is wasted when no client generates a number of it. One run of each.`,
+      `${describeMachine()} ${CLIENT_COUNT} clients in ${PROCESS_COUNT} processes start within ${START_MS / 1000} s and want one number each, next to programs that only loop; or ${STALLED_CLIENT_COUNT} clients while \`callnumber serve\` is stopped. A client counts if it has a number after ${END_MS / 1000} s; percentiles of those that have. A run is wasted when no client generates a number of it. ${ROUND_COUNT} rounds: the fewest clients with a number; all other figures are medians and quartiles.`,
     ],
-    table: { columns: COLUMNS, rows },
+    table: {
+      columns: COLUMNS,
+      rows: situations.map(({ cells, clientCount }, index) =>
+        cells.concat(figuresOf(rounds[index] ?? [], clientCount)),
+      ),
+    },
   });
 });
+
+async function nextToLoops(coordinator: ServingProcess, loopCount: number): Promise<Crowd> {
+  const loops = Array.from({ length: loopCount }, () => startChild(["-e", "for (;;);"]));
+  const crowd = await startCrowd(coordinator, CLIENT_COUNT);
+  const result = await crowd.end();
+  for (const loop of loops) loop.kill("SIGKILL");
+  return result;
+}
+
+async function whileStalled(coordinator: ServingProcess): Promise<Crowd> {
+  const crowd = await startCrowd(coordinator, STALLED_CLIENT_COUNT, () => coordinator.send("SIGSTOP"));
+  await sleep(STALL_MS);
+  coordinator.send("SIGCONT");
+  return await crowd.end();
+}
 
 /** Starts the clients, all of them after `before`. */
 async function startCrowd(coordinator: ServingProcess, clientCount: number, before: () => void = () => {}) {
@@ -90,13 +113,15 @@ async function startCrowd(coordinator: ServingProcess, clientCount: number, befo
   };
 }
 
-function figuresOf({ waitsMs, leasedRunCount }: Crowd, clientCount: number): string[] {
+function figuresOf(crowds: readonly Crowd[], clientCount: number): string[] {
+  const served = Math.min(...crowds.map(({ waitsMs }) => waitsMs.length));
+  const spread = (figure: (crowd: Crowd) => number) => formatSpread(crowds.map(figure));
   return [
-    `${waitsMs.length.toLocaleString("en-US")} of ${clientCount.toLocaleString("en-US")}`,
-    formatFigure(quantile(waitsMs, 0.5)),
-    formatFigure(quantile(waitsMs, 0.99)),
-    (leasedRunCount / clientCount).toFixed(2),
-    formatFigure((100 * (leasedRunCount - waitsMs.length)) / leasedRunCount),
+    `${served.toLocaleString("en-US")} of ${clientCount.toLocaleString("en-US")}`,
+    spread(({ waitsMs }) => quantile(waitsMs, 0.5)),
+    spread(({ waitsMs }) => quantile(waitsMs, 0.99)),
+    spread(({ leasedRunCount }) => leasedRunCount / clientCount),
+    spread(({ leasedRunCount, waitsMs }) => (100 * (leasedRunCount - waitsMs.length)) / leasedRunCount),
   ];
 }
 
