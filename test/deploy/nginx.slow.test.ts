@@ -158,6 +158,28 @@ test("an importer leases while 2,000 connections are idle, and none of them is c
   expect(Object.values(agent.freeSockets).flat()).toHaveLength(IDLE_ADDRESSES * IDLE_PER_ADDRESS);
 });
 
+test("the proxy closes an idle connection to the coordinator first: a request on one just closed would get no response", async () => {
+  const { port, coordinator } = await served();
+  const coordinatorPort = Number(new URL(coordinator.url).port);
+  const before = new Set(connectionsTo(coordinatorPort).map(({ client }) => client));
+  expect(await statusOf(port, { from: "127.0.0.9" })).toBe(200);
+  const ended = () => connectionsTo(coordinatorPort).filter(({ client, isEnded }) => isEnded && !before.has(client));
+  await expect.poll(ended).toHaveLength(1);
+  expect(ended()).toMatchObject([{ endedBy: "client" }]);
+});
+
+/** The connections to a port of this machine, as the system lists them. The side that ends one keeps it for a while. */
+function connectionsTo(port: number) {
+  const [ENDED, suffix] = ["06", `:${port.toString(16).toUpperCase().padStart(4, "0")}`];
+  const lines = readFileSync("/proc/net/tcp", "utf8").trim().split("\n").slice(1);
+  return lines.flatMap((line) => {
+    const [, local = "", remote = "", state] = line.trim().split(/\s+/);
+    const isEnded = state === ENDED;
+    if (remote.endsWith(suffix)) return [{ client: local, isEnded, endedBy: "client" }];
+    return isEnded && local.endsWith(suffix) ? [{ client: remote, isEnded, endedBy: "coordinator" }] : [];
+  });
+}
+
 test("a client above the request rate gets 429, and another address gets 200", async () => {
   const { port } = await served();
   const seen = new Set<number | undefined>();
